@@ -40,8 +40,19 @@ class Executable:
         import jax
 
         with jax.enable_x64(True):
-            made, packs = self.compiled(list(arrays), self.constants, scalars)
+            made, packs = self.compiled([aligned(array) for array in arrays], self.constants, scalars)
         return made, packs
+
+
+def aligned(array: Any) -> Any:
+    """The array, or a copy of it that XLA can read where it lies."""
+    if array.ctypes.data % ALIGNED == 0 and array.flags.c_contiguous:
+        return array
+    memory = np.empty(array.nbytes + ALIGNED, np.uint8)
+    start = -memory.ctypes.data % ALIGNED
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 @functools.cache
