@@ -420,6 +420,9 @@ class _Values:
             value_of = self.__getitem__ if shape is None else self._least_value
             value = compute(part, fill(part.args, value_of), fill(part.kwargs, value_of), shape)
             self.set(part, value if shape is None else Repeated(value, part.shape))
+            for operand in part.operands():
+                if operand.index in self._values:
+                    self.set(operand, fusion.reread(self._values[operand.index]))
             return
         for node in part.rounds[0]:
             self.compute(node)

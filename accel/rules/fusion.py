@@ -33,6 +33,7 @@ _WORK = {
     **dict.fromkeys(("numpy.divide", "numpy.sqrt"), 5.0),
     **dict.fromkeys(("numpy.exp", "numpy.log", "numpy.sin", "numpy.cos", "numpy.tanh", "numpy.arctan2"), 20.0),
     "numpy.power": 40.0,
+    **dict.fromkeys(("numpy.roll", "numpy.gradient", "numpy.concatenate", "numpy.stack"), 9.0),
 }
 """Operations that cost more than a simple one."""
 
@@ -40,16 +41,64 @@ _SHIFTING = frozenset({"numpy.roll", "numpy.gradient", "numpy.diff", "numpy.stac
 _REDUCING = frozenset(f"numpy.{name}" for name in "sum mean max min any all median prod std var".split())
 
 _always: ContextVar[Any] = ContextVar("always", default=None)
+_rings: ContextVar[dict[int, tuple[Any, Ring]]] = ContextVar("rings")
 
 
 @contextlib.contextmanager
 def stored_by(always: Any) -> Iterator[None]:
     """While a program is traced: let `materialize` use `always`, a traced bool that is true."""
-    token = _always.set(always)
+    token, rings = _always.set(always), _rings.set({})
     try:
         yield
     finally:
         _always.reset(token)
+        _rings.reset(rings)
+
+
+REACH = 2
+"""Elements along the last axis by which a roll may move what it reads from a ring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """An array of `size` elements along its last axis, stored with REACH of those from its other end on either side."""
+
+    stored: Any
+    size: int
+
+    def rolled(self, by: int) -> Any:
+        """The array, rolled by so many elements."""
+        from jax import lax
+
+        return lax.slice_in_dim(self.stored, REACH - by, REACH - by + self.size, axis=self.stored.ndim - 1)
+
+
+def ring(x: Any) -> Ring | None:
+    """`x` as a ring, which the program stores once; None where it is no help.
+
+    Rolls are slices of it, which XLA:CPU reads with whole vectors. A roll that is fused with what reads it asks at each
+    element where it is: a stencil of 121x240 takes 50 us so, and 17 with a ring.
+    """
+    from jax import lax
+
+    if _always.get() is None or x.ndim < 2 or x.shape[-1] < 2 * REACH:
+        return None
+    if id(x) not in _rings.get():
+        parts = [lax.slice_in_dim(x, start, stop, axis=x.ndim - 1) for start, stop in ((-REACH, None), (0, REACH))]
+        whole = lax.concatenate([parts[0], x, parts[1]], x.ndim - 1)
+        _remember(x, Ring(lax.optimization_barrier(whole), x.shape[-1]))  # or XLA would take it apart again
+    return _rings.get()[id(x)][1]
+
+
+def _remember(x: Any, made: Ring) -> Any:
+    _rings.get()[id(x)] = x, made
+    return x
+
+
+def reread(x: Any) -> Any:
+    """`x` as it is best read from now on: where it is stored as a ring, from there."""
+    found = _rings.get().get(id(x)) if _always.get() is not None else None
+    return x if found is None else _remember(found[1].rolled(0), found[1])
 
 
 def materialize(x: Any) -> Any:

@@ -95,17 +95,4 @@ def join(parts: Any, axis: int) -> Any:
     reads it. A choice between padded parts fuses: a roll along the last of 721x1440 takes 0.7 instead of 1.7 ms.
     """
     parts = [part for part in parts if part.shape[axis]] or list(parts[:1])
-    if not 1 < len(parts) <= FEW or parts[0].ndim < 2:
-        return lax.concatenate(parts, axis)
-    ends = np.cumsum([part.shape[axis] for part in parts]).tolist()
-    joined = None
-    for part, end in zip(parts, ends, strict=True):
-        widths = [(0, 0, 0)] * part.ndim
-        widths[axis] = (end - part.shape[axis], ends[-1] - end, 0)
-        padded = lax.pad(part, np.zeros((), part.dtype), widths)
-        if joined is None:
-            joined = padded
-        else:
-            place = lax.broadcasted_iota(np.int32, padded.shape, axis)
-            joined = lax.select(place < end - part.shape[axis], joined, padded)
-    return joined
+    return lax.concatenate(parts, axis)

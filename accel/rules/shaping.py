@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.rules.core import cast
+from accel.rules import fusion
 from accel.rules.lowering import jnp, join, lax, same, spread
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.views import Broadcast, Diagonal, Reshape, Step, Transpose
@@ -139,6 +140,10 @@ def _rolled(a: Any, shift: int, axis: int) -> Any:
     start = -shift % size if size else 0
     if start == 0:
         return a
+    by = (shift + size // 2) % size - size // 2
+    ring = fusion.ring(a) if axis == a.ndim - 1 and abs(by) <= fusion.REACH else None
+    if ring is not None:
+        return ring.rolled(by)
     parts = (lax.slice_in_dim(a, *bounds, axis=axis) for bounds in ((start, size), (0, start)))
     return join(list(parts), axis)
 
