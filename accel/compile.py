@@ -1,11 +1,10 @@
 """Compiling: a lowered program becomes an executable for the device that QD_JAX_PLATFORM names.
 
-JAX is imported here, on first use. Float64 is switched on around accel's own work alone.
+Float64 is switched on around accel's own work alone.
 """
 
 from __future__ import annotations
 
-import functools
 import heapq
 import inspect
 import itertools
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from accel import cache, config, logs, memory
+from accel.devices import device, start, threads
 from accel.fingerprint import digest
 from accel.lower import PACKS, Known, Program, lower
 from accel.record import Trace
@@ -28,24 +28,33 @@ from accel.rules.rule import Unsupported
 
 @dataclass(slots=True)
 class Executable:
-    """A compiled program. seconds: what lowering and compiling took. constants: on the device already."""
+    """A compiled program. seconds: what lowering and compiling took. constants: on the device already.
+
+    on_cpu: whether that is the host itself, which then shares its memory with NumPy.
+    """
 
     program: Program
     compiled: Any
     constants: list[Any]
     seconds: float
+    on_cpu: bool
 
     def __call__(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it: new and changed arrays, and the packed outcomes and numbers, as device values."""
         import jax
 
+        given = [aligned(array) for array in arrays] if self.on_cpu else list(arrays)
         with jax.enable_x64(True):
-            made, packs = self.compiled([aligned(array) for array in arrays], self.constants, scalars)
+            made, packs = self.compiled(given, self.constants, scalars)
         return made, packs
 
 
+ALIGNED = 64
+"""XLA on CPU uses a NumPy array where it lies if it starts at a multiple of so many bytes, and copies it otherwise."""
+
+
 def aligned(array: Any) -> Any:
-    """The array, or a copy of it that XLA can read where it lies."""
+    """The array, or a copy that XLA can use where it lies. XLA's own copy would be made by another thread, later."""
     if array.ctypes.data % ALIGNED == 0 and array.flags.c_contiguous:
         return array
     memory = np.empty(array.nbytes + ALIGNED, np.uint8)
@@ -55,41 +64,6 @@ def aligned(array: Any) -> Any:
     return copy
 
 
-@functools.cache
-def device(platform: str | None) -> Any:
-    """The JAX device to run on: the platform's first, or the best there is."""
-    import jax
-
-    check_platform(platform)
-    return jax.devices(platform)[0] if platform else jax.devices()[0]
-
-
-def check_platform(platform: str | None) -> None:
-    """Raise SettingError where JAX has no such platform, naming those that it has."""
-    if platform is None:
-        return
-    import jax
-
-    try:
-        jax.devices(platform)
-    except RuntimeError:
-        raise config.SettingError("QD_JAX_PLATFORM", platform, ", ".join(platforms())) from None
-
-
-def platforms() -> list[str]:
-    """The platforms that JAX has here."""
-    import jax
-
-    found = []
-    for name in ("cpu", "gpu", "tpu"):
-        try:
-            jax.devices(name)
-        except RuntimeError:
-            continue
-        found.append(name)
-    return found
-
-
 def compile_trace(trace: Trace, known: Known, samples: Sequence[Any]) -> Executable:
     """Lower and compile. samples: a value of each slot, for shapes and dtypes. Raises Unsupported."""
     import jax
@@ -97,6 +71,7 @@ def compile_trace(trace: Trace, known: Known, samples: Sequence[Any]) -> Executa
     started = time.perf_counter()
     settings = config.current()
     memory.keep_freed()
+    start(max((value.size for value in samples if isinstance(value, np.ndarray)), default=0))
     place = device(settings.platform)
     with jax.enable_x64(True), jax.default_device(place):
         program = lower(trace, known, on_cpu=place.platform == "cpu")
@@ -118,7 +93,7 @@ def compile_trace(trace: Trace, known: Known, samples: Sequence[Any]) -> Executa
             raise
         except Exception as error:
             raise Unsupported("compile.failed", f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
-    return Executable(program, compiled, constants, time.perf_counter() - started)
+    return Executable(program, compiled, constants, time.perf_counter() - started, place.platform == "cpu")
 
 
 def _compiled(program: Program, arguments: tuple[Any, ...], place: Any) -> Any:
@@ -141,7 +116,7 @@ def _key(program: Program, arguments: tuple[Any, ...], place: Any) -> str | None
         return None
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)]
     precision = getattr(jax.config, "jax_default_matmul_precision", None)
-    return digest(program.fingerprint, shapes, place.platform, place.device_kind, place.id, str(precision))
+    return digest(program.fingerprint, shapes, place.platform, place.device_kind, place.id, str(precision), threads())
 
 
 def _load(key: str | None, place: Any) -> Any:
@@ -248,29 +223,25 @@ def busy() -> bool:
 class _Buffer:
     """A device buffer in host memory, as NumPy's array interface describes it. Keeps the buffer alive."""
 
-    def __init__(self, array: Any) -> None:
+    __slots__ = ("__array_interface__", "_array")
+
+    def __init__(self, array: Any, shape: tuple[int, ...], typestr: str) -> None:
         self._array = array
         self.__array_interface__ = {
             "data": (array.unsafe_buffer_pointer(), False),
-            "shape": array.shape,
-            "typestr": array.dtype.str,
+            "shape": shape,
+            "typestr": typestr,
             "version": 3,
         }
 
 
-def as_writable(array: Any) -> np.ndarray[Any, Any]:
-    """A finished result as a plain, writable ndarray that keeps its memory alive.
+def shared(array: Any, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:
+    """A finished result of an executable `on_cpu` as a plain, writable ndarray that keeps its memory alive.
 
-    On CPU it is the buffer itself: nobody else has it, and XLA's buffers start on 64-byte boundaries, so that state
-    comes back to the next call without a copy. Elsewhere it is a copy.
+    Nobody else has that memory, and XLA's buffers start on 64-byte boundaries, so that state comes back to the next
+    call without a copy. shape, typestr: the array's.
     """
-    if array.size and array.device.platform == "cpu":
-        return np.asarray(_Buffer(array))
-    return np.array(array)
-
-
-ALIGNED = 64
-"""XLA on CPU uses a NumPy array where it lies if it starts at a multiple of so many bytes, and copies it otherwise."""
+    return np.asarray(_Buffer(array, shape, typestr)) if 0 not in shape else np.array(array)
 
 
 def time_copies(given: Sequence[Any], made: Sequence[Any], changed: Sequence[Any]) -> float:

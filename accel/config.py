@@ -1,7 +1,7 @@
 """What the user may set, where it comes from, and what is wrong with a value that cannot be used.
 
 Settings are read from the environment once, at first need. Nothing here imports JAX: whether a platform is really
-there is asked later (`accel.compile.check_platform`), and only where the user names one.
+there is asked later (`accel.devices.check_platform`), and only where the user names one.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class Settings:
 
     enabled: False makes `install()` do nothing: a plain NumPy run.
     platform: the JAX platform to compile for; None takes the best there is.
+    threads: of XLA on the CPU; None takes one where the first program's arrays are small, and otherwise all.
     ahead_of_time: True compiles in the background while the program goes on in NumPy; False at first need.
     mode: "off" passes every call through; "auto" replays, and compares a thinning sample; "verify" compares every
         replay with NumPy; "strict" turns a refusal into an error.
@@ -65,6 +66,7 @@ class Settings:
 
     enabled: bool = True
     platform: str | None = None
+    threads: int | None = None
     ahead_of_time: bool = True
     mode: str = "auto"
     log: str = "warning"
@@ -98,6 +100,10 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
+def _is_optional_count(value: object) -> bool:
+    return value is None or _is_count(value)
+
+
 def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
 
@@ -126,6 +132,7 @@ class _Variable(NamedTuple):
 _BY_FIELD: dict[str, _Variable] = {
     "enabled": _Variable("QD_USE_JAX", _is_bool, "1 or 0", _parse_bool),
     "platform": _Variable("QD_JAX_PLATFORM", _one_of(None, *PLATFORMS), f"{', '.join(PLATFORMS)}, or unset", str.lower),
+    "threads": _Variable("QD_JAX_THREADS", _is_optional_count, "a whole number from 1, or unset", int),
     "ahead_of_time": _Variable("QD_JAX_AOT", _is_bool, "1 or 0", _parse_bool),
     "mode": _Variable("QD_JAX_MODE", _one_of(*MODES), ", ".join(MODES), str.lower),
     "log": _Variable("QD_JAX_LOG", _one_of(*LOG_LEVELS), ", ".join(LOG_LEVELS), str.lower),

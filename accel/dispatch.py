@@ -7,7 +7,6 @@ changes; then its paths are compiled, and calls are replayed where guards and ou
 from __future__ import annotations
 
 import os
-import statistics
 import sys
 import threading
 import time
@@ -116,6 +115,7 @@ class Target:
         self.paths: list[Path] = []
         self.refused: list[Any] = []
         self.attempts = 0
+        self.repeats = 0
         self.calls_to_skip = 0
         self.beyond_limit = 0
         self._began = 0.0
@@ -143,6 +143,9 @@ class Target:
             return self._unexplained(args, kwargs)
         if _thread.inside:
             return self.function(*args, **kwargs)
+        if self.calls_to_skip > 0 and not self.paths:
+            self.calls_to_skip -= 1
+            return self._unexplained(args, kwargs)
         if not self._lock.acquire(blocking=False):
             self._refuse(Refusal("environment.busy"))
             return self._plain(args, kwargs, timed=False)
@@ -164,6 +167,8 @@ class Target:
                 return self._follow(path, values, args, kwargs)
         for refused, refusal in self.refused:
             if isinstance(refused.match(args, kwargs), list):
+                self.repeats += 1
+                self.calls_to_skip = max(self.calls_to_skip, min(self.repeats, LONGEST_PAUSE))
                 return self._stay(args, kwargs, refusal)
         return self._new_path(args, kwargs)
 
@@ -292,7 +297,7 @@ class Target:
         result = self._plain(args, kwargs, timed=quiet)
         path.numpy_call_s = time.perf_counter() - started
         if quiet:
-            path.numpy_s.append(path.numpy_call_s)
+            path.numpy_s.add(path.numpy_call_s)
         return result
 
     def _start(self, path: Path, values: list[Any]) -> None:
@@ -388,13 +393,13 @@ class Target:
         return result
 
     def _count_replay(self, path: Path, seconds: float) -> None:
-        numpy_s = statistics.median(path.numpy_s) if path.numpy_s else None
+        numpy_s = path.numpy_s.median() if len(path.numpy_s) else None
         self.ledger.count_compiled(seconds, 0.0 if numpy_s is None else numpy_s - seconds)
         _thread.counted_s += seconds
         path.replays += 1
         self._forecast.followed(path)
         if not _compiling():
-            path.compiled_s.append(seconds)
+            path.compiled_s.add(seconds)
         if path is not self.paths[0]:
             self.paths.remove(path)
             self.paths.insert(0, path)
@@ -407,7 +412,7 @@ class Target:
         return enough and min(path.compiled_s) > PLAINLY_SLOWER * max(path.numpy_s)
 
     def _judge_speed(self, path: Path, numpy_s: float) -> None:
-        compiled_s = statistics.median(path.compiled_s)
+        compiled_s = path.compiled_s.median()
         if compiled_s <= numpy_s:
             path.slower = 0
             path.compiled_s.clear()
@@ -474,7 +479,7 @@ class Target:
         logs.LOGGER.debug("%s compared with NumPy, largest error %.2g", self.name, comparison.error)
         refusal = self._judge(comparison)
         if not _compiling():
-            path.numpy_s.append(numpy_s)
+            path.numpy_s.add(numpy_s)
         path.replays += 1
         self._forecast.followed(path)
         path.checked_at = path.replays
@@ -557,14 +562,17 @@ def _description(path: Path) -> dict[str, Any]:
     }
 
 
+_OFF, _TRACED, _RAISING = (Refusal(reason) for reason in ("mode.off", "environment.traced", "fp.errstate"))
+
+
 def hindrance(mode: str) -> Refusal | None:
     """What keeps every call on NumPy at the moment."""
     if _forked or mode == "off":
-        return Refusal("mode.off")
+        return _OFF
     if sys.gettrace() is not None:
-        return Refusal("environment.traced")
+        return _TRACED
     if any(value not in ("ignore", "warn") for value in np.geterr().values()) or _warnings_raise():
-        return Refusal("fp.errstate")
+        return _RAISING
     return None
 
 
@@ -592,11 +600,11 @@ def _compiling() -> bool:
 
 
 def _note_device() -> None:
-    from accel import compile as compiling
+    from accel.devices import device
 
     run = current_run()
     if run.device is None:
-        place = compiling.device(config.current().platform)
+        place = device(config.current().platform)
         run.platform, run.device = place.platform, place.device_kind
 
 

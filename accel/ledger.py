@@ -183,8 +183,11 @@ class Ledger:
 
     def refuse(self, refusal: Refusal) -> bool:
         """Count `refusal`: a call, or a path, that stays on NumPy. Returns whether its reason is new at that place."""
+        if refusal in self.refusals:
+            self.refusals[refusal] += 1
+            return False
         new = all((each.reason, each.where) != (refusal.reason, refusal.where) for each in self.refusals)
-        if len(self.refusals) >= MAX_REFUSALS and refusal not in self.refusals:
+        if len(self.refusals) >= MAX_REFUSALS:
             refusal = Refusal(refusal.reason, refusal.where)
         self.refusals[refusal] += 1
         return new

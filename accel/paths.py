@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -43,6 +45,34 @@ class Forecast:
         self._recent = (*self._recent, id(path))[-LOOK_BACK:]
 
 
+class Times:
+    """The last 32 of one kind of times, in seconds."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[float] = deque(maxlen=32)
+        self._median: float | None = None
+
+    def __len__(self) -> int:
+        return len(self._seconds)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self._seconds)
+
+    def add(self, seconds: float) -> None:
+        self._seconds.append(seconds)
+        self._median = None
+
+    def clear(self) -> None:
+        self._seconds.clear()
+        self._median = None
+
+    def median(self) -> float:
+        """Asked for at every replay, and changed by comparisons only. Raises statistics.StatisticsError if empty."""
+        if self._median is None:
+            self._median = statistics.median(self._seconds)
+        return self._median
+
+
 class Path:
     """One recorded path of a target: pending at first, then compiled.
 
@@ -67,8 +97,8 @@ class Path:
         self.replays = 0
         self.checked_at = 0
         self.slower = 0
-        self.numpy_s: deque[float] = deque(maxlen=32)
-        self.compiled_s: deque[float] = deque(maxlen=32)
+        self.numpy_s = Times()
+        self.compiled_s = Times()
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
         self._candidates = self._foldable()
 

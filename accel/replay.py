@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.compile import Executable, as_writable
+from accel.compile import Executable, shared
 from accel.lower import PACKS, Program, agrees
 from accel.record import Trace
 from accel.record.inputs import MISSING, same_scalar
@@ -182,6 +182,7 @@ class Variant:
         self._host = HostTape(needed_by(program.host))  # with the fixed nodes that they need
         self._expected = [outcome.expected for outcome in program.outcomes]
         self._vector = np.array([float(value) for value in self._expected])
+        self._made = [(node.shape, node.dtype.str) for node in trace.outputs.arrays]
 
     def run(self, values: list[Any]) -> Attempt | Parted | Changed:
         """Run the program on the slots' values.
@@ -201,7 +202,7 @@ class Variant:
         made, packs = self.executable([values[slot] for slot in program.slots], scalars)
         changed = self._constants.changed_arrays(values)
         if changed:
-            _wait_for(made, packs)  # it reads the caller's arrays
+            _wait_for([*made, *packs.values()])  # it reads the caller's arrays
             return Changed(changed)
         packed = {pack: np.asarray(vector) for pack, vector in packs.items()}
         if len(self._expected):
@@ -211,13 +212,19 @@ class Variant:
                 _wait_for(made)
                 return Parted(int(differs.argmax()), outcomes.tolist())
         _wait_for(made)
-        count = len(self.trace.outputs.arrays)
+        count = len(self._made)
         return Attempt(
             values,
-            [as_writable(array) for array in made[:count]],
+            self._own(made[:count]),
             [np.asarray(array) for array in made[count:]],
             [self._number(place, packed, host) for place in program.numbers],
         )
+
+    def _own(self, made: list[Any]) -> list[Any]:
+        """New arrays, for the caller to write to."""
+        if not self.executable.on_cpu:
+            return [np.array(array) for array in made]
+        return [shared(array, *form) for array, form in zip(made, self._made, strict=True)]
 
     def _number(self, place: Any, packed: Mapping[str, Any], host: Mapping[int, Any]) -> Any:
         kind, where = place
@@ -244,11 +251,10 @@ class Variant:
         return result
 
 
-def _wait_for(*results: Any) -> None:
+def _wait_for(results: list[Any]) -> None:
     """Until a program has written its results, it may still read the arrays that it was given."""
-    import jax
-
-    jax.block_until_ready(results)
+    for array in results:
+        array.block_until_ready()
 
 
 def _build(attempt: Attempt, template: Any) -> Any:

@@ -203,7 +203,7 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 
 def _check_platform(name: str) -> None:
-    from accel.compile import check_platform  # imports JAX: only where the user names a platform
+    from accel.devices import check_platform  # imports JAX: only where the user names a platform
 
     check_platform(name)
 

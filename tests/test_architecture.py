@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent
 LAYERS = (
     ("config", "reasons", "logs", "memory", "timeline"),
     ("commandline",),
-    ("ledger", "catalogue", "cache"),
+    ("ledger", "catalogue", "cache", "devices"),
     ("tape", "views"),
     ("fingerprint",),
     ("ndimage",),

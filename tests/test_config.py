@@ -36,6 +36,8 @@ def test_every_field_has_a_variable_of_its_own() -> None:
         ("QD_USE_JAX", "", "enabled", True),
         ("QD_JAX_PLATFORM", "CPU", "platform", "cpu"),
         ("QD_JAX_PLATFORM", "  ", "platform", None),
+        ("QD_JAX_THREADS", "2", "threads", 2),
+        ("QD_JAX_THREADS", "", "threads", None),
         ("QD_JAX_AOT", "0", "ahead_of_time", False),
         ("QD_JAX_MODE", "Verify", "mode", "verify"),
         ("QD_JAX_LOG", "debug", "log", "debug"),
@@ -58,6 +60,7 @@ def test_a_variable_sets_its_field(variable: str, text: str, field: str, value: 
     [
         ("QD_USE_JAX", "maybe", "QD_USE_JAX='maybe' cannot be used; possible: 1 or 0"),
         ("QD_JAX_PLATFORM", "gup", "QD_JAX_PLATFORM='gup' cannot be used; possible: cpu, gpu, tpu, or unset"),
+        ("QD_JAX_THREADS", "0", "QD_JAX_THREADS='0' cannot be used; possible: a whole number from 1, or unset"),
         ("QD_JAX_AOT", "2", "QD_JAX_AOT='2' cannot be used; possible: 1 or 0"),
         ("QD_JAX_MODE", "fast", "QD_JAX_MODE='fast' cannot be used; possible: off, auto, verify, strict"),
         ("QD_JAX_LOG", "loud", "QD_JAX_LOG='loud' cannot be used; possible: off, error, warning, info, debug"),
