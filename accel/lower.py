@@ -355,16 +355,16 @@ class _Values:
             return value
         if self._recomputation.is_costly(node):
             self._recomputation.stored(node)
-            self._store(node)
+            self._store(node, fusion.materialize)
         return self._least(node).whole()
 
-    def _store(self, node: Node) -> None:
+    def _store(self, node: Node, store: Callable[[Any], Any]) -> None:
         """Have XLA store the value, instead of computing it again wherever it is read."""
         value = self._least(node)
         if isinstance(value, Repeated):
-            self.set(node, Repeated(fusion.materialize(value.value), value.shape))
+            self.set(node, Repeated(store(value.value), value.shape))
         else:
-            self.set(node, fusion.materialize(value))
+            self.set(node, store(value))
 
     def _least(self, node: Node) -> Any:
         """The node's value, or what repeats in it."""
@@ -413,9 +413,10 @@ class _Values:
         """Compute an operation, or all rounds of a loop."""
         if isinstance(part, Node):
             part = self._before_writes(part)
+            for operand in self._recomputation.to_copy(part):
+                self._store(operand, fusion.copied)
             for operand in self._recomputation.to_store(part):
-                self._recomputation.stored(operand)
-                self._store(operand)
+                self._store(operand, fusion.materialize)
             shape = self._repeated_shape(part)
             value_of = self.__getitem__ if shape is None else self._least_value
             value = compute(part, fill(part.args, value_of), fill(part.kwargs, value_of), shape)

@@ -26,6 +26,9 @@ RECOMPUTED = 8.0
 
 Measured on PyGCM's whole steps at 121x240: 0.8 and 1.2 ms with 8, 1.1 and 1.6 ms without, the same with 100."""
 
+COSTLY = 20.0
+"""Work of an operation that is worth having whole vectors: exponentials and the like."""
+
 SMALL = 4096
 """Elements whose copy costs next to nothing."""
 
@@ -115,6 +118,17 @@ def materialize(x: Any) -> Any:
     return lax.dynamic_update_slice(x, first, (place,) * x.ndim)
 
 
+def copied(x: Any) -> Any:
+    """`x`, copied row by row: XLA:CPU computes nothing else with such a copy. As `materialize`, where that is no help."""
+    from jax import lax
+
+    if _always.get() is None or x.ndim < 2 or x.size <= SMALL:
+        return materialize(x)
+    axis, width = x.ndim - 1, x.shape[-1]
+    longer = lax.concatenate([x, lax.slice_in_dim(x, 0, 1, axis=axis)], axis)
+    return lax.slice_in_dim(lax.optimization_barrier(longer), 0, width, axis=axis)
+
+
 def materialize_operands(template: Any, values: Any, chosen: frozenset[int]) -> Any:
     """`values`, which fill `template`, with those of the nodes `chosen` (their indices) stored."""
     if isinstance(template, Node):
@@ -163,19 +177,36 @@ def shifts(node: Node) -> bool:
 
 
 class Recomputation:
-    """How much work each value of a program stands for, if whatever reads it computes it again."""
+    """How much work each value of a program stands for, if whatever reads it computes it again.
+
+    And whether XLA would compute it element by element: code that looks at several places seldom gets whole vectors,
+    which costs little in sums of neighbours and five times as much in a tangent.
+    """
 
     def __init__(self) -> None:
         self._work: dict[int, float] = {}
+        self._scalar: set[int] = set()
 
     def to_store(self, node: Node) -> list[Node]:
         """The operands that are better stored before `node` reads them."""
-        operands = {operand.index: operand for operand in node.operands()}
-        found = [each for each in operands.values() if each.shape and self.is_costly(each)] if shifts(node) else []
+        operands = {operand.index: operand for operand in node.operands() if operand.shape}
+        looks_around = shifts(node)
+        found = [each for each in operands.values() if self.is_costly(each)] if looks_around else []
         for each in found:
-            del operands[each.index]
+            self.stored(each)
         work = _WORK.get(node.rule.name, 1.0) + sum(map(self._of, operands.values()))
         self._work[node.index] = 0.0 if node.rule.name in _REDUCING else work
+        if looks_around or self._scalar.intersection(operands):
+            self._scalar.add(node.index)
+        return found
+
+    def to_copy(self, node: Node) -> list[Node]:
+        """The operands that are better computed before `node`, apart from it."""
+        if _WORK.get(node.rule.name, 1.0) < COSTLY:
+            return []
+        found = [operand for operand in node.operands() if operand.index in self._scalar]
+        for each in found:
+            self.stored(each)
         return found
 
     def is_costly(self, node: Node) -> bool:
@@ -185,6 +216,7 @@ class Recomputation:
     def stored(self, node: Node) -> None:
         """Count the value as stored from now on."""
         self._work[node.index] = 0.0
+        self._scalar.discard(node.index)
 
     def _of(self, node: Node) -> float:
         return self._work.get(node.index, 0.0)
