@@ -61,7 +61,7 @@ def _first_tap(c: Any, order: int, xp: Any) -> Any:
 
 
 def _as_index(cell: Array, size: int) -> Array:
-    """Whole numbers as something to compute indices below `size` with: floats where exact, for one conversion in all."""
+    """Whole numbers, to compute indices below `size` with: floats where these are exact, for one conversion in all."""
     return cell if size < 1 / np.finfo(cell.dtype).eps else cell.astype(_index_dtype())
 
 
@@ -86,8 +86,8 @@ def _extended_for_taps(x: Array, order: int, mode: str, cval: Any) -> tuple[Arra
 def _sample(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval: Any, prepad: int) -> Array:
     """`x` at points. coordinates: one array (*points) per axis. Returns (*points), working dtype.
 
-    All taps of a point share one index: each reads its own slice of the cells, a constant distance further on. Computing
-    and clamping an index for every tap took longer than reading them.
+    All taps of a point share one index: each reads its own slice of the cells, a constant distance further on. An index
+    of its own for every tap, which XLA also clamps, took longer than the reading.
     """
     cells, reach = _extended_for_taps(x, order, mode, cval)
     strides, folded, all_weights = _strides(cells.shape), [], []
