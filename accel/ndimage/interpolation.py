@@ -3,14 +3,16 @@
 Every function takes `input` of any shape of at least one axis and of a bool, integer, float32, float64 or complex
 dtype. Coordinates are in grid cells, 0 at the centre of the first cell. Results have the dtype of `output`, or the
 input's; integers round half away from zero and clip. Coordinates outside are treated by SciPy's rules (see `boundary`):
-its "wrap" has period n - 1. A NaN coordinate gives `cval`, except under "nearest" and "grid-constant".
+its "wrap" has period n - 1. A NaN coordinate gives `cval`, except under "nearest" and "grid-constant". No coordinate,
+however large, makes anything outside the array be read.
 
 Where coordinates are known while tracing (`zoom`, `rotate`, a constant matrix) they are computed in NumPy, as SciPy
 does. Coordinates computed in XLA may differ in the last place, which shows at the edge of mode "constant" only.
 
 Known differences: values of splines (orders 2 to 5) may differ from SciPy's in the last places, which a result of
 integers shows at exact halves and a result of bools, which SciPy truncates, at 1; an infinity in the input of a spline
-may leave infinities where SciPy has NaN.
+may leave infinities where SciPy has NaN. Where a folding mode meets a coordinate beyond about 1e15, whose place between
+cells a double no longer tells, the value is as arbitrary as SciPy's and a different one, of the input's magnitude.
 """
 
 import functools
@@ -94,9 +96,10 @@ def _sample(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval:
     base: Any = 0
     for c, n, stride in zip(coordinates, x.shape, strides, strict=True):
         c = boundary.fold(c + float(prepad) if prepad else c, n, mode)
-        if mode in _UNFOLDED:
-            c = jnp.clip(c, float(order // 2 - order - 1), float(n + order // 2))  # beyond, all taps read the same
-        start = jnp.clip(_first_tap(c, order, jnp), float(-reach), float(n + reach - order - 1))
+        c = jnp.clip(c, float(order // 2 - order - 1), float(n + order // 2))  # beyond, taps read the same
+        start = _first_tap(c, order, jnp)
+        if not reach:
+            start = jnp.clip(start, 0.0, float(n - order - 1))
         base = base + _as_index(start + float(reach), cells.size) * stride
         folded.append(c)
         all_weights.append(spline.weights(c - (start + order // 2), order) if order else [1.0])
