@@ -133,8 +133,8 @@ def window(x: Array, axis: int, start: int, length: int) -> Array:
 
 
 # -- coordinates -------------------------------------------------------------------------------------------------------
-# Each rule takes a = |c|, where c < 0, the length n > 1 and the remainder function; c is replaced only where it lies
-# outside 0 .. n-1. `xp` is numpy for coordinates known while tracing, jax.numpy otherwise.
+# Each rule takes a = |c|, where c < 0, and the length n > 1; it leaves 0 .. n-1 alone. `xp` is numpy for coordinates
+# known while tracing, jax.numpy otherwise.
 
 
 def _remainder(a: Any, period: int, xp: Any) -> Any:
@@ -145,7 +145,7 @@ def _remainder(a: Any, period: int, xp: Any) -> Any:
     """
     reciprocal = float(np.nextafter(np.nextafter(1.0 / period, 0.0), 0.0))
     rest = a - period * xp.floor(a * reciprocal)
-    return xp.where(rest >= period, rest - period, rest)
+    return rest - xp.where(rest >= period, float(period), 0.0)
 
 
 def _fold_mirror(a: Any, negative: Any, n: int, xp: Any) -> Any:
@@ -163,7 +163,7 @@ def _fold_reflect(a: Any, negative: Any, n: int, xp: Any) -> Any:
 
 def _fold_wrap(a: Any, negative: Any, n: int, xp: Any) -> Any:
     rest = _remainder(a, n - 1, xp)
-    return xp.where(negative, (n - 1) - rest, rest)
+    return xp.where(negative, (n - 1) - rest, xp.where(a == n - 1, a, rest))
 
 
 def _fold_grid_wrap(a: Any, negative: Any, n: int, xp: Any) -> Any:
@@ -189,12 +189,6 @@ def fold(c: Any, n: int, mode: str, xp: Any = jnp) -> Any:
     """
     if mode in ("nearest", "grid-constant"):
         return c
-    outside = (c < 0) | (c > n - 1)
-    inside: Any
-    if mode == "constant":
-        inside = -1.0
-    elif n <= 1:
-        inside = 0.0
-    else:
-        inside = _FOLDS[mode](xp.abs(c), c < 0, n, xp)
-    return xp.where(outside, inside, c)
+    if mode == "constant" or n <= 1:
+        return xp.where((c < 0) | (c > n - 1), -1.0 if mode == "constant" else 0.0, c)
+    return _FOLDS[mode](xp.abs(c), c < 0, n, xp)

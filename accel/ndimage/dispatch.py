@@ -10,6 +10,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from accel import memory
+
 MOST_PROGRAMS = 1024
 # Two settings for tests of thousands of tiny arrays, where compiling is all the work.
 compiling = True  # False runs operation by operation
@@ -51,6 +53,7 @@ def frozen(value: Any) -> Hashable:
 
 
 def _jitted(function: Callable[..., Any], static: dict[str, Any]) -> Callable[..., Any]:
+    memory.keep_freed()
     options: Any = {"compiler_options": compiler_options} if compiler_options else {}
     return jax.jit(lambda *arrays: function(*arrays, **static), **options)
 

@@ -3,14 +3,16 @@
 Every function takes `input` of any shape of at least one axis and of a bool, integer, float32, float64 or complex
 dtype. Coordinates are in grid cells, 0 at the centre of the first cell. Results have the dtype of `output`, or the
 input's; integers round half away from zero and clip. Coordinates outside are treated by SciPy's rules (see `boundary`):
-its "wrap" has period n - 1. A NaN coordinate gives `cval`, except under "nearest" and "grid-constant".
+its "wrap" has period n - 1. A NaN coordinate gives `cval`, except under "nearest" and "grid-constant". No coordinate,
+however large, makes anything outside the array be read.
 
 Where coordinates are known while tracing (`zoom`, `rotate`, a constant matrix) they are computed in NumPy, as SciPy
 does. Coordinates computed in XLA may differ in the last place, which shows at the edge of mode "constant" only.
 
 Known differences: values of splines (orders 2 to 5) may differ from SciPy's in the last places, which a result of
 integers shows at exact halves and a result of bools, which SciPy truncates, at 1; an infinity in the input of a spline
-may leave infinities where SciPy has NaN.
+may leave infinities where SciPy has NaN. Where a folding mode meets a coordinate beyond about 1e15, whose place between
+cells a double no longer tells, the value is as arbitrary as SciPy's and a different one, of the input's magnitude.
 """
 
 import functools
@@ -28,9 +30,9 @@ from jax import Array, lax
 from accel.ndimage import arguments, boundary, casting, dispatch, kernels, spline
 from accel.ndimage.errors import Unsupported
 
-# Modes whose coordinates are not folded, and those whose folded coordinates lie in 0 .. n-1.
-_UNFOLDED = ("nearest", "grid-constant")
-_WITHIN = ("constant", "wrap")
+_UNFOLDED = ("nearest", "grid-constant")  # modes whose coordinates are not folded
+# Order -> modes in which a tap outside has weight 0, or reads the nearest cell: there the first tap is clipped.
+_CLIPPED = {0: ("constant", "wrap", "nearest", "reflect", "grid-mirror"), 1: ("constant", "wrap")}
 PREPAD = 12  # cells; SciPy extends the input by this much where its prefilter has no exact start value
 
 # -- the parts ---------------------------------------------------------------------------------------------------------
@@ -55,37 +57,14 @@ def _prepared(input: Array, order: int, mode: str, cval: Any, prefilter: bool) -
     return spline.prefilter(x, order, mode), reach
 
 
-def _split(c: Any, order: int, xp: Any) -> tuple[Any, Any]:
-    """First tap (as a float) and fraction of coordinates `c`."""
-    whole = xp.floor(c if order % 2 else c + 0.5)
-    return whole - order // 2, c - whole
+def _first_tap(c: Any, order: int, xp: Any) -> Any:
+    """The first tap of coordinates `c`, as a float; the middle one is order // 2 further on."""
+    return xp.floor(c if order % 2 else c + 0.5) - order // 2
 
 
-def _axis_taps(c: Array, n: int, order: int, mode: str) -> tuple[list[Array], list[Array], list[Array | None]]:
-    """Per tap of order 0 or 1 along an axis of length n: index, weight (1 for order 0), and what reads `cval` instead.
-
-    c: folded coordinates, any shape. Indices lie in 0 .. n-1.
-    """
-    rule = boundary.TAP_RULES[mode]
-    first, fraction = _split(c, order, jnp)
-    if mode in _UNFOLDED:
-        first = jnp.clip(jnp.where(jnp.isnan(c), -2.0, first), -2.0, float(n))  # beyond, every tap reads the same
-    start = first.astype(_index_dtype())
-    indices = [start + tap if tap else start for tap in range(order + 1)]
-    outside = [(index < 0) | (index >= n) if rule == "constant" else None for index in indices]
-    weights = spline.weights(fraction, order) if order else [jnp.ones((), c.dtype)]
-    return [_mapped_tap(index, tap, n, mode) for tap, index in enumerate(indices)], weights, outside
-
-
-def _mapped_tap(index: Array, tap: int, n: int, mode: str) -> Array:
-    """Tap 0 or 1, at most one step outside 0 .. n-1, mapped by the mode's index rule; for "grid-constant" clipped."""
-    rule = boundary.TAP_RULES[mode]
-    if rule == "constant":
-        return jnp.clip(index, 0, n - 1)
-    low, high = (int(v) for v in boundary.extended(n, 1, 1, rule)[[0, -1]])
-    if mode not in _WITHIN:
-        index = jnp.where(index < 0, low, index)
-    return jnp.where(index >= n, high, index) if tap or mode not in _WITHIN else index
+def _as_index(cell: Array, size: int) -> Array:
+    """Whole numbers, to compute indices below `size` with: floats where these are exact, for one conversion in all."""
+    return cell if size < 1 / np.finfo(cell.dtype).eps else cell.astype(_index_dtype())
 
 
 def _gather_flat(flat: Array, index: Array) -> Array:
@@ -93,67 +72,47 @@ def _gather_flat(flat: Array, index: Array) -> Array:
     return lax.gather(flat, index[..., None], dims, (1,), mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
-def _extend_for_taps(x: Array, order: int, mode: str, cval: Any) -> tuple[Array, int]:
-    """`x` with the cells that taps beyond the edge read, so that these need no mapping; and how many cells."""
-    reach = order + 1
-    size = [2 * reach + 1] * x.ndim
-    return kernels.pad_all(x, [reach] * x.ndim, size, boundary.TAP_RULES[mode], cval), reach
-
-
-def _sample_extended(x: Array, folded: Sequence[Array], order: int, mode: str, cval: Any) -> Array:
-    """Interpolate at points from an extended copy: every tap is a constant distance from the first one."""
-    lengths = x.shape
-    x, reach = _extend_for_taps(casting.to_working(x), order, mode, cval)
-    base, all_weights = jnp.zeros((), _index_dtype()), []
-    for c, n, stride in zip(folded, lengths, _strides(x.shape), strict=True):
-        first, fraction = _split(c, order, jnp)
-        first = jnp.where(jnp.isnan(c), 0.0, first)
-        start = jnp.clip(first, float(-reach), float(n + reach - order - 1))
-        base = base + (start.astype(base.dtype) + reach) * stride
-        all_weights.append(spline.weights(fraction, order))
-    flat, strides = x.reshape(-1), _strides(x.shape)
-
-    def along(axis: int, offset: int) -> Array:
-        if axis == x.ndim:
-            return _gather_flat(flat, base + offset if offset else base)
-        return _total(along(axis + 1, offset + t * strides[axis]) * w for t, w in enumerate(all_weights[axis]))
-
-    return along(0, 0)
-
-
 def _strides(shape: Sequence[int]) -> list[int]:
     return [int(np.prod(shape[axis + 1 :], dtype=np.int64)) for axis in range(len(shape))]
 
 
-def _sample_direct(x: Array, folded: Sequence[Array], order: int, mode: str, cval: Any) -> Array:
-    """Interpolate at points with each tap's index mapped: one gather per corner on flat indices."""
-    taps = [_axis_taps(c, n, order, mode) for c, n in zip(folded, x.shape, strict=True)]
-    flat, strides = x.reshape(-1), _strides(x.shape)
-    scaled = [
-        [index * stride if stride != 1 else index for index in indices]
-        for (indices, _, _), stride in zip(taps, strides, strict=True)
-    ]
-
-    def along(axis: int, base: Array, outside: Array | None) -> Array:
-        if axis == x.ndim:
-            value = casting.to_working(_gather_flat(flat, base))
-            return value if outside is None else jnp.where(outside, cval, value)
-        terms = []
-        for index, weight, beyond in zip(scaled[axis], *taps[axis][1:], strict=True):
-            beyond = beyond if beyond is None or outside is None else beyond | outside
-            term = along(axis + 1, base + index if axis else index, beyond)
-            terms.append(term * weight if order else term)
-        return _total(terms)
-
-    return along(0, jnp.zeros((), _index_dtype()), None)
+def _extended_for_taps(x: Array, order: int, mode: str, cval: Any) -> tuple[Array, int]:
+    """`x` with the cells that taps beyond its edges read, so that these need no mapping; and how many on each side."""
+    if mode in _CLIPPED.get(order, ()) and min(x.shape) > order:
+        return x, 0
+    reach = order + 1
+    size = [2 * reach + 1] * x.ndim
+    return kernels.pad_all(casting.to_working(x), [reach] * x.ndim, size, boundary.TAP_RULES[mode], cval), reach
 
 
 def _sample(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval: Any, prepad: int) -> Array:
-    """`x` at points. coordinates: one array (*points) per axis. Returns (*points), working dtype."""
-    shifted = [c + float(prepad) if prepad else c for c in coordinates]
-    folded = [boundary.fold(c, n, mode) for c, n in zip(shifted, x.shape, strict=True)]
-    sample = _sample_extended if order > 1 else _sample_direct
-    value = sample(x, folded, order, mode, cval)
+    """`x` at points. coordinates: one array (*points) per axis. Returns (*points), working dtype.
+
+    All taps of a point share one index: each reads its own slice of the cells, a constant distance further on. An index
+    of its own for every tap, which XLA also clamps, took longer than the reading.
+    """
+    cells, reach = _extended_for_taps(x, order, mode, cval)
+    strides, folded, all_weights = _strides(cells.shape), [], []
+    base: Any = 0
+    for c, n, stride in zip(coordinates, x.shape, strides, strict=True):
+        c = boundary.fold(c + float(prepad) if prepad else c, n, mode)
+        c = jnp.clip(c, float(order // 2 - order - 1), float(n + order // 2))  # beyond, taps read the same
+        start = _first_tap(c, order, jnp)
+        if not reach:
+            start = jnp.clip(start, 0.0, float(n - order - 1))
+        base = base + _as_index(start + float(reach), cells.size) * stride
+        folded.append(c)
+        all_weights.append(spline.weights(c - (start + order // 2), order) if order else [1.0])
+    base = base.astype(_index_dtype())
+    flat, span = cells.reshape(-1), cells.size - order * sum(strides)
+
+    def along(axis: int, offset: int) -> Array:
+        if axis == cells.ndim:
+            return casting.to_working(_gather_flat(lax.slice_in_dim(flat, offset, offset + span), base))
+        terms = (along(axis + 1, offset + tap * strides[axis]) for tap in range(order + 1))
+        return _total(term * w if order else term for term, w in zip(terms, all_weights[axis], strict=True))
+
+    value = along(0, 0)
     return value if mode in _UNFOLDED else jnp.where(_inside(folded, mode), value, cval)
 
 
@@ -172,7 +131,8 @@ def _resample_axis(x: Array, c: Any, axis: int, order: int, mode: str, cval: Any
     """
     xp: Any = np if isinstance(c, np.ndarray) else jnp
     n, rule, reach = x.shape[axis], boundary.TAP_RULES[mode], order + 1
-    first, fraction = _split(c, order, xp)
+    first = _first_tap(c, order, xp)
+    fraction = c - (first + order // 2)
     first = xp.where(xp.isnan(first), 0.0, first)
     start = xp.clip(first, float(-reach), float(n + reach - order - 1)).astype(np.int32) + reach
     table = boundary.extended(n, reach, reach, rule)

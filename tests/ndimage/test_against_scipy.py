@@ -215,6 +215,35 @@ def test_not_a_number_and_infinity(order: int, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", FILTER_MODES)
+@pytest.mark.parametrize("order", [0, 1, 3])
+def test_huge_coordinates_stay_within_the_array(order: int, mode: str) -> None:
+    """What is left of them is a place in the array or next to it, or `cval` is returned."""
+    x = np.random.default_rng(0).uniform(1.0, 2.0, (7, 9))
+    huge = np.array([1e16, -1e16, 2.0**53, -(2.0**62), 1e18, 1e300, -1e300, np.inf, -np.inf])
+    points = np.array([np.concatenate([huge, huge, np.full(9, 2.0)]), np.concatenate([huge, np.full(9, 3.0), huge])])
+    with np.errstate(all="ignore"):
+        ours = ndimage.map_coordinates(x, points, order=order, mode=mode, cval=7.0, prefilter=False)
+    finite = np.isfinite(points).all(axis=0)
+    assert np.all(np.abs(ours[finite]) < 20.0)
+    assert np.all((np.abs(ours) < 20.0) | np.isnan(ours))
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_single_precision_counts_more_cells_than_its_floats_do(order: int) -> None:
+    """An index computed in float32 would be even beyond 2**24."""
+    import jax
+    import jax.numpy as jnp
+
+    side = 4100
+    x = np.zeros((side, side), np.int8)
+    x[-1, -2] = 5
+    with jax.enable_x64(False):
+        points = jnp.asarray([[side - 1.0, side - 1.0], [side - 2.0, side - 3.0]])
+        found = ndimage.map_coordinates(jnp.asarray(x), points, order=order, mode="wrap", prefilter=False)
+    assert (side * side - 2) % 2 == 0 and np.asarray(found).tolist() == [5, 0]
+
+
+@pytest.mark.parametrize("mode", FILTER_MODES)
 def test_zero_weights_meet_nan(mode: str) -> None:
     """A weight of 0 hides a NaN in an n-dimensional kernel and spreads it in a one-dimensional one, as in SciPy."""
     x = np.arange(30.0).reshape(5, 6)
