@@ -48,7 +48,7 @@ def start(largest: int) -> None:
 
 
 def threads() -> int | None:
-    """How many threads XLA was asked to use on the CPU: its programs are compiled for that. None: as many as it likes."""
+    """How many threads XLA was asked to use on the CPU, for which it compiles too. None: as many as it likes."""
     return _threads
 
 

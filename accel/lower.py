@@ -438,7 +438,8 @@ class _Values:
         costly = frozenset(operand.index for operand in self._recomputation.to_store(node))
         if costly:
             args, kwargs = fusion.materialize_operands((node.args, node.kwargs), (args, kwargs), costly)
-        return compute(node, args, kwargs)
+        with fusion.inside():
+            return compute(node, args, kwargs)
 
     def _before_writes(self, node: Node) -> Node:
         """A read of what later writes elsewhere in the array left alone, as a read of the array before them.

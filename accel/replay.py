@@ -182,7 +182,7 @@ class Variant:
         self._host = HostTape(needed_by(program.host))  # with the fixed nodes that they need
         self._expected = [outcome.expected for outcome in program.outcomes]
         self._vector = np.array([float(value) for value in self._expected])
-        self._made = [(node.shape, node.dtype.str) for node in trace.outputs.arrays]
+        self._made = [(node.shape, np.dtype(node.dtype).str) for node in trace.outputs.arrays]
 
     def run(self, values: list[Any]) -> Attempt | Parted | Changed:
         """Run the program on the slots' values.

@@ -2,10 +2,11 @@
 
 XLA:CPU fuses a producer into whatever reads it. Where the reader looks at several places (a stencil, an
 interpolation), the producer is computed once for each: an interpolation of a field that took 330 us to compute cost
-2,000 us instead of 390. Optimization barriers are gone before XLA:CPU fuses; two other things are not. The result of a
-conditional is stored, at the cost of a copy; its predicate is an argument of the program, always true, which XLA cannot
-know. And what is updated in place is stored first, without a copy, where several operations read it: there the first
-element is written over itself, at a place that the same argument decides.
+2,000 us instead of 390. And code that decides at each element where to read gets no vector instructions. Optimization
+barriers are gone before XLA:CPU fuses; three other things are not. The result of a conditional is stored, at the cost
+of a copy; its predicate is an argument of the program, always true, which XLA cannot know. What is updated in place is
+stored first, without a copy, where several operations read it: there the first element is written over itself, at a
+place that the same argument decides. And a concatenation along the last axis is copied together row by row.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from accel.views import Index
 RECOMPUTED = 8.0
 """Work (in simple operations for each element) that is stored before a shifting operation reads it.
 
-Measured on PyGCM's whole steps at 121x240: 0.8 and 1.2 ms with 8, 1.1 and 1.6 ms without, the same with 100."""
+Measured on PyGCM's whole steps at 121x240: 0.8 and 1.2 ms with 8, 1.1 and 1.6 ms without, the same with 100. A join
+counts as more."""
 
 COSTLY = 20.0
 """Work of an operation that is worth having whole vectors: exponentials and the like."""
@@ -56,6 +58,16 @@ def stored_by(always: Any) -> Iterator[None]:
     finally:
         _always.reset(token)
         _rings.reset(rings)
+
+
+@contextlib.contextmanager
+def inside() -> Iterator[None]:
+    """While what a loop's rounds compute is traced: rings that are made there are not known outside."""
+    token = _rings.set(dict(_rings.get({})))
+    try:
+        yield
+    finally:
+        _rings.reset(token)
 
 
 REACH = 2
@@ -119,7 +131,7 @@ def materialize(x: Any) -> Any:
 
 
 def copied(x: Any) -> Any:
-    """`x`, copied row by row: XLA:CPU computes nothing else with such a copy. As `materialize`, where that is no help."""
+    """`x`, copied row by row, with which XLA:CPU computes nothing else; small or flat as `materialize` stores it."""
     from jax import lax
 
     if _always.get() is None or x.ndim < 2 or x.size <= SMALL:

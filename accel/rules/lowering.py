@@ -84,15 +84,6 @@ def number(value: Any, like: Any) -> Any:
     return jnp.asarray(value, like.dtype)
 
 
-FEW = 3
-"""Parts that are joined by choosing between padded ones."""
-
-
 def join(parts: Any, axis: int) -> Any:
-    """The parts, of one dtype, one after the other along an axis.
-
-    XLA:CPU turns a concatenation within a row into a branch for each element, and so copies it out before anything
-    reads it. A choice between padded parts fuses: a roll along the last of 721x1440 takes 0.7 instead of 1.7 ms.
-    """
-    parts = [part for part in parts if part.shape[axis]] or list(parts[:1])
-    return lax.concatenate(parts, axis)
+    """The parts, of one dtype, one after the other along an axis; empty ones left out where others are not."""
+    return lax.concatenate([part for part in parts if part.shape[axis]] or list(parts[:1]), axis)

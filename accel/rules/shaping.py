@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from accel.rules.core import cast
 from accel.rules import fusion
+from accel.rules.core import cast
 from accel.rules.lowering import jnp, join, lax, same, spread
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.views import Broadcast, Diagonal, Reshape, Step, Transpose
