@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import enum
+import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,7 @@ from accel.record.follow import Followed, unwrapped
 from accel.record.inputs import MISSING
 from accel.record.numbers import TYPE_STAND_INS
 from accel.record.opaque import call_opaque
+from accel.record.operands import flat
 from accel.record.proxy import OPERATORS, OWN, Proxy, find_in_class
 from accel.record.recording import (
     AttributeState,
@@ -22,12 +25,16 @@ from accel.record.values import (
     known,
     remember,
 )
+from accel.rules.rule import Unsupported
 
 
 class ObjectProxy(Proxy):
     """An object of a class written in Python."""
 
     __slots__ = ()
+
+    def as_operand(self) -> Any:
+        raise Unsupported("value.forced", f"a {type(self._plain_).__name__} is needed as an array or number")
 
     def __getattribute__(self, name: str) -> Any:
         if name in OWN:
@@ -43,6 +50,8 @@ class ObjectProxy(Proxy):
 
 _GENERIC_SETATTR: tuple[Any, ...] = (object.__setattr__, SimpleNamespace.__setattr__)
 """What sets attributes in the ordinary way."""
+
+_GENERIC_DELATTR: tuple[Any, ...] = (object.__delattr__, SimpleNamespace.__delattr__)
 
 
 def get_attribute(proxy: Any, name: str) -> Any:
@@ -220,7 +229,12 @@ def _restore(real: Any, name: str, before: Any) -> None:
 def delete_attribute(proxy: Any, name: str) -> None:
     """`del object.name`."""
     recording, real = proxy._recording_, proxy._plain_
-    before = _own_attribute(real, name, find_in_class(type(real), name)[1])
+    _, found = find_in_class(type(real), name)
+    if type(real).__delattr__ not in _GENERIC_DELATTR or (hasattr(type(found), "__delete__") and not _is_slot(found)):
+        recording.break_("call.opaque", f"deletion of .{name} runs code of its class", touched=True)
+        delattr(real, name)
+        return
+    before = _own_attribute(real, name, found)
     if recording.active:
         get_attribute(proxy, name)  # it must be there on later calls too
     delattr(real, name)
@@ -325,7 +339,7 @@ def _attribute_of_class(self: Any, name: str) -> Any:
 def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`kind(*args)` in recorded code: a new object whose `__init__` is followed."""
     _, init = find_in_class(kind, "__init__")
-    if recording.active and _is_namedtuple(kind):
+    if recording.active and is_bare_namedtuple(kind):
         _guard_class(recording, kind, "__new__", find_in_class(kind, "__new__")[1])
         return kind(*args, **kwargs)
     if (
@@ -342,9 +356,45 @@ def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: d
     return proxy
 
 
-def _is_namedtuple(kind: type) -> bool:
-    """A namedtuple as collections makes it, which takes any values."""
-    return issubclass(kind, tuple) and str(kind.__new__.__module__).startswith("namedtuple_")
+@functools.cache
+def is_bare_namedtuple(kind: type) -> bool:
+    """A namedtuple as collections makes it, which takes any values, and has nothing of its own beside its fields."""
+    return (
+        issubclass(kind, tuple)
+        and str(kind.__new__.__module__).startswith("namedtuple_")
+        and not any(map(_is_own, _members(kind, tuple)))
+    )
+
+
+@functools.cache
+def is_bare_enum(kind: type) -> bool:
+    """An enumeration that only names values which cannot change."""
+    values = (part for member in kind.__members__.values() for part in flat((member.value,)))  # type: ignore[attr-defined]
+    return all(type(value) in CONSTANT for value in values) and not any(map(_is_own, _members(kind, enum.Enum)))
+
+
+CONSTANT = frozenset({str, bytes, bool, int, float, complex, type(None), enum.auto})
+"""Types of values that enumerations may have."""
+
+
+def _members(kind: type, base: type) -> Iterator[tuple[str, Any]]:
+    """What the classes between `kind` and `base` hold, by name."""
+    for owner in kind.__mro__:
+        if owner is not base and issubclass(owner, base):
+            yield from vars(owner).items()
+
+
+def _is_own(member: tuple[str, Any]) -> bool:
+    """Whether a class's member is code that the program's author wrote, which would run without being followed."""
+    name, value = member
+    function = getattr(value, "__func__", value)
+    function = getattr(function, "fget", function)
+    module = str(getattr(function, "__module__", ""))
+    written = isinstance(function, FunctionType) and module not in ("collections", "enum", "typing")
+    return written and not module.startswith("namedtuple_") and name not in _AT_CLASS_CREATION
+
+
+_AT_CLASS_CREATION = frozenset({"_generate_next_value_", "__new_member__", "__new__", "__init__"})
 
 
 def class_proxy(recording: Recording, value: type) -> Any:

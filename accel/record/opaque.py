@@ -39,7 +39,7 @@ _OPAQUE_REASONS = {
 _HARMLESS_MODULES = frozenset({"warnings", "numpy"})
 
 
-_HARMLESS = frozenset({"errstate", "catch_warnings", "simplefilter", "filterwarnings", "warn", "geterr"})
+_HARMLESS = frozenset({"errstate", "catch_warnings", "simplefilter", "filterwarnings", "warn"})
 """Calls that change no number and whose effects a replay may leave out (warnings; see Known differences)."""
 
 

@@ -17,6 +17,7 @@ from accel.record.recording import (
 from accel.record.values import (
     as_static,
 )
+from accel.rules.rule import Unsupported
 
 
 class ModuleProxy(Proxy):
@@ -105,6 +106,11 @@ class Opaque(Proxy):
     """What accel does not look into: it gets plain values, and calling it ends the tape."""
 
     __slots__ = ()
+
+    def as_operand(self) -> Any:
+        if not isinstance(self._plain_, (str, bytes, int, float, complex)):
+            raise Unsupported("call.opaque", f"a {type(self._plain_).__name__} is given to a NumPy function")
+        return self._plain_
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call_opaque(self._recording_, self._plain_, args, kwargs)

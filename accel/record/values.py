@@ -81,6 +81,10 @@ class RecordedValue(Wrapper):
         force(self, "text")
         return repr(self._plain_)
 
+    def __bytes__(self) -> bytes:
+        force(self, "bytes")
+        return bytes(self._plain_)
+
     def __format__(self, spec: str) -> str:
         force(self, "text")
         return format(self._plain_, spec)
@@ -235,7 +239,7 @@ def as_static(value: Any) -> Any:
             if node.constant:
                 return value._plain_
             raise Unsupported("value.forced", "an array is needed where the program's shape is decided")
-        return as_static(value._plain_)
+        return as_static(type(value).as_operand(value))
     kind = type(value)
     if kind in (tuple, list):
         return kind([as_static(part) for part in value])
@@ -255,7 +259,7 @@ def as_template(value: Any) -> Any:
                 if forced is not MISSING and type(forced) is type(value._plain_):
                     return forced
             return value.node()
-        return as_template(value.as_container())
+        return as_template(type(value).as_operand(value))
     kind = type(value)
     if kind in (tuple, list):
         return kind([as_template(part) for part in value])
