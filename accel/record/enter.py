@@ -32,7 +32,7 @@ from accel.record.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.grids import Grid, is_grid
 from accel.record.numbers import TYPE_STAND_INS
 from accel.record.objects import ObjectProxy, class_proxy, followable_class, is_bare_enum, is_bare_namedtuple
-from accel.record.opaque import TRANSPARENT, Harmless, is_harmless
+from accel.record.opaque import TRANSPARENT, Harmless, computes, is_harmless
 from accel.record.proxy import find_in_class, one_per_object
 from accel.record.recording import Recording, recordable
 from accel.record.surroundings import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
@@ -40,11 +40,6 @@ from accel.record.values import RecordedArray, RecordedScalar, known, remember
 from accel.rules.rule import lookup
 from accel.rules.scalars import HOST_FUNCTIONS
 from accel.tape import Storage
-
-_EFFECTS_IN_NUMPY = frozenset(
-    """save savez savez_compressed savetxt load loadtxt genfromtxt fromfile fromregex seterr seterrcall setbufsize
-    set_printoptions printoptions show_config show_runtime info""".split()
-)
 
 PLAIN = frozenset({str, bytes, bool, type(None), np.bool_, type(Ellipsis), type(NotImplemented), np.dtype})
 _EXACT = frozenset({int, float})
@@ -216,7 +211,7 @@ def callable_stand_in(recording: Recording, value: Any) -> Any:
         return recording.builtins[getattr(value, "__name__", "")]
     if is_harmless(value):
         return Harmless(recording, value)
-    if _numpys_own(value):
+    if computes(value):
         return RuleFunction(value)
     function = unwrapped(recording, value)
     return Followed(recording, function, ()) if isinstance(function, FunctionType) else Opaque(recording, value)
@@ -228,16 +223,6 @@ def _is_pure(value: Any) -> bool:
         return value in HOST_FUNCTIONS or value in SCALAR_FUNCTIONS
     except TypeError:  # not hashable
         return False
-
-
-def _numpys_own(value: Any) -> bool:
-    """A function of NumPy's that computes from its arguments and does no more."""
-    module = getattr(value, "__module__", None) or ""
-    return (
-        module.partition(".")[0] == "numpy"
-        and not module.startswith("numpy.random")
-        and getattr(value, "__name__", "") not in _EFFECTS_IN_NUMPY
-    )
 
 
 def _grid(recording: Recording, value: Any, slot: int) -> Entered:

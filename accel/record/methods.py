@@ -11,6 +11,7 @@ from accel.record import compressed
 from accel.record.calls import record_rule
 from accel.record.inputs import has_flags
 from accel.record.numbers import record_scalar, scalar_call
+from accel.record.opaque import EFFECTS_IN_NUMPY
 from accel.record.operands import check_cast
 from accel.record.recording import Wrapper, plain
 from accel.record.ufuncs import one_out, record_ufunc
@@ -67,7 +68,8 @@ def attribute_of(value: Any, name: str) -> Any:
     else:
         if issubclass(type(value), RecordedArray):
             recording.before_write(value._storage)
-        recording.break_("rule.missing", f"ndarray.{name}")
+        effect = EFFECTS_IN_NUMPY.get(name)
+        recording.break_(effect or "rule.missing", f"ndarray.{name}", touched=effect is not None)
     return attribute
 
 

@@ -47,6 +47,9 @@ MAX_SECONDS = 5.0
 FIRST_LOOK = 8192
 """Operations after which a recording that cannot lead to a program is given up."""
 
+NEEDED_AS = "a value computed from an array is needed as {}"
+"""Why a recording ends where Python takes a value."""
+
 EXACT_IN_FLOAT = 2**53
 """Devices check outcomes as floats."""
 
@@ -201,6 +204,8 @@ class Recording:
         self.touched |= touched
         if self.refusal is None:
             self.refuse(Refusal(reason, self.where_text(), detail))
+        elif self.refusal.detail == NEEDED_AS.format("text") and reason.startswith("effect."):
+            self.refusal = Refusal(reason, self.where_text(), detail)  # what the text was for
 
     def refuse(self, refusal: Refusal) -> None:
         """Break the tape because of `refusal`."""

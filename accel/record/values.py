@@ -15,6 +15,7 @@ import numpy as np
 
 from accel.record.inputs import MISSING
 from accel.record.recording import (
+    NEEDED_AS,
     Recording,
     Wrapper,
     isinstance_wrapper,
@@ -95,6 +96,8 @@ class RecordedValue(Wrapper):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         force(self, "a plain array")
+        if issubclass(type(self), RecordedArray):
+            self._recording_.before_write(self._storage)  # type: ignore[attr-defined]
         return np.array(self._plain_, dtype=dtype, copy=copy)
 
     def __hash__(self) -> int:
@@ -208,7 +211,7 @@ def force(value: RecordedValue, needed_as: str) -> None:
         ):
             value._recording_.outcome(value.node(), value._plain_)
         else:
-            raise Unsupported("value.forced", f"a value computed from an array is needed as {needed_as}")
+            raise Unsupported("value.forced", NEEDED_AS.format(needed_as))
 
     value._recording_.write_down(write, None)
 
