@@ -14,7 +14,6 @@ from accel.record.follow import Followed, unwrapped
 from accel.record.inputs import MISSING
 from accel.record.numbers import TYPE_STAND_INS
 from accel.record.opaque import call_opaque
-from accel.record.operands import flat
 from accel.record.proxy import OPERATORS, OWN, Proxy, find_in_class
 from accel.record.recording import (
     AttributeState,
@@ -257,7 +256,11 @@ def _special(name: str) -> Callable[..., Any]:
                 return len(self) != 0 if find_in_class(kind, "__len__")[0] else True
             if name in ("__eq__", "__ne__"):
                 return (self._plain_ is plain(args[0])) is (name == "__eq__")
-            return NotImplemented if name in OPERATORS else getattr(kind, name)(self._plain_, *plain(args))
+            if name in OPERATORS:
+                return NotImplemented
+            if found is MISSING:
+                raise TypeError(f"{kind.__name__!r} object has no {name}")
+            return found(self._plain_, *plain(args))
         recording.break_("call.opaque", f"{kind.__name__}.{name}", touched=True)
         return getattr(kind, name)(self._plain_, *plain(args))
 
@@ -369,8 +372,12 @@ def is_bare_namedtuple(kind: type) -> bool:
 @functools.cache
 def is_bare_enum(kind: type) -> bool:
     """An enumeration that only names values which cannot change."""
-    values = (part for member in kind.__members__.values() for part in flat((member.value,)))  # type: ignore[attr-defined]
-    return all(type(value) in CONSTANT for value in values) and not any(map(_is_own, _members(kind, enum.Enum)))
+    values = [member.value for member in kind.__members__.values()]  # type: ignore[attr-defined]
+    return all(map(_is_constant, values)) and not any(map(_is_own, _members(kind, enum.Enum)))
+
+
+def _is_constant(value: Any) -> bool:
+    return type(value) in CONSTANT or (type(value) is tuple and all(map(_is_constant, value)))
 
 
 CONSTANT = frozenset({str, bytes, bool, int, float, complex, type(None), enum.auto})

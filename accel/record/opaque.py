@@ -29,6 +29,7 @@ _OPAQUE_REASONS = {
     "os": "effect.file",
     "posix": "effect.file",
     "logging": "effect.print",
+    "warnings": "effect.print",
     "sys": "effect.print",
 }
 """Reasons by the module that a call outside the followed package goes to; others are call.opaque."""
@@ -48,7 +49,7 @@ EFFECTS_IN_NUMPY = {
 _HARMLESS_MODULES = frozenset({"warnings", "numpy"})
 
 
-_HARMLESS = frozenset({"errstate", "catch_warnings", "simplefilter", "filterwarnings", "warn"})
+_HARMLESS = frozenset({"errstate", "catch_warnings", "simplefilter", "filterwarnings"})
 """Calls that change no number and whose effects a replay may leave out (warnings; see Known differences)."""
 
 

@@ -130,10 +130,10 @@ def _at_edges(x: Any, power: Any) -> Any:
 
 
 def _complex_power(x: Any, y: Any) -> Any:
-    """As NumPy has it at the edges: anything to the power of 0 is 1; 0 is 0 to a positive real power, else NaN."""
+    """As NumPy has it at the edges: anything to the power of 0 is 1; 0 is 0 where the power's real part is positive."""
     x, y = jnp.broadcast_arrays(x, y)
     zero, one, nan = number(0, x), number(1, x), number(complex(np.nan, np.nan), x)
-    at_zero = where((y.real > 0) & (y.imag == 0), zero, nan)
+    at_zero = where(y.real > 0, zero, nan)
     return where(y == zero, one, where(x == zero, at_zero, jnp.power(where(x == zero, one, x), y)))
 
 

@@ -43,7 +43,7 @@ OPERATIONS = {
     "a list from outside and an array": lambda s: (s.row + s.x, s.row * s.x, s.row / s.x),
     "a list from outside and an array without axes": lambda s: (s.row * s.k, s.k * s.row),
     "equality with a list": lambda s: (s.n == [1, 5, 2], np.where(s.n == s.whole, s.x, -1.0), np.sum(s.n != [1, 2, 3])),
-    "a number from NumPy and a list": lambda s: (s.x[0] == [1.0, 2.0], s.x[0] + [1.0, 2.0], s.x[0] * [1.0, 2.0]),
+    "a number from NumPy and a list": lambda s: (s.x[0] == [1.0, 2.0], s.x[0] + [1.0, 2.0], [1.0, 2.0] - s.x[0]),
     "a list extended by an array": extended,
     "an array changed by a list": added_in_place,
     "a list assigned": assigned,
