@@ -55,17 +55,15 @@ def sign(x: Any) -> Any:
     if not is_complex(x):
         found = jnp.sign(x)
         return where(x == number(0, x), number(0, found), found) if found.dtype.kind == "f" else found
-    size = absolute(x)
-    real, imag = (where(jnp.isinf(part), jnp.sign(part), part * number(0, part)) for part in (x.real, x.imag))
-    infinite = jnp.isinf(size)
-    nan = jnp.isnan(size) | (jnp.isinf(x.real) & jnp.isinf(x.imag))
-    some = where(size == number(0, size), number(1, size), size)
-    parts = []
-    for axis, part in ((real, x.real), (imag, x.imag)):
-        axis = where(jnp.isnan(part) | jnp.isfinite(part), number(0, part), axis)
-        chosen = where(infinite, axis, where(part == number(0, part), number(0, part), part / some))
-        parts.append(where(nan, number(np.nan, part), chosen))
-    return lax.complex(*parts)
+    size, zero, nan = absolute(x), number(0, x.real), number(np.nan, x.real)
+    unknown = jnp.isnan(size) | (jnp.isinf(x.real) & jnp.isinf(x.imag))
+
+    def direction(part: Any) -> Any:
+        along = where(jnp.isinf(part), jnp.sign(part), zero)
+        found = where(jnp.isinf(size), along, where(size == zero, zero, part / size))
+        return where(unknown, nan, found)
+
+    return lax.complex(direction(x.real), direction(x.imag))
 
 
 # -- order: by real part, then by imaginary part ----------------------------------------------------------------------
