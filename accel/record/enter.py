@@ -31,7 +31,14 @@ from accel.record.follow import Followed, unwrapped
 from accel.record.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.grids import Grid, is_grid
 from accel.record.numbers import TYPE_STAND_INS
-from accel.record.objects import ObjectProxy, class_proxy, followable_class, is_bare_enum, is_bare_namedtuple
+from accel.record.objects import (
+    ObjectProxy,
+    class_proxy,
+    followable_class,
+    guard_class,
+    is_bare_enum,
+    is_bare_namedtuple,
+)
 from accel.record.opaque import TRANSPARENT, Harmless, computes, is_harmless
 from accel.record.proxy import find_in_class, one_per_object
 from accel.record.recording import Recording, recordable
@@ -165,7 +172,12 @@ def _module(recording: Recording, value: Any, slot: int) -> Entered:
 def _class(recording: Recording, value: Any, slot: int) -> Entered:
     if value in TYPE_STAND_INS:
         return inputs.is_same(value), TYPE_STAND_INS[value]
-    if issubclass(value, BaseException) or value in TRANSPARENT:
+    if value in TRANSPARENT:
+        return inputs.is_same(value), value
+    if issubclass(value, BaseException):  # `except` needs the class itself
+        for name in dir(value):
+            if not hasattr(BaseException, name):
+                guard_class(recording, value, name, find_in_class(value, name)[1])
         return inputs.is_same(value), value
     if is_harmless(value):
         return inputs.is_same(value), one_per_object(recording, value, Harmless)

@@ -145,7 +145,7 @@ def _opaque_attribute(proxy: Any, name: str) -> Any:
     return getattr(proxy._plain_, name)
 
 
-def _guard_class(recording: Recording, kind: type, name: str, found: Any) -> None:
+def guard_class(recording: Recording, kind: type, name: str, found: Any) -> None:
     """Let replays check that a lookup of `name` through a class finds what it found."""
     key = ("lookup", id(kind), name)
     if recording.inputs.find(key) is None:
@@ -170,7 +170,7 @@ def _guard_absent(recording: Recording, slot: int | None, name: str) -> None:
 
 
 def _property(proxy: Any, name: str, owner: Any, found: property) -> Any:
-    _guard_class(proxy._recording_, type(proxy._plain_), name, found)
+    guard_class(proxy._recording_, type(proxy._plain_), name, found)
     if found.fget is None or not isinstance(found.fget, FunctionType):
         return _opaque_attribute(proxy, name)
     return Followed(proxy._recording_, found.fget, (proxy,))()
@@ -182,10 +182,10 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     function = unwrapped(recording, found)
     _guard_absent(recording, proxy._slot_, name)
     if isinstance(function, FunctionType):
-        _guard_class(recording, kind, name, found)
+        guard_class(recording, kind, name, found)
         return Followed(recording, function, (proxy,))
     if isinstance(function, (staticmethod, classmethod)):
-        _guard_class(recording, kind, name, found)
+        guard_class(recording, kind, name, found)
         inner = unwrapped(recording, function.__func__)
         if isinstance(inner, FunctionType):
             bound = (class_proxy(recording, type(proxy._plain_)),) if isinstance(function, classmethod) else ()
@@ -201,7 +201,7 @@ def set_attribute(proxy: Any, name: str, value: Any) -> None:
     recording, real = proxy._recording_, proxy._plain_
     _, found = find_in_class(type(real), name)
     if isinstance(found, property) and recording.active and isinstance(found.fset, FunctionType):
-        _guard_class(recording, type(real), name, found)
+        guard_class(recording, type(real), name, found)
         Followed(recording, found.fset, (proxy,))(value)
         return
     ordinary = type(real).__setattr__ in _GENERIC_SETATTR and (
@@ -320,13 +320,17 @@ def _attribute_of_class(self: Any, name: str) -> Any:
     if not recording.active or name.startswith("__"):
         return getattr(real, name)
     owner, found = find_in_class(real, name)
+    above, special = find_in_class(type(real), name)
+    if above is not None and (owner is None or hasattr(type(special), "__set__")):
+        recording.break_("call.opaque", f"{real.__name__}.{name}, which its metaclass defines")
+        return getattr(real, name)
     if owner is None:
         for kind in real.__mro__:
             recording.guard_missing(vars(kind), name, f"{kind.__name__}.{name}")
         return getattr(real, name)
     function = unwrapped(recording, found)
     if isinstance(function, (FunctionType, staticmethod, classmethod)):
-        _guard_class(recording, real, name, found)
+        guard_class(recording, real, name, found)
         bound = (self,) if isinstance(function, classmethod) else ()
         inner = function if isinstance(function, FunctionType) else unwrapped(recording, function.__func__)
         return Followed(recording, inner, bound)
@@ -343,7 +347,7 @@ def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: d
     """`kind(*args)` in recorded code: a new object whose `__init__` is followed."""
     _, init = find_in_class(kind, "__init__")
     if recording.active and is_bare_namedtuple(kind):
-        _guard_class(recording, kind, "__new__", find_in_class(kind, "__new__")[1])
+        guard_class(recording, kind, "__new__", find_in_class(kind, "__new__")[1])
         return kind(*args, **kwargs)
     if (
         not recording.active
@@ -354,7 +358,7 @@ def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: d
     ):
         return call_opaque(recording, kind, args, kwargs)
     proxy = remember(recording, ObjectProxy(recording, object.__new__(kind), None))
-    _guard_class(recording, kind, "__init__", init)
+    guard_class(recording, kind, "__init__", init)
     Followed(recording, init, (proxy,))(*args, **kwargs)
     return proxy
 
