@@ -90,7 +90,7 @@ def _opaque(recording: Recording, value: Any, slot: int) -> Entered:
 
 def _enum(recording: Recording, value: Any, slot: int) -> Entered:
     """A name for a value; one with methods or attributes, which would run and change unseen, is not looked into."""
-    bare = is_bare_enum(type(value)) and vars(value).keys() <= _ENUM_ATTRIBUTES
+    bare = is_bare_enum(type(value)) and vars(value).keys() <= _ENUM_ATTRIBUTES  # type: ignore[arg-type]
     return (_identical if bare else _opaque)(recording, value, slot)
 
 
@@ -135,7 +135,7 @@ def _array_subclass(recording: Recording, value: Any, slot: int) -> Entered:
 def _tuple(recording: Recording, value: Any, slot: int) -> Entered:
     name = recording.inputs.name(slot)
     kind = type(value)
-    if kind is not tuple and not is_bare_namedtuple(kind):
+    if kind is not tuple and not is_bare_namedtuple(kind):  # type: ignore[arg-type]
         return _opaque(recording, value, slot)
     before, made = recording.stand_ins.get(id(value), (None, None))
     if before is value:

@@ -260,7 +260,7 @@ def _special(name: str) -> Callable[..., Any]:
                 return NotImplemented
             if found is MISSING:
                 raise TypeError(f"{kind.__name__!r} object has no {name}")
-            return found(self._plain_, *plain(args))
+            return getattr(self._plain_, name)(*plain(args))
         recording.break_("call.opaque", f"{kind.__name__}.{name}", touched=True)
         return getattr(kind, name)(self._plain_, *plain(args))
 

@@ -25,5 +25,5 @@ for _function in (
 ):
     add_rule(_function, None, special="static")
 
-for _function in (np.broadcast_shapes, np.min_scalar_type):  # values decide too, which become outcomes
-    add_rule(_function, None, special="static", notes={"values": True})
+for _valued in (np.broadcast_shapes, np.min_scalar_type):  # values decide too, which become outcomes
+    add_rule(_valued, None, special="static", notes={"values": True})

@@ -6,6 +6,7 @@ Every case has one state, changed before call LATE: by then the path is compiled
 from __future__ import annotations
 
 import enum
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -57,6 +58,20 @@ class Weights(enum.Enum):
     EVEN = [1.0, 1.0]  # noqa: RUF012 - that it can be changed is the point
 
 
+class Meta(type):
+    @property
+    def limit(cls) -> float:
+        return SCALE.factor
+
+
+class Limited(metaclass=Meta):
+    pass
+
+
+class TooFar(Exception):
+    reach = 2.0
+
+
 def helper(x: Any) -> Any:
     return x * helper.weight  # type: ignore[attr-defined]
 
@@ -65,6 +80,7 @@ def state() -> Any:
     helper.weight = 2.0  # type: ignore[attr-defined]
     SCALE.factor = 2.0
     Weights.EVEN.value[0] = 1.0
+    TooFar.reach = 2.0
     os.environ.pop("ACCEL_TEST_WORD", None)
     sys.modules["accel_test_tables"] = tables(2.0)
     np.seterr(divide="warn")
@@ -78,6 +94,7 @@ def state() -> Any:
         index=Index(0),
         nested=[[1.0, 2.0]],
         n=2,
+        dt=0.5,
         numbers={1: 1.0},
         some_of=frozenset({1}),
         span=range(0),
@@ -173,6 +190,14 @@ CASES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "a global in an enumeration's method": (lambda s: s.x * s.scheme.weight(), lambda s: setattr(SCALE, "factor", 3.0)),
     "an enumeration's list": (lambda s: s.x * s.weights.value[0], lambda s: s.weights.value.__setitem__(0, 5.0)),
     "a function's attribute": (lambda s: helper(s.x), lambda s: setattr(helper, "weight", 3.0)),
+    "a class's property by its metaclass": (lambda s: s.x * Limited.limit, lambda s: setattr(SCALE, "factor", 3.0)),
+    "an exception's attribute": (lambda s: s.x * TooFar.reach, lambda s: setattr(TooFar, "reach", 3.0)),
+    "a number made of two": (lambda s: s.x * complex(s.dt, s.n), let("dt", 0.25)),
+    "a number made of two of an array's": (lambda s: s.x * complex(s.u[0], s.u[1]), put("u", 0, 5.0)),
+    "a number in another base": (lambda s: s.x * int("11", s.n), let("n", 3)),
+    "a tolerance by name": (lambda s: s.x * (2 + math.isclose(1.0, s.dt, rel_tol=0.3)), let("dt", 0.9)),
+    "a start by name": (lambda s: s.x * math.prod([2.0, 3.0], start=s.dt), let("dt", 0.25)),
+    "an array on another's memory": (lambda s: s.x * np.ndarray((6,), buffer=s.u).sum(), put("u", 0, 5.0)),
     "the sign of an imaginary zero": (lambda s: s.x * np.angle(s.imaginary), let("imaginary", complex(-1.0, -0.0))),
     "a part beside a NaN": (lambda s: s.x * s.missing.imag, let("missing", complex(np.nan, 2.0))),
     "the sign of a zero in text": (text_of, let("zero", -0.0)),
