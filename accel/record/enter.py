@@ -233,7 +233,7 @@ def _is_pure(value: Any) -> bool:
     """A function of Python's own that computes with numbers."""
     try:
         return value in HOST_FUNCTIONS or value in SCALAR_FUNCTIONS
-    except TypeError:  # not hashable
+    except Exception:  # not hashable
         return False
 
 
@@ -260,7 +260,7 @@ def _is(*kinds: type) -> Callable[[Any, type], bool]:
 def _transparent(value: Any) -> bool:
     try:
         return value in TRANSPARENT
-    except TypeError:  # not hashable
+    except Exception:  # not hashable
         return False
 
 
