@@ -46,7 +46,7 @@ def _problem(code: CodeType, outer: frozenset[str]) -> tuple[str, str, int] | No
             return "effect.global", f"writes {instruction.argval} of an enclosing function", line
         if (name.startswith("LOAD_GLOBAL") or "ATTR" in name) and instruction.argval in _REFUSED_NAMES:
             return *_REFUSED_NAMES[instruction.argval], line
-        if name == "IS_OP" and _calls(instructions[:place]):
+        if name == "IS_OP" and not _is_constant(instructions[place - 1]) and _calls(instructions[:place]):
             return "code.unsupported", "compares by `is` with what a call gives", line
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -57,16 +57,16 @@ def _problem(code: CodeType, outer: frozenset[str]) -> tuple[str, str, int] | No
 
 
 def _calls(before: list[dis.Instruction]) -> bool:
-    """Whether computing what is on top of the stack, after these instructions, takes a call other than type()'s.
+    """Whether computing the two things on top of the stack, after these instructions, takes a call other than type()'s.
 
-    Such a call may end the recording, and then gives a plain object, while what it is compared with was loaded before.
+    Such a call may end the recording, and then gives a plain object, while the other may still be a stand-in.
     """
     depth, calls = 0, 0
     for instruction in reversed(before):
         depth += dis.stack_effect(instruction.opcode, instruction.arg, jump=False)
         calls += instruction.opname.startswith("CALL")
         calls -= instruction.opname.startswith("LOAD_GLOBAL") and instruction.argval == "type"
-        if depth == 1:
+        if depth >= 2:
             break
     return calls > 0
 
