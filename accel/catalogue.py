@@ -6,6 +6,7 @@ accel itself knows no program.
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from accel import logs
+from accel.config import SettingError
 
 ENTRY_POINTS = "accel.catalogues"
 
@@ -92,6 +94,21 @@ class Catalogue:
     demo_root: Path | None = None
     demo_target: str = ""
     steps: Steps | None = None
+
+
+def load(path: str) -> Catalogue:
+    """Return the `CATALOGUE` that a Python file holds, as `accel doctor` writes it. Raises SettingError."""
+    try:
+        found = runpy.run_path(path).get("CATALOGUE")
+    except Exception as error:
+        problem = f"cannot be read ({type(error).__name__}: {error})"
+        raise SettingError("--catalogue", path, _FILES, problem) from error
+    if not isinstance(found, Catalogue):
+        raise SettingError("--catalogue", path, _FILES, "holds no catalogue")
+    return found
+
+
+_FILES = "a Python file with CATALOGUE in it, as accel doctor writes it"
 
 
 def discover() -> tuple[Catalogue, ...]:

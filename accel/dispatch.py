@@ -6,6 +6,7 @@ changes; then its paths are compiled, and calls are replayed where guards and ou
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 import threading
@@ -239,12 +240,14 @@ class Target:
             recorded = record(self.function, args, kwargs, max_nodes=config.current().max_nodes, worth=is_worth)
         except Rerun as rerun:  # outside this handler, so that what the plain call raises has no context of ours
             recorded = rerun
+        except BaseException:  # the program's own, past an effect that could not be undone
+            self._count_recorded(started)
+            self.final = self.attempts >= MAX_ATTEMPTS and not self.paths
+            raise
         if isinstance(recorded, Rerun):
             self._note_refusal(recorded.refusal, recorded.trace)
             return self._plain(args, kwargs, timed=False)
-        spent = time.perf_counter() - started
-        self.ledger.count_numpy(None, spent)
-        _thread.counted_s += spent
+        spent = self._count_recorded(started)
         if recorded.refusal is not None:
             self._note_refusal(recorded.refusal, recorded.trace)
         else:
@@ -252,6 +255,13 @@ class Target:
             timeline.note_event(timeline.RECORDED, self.name, f"{len(recorded.trace.tape.nodes)} operations", spent)
             logs.LOGGER.info("%s recorded, %d operations", self.name, len(recorded.trace.tape.nodes))
         return recorded.result
+
+    def _count_recorded(self, started: float) -> float:
+        """Enter a recorded call into the ledger; the seconds that it took."""
+        spent = time.perf_counter() - started
+        self.ledger.count_numpy(None, spent)
+        _thread.counted_s += spent
+        return spent
 
     def _note_refusal(self, refusal: Refusal, trace: Any) -> None:
         """A recording that led to no program: known paths stay compiled; this one is retried ever more rarely."""
@@ -608,8 +618,29 @@ def _note_device() -> None:
         run.platform, run.device = place.platform, place.device_kind
 
 
+class _BoundAccelerated(wrapt.BoundFunctionWrapper):
+    """A target's wrapper bound to an object: copied and pickled as a bound method is."""
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return getattr(copy.deepcopy(self.__self__, memo), self.__name__)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return getattr, (self.__self__, self.__name__)
+
+
 class Accelerated(wrapt.FunctionWrapper):
-    """A target's wrapper: binds as the function does, pickles by reference."""
+    """A target's wrapper: binds as the function does, pickles and copies by reference."""
+
+    __bound_function_wrapper__ = _BoundAccelerated
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
 
     def __init__(self, function: Any, target: Target) -> None:
         super().__init__(function, _answer_for(target))

@@ -20,6 +20,7 @@ from accel.compact import Compact, Repeated, compact
 from accel.fingerprint import Indescribable, fingerprint
 from accel.reasons import source_line
 from accel.record import Trace
+from accel.record.inputs import same_number
 from accel.rules import core, fusion
 from accel.rules.rule import Rule, Unsupported
 from accel.tape import INPUT, Node, Outcome, fill
@@ -566,4 +567,4 @@ def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
 
 def agrees(value: Any, expected: Any) -> bool:
     """Whether an outcome is what the path assumed."""
-    return bool(value == expected) or (value != value and expected != expected)
+    return bool(value == expected) if isinstance(expected, (bool, int)) else same_number(value, expected)

@@ -21,6 +21,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any, NamedTuple, NoReturn
 
 from accel import catalogue, comparing, config, hook, logs, profiling, reporting, timeline
+from accel.catalogue import Catalogue
 from accel.commandline import Parser, refuse
 from accel.config import SettingError, Settings
 
@@ -54,6 +55,7 @@ _OPTIONS = (
             "off: a plain run",
         },
     ),
+    _Option("--catalogue", {"metavar": "FILE", "help": "what to accelerate, in place of the installed catalogues"}),
     _Option(
         "--only",
         {
@@ -131,10 +133,14 @@ class Command(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """A checked command line: what to run, where, and how. compare: the folder for a comparison run's results."""
+    """A checked command line: what to run, where, and how. compare: the folder for a comparison run's results.
+
+    catalogue: None stands for the installed ones.
+    """
 
     command: Command
     settings: Settings
+    catalogue: Catalogue | None
     only: list[str]
     exclude: list[str]
     reports: tuple[_Report, ...]
@@ -152,7 +158,16 @@ def _plan(argv: Sequence[str] | None) -> _Plan:
     command, settings = Command(target, args, folder), _settings(options)
     profile = None if options.profile is None else _writable("--profile", options.profile, (".html", ".htm"))
     reports = _reports(options, settings)
-    return _Plan(command, settings, options.only, options.exclude, reports, profile, _comparison(options))
+    rows = None if options.catalogue is None else catalogue.load(options.catalogue)
+    return _Plan(command, settings, rows, options.only, options.exclude, reports, profile, _comparison(options))
+
+
+_OF_SINGLE_RUNS = {
+    "report": "has no single run to show",
+    "profile": "has no single run to show",
+    "catalogue": "would not reach the runs that are compared",
+}
+"""Options that a comparison run cannot heed, and why."""
 
 
 def _comparison(options: argparse.Namespace) -> Path | None:
@@ -161,11 +176,9 @@ def _comparison(options: argparse.Namespace) -> Path | None:
         if options.out is not None:
             raise SettingError("--out", options.out, "together with --compare", "says where nothing is written")
         return None
-    for name in ("report", "profile"):
+    for name, problem in _OF_SINGLE_RUNS.items():
         if getattr(options, name) is not None:
-            raise SettingError(
-                f"--{name}", getattr(options, name), "a run without --compare", "has no single run to show"
-            )
+            raise SettingError(f"--{name}", getattr(options, name), "a run without --compare", problem)
     folder = Path(options.out or "accel-comparison").absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -425,7 +438,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         logs.to_stderr()
         if plan.profile is not None:
             timeline.start()
-        hook.install(only=plan.only, exclude=plan.exclude)
+        hook.install(plan.catalogue, only=plan.only, exclude=plan.exclude)
     except SettingError as error:
         return refuse(error)
     atexit.register(_finish, plan, os.getpid())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import pickle
 import sys
@@ -168,6 +169,49 @@ def test_a_wrapper_of_a_module_pickles_by_name() -> None:
     fast = accel.accelerate(double)
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pickle.dumps(fast)  # the module's `double` is not this wrapper
+
+
+class Planet:
+    def __init__(self) -> None:
+        self.t = np.ones(3)
+        self.callback = self.step
+        self.helper = doubled
+
+    @accel.accelerate
+    def step(self, dt: float) -> Any:
+        self.t = self.t + dt
+        return self.t
+
+
+doubled = accel.accelerate(double)
+
+
+def test_copies_and_pickles_of_bound_wrappers_are_those_of_methods() -> None:
+    planet = Planet()
+    shallow, deep = copy.copy(planet), copy.deepcopy(planet)
+    assert deep.helper is shallow.helper is doubled
+    assert shallow.callback.__self__ is planet
+    assert deep.callback.__self__ is deep
+    deep.callback(1.0)
+    assert (deep.t[0], planet.t[0]) == (2.0, 1.0)
+    assert copy.copy(planet.step)(2.0)[0] == planet.t[0] == 3.0
+    planet.helper = planet.callback = None
+    assert pickle.loads(pickle.dumps(planet.step))(1.0)[0] == 4.0
+    assert planet.t[0] == 3.0
+
+
+def test_a_call_that_raises_after_an_effect_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    def work(x: Any) -> Any:
+        print("once")
+        raise ValueError(float(x.sum()))
+
+    fast = accel.accelerate(work, name="raises")
+    for _ in range(20):
+        with pytest.raises(ValueError, match="2"):
+            fast(np.ones(2))
+    assert capsys.readouterr().out == "once\n" * 20
+    assert open_ledger("raises").numpy_calls == 20
+    assert fast._self_target.final
 
 
 def test_a_tracer_keeps_calls_on_numpy_while_it_watches() -> None:

@@ -272,6 +272,36 @@ def test_only_and_exclude(bench: Bench, tmp_path: Path) -> None:
     assert reasons["gone.f"] == []
 
 
+def test_a_catalogue_of_ones_own(bench: Bench, tmp_path: Path) -> None:
+    rows = tmp_path / "my_rows.py"
+    text = "from accel.catalogue import Catalogue, Row\nCATALOGUE = Catalogue('mine', (Row('model', 'warm', 'why'),))\n"
+    rows.write_text(text, encoding="utf-8")
+    path = tmp_path / "r.json"
+    done = bench.accel("--catalogue", str(rows), "--report", str(path), "scripts.go")
+    assert (done.code, done.out) == (0, "2.0\n")
+    account = json.loads(path.read_text(encoding="utf-8"))
+    assert [each["target"] for each in account["functions"]] == ["model.warm"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (None, "cannot be read (FileNotFoundError: "),
+        ("1 / 0", "cannot be read (ZeroDivisionError: division by zero); "),
+        ("CATALOGUE = 1", "holds no catalogue; "),
+    ],
+)
+def test_a_catalogue_that_cannot_be_used(bench: Bench, tmp_path: Path, text: str | None, problem: str) -> None:
+    rows = tmp_path / "my_rows.py"
+    if text is not None:
+        rows.write_text(text, encoding="utf-8")
+    done = bench.accel("--catalogue", str(rows), "scripts.go")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"accel: --catalogue={str(rows)!r} {problem}")
+    assert done.err.endswith("possible: a Python file with CATALOGUE in it, as accel doctor writes it\n")
+    assert done.err.count("\n") == 1
+
+
 @pytest.mark.parametrize(("args", "env"), [(["--mode", "off"], {}), ([], {"QD_USE_JAX": "0"})])
 def test_switched_off_is_a_plain_run_that_says_so(bench: Bench, args: list[str], env: dict[str, str]) -> None:
     done = bench.accel(*args, "--report", "-", "scripts.go", env=env)
@@ -308,8 +338,8 @@ _MODULE_OR_SCRIPT = "possible: a dotted module such as scripts.run_simulation, o
         (
             ["--fast", "scripts.go"],
             {},
-            "accel: unrecognized arguments: --fast; possible: --pygcm, --demo, --platform, --mode, --only, --exclude, "
-            "--report, --profile, --compare, --out, --quiet (--help says more)",
+            "accel: unrecognized arguments: --fast; possible: --pygcm, --demo, --platform, --mode, --catalogue, "
+            "--only, --exclude, --report, --profile, --compare, --out, --quiet (--help says more)",
         ),
         (["--mode"], {}, "accel: argument --mode: expected one argument (--help says more)"),
         (

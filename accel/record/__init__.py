@@ -11,6 +11,7 @@ from typing import Any
 from accel.reasons import Refusal
 from accel.record import escapes, inputs, operators, outputs
 from accel.record.builtin import PLAIN_BUILTINS, make_builtins
+from accel.record.containers import ContainerProxy
 from accel.record.enter import enter_value
 from accel.record.follow import Followed, SubstitutedGlobals
 from accel.record.objects import ObjectProxy
@@ -151,17 +152,20 @@ def _finish(recording: Recording, made: list[Any]) -> Recorded:
 
 
 def _trace(recording: Recording, plan: outputs.Outputs) -> Trace:
+    objects = [
+        wrapper._slot_
+        for wrapper in recording.values.values()
+        if issubclass(type(wrapper), (ObjectProxy, ContainerProxy)) and wrapper._slot_ is not None
+    ]
+    if recording.compares_identity:
+        objects += [slot for _, slot in recording.tuples.values()]
     return Trace(
         recording.tape,
         recording.inputs,
         plan,
         recording.aliases,
         recording.same,
-        [
-            wrapper._slot_
-            for wrapper in recording.values.values()
-            if issubclass(type(wrapper), ObjectProxy) and wrapper._slot_ is not None
-        ],
+        objects,
         [storage.origin.args[0] for storage in recording.storages if storage.origin is not None],
         [node.args[0] for node in recording.tape.nodes if node.rule.name == INPUT and node.host],
         frozenset(recording.inlined),

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from accel.record import inputs
 from accel.record.follow import SubstitutedGlobals
 from accel.record.numbers import TYPE_STAND_INS, TypeStandIn, record_extreme, record_sum
 from accel.record.objects import ObjectProxy, class_attribute, class_proxy
+from accel.record.proxy import one_per_object
 from accel.record.recording import (
     Recording,
     has_wrapper,
@@ -92,7 +94,12 @@ def _import(recording: Recording) -> Callable[..., Any]:
         module = builtins.__import__(name, namespace, None, fromlist, level)
         if not recording.active or not isinstance(module, ModuleType):
             return module
-        return ModuleProxy(recording, module)
+        if sys.modules.get(module.__name__) is module:
+            key = ("module", module.__name__)
+            if recording.inputs.find(key) is None:
+                fetch = inputs.of_namespace(sys.modules, module.__name__)
+                recording.inputs.add(key, f"the module {module.__name__}", fetch, inputs.is_same(module))
+        return one_per_object(recording, module, ModuleProxy)
 
     return import_
 
@@ -137,6 +144,8 @@ _EFFECTS = {
     "vars": "code.unsupported",
     "compile": "code.unsupported",
     "dir": "code.unsupported",
+    "bytearray": "value.forced",
+    "memoryview": "value.forced",
 }
 
 

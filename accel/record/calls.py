@@ -121,18 +121,22 @@ def special(name: str) -> Callable[[Special], Special]:
 def record_rule(recording: Recording, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
     """Write a call of a function with a rule down."""
     if rule.special == "static":
-        return static_answer(args, kwargs, result)
+        return static_answer(rule, args, kwargs, result)
     bound = bind(rule, args, kwargs)
     if rule.special:
         return SPECIALS[rule.special](recording, rule, bound, result)
     return record_bound(recording, rule, bound, result)
 
 
-def static_answer(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-    """An answer that depends on types and shapes alone is a plain value: guards hold those."""
-    for value in (*args, *kwargs.values()):
+def static_answer(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    """An answer that depends on types and shapes alone is a plain value: guards hold those, of lists' elements too."""
+    if rule.notes.get("values"):
+        as_static((args, kwargs))
+    for value in flat((*args, *kwargs.values())):
         if issubclass(type(value), CompressedArray):
             len(value)
+        elif isinstance_wrapper(value):
+            as_template(value)
     return result
 
 

@@ -29,6 +29,9 @@ class ContainerProxy(Proxy):
         """Its elements, entered."""
         raise NotImplementedError
 
+    def as_operand(self) -> Any:
+        return self.as_container()
+
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError
 
@@ -158,13 +161,19 @@ class ListProxy(ContainerProxy):
         return (self[i] for i in range(len(self)))
 
     def __add__(self, other: Any) -> Any:
-        return list(self) + list(other)
+        return list(self) + list(other) if isinstance(other, list) else NotImplemented
 
     def __radd__(self, other: Any) -> Any:
-        return list(other) + list(self)
+        return list(other) + list(self) if isinstance(other, list) else NotImplemented
 
     def __mul__(self, other: Any) -> Any:
-        return list(self) * other
+        return list(self) * other if isinstance(other, (int, np.integer)) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: Any) -> Any:
+        self.__getattr__("__imul__")(plain(other))
+        return self
 
     def copy(self) -> Any:
         return list(self)
@@ -227,8 +236,15 @@ class DictProxy(ContainerProxy):
     def copy(self) -> Any:
         return dict(self.items())
 
+    def __reversed__(self) -> Iterator[Any]:
+        return reversed(list(self))
+
     def __or__(self, other: Any) -> Any:
-        return dict(self.items()) | dict(other.items())
+        return dict(self.items()) | dict(other.items()) if isinstance(other, dict) else NotImplemented
+
+    def __ior__(self, other: Any) -> Any:
+        self.__getattr__("__ior__")(other)
+        return self
 
     def journal(self) -> None:
         real, before = self._plain_, dict(self._plain_)

@@ -31,8 +31,15 @@ from accel.record.follow import Followed, unwrapped
 from accel.record.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.grids import Grid, is_grid
 from accel.record.numbers import TYPE_STAND_INS
-from accel.record.objects import ObjectProxy, class_proxy, followable_class
-from accel.record.opaque import TRANSPARENT, Harmless, is_harmless
+from accel.record.objects import (
+    ObjectProxy,
+    class_proxy,
+    followable_class,
+    guard_class,
+    is_bare_enum,
+    is_bare_namedtuple,
+)
+from accel.record.opaque import TRANSPARENT, Harmless, computes, is_harmless
 from accel.record.proxy import find_in_class, one_per_object
 from accel.record.recording import Recording, recordable
 from accel.record.surroundings import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
@@ -41,14 +48,7 @@ from accel.rules.rule import lookup
 from accel.rules.scalars import HOST_FUNCTIONS
 from accel.tape import Storage
 
-_EFFECTS_IN_NUMPY = frozenset(
-    """save savez savez_compressed savetxt load loadtxt genfromtxt fromfile fromregex seterr seterrcall setbufsize
-    set_printoptions printoptions show_config show_runtime info""".split()
-)
-
-PLAIN = frozenset(
-    {str, bytes, bool, type(None), np.bool_, type(Ellipsis), type(NotImplemented), range, slice, np.dtype}
-)
+PLAIN = frozenset({str, bytes, bool, type(None), np.bool_, type(Ellipsis), type(NotImplemented), np.dtype})
 _EXACT = frozenset({int, float})
 NUMBERS = (int, float, complex, np.number)
 CALLABLES = (FunctionType, BuiltinFunctionType, BuiltinMethodType, MethodType, MethodWrapperType)
@@ -75,11 +75,31 @@ def _identical(recording: Recording, value: Any, slot: int) -> Entered:
     return inputs.is_same(value), value
 
 
+def _frozenset(recording: Recording, value: Any, slot: int) -> Entered:
+    return inputs.has_parts(value, iter), value
+
+
+def _bounds(recording: Recording, value: Any, slot: int) -> Entered:
+    """A range or slice."""
+    return inputs.has_parts(value, lambda x: (("start", x.start), ("stop", x.stop), ("step", x.step))), value
+
+
+def _opaque(recording: Recording, value: Any, slot: int) -> Entered:
+    return inputs.is_same(value), one_per_object(recording, value, Opaque)
+
+
+def _enum(recording: Recording, value: Any, slot: int) -> Entered:
+    """A name for a value; one with methods or attributes, which would run and change unseen, is not looked into."""
+    bare = is_bare_enum(type(value)) and vars(value).keys() <= _ENUM_ATTRIBUTES  # type: ignore[arg-type]
+    return (_identical if bare else _opaque)(recording, value, slot)
+
+
+_ENUM_ATTRIBUTES = frozenset({"_value_", "_name_", "_sort_order_", "__objclass__"})
+
+
 def _number(recording: Recording, value: Any, slot: int) -> Entered:
-    if isinstance(value, (np.longdouble, np.clongdouble)) or (type(value) is int and abs(value) >= 2**62):
-        return inputs.is_equal(value), value
-    if isinstance(value, np.number) and not recordable(value):
-        return inputs.is_equal(value), value
+    if (type(value) is int and abs(value) >= 2**62) or (isinstance(value, np.number) and not recordable(value)):
+        return inputs.satisfies(lambda now: inputs.same_scalar(now, value)), value
     node = recording.input_node(slot, value)
     return inputs.has_type(type(value)), RecordedScalar(recording, value, node)
 
@@ -115,12 +135,19 @@ def _array_subclass(recording: Recording, value: Any, slot: int) -> Entered:
 def _tuple(recording: Recording, value: Any, slot: int) -> Entered:
     name = recording.inputs.name(slot)
     kind = type(value)
+    if kind is not tuple and not is_bare_namedtuple(kind):  # type: ignore[arg-type]
+        return _opaque(recording, value, slot)
+    before, made = recording.stand_ins.get(id(value), (None, None))
+    if before is value:
+        recording.same.append((slot, recording.tuples[id(made)][1]))
+        return inputs.has_type(kind), made
     recording.inputs.narrow(slot, inputs.has_length(kind, len(value)))
     parts = [
         recording.enter(part, ("item", slot, i), f"{name}[{i}]", inputs.item(slot, i)) for i, part in enumerate(value)
     ]
     made = kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
     recording.tuples[id(made)] = (recording.keep(made), slot)
+    recording.stand_ins[id(value)] = (value, made)
     return None, made
 
 
@@ -145,7 +172,12 @@ def _module(recording: Recording, value: Any, slot: int) -> Entered:
 def _class(recording: Recording, value: Any, slot: int) -> Entered:
     if value in TYPE_STAND_INS:
         return inputs.is_same(value), TYPE_STAND_INS[value]
-    if issubclass(value, BaseException) or value in TRANSPARENT:
+    if value in TRANSPARENT:
+        return inputs.is_same(value), value
+    if issubclass(value, BaseException):  # `except` needs the class itself
+        for name in dir(value):
+            if not hasattr(BaseException, name):
+                guard_class(recording, value, name, find_in_class(value, name)[1])
         return inputs.is_same(value), value
     if is_harmless(value):
         return inputs.is_same(value), one_per_object(recording, value, Harmless)
@@ -191,7 +223,7 @@ def callable_stand_in(recording: Recording, value: Any) -> Any:
         return recording.builtins[getattr(value, "__name__", "")]
     if is_harmless(value):
         return Harmless(recording, value)
-    if _numpys_own(value):
+    if computes(value):
         return RuleFunction(value)
     function = unwrapped(recording, value)
     return Followed(recording, function, ()) if isinstance(function, FunctionType) else Opaque(recording, value)
@@ -201,18 +233,8 @@ def _is_pure(value: Any) -> bool:
     """A function of Python's own that computes with numbers."""
     try:
         return value in HOST_FUNCTIONS or value in SCALAR_FUNCTIONS
-    except TypeError:  # not hashable
+    except Exception:  # not hashable
         return False
-
-
-def _numpys_own(value: Any) -> bool:
-    """A function of NumPy's that computes from its arguments and does no more."""
-    module = getattr(value, "__module__", None) or ""
-    return (
-        module.partition(".")[0] == "numpy"
-        and not module.startswith("numpy.random")
-        and getattr(value, "__name__", "") not in _EFFECTS_IN_NUMPY
-    )
 
 
 def _grid(recording: Recording, value: Any, slot: int) -> Entered:
@@ -227,7 +249,7 @@ def _object(recording: Recording, value: Any, slot: int) -> Entered:
     if callable(value) and not isinstance(find_in_class(type(value), "__call__")[1], FunctionType):
         return _callable(recording, value, slot)
     if not followable_class(type(value)) or any(value is stream for stream in (sys.stdout, sys.stderr, sys.stdin)):
-        return inputs.is_same(value), one_per_object(recording, value, Opaque)
+        return _opaque(recording, value, slot)
     return _proxied(ObjectProxy)(recording, value, slot)
 
 
@@ -238,7 +260,7 @@ def _is(*kinds: type) -> Callable[[Any, type], bool]:
 def _transparent(value: Any) -> bool:
     try:
         return value in TRANSPARENT
-    except TypeError:  # not hashable
+    except Exception:  # not hashable
         return False
 
 
@@ -249,8 +271,9 @@ def _rule_object(value: Any, kind: type) -> bool:
 Handler = Callable[[Recording, Any, int], Entered]
 _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: kind in PLAIN, _literal),
-    (lambda value, kind: isinstance(value, enum.Enum), _identical),
-    (lambda value, kind: kind is frozenset and all(type(part) in PLAIN | _EXACT for part in value), _literal),
+    (lambda value, kind: isinstance(value, enum.Enum), _enum),
+    (lambda value, kind: kind is frozenset and all(type(part) in PLAIN | _EXACT for part in value), _frozenset),
+    (_is(range, slice), _bounds),
     (lambda value, kind: kind in (int, float, complex) or issubclass(kind, np.number), _number),
     (_is(np.ndarray), _array),
     (lambda value, kind: issubclass(kind, np.ndarray), _array_subclass),

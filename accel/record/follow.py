@@ -59,10 +59,9 @@ class Followed(Wrapper):
     __slots__ = ("_bound", "_slot_")
 
     def __init__(self, recording: Recording, function: FunctionType, bound: tuple[Any, ...]) -> None:
-        self._recording_ = recording
-        self._plain_ = function
-        self._bound = bound
-        self._slot_ = None
+        own = {"_recording_": recording, "_plain_": function, "_bound": bound, "_slot_": None}
+        for name, value in own.items():
+            object.__setattr__(self, name, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording, function = self._recording_, self._plain_
@@ -78,7 +77,18 @@ class Followed(Wrapper):
         return function(*map(recording.hold, args), **{name: recording.hold(kwargs[name]) for name in kwargs})
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._plain_, name)
+        recording, function = self._recording_, self._plain_
+        if not recording.active or isinstance(function.__globals__, SubstitutedGlobals):
+            return getattr(function, name)
+        if not hasattr(function, name):
+            recording.guard_missing(vars(function), name, f"{function.__qualname__}.{name}")
+        value = getattr(function, name)
+        key = ("function attribute", id(recording.keep(function)), name)
+        return recording.enter(value, key, f"{function.__qualname__}.{name}", inputs.of_object(function, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._recording_.break_("effect.global", f"{self._plain_.__qualname__}.{name} is assigned", touched=True)
+        setattr(self._plain_, name, self._recording_.hold(value))
 
     def __eq__(self, other: Any) -> bool:
         return bool(self._plain_ == plain(other))

@@ -28,8 +28,8 @@ class RuleFunction(Wrapper):
         function = self._plain_
         if function in SCALAR_FUNCTIONS:
             recording = current()
-            if recording is not None and recording.active and not kwargs:
-                return scalar_call(recording, function, args)
+            if recording is not None and recording.active:
+                return scalar_call(recording, function, args, kwargs)
             return function(*plain(args), **plain(kwargs))
         return call(function, args, kwargs)
 
@@ -60,6 +60,8 @@ class ArrayType(TypeStandIn):
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         if recording is not None and recording.active and given.keys() <= {"shape", "dtype", "order"}:
             return call(np.empty, (), given)
+        if recording is not None:
+            recording.break_("array.unknown", "an array made of memory that the recording does not see")
         return self._plain_(*plain(args), **plain(kwargs))
 
 

@@ -260,7 +260,18 @@ def has_length(kind: type, length: int) -> Check:
 
 
 def has_keys(keys: tuple[Any, ...]) -> Check:
-    return Code("tuple(x) == {0}", (keys,))
+    if all(type(key) is str for key in keys):
+        return Code("tuple(x) == {0}", (keys,))
+    return Code("tuple(x) == {0} and tuple(map(type, x)) == {1}", (keys, tuple(map(type, keys))))
+
+
+def has_parts(value: Any, parts: Callable[[Any], Iterable[Any]]) -> Check:
+    """A value of this type whose `parts` (numbers and text) are the same, by type and bits, in any order."""
+
+    def described(x: Any) -> list[tuple[str, str]]:
+        return sorted((type(part).__name__, repr(part)) for part in parts(x))
+
+    return Code("type(x) is {0} and {1}(x) == {2}", (type(value), described, described(value)))
 
 
 def has_code(function: Any) -> Check:
@@ -287,14 +298,23 @@ def is_array_like(array: np.ndarray[Any, Any]) -> Check:
 is_writeable = Code("x.flags.writeable")
 
 
+def has_flags(array: np.ndarray[Any, Any]) -> Check:
+    """An array that owns its memory or not, and may be written to or not, as this one."""
+    return Code(
+        "(x.flags.owndata, x.flags.writeable, x.flags.aligned) == {0}",
+        ((array.flags.owndata, array.flags.writeable, array.flags.aligned),),
+    )
+
+
 def same_scalar(left: Any, right: Any) -> bool:
     """The same type and bits: -0.0 differs from 0.0, a NaN equals itself."""
-    if type(left) is not type(right):
-        return False
+    return type(left) is type(right) and same_number(left, right)
+
+
+def same_number(left: Any, right: Any) -> bool:
+    """The same number, whatever its type: -0.0 differs from 0.0, a NaN equals itself."""
+    if isinstance(left, (complex, np.complexfloating)):
+        return same_number(left.real, right.real) and same_number(left.imag, right.imag)
     if left == right:
-        return left != 0 or _signs(left) == _signs(right)
+        return bool(left != 0) or math.copysign(1.0, left) == math.copysign(1.0, right)
     return bool(left != left and right != right)
-
-
-def _signs(zero: Any) -> tuple[float, float]:
-    return math.copysign(1.0, zero.real), math.copysign(1.0, zero.imag)

@@ -9,7 +9,9 @@ import numpy as np
 
 from accel.record import compressed
 from accel.record.calls import record_rule
+from accel.record.inputs import has_flags
 from accel.record.numbers import record_scalar, scalar_call
+from accel.record.opaque import EFFECTS_IN_NUMPY
 from accel.record.operands import check_cast
 from accel.record.recording import Wrapper, plain
 from accel.record.ufuncs import one_out, record_ufunc
@@ -43,7 +45,7 @@ def attribute_of(value: Any, name: str) -> Any:
     """`value.name` for a recorded array or scalar."""
     recording, real = value._recording_, value._plain_
     if name == "flags" and recording.active:
-        return Flags(recording, real.flags)
+        return Flags(value)
     if name in SHAPES:
         if name in _SIZED and issubclass(type(value), CompressedArray):
             return _SIZED[name](value, real)
@@ -66,7 +68,8 @@ def attribute_of(value: Any, name: str) -> Any:
     else:
         if issubclass(type(value), RecordedArray):
             recording.before_write(value._storage)
-        recording.break_("rule.missing", f"ndarray.{name}")
+        effect = EFFECTS_IN_NUMPY.get(name)
+        recording.break_(effect or "rule.missing", f"ndarray.{name}", touched=effect is not None)
     return attribute
 
 
@@ -104,9 +107,12 @@ class Flags(Wrapper):
 
     __slots__ = ()
 
-    def __init__(self, recording: Any, flags: Any) -> None:
-        object.__setattr__(self, "_recording_", recording)
-        object.__setattr__(self, "_plain_", flags)
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, "_recording_", value._recording_)
+        object.__setattr__(self, "_plain_", value._plain_.flags)
+        origin = value._storage.origin if issubclass(type(value), RecordedArray) else None
+        if origin is not None:
+            value._recording_.inputs.narrow(origin.args[0], has_flags(value._storage.base))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._plain_, name)
@@ -245,8 +251,8 @@ def _sort(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
 
 
 def _view_method(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-    if (args or kwargs) and result.dtype != value._plain_.dtype:
-        raise Unsupported("rule.missing", "ndarray.view of another dtype")
+    if type(result) is not np.ndarray or result.dtype != value._plain_.dtype:
+        raise Unsupported("rule.missing", "ndarray.view of another dtype or type")
     return remember(value._recording_, RecordedArray(value._recording_, result, value._storage, value._chain))
 
 

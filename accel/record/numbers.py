@@ -30,15 +30,23 @@ from accel.rules.rule import Rule, Unsupported
 
 
 def record_scalar(
-    recording: Recording, function: Callable[..., Any], args: tuple[Any, ...], result: Any, ufunc: Any = None
+    recording: Recording,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    result: Any,
+    ufunc: Any = None,
+    kwargs: dict[str, Any] | None = None,
 ) -> Any:
     """Write down an operation on scalars: by Python where the host knows them all, else on the device."""
     template = tuple(as_template(arg) for arg in args)
-    if all_host(template):
-        node = recording.node(scalars.host_rule(function), template, {}, result, host=True)
+    named = {name: as_template(value) for name, value in (kwargs or {}).items()}
+    if all_host((template, named)):
+        node = recording.node(scalars.host_rule(function), template, named, result, host=True)
         if function in _TYPE_VARIES:
             recording.assume(_HAS_TYPE, (node, type(result)), host=True)
         return wrap(recording, result, node)
+    if named:
+        raise Unsupported("rule.parameter", f"{function.__name__}: {', '.join(named)}")
     if ufunc is None and getattr(function, "__module__", "") == "math":
         args = tuple(map(_as_python_float, args))
         template = tuple(as_template(arg) for arg in args)
@@ -90,12 +98,15 @@ def _record_python(
     return wrap(recording, result, node)
 
 
-def scalar_call(recording: Recording, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def scalar_call(
+    recording: Recording, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+) -> Any:
     """`function(*args)` for a function of Python's that takes scalars (round, math.sqrt, float, max)."""
-    result = function(*plain(args))
-    if not has_wrapper(args):
+    kwargs = kwargs or {}
+    result = function(*plain(args), **plain(kwargs))
+    if not has_wrapper(args) and not has_wrapper(kwargs):
         return result
-    return recording.write_down(lambda: record_scalar(recording, function, args, result), result)
+    return recording.write_down(lambda: record_scalar(recording, function, args, result, kwargs=kwargs), result)
 
 
 def convert(recording: Recording, kind: type, value: Any) -> Any:
@@ -164,8 +175,10 @@ class TypeStandIn(Wrapper):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording = current()
-        if recording is None or kwargs or len(args) != 1:
+        if recording is None:
             return self._plain_(*plain(args), **plain(kwargs))
+        if kwargs or len(args) != 1:
+            return scalar_call(recording, self._plain_, args, kwargs)
         if not isinstance_wrapper(args[0]):
             with recording.foreseen():
                 return self._plain_(args[0])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import enum
+import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -22,12 +24,16 @@ from accel.record.values import (
     known,
     remember,
 )
+from accel.rules.rule import Unsupported
 
 
 class ObjectProxy(Proxy):
     """An object of a class written in Python."""
 
     __slots__ = ()
+
+    def as_operand(self) -> Any:
+        raise Unsupported("value.forced", f"a {type(self._plain_).__name__} is needed as an array or number")
 
     def __getattribute__(self, name: str) -> Any:
         if name in OWN:
@@ -43,6 +49,8 @@ class ObjectProxy(Proxy):
 
 _GENERIC_SETATTR: tuple[Any, ...] = (object.__setattr__, SimpleNamespace.__setattr__)
 """What sets attributes in the ordinary way."""
+
+_GENERIC_DELATTR: tuple[Any, ...] = (object.__delattr__, SimpleNamespace.__delattr__)
 
 
 def get_attribute(proxy: Any, name: str) -> Any:
@@ -137,7 +145,7 @@ def _opaque_attribute(proxy: Any, name: str) -> Any:
     return getattr(proxy._plain_, name)
 
 
-def _guard_class(recording: Recording, kind: type, name: str, found: Any) -> None:
+def guard_class(recording: Recording, kind: type, name: str, found: Any) -> None:
     """Let replays check that a lookup of `name` through a class finds what it found."""
     key = ("lookup", id(kind), name)
     if recording.inputs.find(key) is None:
@@ -162,7 +170,7 @@ def _guard_absent(recording: Recording, slot: int | None, name: str) -> None:
 
 
 def _property(proxy: Any, name: str, owner: Any, found: property) -> Any:
-    _guard_class(proxy._recording_, type(proxy._plain_), name, found)
+    guard_class(proxy._recording_, type(proxy._plain_), name, found)
     if found.fget is None or not isinstance(found.fget, FunctionType):
         return _opaque_attribute(proxy, name)
     return Followed(proxy._recording_, found.fget, (proxy,))()
@@ -174,10 +182,10 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     function = unwrapped(recording, found)
     _guard_absent(recording, proxy._slot_, name)
     if isinstance(function, FunctionType):
-        _guard_class(recording, kind, name, found)
+        guard_class(recording, kind, name, found)
         return Followed(recording, function, (proxy,))
     if isinstance(function, (staticmethod, classmethod)):
-        _guard_class(recording, kind, name, found)
+        guard_class(recording, kind, name, found)
         inner = unwrapped(recording, function.__func__)
         if isinstance(inner, FunctionType):
             bound = (class_proxy(recording, type(proxy._plain_)),) if isinstance(function, classmethod) else ()
@@ -193,7 +201,7 @@ def set_attribute(proxy: Any, name: str, value: Any) -> None:
     recording, real = proxy._recording_, proxy._plain_
     _, found = find_in_class(type(real), name)
     if isinstance(found, property) and recording.active and isinstance(found.fset, FunctionType):
-        _guard_class(recording, type(real), name, found)
+        guard_class(recording, type(real), name, found)
         Followed(recording, found.fset, (proxy,))(value)
         return
     ordinary = type(real).__setattr__ in _GENERIC_SETATTR and (
@@ -220,7 +228,12 @@ def _restore(real: Any, name: str, before: Any) -> None:
 def delete_attribute(proxy: Any, name: str) -> None:
     """`del object.name`."""
     recording, real = proxy._recording_, proxy._plain_
-    before = _own_attribute(real, name, find_in_class(type(real), name)[1])
+    _, found = find_in_class(type(real), name)
+    if type(real).__delattr__ not in _GENERIC_DELATTR or (hasattr(type(found), "__delete__") and not _is_slot(found)):
+        recording.break_("call.opaque", f"deletion of .{name} runs code of its class", touched=True)
+        delattr(real, name)
+        return
+    before = _own_attribute(real, name, found)
     if recording.active:
         get_attribute(proxy, name)  # it must be there on later calls too
     delattr(real, name)
@@ -243,7 +256,11 @@ def _special(name: str) -> Callable[..., Any]:
                 return len(self) != 0 if find_in_class(kind, "__len__")[0] else True
             if name in ("__eq__", "__ne__"):
                 return (self._plain_ is plain(args[0])) is (name == "__eq__")
-            return NotImplemented if name in OPERATORS else getattr(kind, name)(self._plain_, *plain(args))
+            if name in OPERATORS:
+                return NotImplemented
+            if found is MISSING:
+                raise TypeError(f"{kind.__name__!r} object has no {name}")
+            return getattr(self._plain_, name)(*plain(args))
         recording.break_("call.opaque", f"{kind.__name__}.{name}", touched=True)
         return getattr(kind, name)(self._plain_, *plain(args))
 
@@ -303,13 +320,17 @@ def _attribute_of_class(self: Any, name: str) -> Any:
     if not recording.active or name.startswith("__"):
         return getattr(real, name)
     owner, found = find_in_class(real, name)
+    above, special = find_in_class(type(real), name)
+    if above is not None and (owner is None or hasattr(type(special), "__set__")):
+        recording.break_("call.opaque", f"{real.__name__}.{name}, which its metaclass defines")
+        return getattr(real, name)
     if owner is None:
         for kind in real.__mro__:
             recording.guard_missing(vars(kind), name, f"{kind.__name__}.{name}")
         return getattr(real, name)
     function = unwrapped(recording, found)
     if isinstance(function, (FunctionType, staticmethod, classmethod)):
-        _guard_class(recording, real, name, found)
+        guard_class(recording, real, name, found)
         bound = (self,) if isinstance(function, classmethod) else ()
         inner = function if isinstance(function, FunctionType) else unwrapped(recording, function.__func__)
         return Followed(recording, inner, bound)
@@ -325,8 +346,8 @@ def _attribute_of_class(self: Any, name: str) -> Any:
 def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`kind(*args)` in recorded code: a new object whose `__init__` is followed."""
     _, init = find_in_class(kind, "__init__")
-    if recording.active and _is_namedtuple(kind):
-        _guard_class(recording, kind, "__new__", find_in_class(kind, "__new__")[1])
+    if recording.active and is_bare_namedtuple(kind):
+        guard_class(recording, kind, "__new__", find_in_class(kind, "__new__")[1])
         return kind(*args, **kwargs)
     if (
         not recording.active
@@ -337,14 +358,54 @@ def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: d
     ):
         return call_opaque(recording, kind, args, kwargs)
     proxy = remember(recording, ObjectProxy(recording, object.__new__(kind), None))
-    _guard_class(recording, kind, "__init__", init)
+    guard_class(recording, kind, "__init__", init)
     Followed(recording, init, (proxy,))(*args, **kwargs)
     return proxy
 
 
-def _is_namedtuple(kind: type) -> bool:
-    """A namedtuple as collections makes it, which takes any values."""
-    return issubclass(kind, tuple) and str(kind.__new__.__module__).startswith("namedtuple_")
+@functools.cache
+def is_bare_namedtuple(kind: type) -> bool:
+    """A namedtuple as collections makes it, which takes any values, and has nothing of its own beside its fields."""
+    return (
+        issubclass(kind, tuple)
+        and str(kind.__new__.__module__).startswith("namedtuple_")
+        and not any(map(_is_own, _members(kind, tuple)))
+    )
+
+
+@functools.cache
+def is_bare_enum(kind: type) -> bool:
+    """An enumeration that only names values which cannot change."""
+    values = [member.value for member in kind.__members__.values()]  # type: ignore[attr-defined]
+    return all(map(_is_constant, values)) and not any(map(_is_own, _members(kind, enum.Enum)))
+
+
+def _is_constant(value: Any) -> bool:
+    return type(value) in CONSTANT or (type(value) is tuple and all(map(_is_constant, value)))
+
+
+CONSTANT = frozenset({str, bytes, bool, int, float, complex, type(None), enum.auto})
+"""Types of values that enumerations may have."""
+
+
+def _members(kind: type, base: type) -> Iterator[tuple[str, Any]]:
+    """What the classes between `kind` and `base` hold, by name."""
+    for owner in kind.__mro__:
+        if owner is not base and issubclass(owner, base):
+            yield from vars(owner).items()
+
+
+def _is_own(member: tuple[str, Any]) -> bool:
+    """Whether a class's member is code that the program's author wrote, which would run without being followed."""
+    name, value = member
+    function = getattr(value, "__func__", value)
+    function = getattr(function, "fget", function)
+    module = str(getattr(function, "__module__", ""))
+    written = isinstance(function, FunctionType) and module not in ("collections", "enum", "typing")
+    return written and not module.startswith("namedtuple_") and name not in _AT_CLASS_CREATION
+
+
+_AT_CLASS_CREATION = frozenset({"_generate_next_value_", "__new_member__", "__new__", "__init__"})
 
 
 def class_proxy(recording: Recording, value: type) -> Any:

@@ -29,17 +29,27 @@ _OPAQUE_REASONS = {
     "os": "effect.file",
     "posix": "effect.file",
     "logging": "effect.print",
+    "warnings": "effect.print",
     "sys": "effect.print",
-    "numpy.lib.npyio": "effect.file",
-    "numpy.lib._npyio_impl": "effect.file",
 }
 """Reasons by the module that a call outside the followed package goes to; others are call.opaque."""
+
+
+EFFECTS_IN_NUMPY = {
+    **dict.fromkeys(
+        "save savez savez_compressed savetxt load loadtxt genfromtxt fromfile fromregex tofile dump".split(),
+        "effect.file",
+    ),
+    **dict.fromkeys("seterr seterrcall setbufsize set_printoptions printoptions".split(), "effect.global"),
+    **dict.fromkeys("show_config show_runtime info".split(), "effect.print"),
+}
+"""Reasons of NumPy's own functions and methods that do more than compute, by name."""
 
 
 _HARMLESS_MODULES = frozenset({"warnings", "numpy"})
 
 
-_HARMLESS = frozenset({"errstate", "catch_warnings", "simplefilter", "filterwarnings", "warn", "geterr"})
+_HARMLESS = frozenset({"errstate", "catch_warnings", "simplefilter", "filterwarnings"})
 """Calls that change no number and whose effects a replay may leave out (warnings; see Known differences)."""
 
 
@@ -56,6 +66,9 @@ def opaque_reason(value: Any) -> str:
     owner = getattr(value, "__self__", None)
     if owner is not None and any(owner is stream for stream in (sys.stdout, sys.stderr, sys.stdin)):
         return "effect.print"
+    name = getattr(value, "__name__", "")
+    if name in EFFECTS_IN_NUMPY and _is_numpys(value):
+        return EFFECTS_IN_NUMPY[name]
     for source in (value, owner, type(owner)):
         module = getattr(source, "__name__" if isinstance(source, ModuleType) else "__module__", None)
         while isinstance(module, str) and module:
@@ -63,6 +76,19 @@ def opaque_reason(value: Any) -> str:
                 return _OPAQUE_REASONS[module.lstrip("_")]
             module = module.rpartition(".")[0]
     return "call.opaque"
+
+
+def _is_numpys(value: Any) -> bool:
+    return str(getattr(value, "__module__", None)).partition(".")[0] == "numpy"
+
+
+def computes(value: Any) -> bool:
+    """Whether a function is one of NumPy's that computes from its arguments and does no more."""
+    return (
+        _is_numpys(value)
+        and not value.__module__.startswith("numpy.random")
+        and getattr(value, "__name__", "") not in EFFECTS_IN_NUMPY
+    )
 
 
 class Harmless(Wrapper):

@@ -12,6 +12,7 @@ import numpy as np
 from accel.record import compressed
 from accel.record.calls import call
 from accel.record.indexing import get_item, set_item
+from accel.record.inputs import MISSING
 from accel.record.methods import attribute_of
 from accel.record.numbers import record_scalar, scalar_call
 from accel.record.recording import (
@@ -30,16 +31,43 @@ from accel.record.values import (
 )
 
 
-def is_operand(value: Any) -> bool:
-    """Whether an operator's other side is a number or an array."""
-    return isinstance(value, (np.ndarray, np.generic, bool, *NUMBERS))
+def binary(value: Any, other: Any, args: tuple[Any, Any], function: Callable[..., Any], ufunc: np.ufunc) -> Any:
+    """`function(*args)` for an operator of the recorded `value`; args: it and `other`, either first."""
+    if not _is_operand(value, other):
+        return _foreign(value, other, args, function)
+    recording = value._recording_
+    result = function(*plain(args))
+    if isinstance(result, (list, tuple)):
+        return NotImplemented  # a sequence repeated, which Python does with what is in it
+    return recording.write_down(lambda: _record_operator(recording, function, ufunc, args, result), result)
 
 
-def binary(left: Any, right: Any, function: Callable[..., Any], ufunc: np.ufunc) -> Any:
-    """`function(left, right)` for an operator, one side at least recorded."""
-    recording = left._recording_ if issubclass(type(left), RecordedValue) else right._recording_
-    result = function(plain(left), plain(right))
-    return recording.write_down(lambda: _record_operator(recording, function, ufunc, (left, right), result), result)
+def _is_operand(value: Any, other: Any) -> bool:
+    """Whether an operator's other side is a number or an array, or a sequence that NumPy takes for one."""
+    if isinstance(other, (list, tuple)):
+        return isinstance(value._plain_, (np.ndarray, np.generic))
+    return isinstance(other, (np.ndarray, np.generic, bool, *NUMBERS))
+
+
+def _foreign(value: Any, other: Any, args: tuple[Any, ...], function: Callable[..., Any]) -> Any:
+    """An operator whose other side is neither number nor array: its class answers, or NumPy, object by object."""
+    recording, real = value._recording_, value._plain_
+    if not isinstance(real, (np.ndarray, np.generic)) or _answers_first(plain(other), real):
+        return NotImplemented
+    if isinstance(real, np.ndarray) or not isinstance(other, (str, bytes, type(None))):
+        simple = isinstance(other, (str, bytes, type(None)))
+        recording.break_("call.opaque", f"a {type(plain(other)).__name__} as an array's operand", touched=not simple)
+    return function(*plain(args))
+
+
+def _answers_first(other: Any, real: Any) -> bool:
+    """Whether NumPy leaves an operator to the other side's class."""
+    own = getattr(type(other), "__array_ufunc__", MISSING)
+    if own is not MISSING:
+        return own is None
+    least = -1000000.0
+    priority = getattr(other, "__array_priority__", least)
+    return bool(priority > (0.0 if isinstance(real, np.ndarray) else least))
 
 
 def unary(value: Any, function: Callable[..., Any], ufunc: np.ufunc) -> Any:
@@ -57,12 +85,19 @@ def _record_operator(
         return record_scalar(recording, function, args, result, ufunc)
     if isinstance(result, np.ndarray) and known(recording, result) is not None:
         return known(recording, result)  # an in-place operator, already written down
-    return record_ufunc(recording, ufunc, args, {}, result)
+    return record_ufunc(recording, ufunc, tuple(map(_as_array, args)), {}, result)
+
+
+def _as_array(operand: Any) -> Any:
+    """A sequence as the array that NumPy makes of it."""
+    return call(np.asarray, (operand,), {}) if isinstance(operand, (list, tuple)) else operand
 
 
 def _inplace(array: Any, other: Any, function: Callable[..., Any], ufunc: np.ufunc) -> Any:
     """`array op= other`: NumPy's in-place operator, written through the view."""
     recording = array._recording_
+    if not _is_operand(array, other):
+        recording.break_("call.opaque", f"a {type(plain(other)).__name__} as an array's operand", touched=True)
     if issubclass(type(array), CompressedArray):
         result = function(array._plain_, plain(other))
         return recording.write_down(lambda: compressed.record_inplace(array, ufunc, other), result)
@@ -70,7 +105,7 @@ def _inplace(array: Any, other: Any, function: Callable[..., Any], ufunc: np.ufu
     result = function(array._plain_, plain(other))  # NumPy raises here, or array._plain_ is changed
 
     def write() -> Any:
-        record_ufunc(recording, ufunc, (array, other), {"out": array}, result)
+        record_ufunc(recording, ufunc, (array, _as_array(other)), {"out": array}, result)
         return array
 
     return recording.write_down(write, result)
@@ -111,18 +146,18 @@ _UNARY: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
 
 
 def _forward(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    return lambda self, other: binary(self, other, function, ufunc) if is_operand(other) else NotImplemented
+    return lambda self, other: binary(self, other, (self, other), function, ufunc)
 
 
 def _reflected(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    return lambda self, other: binary(other, self, function, ufunc) if is_operand(other) else NotImplemented
+    return lambda self, other: binary(self, other, (other, self), function, ufunc)
 
 
 def _in_place(name: str, function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     inplace = getattr(operator, f"i{name}")
 
     def method(self: Any, other: Any) -> Any:
-        if issubclass(type(self), RecordedScalar) or not is_operand(other):
+        if issubclass(type(self), RecordedScalar):
             return NotImplemented
         return _inplace(self, other, inplace, ufunc)
 

@@ -19,7 +19,7 @@ from accel.record.recording import Recording, has_wrapper, plain
 from accel.record.values import CompressedArray, RecordedArray, RecordedScalar
 from accel.rules.rule import Unsupported
 from accel.tape import Node, Storage, fill
-from accel.views import Chain, Index
+from accel.views import Chain, Index, Reshape
 
 
 class Leaf:
@@ -186,6 +186,8 @@ class Planner:
     def _of_storage(self, storage: Storage, chain: Chain) -> Leaf:
         if storage.origin is not None:
             return FromSlot(storage.origin.args[0], chain)
+        if not _is_view(storage.base, chain):
+            raise Unsupported("escape.object", "a view leaves the call that would be a copy of an array in C order")
         index = self._made.get(id(storage))
         if index is None:
             index = self._made[id(storage)] = len(self._outputs.arrays)
@@ -214,6 +216,16 @@ class Planner:
         if value._bound or isinstance(value._plain_.__globals__, SubstitutedGlobals):
             raise Unsupported("escape.object", "a method or nested function leaves the recorded call")
         return Literal(value._plain_)
+
+
+def _is_view(array: np.ndarray[Any, Any], chain: Chain) -> bool:
+    """Whether a chain gives a view of a new array, which a replay makes in C order, as it did of NumPy's."""
+    if not any(isinstance(step, Reshape) for step in chain):
+        return True
+    base = view = np.empty(array.shape, array.dtype)
+    for step in chain:
+        view = step.read(view)
+    return view.size == 0 or np.may_share_memory(base, view)
 
 
 def _refuse_function(planner: Planner, value: FunctionType) -> Leaf:

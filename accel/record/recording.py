@@ -47,6 +47,9 @@ MAX_SECONDS = 5.0
 FIRST_LOOK = 8192
 """Operations after which a recording that cannot lead to a program is given up."""
 
+NEEDED_AS = "a value computed from an array is needed as {}"
+"""Why a recording ends where Python takes a value."""
+
 EXACT_IN_FLOAT = 2**53
 """Devices check outcomes as floats."""
 
@@ -79,6 +82,10 @@ class Wrapper:
 
     _plain_: Any
     _recording_: Recording
+
+    def as_operand(self) -> Any:
+        """What a NumPy function is given in its place; a guard holds it. Raises Unsupported where none does."""
+        return self._plain_
 
 
 class Recording:
@@ -197,6 +204,8 @@ class Recording:
         self.touched |= touched
         if self.refusal is None:
             self.refuse(Refusal(reason, self.where_text(), detail))
+        elif self.refusal.detail == NEEDED_AS.format("text") and reason.startswith("effect."):
+            self.refusal = Refusal(reason, self.where_text(), detail)  # what the text was for
 
     def refuse(self, refusal: Refusal) -> None:
         """Break the tape because of `refusal`."""
@@ -390,6 +399,8 @@ class Recording:
         self.on_undo(lambda: np.copyto(base, before))
         if self.refusal is not None:
             return
+        if overlaps_itself(base):
+            self.break_("alias.overlap", "an array that is written holds elements that share memory")
         for other in self.storages:
             if other is not storage and np.may_share_memory(other.base, base):
                 self.break_("alias.overlap", "two inputs share memory and one of them is written")
@@ -554,6 +565,17 @@ def _python_dtype(value: Any) -> np.dtype[Any] | None:
         return np.dtype(bool) if isinstance(value, bool) else np.asarray(value).dtype
     except OverflowError:
         return None
+
+
+def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
+    """Whether elements of one array may share memory, as in a window that slides over another array."""
+    axes = sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True) if size > 1)
+    reach = array.itemsize
+    for stride, size in axes:
+        if stride < reach:
+            return array.size > 0
+        reach += stride * (size - 1)
+    return False
 
 
 def recordable(array: Any) -> bool:

@@ -12,6 +12,8 @@ _REFUSED_OPCODES = {
     "DELETE_GLOBAL": ("effect.global", "deletes a module global"),
     "LOAD_BUILD_CLASS": ("code.unsupported", "defines a class"),
     "MATCH_CLASS": ("code.unsupported", "matches a class pattern"),
+    "MATCH_SEQUENCE": ("code.unsupported", "matches a sequence pattern"),
+    "MATCH_MAPPING": ("code.unsupported", "matches a mapping pattern"),
 }
 
 _REFUSED_NAMES = {
@@ -34,7 +36,8 @@ def problem(code: CodeType) -> tuple[str, str, int] | None:
 
 def _problem(code: CodeType, outer: frozenset[str]) -> tuple[str, str, int] | None:
     line = code.co_firstlineno
-    for instruction in dis.get_instructions(code):
+    instructions = list(dis.get_instructions(code))
+    for place, instruction in enumerate(instructions):
         line = getattr(instruction, "line_number", None) or _starts(instruction) or line
         name = instruction.opname
         if name in _REFUSED_OPCODES:
@@ -43,12 +46,29 @@ def _problem(code: CodeType, outer: frozenset[str]) -> tuple[str, str, int] | No
             return "effect.global", f"writes {instruction.argval} of an enclosing function", line
         if (name.startswith("LOAD_GLOBAL") or "ATTR" in name) and instruction.argval in _REFUSED_NAMES:
             return *_REFUSED_NAMES[instruction.argval], line
+        if name == "IS_OP" and not _is_constant(instructions[place - 1]) and _calls(instructions[:place]):
+            return "code.unsupported", "compares by `is` with what a call gives", line
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             found = _problem(constant, outer)
             if found is not None:
                 return found
     return None
+
+
+def _calls(before: list[dis.Instruction]) -> bool:
+    """Whether computing the two things on top of the stack, after these instructions, takes a call other than type()'s.
+
+    Such a call may end the recording, and then gives a plain object, while the other may still be a stand-in.
+    """
+    depth, calls = 0, 0
+    for instruction in reversed(before):
+        depth += dis.stack_effect(instruction.opcode, instruction.arg, jump=False)
+        calls += instruction.opname.startswith("CALL")
+        calls -= instruction.opname.startswith("LOAD_GLOBAL") and instruction.argval == "type"
+        if depth >= 2:
+            break
+    return calls > 0
 
 
 def _starts(instruction: dis.Instruction) -> int | None:

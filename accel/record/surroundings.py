@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +18,7 @@ from accel.record.recording import (
 from accel.record.values import (
     as_static,
 )
+from accel.rules.rule import Unsupported
 
 
 class ModuleProxy(Proxy):
@@ -106,6 +108,11 @@ class Opaque(Proxy):
 
     __slots__ = ()
 
+    def as_operand(self) -> Any:
+        if not isinstance(self._plain_, (str, bytes, int, float, complex)):
+            raise Unsupported("call.opaque", f"a {type(self._plain_).__name__} is given to a NumPy function")
+        return self._plain_
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call_opaque(self._recording_, self._plain_, args, kwargs)
 
@@ -152,15 +159,20 @@ def _opaque_special(name: str) -> Callable[..., Any]:
         if found is None and name in OPERATORS:
             return NotImplemented
         self._recording_.break_("call.opaque", f"{kind.__name__}.{name}", touched=True)
+        if name in _BY_PYTHON:  # which may have another way, or the right words where there is none
+            return _BY_PYTHON[name](self._plain_, *plain(args))
         return getattr(kind, name)(self._plain_, *plain(args))
 
     method.__name__ = name
     return method
 
 
-for _name in (
-    *OPERATORS,
-    *"""__len__ __iter__ __next__ __getitem__ __setitem__ __delitem__ __contains__ __enter__ __exit__ __neg__ __pos__
-    __abs__ __invert__ __float__ __int__ __index__""".split(),
-):
+_BY_PYTHON: dict[str, Callable[..., Any]] = {
+    **{f"__{function.__name__}__": function for function in (len, iter, next, abs, float, int)},
+    **{
+        f"__{name}__": getattr(operator, name)
+        for name in "getitem setitem delitem contains neg pos invert index".split()
+    },
+}
+for _name in (*OPERATORS, *_BY_PYTHON, "__enter__", "__exit__"):
     setattr(Opaque, _name, _opaque_special(_name))

@@ -15,6 +15,7 @@ import numpy as np
 
 from accel.record.inputs import MISSING
 from accel.record.recording import (
+    NEEDED_AS,
     Recording,
     Wrapper,
     isinstance_wrapper,
@@ -81,6 +82,10 @@ class RecordedValue(Wrapper):
         force(self, "text")
         return repr(self._plain_)
 
+    def __bytes__(self) -> bytes:
+        force(self, "bytes")
+        return bytes(self._plain_)
+
     def __format__(self, spec: str) -> str:
         force(self, "text")
         return format(self._plain_, spec)
@@ -91,6 +96,8 @@ class RecordedValue(Wrapper):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         force(self, "a plain array")
+        if issubclass(type(self), RecordedArray):
+            self._recording_.before_write(self._storage)  # type: ignore[attr-defined]
         return np.array(self._plain_, dtype=dtype, copy=copy)
 
     def __hash__(self) -> int:
@@ -204,7 +211,7 @@ def force(value: RecordedValue, needed_as: str) -> None:
         ):
             value._recording_.outcome(value.node(), value._plain_)
         else:
-            raise Unsupported("value.forced", f"a value computed from an array is needed as {needed_as}")
+            raise Unsupported("value.forced", NEEDED_AS.format(needed_as))
 
     value._recording_.write_down(write, None)
 
@@ -235,7 +242,7 @@ def as_static(value: Any) -> Any:
             if node.constant:
                 return value._plain_
             raise Unsupported("value.forced", "an array is needed where the program's shape is decided")
-        return as_static(value._plain_)
+        return as_static(type(value).as_operand(value))
     kind = type(value)
     if kind in (tuple, list):
         return kind([as_static(part) for part in value])
@@ -255,7 +262,7 @@ def as_template(value: Any) -> Any:
                 if forced is not MISSING and type(forced) is type(value._plain_):
                     return forced
             return value.node()
-        return as_template(value.as_container())
+        return as_template(type(value).as_operand(value))
     kind = type(value)
     if kind in (tuple, list):
         return kind([as_template(part) for part in value])

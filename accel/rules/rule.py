@@ -81,7 +81,7 @@ def lookup(function: Any) -> Rule | None:
     """The rule for a function object, by identity."""
     try:
         return RULES.get(function)
-    except TypeError:  # unhashable callables have no rule
+    except Exception:  # what cannot be hashed has no rule
         return None
 
 

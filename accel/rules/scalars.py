@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.rules import ufuncs
 from accel.rules.core import cast
 from accel.rules.rule import Rule
 
@@ -116,9 +117,9 @@ PYTHON: dict[Callable[..., Any], PythonRow] = dict(
         _row(operator.add, "add"),
         _row(operator.sub, "subtract"),
         _row(operator.mul, "multiply"),
-        _row(operator.truediv, "true_divide", (NOT_ZERO,)),
-        _row(operator.floordiv, "floor_divide", (NOT_ZERO,)),
-        _row(operator.mod, "remainder", (NOT_ZERO,)),
+        _custom(operator.truediv, ufuncs.LOWERED[np.true_divide], (NOT_ZERO,)),
+        _custom(operator.floordiv, ufuncs.LOWERED[np.floor_divide], (NOT_ZERO,)),
+        _custom(operator.mod, ufuncs.LOWERED[np.remainder], (NOT_ZERO,)),
         _row(operator.neg, "negative"),
         _row(operator.pos, "positive"),
         _row(abs, "abs"),

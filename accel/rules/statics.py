@@ -14,15 +14,16 @@ for _function in (
     np.result_type,
     np.can_cast,
     np.promote_types,
-    np.min_scalar_type,
     np.common_type,
     np.issubdtype,
     np.isrealobj,
     np.iscomplexobj,
     np.iterable,
-    np.broadcast_shapes,
     np.isfortran,
     np.mintypecode,
     np.isdtype,
 ):
     add_rule(_function, None, special="static")
+
+for _valued in (np.broadcast_shapes, np.min_scalar_type):  # values decide too, which become outcomes
+    add_rule(_valued, None, special="static", notes={"values": True})

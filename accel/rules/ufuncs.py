@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.rules import complexes
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, lax, number, where
 from accel.rules.rule import Rule, Unsupported
@@ -129,10 +130,10 @@ def _at_edges(x: Any, power: Any) -> Any:
 
 
 def _complex_power(x: Any, y: Any) -> Any:
-    """As NumPy has it at the edges: anything to the power of 0 is 1; 0 is 0 to a positive real power, else NaN."""
+    """As NumPy has it at the edges: anything to the power of 0 is 1; 0 is 0 where the power's real part is positive."""
     x, y = jnp.broadcast_arrays(x, y)
     zero, one, nan = number(0, x), number(1, x), number(complex(np.nan, np.nan), x)
-    at_zero = where((y.real > 0) & (y.imag == 0), zero, nan)
+    at_zero = where(y.real > 0, zero, nan)
     return where(y == zero, one, where(x == zero, at_zero, jnp.power(where(x == zero, one, x), y)))
 
 
@@ -147,13 +148,35 @@ NOT_NEGATIVE = Rule("accel.exponent_not_negative", lambda x: (x >= 0).all(), lam
 """NumPy raises for integers to negative integer powers."""
 
 
+def _signed_quotient(x: Any, y: Any, found: Any) -> Any:
+    return where(found == number(0, found), jnp.copysign(number(0, found), x / y), found)
+
+
+def _signed_remainder(x: Any, y: Any, found: Any) -> Any:
+    return where(found == number(0, found), jnp.copysign(number(0, found), y), found)
+
+
+_SIGNED: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "floor_divide": _signed_quotient,
+    "remainder": _signed_remainder,
+    "fmod": lambda x, y, found: found,
+}
+"""The sign of a zero: a whole quotient has the quotient's, a remainder its divisor's."""
+
+
+def _logaddexp2(x: Any, y: Any) -> Any:
+    """Exact where both are the same, as NumPy's is."""
+    x, y = jnp.broadcast_arrays(x, y)
+    return where(x == y, x + number(1, x), jnp.logaddexp2(x, y))
+
+
 def _guarded(name: str, zero: int) -> Callable[[Any, Any], Any]:
     """Integer division: by zero NumPy gives 0 (with a warning)."""
 
     def lower(x: Any, y: Any) -> Any:
         function = getattr(jnp, name)
         if jnp.asarray(x).dtype.kind not in "iu":
-            return function(x, y)
+            return _SIGNED[name](x, y, function(x, y))
         x, y = jnp.broadcast_arrays(x, y)
         none = y == number(0, y)
         return where(none, number(zero, y), function(x, where(none, number(1, y), y)))
@@ -181,7 +204,7 @@ def _spacing(x: Any) -> Any:
 def _reciprocal(x: Any) -> Any:
     if jnp.asarray(x).dtype.kind not in "fc":
         raise Unsupported("rule.parameter", "the reciprocal of whole numbers")
-    return number(1, x) / x
+    return complexes.reciprocal(x) if complexes.is_complex(x) else number(1, x) / x
 
 
 def _magnitude(x: Any) -> Any:
@@ -200,22 +223,6 @@ def _lcm(x: Any, y: Any) -> Any:
     return (where(none, common, left // where(none, number(1, common), common)) * right).astype(x.dtype)
 
 
-def _ordered(name: str) -> Callable[[Any, Any], Any]:
-    """maximum and minimum: complex numbers by real part, then by imaginary part; the first NaN wins."""
-
-    def lower(x: Any, y: Any) -> Any:
-        if jnp.result_type(x).kind != "c" and jnp.result_type(y).kind != "c":
-            return getattr(jnp, name)(x, y)
-        x, y = jnp.broadcast_arrays(x, y)
-        if name == "maximum":
-            first = (x.real > y.real) | ((x.real == y.real) & (x.imag >= y.imag))
-        else:
-            first = (x.real < y.real) | ((x.real == y.real) & (x.imag <= y.imag))
-        return where(first | (x != x), x, y)
-
-    return lower
-
-
 def _jnp(expression: Callable[[Any], Callable[..., Any]]) -> Callable[..., Any]:
     def lower(*operands: Any) -> Any:
         return expression(jnp)(*operands)
@@ -231,18 +238,8 @@ def _matmul(x: Any, y: Any) -> Any:
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
-def _arcsinh(x: Any) -> Any:
-    """On the branch cut, the sign of a zero real part says which side is meant; JAX does not look at it."""
-    found = jnp.arcsinh(x)
-    if found.dtype.kind != "c":
-        return found
-    x = jnp.asarray(x)
-    return lax.complex(jnp.copysign(found.real, x.real), jnp.copysign(found.imag, x.imag))
-
-
 LOWERED: dict[np.ufunc, Callable[..., Any]] = {
     np.power: _power,
-    np.arcsinh: _arcsinh,
     np.float_power: _power,
     np.floor_divide: _guarded("floor_divide", 0),
     np.remainder: _guarded("remainder", 0),
@@ -258,9 +255,18 @@ LOWERED: dict[np.ufunc, Callable[..., Any]] = {
     np.modf: _modf,
     np.spacing: _spacing,
     np.reciprocal: _reciprocal,
-    np.maximum: _ordered("maximum"),
-    np.minimum: _ordered("minimum"),
     np.conjugate: _jnp(lambda jnp: jnp.conj),
+    np.absolute: complexes.absolute,
+    np.true_divide: complexes.divide,
+    np.square: complexes.square,
+    np.sign: complexes.sign,
+    np.logaddexp2: _logaddexp2,
+    **{getattr(np, name): complexes.compared(name) for name in ("less", "less_equal", "greater", "greater_equal")},
+    **{getattr(np, name): complexes.ordered(name) for name in ("maximum", "minimum", "fmax", "fmin")},
+    **{getattr(np, name): complexes.sided(name, 1, 1) for name in ("arcsin", "arcsinh", "arctan", "arctanh")},
+    np.sqrt: complexes.sided("sqrt", 0, 1),
+    np.arccos: complexes.sided("arccos", 0, -1),
+    np.arccosh: complexes.sided("arccosh", 0, 1),
 }
 """Ufuncs that need more than jax.numpy's function of the same name."""
 

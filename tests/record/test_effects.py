@@ -7,6 +7,7 @@ import itertools
 import logging
 import random
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -428,6 +429,71 @@ def test_class_attributes_are_written(check: Any) -> None:
     accelerated = accel.accelerate(work, name="class")
     for i in range(1, 6):
         assert np.array_equal(accelerated(np.ones(2)), np.ones(2) * i)
+
+
+def test_the_effect_that_a_text_is_for_is_named(check: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    def work(x: Any) -> Any:
+        print(f"sum {x.sum():.3f}")
+        return x * 2
+
+    def named(x: Any) -> Any:
+        return x * 2, f"{x.sum():.3f}"
+
+    checked = check(work, some, reason="effect.print")
+    assert checked.refusals == ["effect.print"]
+    assert len(capsys.readouterr().out.splitlines()) == 18
+    assert check(named, some, reason="value.forced").refusals == ["value.forced"]
+
+
+def test_effects_of_numpys_own_functions_are_named(check: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "x.npy")
+
+    def saved(x: Any) -> Any:
+        np.save(path, x)
+        return x * 2
+
+    def dumped(x: Any) -> Any:
+        x.tofile(path)
+        return x * 2
+
+    def loud(x: Any) -> Any:
+        np.seterr(divide=np.geterr()["divide"])
+        return x * 2
+
+    assert check(saved, some, reason="effect.file").refusals == ["effect.file"]
+    assert check(dumped, some, reason="effect.file").refusals == ["effect.file"]
+    check(loud, some, reason="rule.missing")
+
+
+def test_a_warning_of_the_programs_is_an_effect(check: Any) -> None:
+    def work(x: Any) -> Any:
+        warnings.warn("unstable", RuntimeWarning, stacklevel=1)
+        return x * 2
+
+    check(work, some, reason="effect.print")
+
+
+def test_iterators_from_outside_are_used_up_once(check: Any) -> None:
+    def work(s: Any) -> Any:
+        return s.x * sum(s.values), list(s.values), 2 in s.others
+
+    def make(i: int) -> Any:
+        return SimpleNamespace(x=some(i), values=iter([i, 2]), others=iter([1, i, 2, 3]))
+
+    check(work, make, reason="call.opaque")
+
+
+def test_identity_with_what_a_call_gives(check: Any) -> None:
+    here = threading.current_thread()
+
+    def work(x: Any) -> Any:
+        return x * 2 if here is threading.current_thread() else x * 3
+
+    def swapped(x: Any) -> Any:
+        return x * 2 if threading.current_thread() is here else x * 3
+
+    check(work, some, reason="code.unsupported")
+    check(swapped, some, reason="code.unsupported")
 
 
 def test_warnings_in_the_program(check: Any) -> None:

@@ -105,6 +105,14 @@ def test_math_of_numpy_scalars(check: Any) -> None:
     check(work, some, replays=3)
 
 
+def test_signs_of_zero_in_division(check: Any) -> None:
+    def work(x: Any) -> Any:
+        a = float(x[0])
+        return divmod(a, 3.0), divmod(a, -3.0), divmod(x[0], -3.0), x // -2.0, x % -2.0, np.sign(x)
+
+    check(work, lambda i: np.array([[0.0, -0.0, 3.0, -3.0, 1.5, -7.0][i % 6], 0.0, -0.0]), exact=True)
+
+
 def test_divmod_round_pow(check: Any) -> None:
     def work(x: Any, s: float, n: int) -> Any:
         q, r = divmod(s, 0.75)

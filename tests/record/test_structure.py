@@ -99,6 +99,13 @@ def harmless(x: Any) -> Any:
         (harmless, None),
         (lambda: globals(), "code.unsupported"),
         (lambda: eval("1"), "code.unsupported"),
+        (lambda x, y: type(x) is type(y), None),
+        (lambda x, y: x[0] is y.z, None),
+        (lambda x, y: x(y) is None, None),
+        (lambda x, y: x(1) is y, "code.unsupported"),
+        (lambda x, y: x(1) or (x is y), None),
+        (lambda x, y: x is y(1), "code.unsupported"),
+        (lambda x, y: x is not type(y(1)), "code.unsupported"),
     ],
 )
 def test_scan(function: Any, reason: str | None) -> None:

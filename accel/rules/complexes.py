@@ -1,0 +1,120 @@
+"""Complex numbers: NumPy's own formulas where XLA's differ, at infinities, at NaN and on branch cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accel.rules.lowering import jnp, lax, number, where
+
+
+def is_complex(*operands: Any) -> bool:
+    return any(jnp.result_type(operand).kind == "c" for operand in operands)
+
+
+def absolute(x: Any) -> Any:
+    """Infinite where one part is, though the other be NaN."""
+    if not is_complex(x):
+        return jnp.absolute(x)
+    infinite = jnp.isinf(x.real) | jnp.isinf(x.imag)
+    return where(infinite, number(np.inf, x.real), jnp.absolute(x))
+
+
+def divide(x: Any, y: Any) -> Any:
+    """By Smith's method, as NumPy does it."""
+    if not is_complex(x, y):
+        return jnp.true_divide(x, y)
+    x, y = jnp.broadcast_arrays(x, y)
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    wide, zero = abs(c) >= abs(d), (c == 0) & (d == 0)
+    large, small = where(wide, c, d), where(wide, d, c)
+    ratio = small / large
+    scale = number(1, c) / (large + small * ratio)
+    real = where(wide, a + b * ratio, a * ratio + b) * scale
+    imag = where(wide, b - a * ratio, b * ratio - a) * scale
+    return lax.complex(where(zero, a / abs(c), real), where(zero, b / abs(c), imag))
+
+
+def reciprocal(x: Any) -> Any:
+    """As NumPy does it."""
+    c, d = x.real, x.imag
+    wide, one = abs(d) <= abs(c), number(1, x.real)
+    ratio = where(wide, d, c) / where(wide, c, d)
+    scale = where(wide, c + d * ratio, c * ratio + d)
+    return lax.complex(where(wide, one, ratio) / scale, -where(wide, ratio, one) / scale)
+
+
+def square(x: Any) -> Any:
+    return x * x
+
+
+def sign(x: Any) -> Any:
+    """The direction; that of an infinity is its axis. The sign of -0.0 is 0.0."""
+    if not is_complex(x):
+        found = jnp.sign(x)
+        return where(x == number(0, x), number(0, found), found) if found.dtype.kind == "f" else found
+    size, zero, nan = absolute(x), number(0, x.real), number(np.nan, x.real)
+    unknown = jnp.isnan(size) | (jnp.isinf(x.real) & jnp.isinf(x.imag))
+
+    def direction(part: Any) -> Any:
+        along = where(jnp.isinf(part), jnp.sign(part), zero)
+        found = where(jnp.isinf(size), along, where(size == zero, zero, part / size))
+        return where(unknown, nan, found)
+
+    return lax.complex(direction(x.real), direction(x.imag))
+
+
+# -- order: by real part, then by imaginary part ----------------------------------------------------------------------
+
+
+def compared(name: str) -> Callable[[Any, Any], Any]:
+    """less, less_equal, greater or greater_equal."""
+    strictly = name.partition("_")[0]
+
+    def lower(x: Any, y: Any) -> Any:
+        if not is_complex(x, y):
+            return getattr(jnp, name)(x, y)
+        x, y = jnp.broadcast_arrays(x, y)
+        apart = getattr(jnp, strictly)(x.real, y.real) & ~jnp.isnan(x.imag) & ~jnp.isnan(y.imag)
+        return apart | ((x.real == y.real) & getattr(jnp, name)(x.imag, y.imag))
+
+    return lower
+
+
+def ordered(name: str) -> Callable[[Any, Any], Any]:
+    """maximum and minimum, in which the first NaN wins; fmax and fmin, in which a number does."""
+    holds = compared("greater_equal" if name.endswith("max") or name == "maximum" else "less_equal")
+
+    def lower(x: Any, y: Any) -> Any:
+        if not is_complex(x, y):
+            return getattr(jnp, name)(x, y)
+        x, y = jnp.broadcast_arrays(x, y)
+        missing = y != y if name.startswith("f") else x != x
+        return where(holds(x, y) | missing, x, y)
+
+    return lower
+
+
+# -- functions with branch cuts ---------------------------------------------------------------------------------------
+
+
+def sided(name: str, real: int, imag: int) -> Callable[[Any], Any]:
+    """A function whose result's parts have the signs of its argument's, or the opposite: on a branch cut too.
+
+    real, imag: 1 for the sign of that part of the argument, -1 for the opposite, 0 where it does not tell.
+    """
+
+    def lower(x: Any) -> Any:
+        found = getattr(jnp, name)(x)
+        if found.dtype.kind != "c":
+            return found
+        x = jnp.asarray(x)
+        return lax.complex(_signed(found.real, x.real, real), _signed(found.imag, x.imag, imag))
+
+    return lower
+
+
+def _signed(part: Any, like: Any, way: int) -> Any:
+    return jnp.copysign(part, number(way, like) * like) if way else part

@@ -1,0 +1,107 @@
+"""Ufuncs at the edges: zeros of both signs, infinities and NaN, where a tolerance would hide a difference."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel.rules import load, ufuncs
+from accel.rules.rule import Unsupported
+from tests.rules.oracle import QUICK
+
+load()
+
+FLOATS = np.array(
+    [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 7.25, 64.0, 70.5, 1e-30, 1e30, np.inf, np.nan]
+    + [-0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -7.25, -64.0, -1e30, -np.inf]
+)
+PARTS = np.array([0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 1e30])
+COMPLEX = np.empty((len(PARTS), len(PARTS)), complex)
+COMPLEX.real, COMPLEX.imag = PARTS[:, None], PARTS[None, :]
+FINITE = COMPLEX[np.isfinite(COMPLEX)]
+
+ARITHMETIC = (
+    "absolute add subtract true_divide multiply square reciprocal negative conjugate sign less less_equal greater "
+    "greater_equal equal not_equal maximum minimum fmax fmin isnan isinf isfinite logical_and logical_not"
+).split()
+"""Ufuncs of complex numbers that agree at infinities and NaN too."""
+
+SIDED = "sqrt arcsin arccos arcsinh arccosh".split()
+"""Those whose branch cuts a zero's sign tells apart."""
+
+
+def everything() -> list[tuple[np.ufunc, Any]]:
+    """Each ufunc with values to try it on."""
+    found = {getattr(np, name) for name in dir(np) if isinstance(getattr(np, name), np.ufunc)}
+    real = sorted((ufunc for ufunc in found if not ufunc.signature), key=lambda ufunc: ufunc.__name__)
+    cases: list[tuple[np.ufunc, Any]] = [(ufunc, FLOATS) for ufunc in real]
+    cases += [(ufunc, FLOATS.astype(np.float32)) for ufunc in real]
+    cases += [(getattr(np, name), COMPLEX.ravel()) for name in ARITHMETIC]
+    return cases + [(getattr(np, name), FINITE) for name in SIDED]
+
+
+def prepared(ufunc: np.ufunc, values: Any) -> tuple[Any, ...] | None:
+    """Operands, the loop and the lowering; None where NumPy or accel has none for them."""
+    operands = (values,) if ufunc.nin == 1 else (np.repeat(values, len(values)), np.tile(values, len(values)))
+    try:
+        loop = ufuncs.loop_of(ufunc, operands, None)
+        return operands, loop, ufuncs.rule_for(ufunc).lower
+    except (TypeError, Unsupported):
+        return None
+
+
+@functools.cache
+def results() -> dict[tuple[str, str], tuple[Any, Any, Any]]:
+    """By ufunc and dtype: operands, NumPy's results and accel's, all compiled as one."""
+    import jax
+
+    cases = {}
+    for ufunc, values in everything():
+        case = prepared(ufunc, values)
+        if case is not None:
+            cases[ufunc.__name__, values.dtype.char] = (ufunc, *case)
+
+    def together(given: Any) -> Any:
+        return {key: case[3](*given[key], loop=case[2]) for key, case in cases.items()}
+
+    given = {key: case[1] for key, case in cases.items()}
+    with jax.enable_x64(True):
+        found = jax.jit(together, compiler_options=QUICK)(given)
+    with np.errstate(all="ignore"):
+        return {key: (given[key], cases[key][0](*given[key]), found[key]) for key in cases}
+
+
+def outputs(value: Any) -> list[Any]:
+    return [np.asarray(part) for part in (value if isinstance(value, (tuple, list)) else (value,))]
+
+
+def parts(array: Any) -> list[Any]:
+    return [array.real, array.imag] if array.dtype.kind == "c" else [array]
+
+
+def differs(name: str, mine: Any, theirs: Any, size: Any) -> Any:
+    """Where two arrays differ by more than rounding of values of `size`; the sign of a zero counts."""
+    if mine.dtype.kind != "f":
+        return mine != theirs
+    eps = np.finfo(mine.dtype).eps
+    tiny = np.finfo(mine.dtype).tiny  # smaller ones may be flushed to zero
+    with np.errstate(all="ignore"):
+        near = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
+        near |= np.isfinite(mine) & np.isfinite(theirs) & (abs(mine - theirs) <= 32 * eps * size + tiny)
+    if name not in ("maximum", "minimum", "fmax", "fmin"):  # NumPy's own answer depends on the processor
+        near &= ~((mine == 0) & (theirs == 0) & (np.signbit(mine) != np.signbit(theirs)))
+    return ~near
+
+
+@pytest.mark.parametrize("case", results(), ids="-".join)
+def test_ufuncs_at_the_edges(case: tuple[str, str]) -> None:
+    operands, mine, theirs = results()[case]
+    for one, other in zip(outputs(mine), outputs(theirs), strict=True):
+        assert one.dtype == other.dtype
+        for part, its in zip(parts(one), parts(other), strict=True):
+            wrong = np.flatnonzero(differs(case[0], part, its, abs(one)))
+            shown = [(*(operand[i] for operand in operands), "NumPy", one[i], "accel", other[i]) for i in wrong[:5]]
+            assert not wrong.size, f"{wrong.size} of {part.size}: {shown}"
