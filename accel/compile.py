@@ -155,7 +155,7 @@ _worker_lock = threading.Lock()
 class _Job:
     """What waits to be compiled."""
 
-    order: tuple[int, float, int]
+    order: tuple[float, int]
     arguments: tuple[Any, ...] = field(compare=False)
     future: Future[Executable] = field(compare=False, default_factory=Future)
 
@@ -169,12 +169,12 @@ def in_background(
 ) -> Future[Executable]:
     """`compile_trace` in a worker thread, the program going on in NumPy meanwhile.
 
-    worth: seconds that a call takes without it. before: programs that its target has already. The functions of a step
-    are ready at the same time: whatever takes longest should not wait for the others, and nobody's first program for
-    another's fifth.
+    worth: seconds that a call takes without it. before: programs that its target has already, each of which is taken
+    to halve the calls that this one will get. The functions of a step are ready at the same time: what saves most goes
+    first, a large function's second program before a small one's first, and its tenth after.
     """
     global _worker
-    job = _Job((before, -worth, next(_numbers)), (trace, known, samples))
+    job = _Job((-worth * 0.5**before, next(_numbers)), (trace, known, samples))
     _under_way.add(job.future)
     job.future.add_done_callback(_under_way.discard)
     with _worker_lock:

@@ -42,14 +42,14 @@ def submit(name: Any, worth: float, before: int = 0) -> Any:
     return compiling.in_background(name, None, None, worth=worth, before=before)  # type: ignore[arg-type]
 
 
-def test_first_programs_come_first(bench: Bench) -> None:
+def test_each_program_that_a_function_has_halves_the_worth_of_another(bench: Bench) -> None:
     submit("slow", 1.0)
     assert bench.started.wait(20)
-    waiting = [submit("fifth", 9.0, before=4), submit("first", 0.1), submit("second", 9.0, before=1)]
+    waiting = [submit("fifth", 8.0, before=4), submit("first", 1.0), submit("second", 8.0, before=1)]
     bench.go_on.set()
     for future in waiting:
         future.result(20)
-    assert bench.seen == ["slow", "first", "second", "fifth"]
+    assert bench.seen == ["slow", "second", "first", "fifth"]
 
 
 def test_what_saves_most_is_compiled_first(bench: Bench) -> None:
