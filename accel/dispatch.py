@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import os
+import statistics
 import sys
 import threading
 import time
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 OBSERVED = 2
 """Calls on NumPy after a recording, during which inputs show whether they change."""
+
+WORTHWHILE = 0.1
+"""Seconds on NumPy that a further path has taken, to those that compiling it will take, before it is compiled."""
 
 FIRST_CHECKS = 2
 """Replays of a new variant that are always compared with NumPy."""
@@ -293,7 +297,8 @@ class Target:
             path.observe(values)
         elif path.pending is None:
             path.observe(values)
-            self._start(path, values)
+            if self._is_due(path):
+                self._start(path, values)
         if path.pending is not None and path.pending.done():
             self._finish(path)
             if path.variant is not None:
@@ -306,9 +311,19 @@ class Target:
         started = time.perf_counter()
         result = self._plain(args, kwargs, timed=quiet)
         path.numpy_call_s = time.perf_counter() - started
+        path.waited_s += path.numpy_call_s
         if quiet:
             path.numpy_s.add(path.numpy_call_s)
         return result
+
+    def _is_due(self, path: Path) -> bool:
+        """Whether to compile the path. A further one has to show first that it is taken often enough to be worth it."""
+        if not config.current().ahead_of_time:
+            return True
+        known = [other.variant for other in self.paths if other.variant is not None]
+        if not known:
+            return all(other.pending is None for other in self.paths)
+        return path.waited_s >= WORTHWHILE * statistics.fmean(variant.executable.seconds for variant in known)
 
     def _start(self, path: Path, values: list[Any]) -> None:
         from accel import compile as compiling

@@ -77,7 +77,7 @@ class Path:
     """One recorded path of a target: pending at first, then compiled.
 
     constants: values seen so far, of slots that may be folded. varying: slots that may not. numpy_call_s: seconds of
-    the last call on NumPy.
+    the last call on NumPy; waited_s: of all of them since it was recorded.
     """
 
     def __init__(self, trace: Any) -> None:
@@ -93,6 +93,7 @@ class Path:
         self.pending: Future[Any] | None = None
         self.started = 0.0
         self.numpy_call_s = 0.0
+        self.waited_s = 0.0
         self.dead = False
         self.replays = 0
         self.checked_at = 0
