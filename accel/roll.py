@@ -447,6 +447,12 @@ def from_outside(loop: Loop) -> Iterator[Node]:
             yield relation.leaf
 
 
+def stored_before(loop: Loop) -> Iterator[Node]:
+    """The values that XLA stores before the rounds after the first: what a loop takes and carries is in memory."""
+    yield from from_outside(loop)
+    yield from (loop.rounds[0][place] for place in loop.carried)
+
+
 def _reads_written(node: Node, relations: list[Relation], operations: Sequence[Node]) -> bool:
     """Whether an operation looks at a small part of an array that the loop writes to."""
     if not is_box_read(node) or not isinstance(relations[0], (Own, Before)):

@@ -113,6 +113,13 @@ def shifts(node: Node) -> bool:
     return node.rule.name in _SHIFTING
 
 
+def _is_stored(node: Node) -> bool:
+    """Whether XLA stores the result by itself: a reduction's, and an array of which a part is written in place."""
+    if node.rule.name == "accel.write" and isinstance(node.args[1], Index):
+        return node.args[2].shape != node.shape
+    return node.rule.name in _REDUCING
+
+
 class Recomputation:
     """How much work each value of a program stands for, if whatever reads it computes it again."""
 
@@ -126,7 +133,7 @@ class Recomputation:
         for each in found:
             del operands[each.index]
         work = _WORK.get(node.rule.name, 1.0) + sum(map(self._of, operands.values()))
-        self._work[node.index] = 0.0 if node.rule.name in _REDUCING else work
+        self._work[node.index] = 0.0 if _is_stored(node) else work
         return found
 
     def is_costly(self, node: Node) -> bool:
