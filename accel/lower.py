@@ -424,10 +424,9 @@ class _Values:
         for node in part.rounds[0]:
             self.compute(node)
         batched = batch.plan(part)
-        for node in roll.stored_before(part):
-            self._recomputation.stored(node)
         if batched is None:
-            roll.run(part, self, self._compute_in_loop)
+            with self._recomputation.in_loop(roll.stored_before(part)):
+                roll.run(part, self, self._compute_in_loop)
         else:
             batch.run(batched, self, self._compute_in_loop)
 

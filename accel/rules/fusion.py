@@ -11,7 +11,7 @@ element is written over itself, at a place that the same argument decides.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -113,11 +113,8 @@ def shifts(node: Node) -> bool:
     return node.rule.name in _SHIFTING
 
 
-def _is_stored(node: Node) -> bool:
-    """Whether XLA stores the result by itself: a reduction's, and an array of which a part is written in place."""
-    if node.rule.name == "accel.write" and isinstance(node.args[1], Index):
-        return node.args[2].shape != node.shape
-    return node.rule.name in _REDUCING
+def _writes_part(node: Node) -> bool:
+    return node.rule.name == "accel.write" and node.args[2].shape != node.shape
 
 
 class Recomputation:
@@ -125,6 +122,20 @@ class Recomputation:
 
     def __init__(self) -> None:
         self._work: dict[int, float] = {}
+        self._looping = False
+
+    @contextlib.contextmanager
+    def in_loop(self, stored: Iterable[Node]) -> Iterator[None]:
+        """While a loop's rounds are traced. stored: values that it takes and carries: there they are in memory.
+
+        So is an array of which a round writes a part: the loop carries it, and XLA writes in place.
+        """
+        outside = dict(self._work)
+        self._work.update((node.index, 0.0) for node in stored)
+        self._looping = True
+        yield
+        self._looping = False
+        self._work = outside
 
     def to_store(self, node: Node) -> list[Node]:
         """The operands that are better stored before `node` reads them."""
@@ -133,7 +144,8 @@ class Recomputation:
         for each in found:
             del operands[each.index]
         work = _WORK.get(node.rule.name, 1.0) + sum(map(self._of, operands.values()))
-        self._work[node.index] = 0.0 if _is_stored(node) else work
+        stored = node.rule.name in _REDUCING or (self._looping and _writes_part(node))
+        self._work[node.index] = 0.0 if stored else work
         return found
 
     def is_costly(self, node: Node) -> bool:
