@@ -120,6 +120,11 @@ class Loop:
     carried: list[int]
     collected: list[int]
 
+    @property
+    def size(self) -> int:
+        """Operations of a round."""
+        return len(self.relations)
+
 
 def leaves(template: Any) -> Iterator[Any]:
     """The leaves of a template, in the order in which `tape.fill` replaces them."""

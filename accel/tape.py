@@ -32,10 +32,11 @@ class Node:
 
     shape, dtype: what NumPy produced. scalar: the Python or NumPy scalar type where the value is no array.
     host: computed from scalars alone, so Python evaluates it before launch. constant: computed from literals alone.
-    index: place on the tape.
+    index: place on the tape. site: equal for nodes that the same instruction of the program wrote down, called from
+    the same ones: what a loop repeats.
     """
 
-    __slots__ = ("args", "constant", "dtype", "host", "index", "kwargs", "rule", "scalar", "shape", "where")
+    __slots__ = ("args", "constant", "dtype", "host", "index", "kwargs", "rule", "scalar", "shape", "site", "where")
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Node:
         scalar: type | None,
         host: bool,
         where: Place,
+        site: int = 0,
     ) -> None:
         self.index = index
         self.rule = rule
@@ -59,6 +61,7 @@ class Node:
         self.scalar = scalar
         self.host = host
         self.where = where
+        self.site = site
         self.constant: bool = rule.name != INPUT and all(operand.constant for operand in self.operands())
 
     @property

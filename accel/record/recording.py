@@ -300,6 +300,17 @@ class Recording:
             frame = frame.f_back
         return self.start
 
+    def _standing(self) -> tuple[Place, int]:
+        """The line of the user's program that is running, and the site: the instructions of all its frames."""
+        frame: FrameType | None = sys._getframe(1)
+        where, site = None, 0
+        while frame is not None:
+            if getattr(frame.f_globals, "recording", None) is self:
+                where = where or (frame.f_code.co_filename, frame.f_lineno)
+                site = hash((site, id(frame.f_code), frame.f_lasti))
+            frame = frame.f_back
+        return where or self.start, site
+
     def where_text(self) -> str:
         return place_text(self.where())
 
@@ -320,7 +331,10 @@ class Recording:
         if known is not None:
             return known
         shape, dtype, scalar = describe(result)
-        node = self.tape.add(rule, args, kwargs, shape=shape, dtype=dtype, scalar=scalar, host=host, where=self.where())
+        where, site = self._standing()
+        node = self.tape.add(
+            rule, args, kwargs, shape=shape, dtype=dtype, scalar=scalar, host=host, where=where, site=site
+        )
         self._numbered[key] = node
         return node
 
@@ -418,6 +432,7 @@ class Recording:
         for depth in range(len(chain) - 1, -1, -1):
             inner = self.read_view(storage, chain[:depth])
             shape, dtype = inner.shape, inner.dtype
+            where, site = self._standing()
             value = self.tape.add(
                 core.WRITE,
                 (inner, chain[depth], value),
@@ -426,7 +441,8 @@ class Recording:
                 dtype=dtype,
                 scalar=None,
                 host=False,
-                where=self.where(),
+                where=where,
+                site=site,
             )
         storage.advance(value)
 
