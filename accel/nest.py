@@ -174,6 +174,7 @@ def find(
     sequence = [node for node in body if node.index not in virtual]
     runs = _fold(sequence, virtual)
     parts: list[Node | Nest] = []
+    shown: set[int] = set()
     for run in runs:
         nest = None
         if isinstance(run, _Run) and len(run.nodes) >= OPERATIONS:
@@ -182,8 +183,21 @@ def find(
                 nest = nest if planned(nest) else None
             except Irregular:
                 nest = None
-        parts += [nest] if nest is not None else run.nodes if isinstance(run, _Run) else [run]
+        if nest is not None:
+            parts.append(nest)
+            continue
+        for node in _nodes_of(run):
+            parts += [*_reads_of(node, virtual, shown), node]
     return parts
+
+
+def _reads_of(node: Node, virtual: set[int], shown: set[int]) -> Iterator[Node]:
+    """The virtual reads that an operation outside of nests needs, those before it left out."""
+    for operand in node.operands():
+        if operand.index in virtual and operand.index not in shown:
+            shown.add(operand.index)
+            yield from _reads_of(operand, virtual, shown)
+            yield operand
 
 
 def size(parts: Sequence[Node | Nest]) -> int:
@@ -217,7 +231,8 @@ def _virtual(body: list[Node], used: frozenset[int]) -> set[int]:
     virtual: set[int] = set()
     until: dict[int, int] = {}
     for node in body:
-        if is_window(node) and node.index not in used and node.index in last:
+        looks = is_window(node) or (node.rule is core.SCALAR and node.args[0].index in virtual)
+        if looks and node.index not in used and node.index in last:
             base = node.args[0]
             end = until[base.index] if base.index in virtual else written.get(base.index)
             if end is None or last[node.index] <= end:
@@ -388,8 +403,8 @@ def _operand(
     if not isinstance(first, Node):
         return _static(column)
     if first.index in virtual:
-        base = [node.args[0] for node in column]
-        return Window(_operand(base, virtual, inside, value_of), column)
+        base = _operand([node.args[0] for node in column], virtual, inside, value_of)
+        return base if first.rule is core.SCALAR else Window(base, column)
     if all(node is first for node in column) and first.index not in inside:
         return Fixed(first)
     if any(node.index in inside for node in column):

@@ -41,11 +41,14 @@ from accel.rules.rule import Rule, Unsupported
 from accel.tape import Node, Outcome, Place, Storage, Tape, frozen_static, nodes_in
 from accel.views import Chain
 
-MAX_SECONDS = 5.0
+MAX_SECONDS = 8.0
 """Recording one call may take so much of the processor's time; beyond that the tape breaks."""
 
 FIRST_LOOK = 8192
 """Operations after which a recording that cannot lead to a program is given up."""
+
+MAX_OUTCOMES = 4096
+"""Outcomes on the device: a path that assumes so much of its arrays' values is hardly ever taken again."""
 
 EXACT_IN_FLOAT = 2**53
 """Devices check outcomes as floats."""
@@ -104,6 +107,7 @@ class Recording:
     ) -> None:
         self._worth = worth
         self._look_at = FIRST_LOOK
+        self._assumed = 0
         self._entered = entered
         self.start = start
         self.package = package
@@ -351,6 +355,9 @@ class Recording:
         self._forced[node.index] = expected
         if not node.constant:
             self.tape.outcomes.append(Outcome(node, expected, self.where()))
+            self._assumed += not node.host
+            if self._assumed > MAX_OUTCOMES:
+                raise Unsupported("limit.nodes", f"more than {MAX_OUTCOMES} branches that depend on arrays' values")
 
     def forced(self, node: Node) -> Any:
         """The value that an outcome fixed `node` to, or MISSING."""
@@ -415,9 +422,7 @@ class Recording:
         known = storage.cached(chain)
         if known is None:
             inner = self.read_view(storage, chain[:-1])
-            view: Any = storage.base
-            for step in chain:
-                view = step.read(view)
+            view = _view_of(storage, chain)
             known = self.node(core.READ, (inner, chain[-1]), {}, view, host=False)
             if not isinstance(view, np.ndarray):
                 known.scalar = None
@@ -428,7 +433,7 @@ class Recording:
         """A new version of the storage with `value`, cast to its dtype and broadcast, stored through the view."""
         if storage.origin is not None and not storage.written:
             self.inputs.narrow(storage.origin.args[0], is_writeable)
-        value = self._fitted(value, self.read_view(storage, chain))
+        value = self._fitted(value, _view_of(storage, chain))
         for depth in range(len(chain) - 1, -1, -1):
             inner = self.read_view(storage, chain[:depth])
             shape, dtype = inner.shape, inner.dtype
@@ -446,7 +451,7 @@ class Recording:
             )
         storage.advance(value)
 
-    def _fitted(self, value: Node, view: Node) -> Node:
+    def _fitted(self, value: Node, view: Any) -> Node:
         """`value` with the dtype and shape of the view that it is stored in."""
         if value.dtype != view.dtype:
             sample = np.broadcast_to(np.zeros((), view.dtype), value.shape)
@@ -509,6 +514,14 @@ class Recording:
             self.leaked |= getattr(scope, "recording", None) is self
         elif kind in ITERATORS:
             self.leaked = True
+
+
+def _view_of(storage: Storage, chain: Chain) -> Any:
+    """What a view shows now: an array, or a NumPy scalar."""
+    view: Any = storage.base
+    for step in chain:
+        view = step.read(view)
+    return view
 
 
 class AttributeState:
