@@ -198,6 +198,7 @@ def plan(nest: Nest) -> bool:
         if site.collected and planner.layouts[id(site)].shape and not planner.layouts[id(site)].uniform:
             raise Irregular
     planner.check_assumed()
+    planner.check_carried()
     return planner.computed <= WASTE * planner.needed
 
 
@@ -236,6 +237,19 @@ class _Planner:
             if node.index in self._places:
                 layout = self.layouts[self._places[node.index][0]]
                 if layout.shape != node.shape or not layout.uniform:
+                    raise Irregular
+
+    def check_carried(self) -> None:
+        """What a loop carries has one shape and dtype."""
+        lives = _Lives(self.nest)
+        carried = {register for block in self.nest.block.blocks() for register in lives.carried(block)}
+        carried |= set(self.nest.initial)
+        kinds = {register: {(node.shape, node.dtype)} for register, node in self.nest.initial.items()}
+        for site in self.nest.block.sites():
+            if site.register in carried:
+                layout = self.layouts[id(site)]
+                kinds.setdefault(site.register, set()).add((layout.shape, site.node.dtype))
+                if len(kinds[site.register]) > 1 or not layout.uniform:
                     raise Irregular
 
     def ints(self, values: Any) -> Ints:
