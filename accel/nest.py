@@ -19,8 +19,8 @@ import numpy as np
 
 from accel.roll import LEAVES, leaves
 from accel.rules import core
-from accel.tape import Node, frozen_static
-from accel.views import Index
+from accel.tape import Node, fill, frozen_static
+from accel.views import Index, is_window
 
 OPERATIONS = 48
 """Fewer operations than this, all rounds together, are not worth a nest."""
@@ -169,17 +169,20 @@ def find(
     """The operations with nests found in them. used: indices of nodes that are results. planned: makes a nest ready
     to be computed; where it cannot be, its operations stay as they are.
     """
-    virtual = _virtual(body, used)
-    readers = _readers(body, virtual)
-    sequence = [node for node in body if node.index not in virtual]
+    said = _Said(body)
+    used = frozenset(said.now[index] for index in used if index in said.now)
+    virtual = _virtual(said.nodes, used)
+    readers = _readers(said, virtual)
+    sequence = [node for node in said.nodes if node.index not in virtual]
     runs = _fold(sequence, virtual)
     parts: list[Node | Nest] = []
+    hidden = {said.origin(node).index for node in said.nodes if node.index in virtual}
     shown: set[int] = set()
     for run in runs:
         nest = None
         if isinstance(run, _Run) and len(run.nodes) >= OPERATIONS:
             try:
-                nest = _nest(run, virtual, readers, used, value_of)
+                nest = _nest(run, virtual, readers, used, said, value_of)
                 nest = nest if planned(nest) else None
             except Irregular:
                 nest = None
@@ -187,7 +190,8 @@ def find(
             parts.append(nest)
             continue
         for node in _nodes_of(run):
-            parts += [*_reads_of(node, virtual, shown), node]
+            if not said.is_repeat(node):
+                parts += [*_reads_of(said.origin(node), hidden, shown), said.origin(node)]
     return parts
 
 
@@ -204,21 +208,73 @@ def size(parts: Sequence[Node | Nest]) -> int:
     return sum(1 if isinstance(part, Node) else 2 * part.size for part in parts)
 
 
-def _readers(body: list[Node], virtual: set[int]) -> dict[int, int]:
+class _Said:
+    """The operations as the program has them: what it computes again, the tape has once.
+
+    nodes: with what is repeated in its places. now: by index of the tape's node, that of its first place.
+    """
+
+    def __init__(self, body: list[Node]) -> None:
+        self.nodes = body
+        self.now = {node.index: node.index for node in body}
+        self._origin: dict[int, Node] = {}
+        self._repeats: set[int] = set()
+        repeats = [(index, node, site) for node in body for index, site in node.repeats or ()]
+        if repeats:
+            self.nodes, self.now = [], {}
+            self._first = body[-1].index + 1 + len(repeats)
+            self._latest: dict[int, Node] = {}
+            self._say(body, sorted(repeats, key=lambda repeat: repeat[0]))
+
+    def origin(self, node: Node) -> Node:
+        """The tape's node."""
+        return self._origin.get(node.index, node)
+
+    def is_repeat(self, node: Node) -> bool:
+        return node.index in self._repeats
+
+    def _say(self, body: list[Node], repeats: list[tuple[int, Node, int]]) -> None:
+        place = 0
+        for node in body:
+            while place < len(repeats) and repeats[place][0] <= node.index:
+                _, again, site = repeats[place]
+                self._repeats.add(self._append(again, site).index)
+                place += 1
+            self.now[node.index] = self._append(node, node.site).index
+
+    def _append(self, node: Node, site: int) -> Node:
+        args, kwargs = fill(node.args, self._now), fill(node.kwargs, self._now)
+        said = node.with_args(args, kwargs=kwargs, site=site, index=self._first + len(self.nodes))
+        self.nodes.append(said)
+        self._origin[said.index] = node
+        self._latest[node.index] = said
+        return said
+
+    def _now(self, node: Node) -> Node:
+        """What stands for an operand: where the program last computed it."""
+        said = self._latest.get(node.index)
+        if said is None:
+            return node
+        if _looks(node) and self._now(node.args[0]) is not said.args[0]:
+            said = self._append(node, node.site)
+            self._repeats.add(said.index)
+        return said
+
+
+def _readers(said: _Said, virtual: set[int]) -> dict[int, int]:
     """By node: the last operation that takes it, or takes what a virtual read sees of it."""
     last: dict[int, int] = {}
-    for node in reversed(body):
+    for node in reversed(said.nodes):
         end = last.get(node.index, -1) if node.index in virtual else node.index
         for operand in node.operands():
-            last[operand.index] = max(end, last.get(operand.index, -1))
+            for index in {operand.index, said.now.get(said.origin(operand).index, operand.index)}:
+                last[index] = max(end, last.get(index, -1))
     return last
 
 
-def is_window(node: Any) -> bool:
-    """Whether a node looks at a box of another."""
-    if not isinstance(node, Node) or node.rule is not core.READ or not isinstance(node.args[1], Index):
-        return False
-    return all(not isinstance(entry, slice) or entry.step in (None, 1) for entry in node.args[1].key)
+def _looks(node: Any) -> bool:
+    """Whether a node only shows consecutive elements of another."""
+    return node.rule is core.SCALAR or (node.rule is core.READ and is_window(node.args[1]))
 
 
 def _virtual(body: list[Node], used: frozenset[int]) -> set[int]:
@@ -231,7 +287,7 @@ def _virtual(body: list[Node], used: frozenset[int]) -> set[int]:
     virtual: set[int] = set()
     until: dict[int, int] = {}
     for node in body:
-        looks = is_window(node) or (node.rule is core.SCALAR and node.args[0].index in virtual)
+        looks = _looks(node) and (node.rule is core.READ or node.args[0].index in virtual)
         if looks and node.index not in used and node.index in last:
             base = node.args[0]
             end = until[base.index] if base.index in virtual else written.get(base.index)
@@ -372,14 +428,19 @@ def _unrolled(inner: Block, parent: Block) -> list[Site | Block]:
 
 
 def _nest(
-    run: _Run, virtual: set[int], readers: dict[int, int], used: frozenset[int], value_of: Callable[[Node], Any]
+    run: _Run,
+    virtual: set[int],
+    readers: dict[int, int],
+    used: frozenset[int],
+    said: _Said,
+    value_of: Callable[[Node], Any],
 ) -> Nest:
     block = _block([run], None)
     inside = {node.index for site in block.sites() for node in site.nodes}
     webs = _Webs()
     for site in block.sites():
         operands = zip(*(leaves((node.args, node.kwargs)) for node in site.nodes), strict=True)
-        site.operands = [_operand(column, virtual, inside, value_of) for column in operands]
+        site.operands = [_operand(column, virtual, inside, said, value_of) for column in operands]
         for operand in site.operands:
             webs.join_operand(operand, inside)
         if site.node.rule is core.WRITE:
@@ -391,27 +452,28 @@ def _nest(
         site.register = registers[site.node.index]
     follower = _Follower(registers)
     follower.enter(block)
-    nest = Nest(block, follower.registers, follower.initial, {}, [])
-    _note_results(nest, follower, run, readers, used)
+    initial = {register: said.origin(node) for register, node in follower.initial.items()}
+    nest = Nest(block, follower.registers, initial, {}, [])
+    _note_results(nest, follower, run, readers, used, said)
     return nest
 
 
 def _operand(
-    column: Sequence[Any], virtual: set[int], inside: set[int], value_of: Callable[[Node], Any]
+    column: Sequence[Any], virtual: set[int], inside: set[int], said: _Said, value_of: Callable[[Node], Any]
 ) -> Operand:
     first = column[0]
     if not isinstance(first, Node):
         return _static(column)
     if first.index in virtual:
-        base = _operand([node.args[0] for node in column], virtual, inside, value_of)
+        base = _operand([node.args[0] for node in column], virtual, inside, said, value_of)
         return base if first.rule is core.SCALAR else Window(base, column)
-    if all(node is first for node in column) and first.index not in inside:
-        return Fixed(first)
+    if first.index not in inside and all(said.origin(node) is said.origin(first) for node in column):
+        return Fixed(said.origin(first))
     if any(node.index in inside for node in column):
         return Content(column)
     if len(column) * math.prod(first.shape) > LARGEST_TABLE or first.shape:
         raise Irregular
-    known = [value_of(node) for node in column]
+    known = [value_of(said.origin(node)) for node in column]
     if any(value is None for value in known):
         raise Irregular
     return Numbers(np.array(known, first.dtype))
@@ -495,19 +557,19 @@ class _Follower:
 
 
 def _note_results(
-    nest: Nest, follower: _Follower, run: _Run, readers: dict[int, int], used: frozenset[int]
+    nest: Nest, follower: _Follower, run: _Run, readers: dict[int, int], used: frozenset[int], said: _Said
 ) -> None:
     """What is used after the nest."""
     last = max(node.index for node in run.nodes)
     for site in nest.block.sites():
         for place, node in enumerate(site.nodes):
-            if node.index not in used and readers.get(node.index, 0) <= last:
+            if said.is_repeat(node) or (node.index not in used and readers.get(node.index, 0) <= last):
                 continue
             if follower.contents[site.register] is node:
-                nest.final[site.register] = node
+                nest.final[site.register] = said.origin(node)
             else:
                 site.collected = True
-                nest.collected.append((node, site, place))
+                nest.collected.append((said.origin(node), site, place))
 
 
 def register_of(nest: Nest, operand: Content) -> int:

@@ -109,6 +109,13 @@ Step = Index | Transpose | Reshape | Broadcast | Part | Diagonal
 Chain = tuple[Step, ...]
 
 
+def is_window(step: Step) -> bool:
+    """Whether a step looks at consecutive elements along each axis."""
+    return isinstance(step, Index) and all(
+        not isinstance(entry, slice) or entry.step in (None, 1) for entry in step.key
+    )
+
+
 def basic_key(key: Any) -> tuple[Any, ...]:
     """An indexing key as a tuple."""
     return key if isinstance(key, tuple) else (key,)

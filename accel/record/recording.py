@@ -39,7 +39,7 @@ from accel.record.inputs import (
 from accel.rules import core
 from accel.rules.rule import Rule, Unsupported
 from accel.tape import Node, Outcome, Place, Storage, Tape, frozen_static, nodes_in
-from accel.views import Chain
+from accel.views import Chain, is_window
 
 MAX_SECONDS = 8.0
 """Recording one call may take so much of the processor's time; beyond that the tape breaks."""
@@ -333,6 +333,8 @@ class Recording:
         key = (rule.name, id(rule), frozen(args), frozen(kwargs))
         known = self._numbered.get(key)
         if known is not None:
+            if not known.host and rule is not core.READ and rule is not core.SCALAR:
+                known.repeat(len(self.tape.nodes), self._standing()[1])
             return known
         shape, dtype, scalar = describe(result)
         where, site = self._standing()
@@ -427,6 +429,8 @@ class Recording:
             if not isinstance(view, np.ndarray):
                 known.scalar = None
             storage.remember(chain, known)
+        elif not is_window(chain[-1]):
+            known.repeat(len(self.tape.nodes), self._standing()[1])
         return known
 
     def write_view(self, storage: Storage, chain: Chain, value: Node) -> None:
