@@ -27,7 +27,7 @@ from accel.tape import INPUT, Node, Outcome, fill
 EMBEDDED = 8
 """Constants of up to so many elements are written into the program; larger ones are arguments."""
 
-NESTED = 1000
+NESTED = 400
 """A program of more operations, loops rolled, is searched for nests."""
 
 MAX_OPERATIONS = 4000

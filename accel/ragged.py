@@ -16,6 +16,7 @@ import numpy as np
 
 from accel import roll
 from accel.nest import (
+    LARGEST_TABLE,
     Block,
     Content,
     Fixed,
@@ -31,9 +32,6 @@ from accel.nest import (
 from accel.rules import core
 from accel.tape import Node
 from accel.views import Index, Transpose, per_axis
-
-LARGEST_TABLE = 1 << 20
-"""Numbers in what is collected of all rounds."""
 
 WASTE = 4
 """A nest may compute so many times as many elements as NumPy does."""
@@ -195,7 +193,8 @@ def plan(nest: Nest) -> bool:
     planner = _Planner(nest)
     planner.block(nest.block)
     for site in nest.block.sites():
-        if site.collected and planner.layouts[id(site)].shape and not planner.layouts[id(site)].uniform:
+        layout = planner.layouts[id(site)]
+        if site.collected and (not layout.uniform or len(site.nodes) * int(np.prod(layout.shape)) > LARGEST_TABLE):
             raise Irregular
     planner.check_assumed()
     planner.check_carried()
@@ -255,7 +254,7 @@ class _Planner:
     def ints(self, values: Any) -> Ints:
         return Ints(values, self.current, self.nest.tables)
 
-    # -- operands ---------------------------------------------------------------------------------------------------------
+    # -- operands -----------------------------------------------------------------------------------------------------
 
     def operand(self, operand: Operand, rounds: int) -> tuple[Layout | None, Computed]:
         match operand:
@@ -344,7 +343,7 @@ class _Planner:
             parts.append(computed)
         if node.rule is core.BROADCAST:
             shape = result.shape
-            return result, lambda at: core.BROADCAST.lower(parts[0](at), shape)  # type: ignore[misc]
+            return result, lambda at: core.BROADCAST.lower(parts[0](at), shape)
         _check_plain(site)
         return result, _filled(node, parts, result.shape)
 
@@ -435,7 +434,9 @@ class _Planner:
         _check_plain(site)
         layout = arrays[0]
         given = node.kwargs.get("axis")
-        axes = range(len(layout.shape)) if given is None else [each % len(layout.shape) for each in np.atleast_1d(given)]
+        axes = (
+            range(len(layout.shape)) if given is None else [each % len(layout.shape) for each in np.atleast_1d(given)]
+        )
         operand = next(iter(node.operands()))
         assert operand.dtype is not None
         neutral = _NEUTRAL[node.rule.name](operand.dtype)
@@ -584,7 +585,8 @@ def _window(planner: _Planner, layout: Layout, steps: Sequence[Index], bases: Se
     if len(forms) != 1:
         raise Irregular
     form = forms.pop()
-    starts, sizes, kept, lengths, offsets, begins = [], [], [], [], [], []
+    starts, sizes, lengths, offsets, begins = [], [], [], [], []
+    kept: list[int | None] = []
     axis = 0
     for place, kind in enumerate(form):
         if kind == "new":
@@ -654,9 +656,7 @@ class _Lives:
 
     def __init__(self, nest: Nest) -> None:
         self._nest = nest
-        self._uses = [
-            (id(site), _registers(nest, site)) for site in nest.block.sites()
-        ]
+        self._uses = [(id(site), _registers(nest, site)) for site in nest.block.sites()]
 
     def carried(self, block: Block) -> list[int]:
         written = {site.register for site in block.sites()}
@@ -728,4 +728,3 @@ def _enter(nest: Nest, block: Block, trips: Any, at: At, lives: _Lives) -> None:
 
     made = lax.fori_loop(np.int32(0), trips, body, [first(register) for register in carried])
     at.registers.update(zip(carried, made, strict=True))
-

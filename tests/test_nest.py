@@ -238,7 +238,8 @@ def nest_program(seed: int) -> str:
         return draw.choice(forms).format(x=draw.choice(plain), y=draw.choice(plain), n=number())
 
     def scalar(part: str) -> str:
-        forms = ["{x} @ {y}", "np.dot({x}, {y})", "np.sum({x})", "{n} + {m}", "np.sum({x} * {y})", "{x} @ a[{p}, {p}] @ {y}"]
+        forms = ["{x} @ {y}", "np.dot({x}, {y})", "np.sum({x})", "{n} + {m}", "np.sum({x} * {y})"]
+        forms.append("{x} @ a[{p}, {p}] @ {y}")
         return draw.choice(forms).format(x=f"({vector(part)})", y=f"({vector(part)})", n=number(), m=number(), p=part)
 
     def statement() -> str:
@@ -246,7 +247,8 @@ def nest_program(seed: int) -> str:
         if draw.random() < 0.5:
             target = draw.choice([f"a[i, {part}]", f"b[{part}, i]", f"v[{part}]"])
             return f"{target} {sign} 0.1 * ({vector(part)})"
-        return f"{draw.choice(['v[i]', 'a[i, i]', 'b[i, 2]', 'v[j]' if deep else 'v[0]'])} {sign} 0.05 * ({scalar(part)})"
+        target = draw.choice(["v[i]", "a[i, i]", "b[i, 2]", "v[j]" if deep else "v[0]"])
+        return f"{target} {sign} 0.05 * ({scalar(part)})"
 
     outer = draw.choice([f"range(1, {N})", f"range({N - 2}, 0, -1)", f"range(2, {N - 1})"])
     inner = draw.choice(["range(i)", f"range(i, {N})", f"range(i + 1, {N})", "range(i - 1, -1, -1)", "range(1, i)"])
