@@ -41,7 +41,7 @@ from accel.rules.rule import Rule, Unsupported
 from accel.tape import Node, Outcome, Place, Storage, Tape, frozen_static, nodes_in
 from accel.views import Chain, is_window
 
-MAX_SECONDS = 8.0
+MAX_SECONDS = 6.0
 """Recording one call may take so much of the processor's time; beyond that the tape breaks."""
 
 FIRST_LOOK = 8192
