@@ -71,7 +71,7 @@ class Settings:
     mode: str = "auto"
     log: str = "warning"
     max_variants: int = 8
-    max_nodes: int = 100_000
+    max_nodes: int = 200_000
     max_compile_s: float = 120.0
     rtol: float = 1e-9
     check_share: float = 0.03

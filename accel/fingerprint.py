@@ -55,13 +55,20 @@ class _Describer:
     def __init__(self, leaf: Callable[[Node], Any]) -> None:
         self._leaf = leaf
         self._places: dict[int, int] = {}
+        self._functions: dict[FunctionType, Any] = {}
+        self._dtypes: dict[Any, str] = {}
 
     def operation(self, node: Node) -> Any:
         """One node of the body; what comes later may refer to it."""
         operands = self(node.args), self(node.kwargs)
         self._places[node.index] = len(self._places)
         scalar = None if node.scalar is None else self(node.scalar)
-        return node.rule.name, self(node.rule.lower), operands, node.shape, str(node.dtype), scalar
+        return node.rule.name, self(node.rule.lower), operands, node.shape, self._dtype(node.dtype), scalar
+
+    def _dtype(self, dtype: Any) -> str:
+        if dtype not in self._dtypes:
+            self._dtypes[dtype] = str(dtype)
+        return self._dtypes[dtype]
 
     def __call__(self, value: Any) -> Any:
         kind = type(value)
@@ -71,7 +78,7 @@ class _Describer:
             place = self._places.get(value.index)
             if place is not None:
                 return "result", place
-            return "leaf", value.shape, str(value.dtype), self(self._leaf(value))
+            return "leaf", value.shape, self._dtype(value.dtype), self(self._leaf(value))
         if isinstance(value, (tuple, list)):
             return kind.__name__, [self(part) for part in value]
         if kind is dict:
@@ -90,13 +97,15 @@ class _Describer:
 
     def _other(self, value: Any) -> Any:
         if isinstance(value, np.dtype):
-            return "dtype", str(value)
+            return "dtype", self._dtype(value)
         if isinstance(value, (type, np.ufunc, BuiltinFunctionType)):
             return _public_name(value)
         if isinstance(value, functools.partial):
             return "partial", self((value.func, value.args, value.keywords))
         if isinstance(value, FunctionType):
-            return self._function(value)
+            if value not in self._functions:
+                self._functions[value] = self._function(value)
+            return self._functions[value]
         if is_dataclass(value):
             return _public_name(type(value)), [self(getattr(value, each.name)) for each in fields(value)]
         raise Indescribable(type(value))

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from accel import batch, roll, views
+from accel import batch, nest, ragged, roll, views
 from accel.compact import Compact, Repeated, compact
 from accel.fingerprint import Indescribable, fingerprint
 from accel.reasons import source_line
@@ -27,6 +27,9 @@ from accel.tape import INPUT, Node, Outcome, fill
 
 EMBEDDED = 8
 """Constants of up to so many elements are written into the program; larger ones are arguments."""
+
+NESTED = 400
+"""A program of more operations, loops rolled, is searched for nests."""
 
 MAX_OPERATIONS = 4000
 """A program of more operations, loops rolled, would take XLA a minute and more."""
@@ -101,12 +104,28 @@ def is_worth(nodes: list[Node]) -> bool:
         return np.zeros(node.shape, node.dtype) if node.dtype is not None and (node.host or node.constant) else None
 
     body = [node for node in nodes if node.rule.name != INPUT and not node.host]
-    return _size(roll.roll(body, frozenset(), value_of)) <= MAX_OPERATIONS
+    return _size(_arranged(body, frozenset(), value_of)) <= MAX_OPERATIONS
 
 
-def _size(parts: list[Node | roll.Loop]) -> int:
+Part = Node | roll.Loop | nest.Nest
+
+
+def _arranged(body: list[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Part]:
+    """The operations with their loops: rolled, or as nests where that leaves much less.
+
+    used: indices of nodes that are results. value_of: a node's value where it is known before launch, else None.
+    """
+    rolled: list[Part] = [*roll.roll(body, used, value_of)]
+    size = _size(rolled)
+    if size <= NESTED:
+        return rolled
+    nested: list[Part] = [*nest.find(body, used, value_of, ragged.plan)]
+    return nested if 2 * _size(nested) < size else rolled
+
+
+def _size(parts: Sequence[Part]) -> int:
     """What a program costs to compile, in operations."""
-    return sum(1 if isinstance(part, Node) else 2 * len(part.relations) for part in parts)
+    return sum(1 if isinstance(part, Node) else 2 * part.size for part in parts)
 
 
 def lower(trace: Trace, known: Known, *, on_cpu: bool = True) -> Program:
@@ -115,6 +134,19 @@ def lower(trace: Trace, known: Known, *, on_cpu: bool = True) -> Program:
     on_cpu: whether it is for XLA:CPU, which stores too little (see accel.rules.fusion).
     """
     return _Lowering(trace, known, on_cpu).program()
+
+
+def _operands_of(parts: Sequence[Part]) -> Iterator[Node]:
+    for part in parts:
+        yield from part.from_outside() if isinstance(part, nest.Nest) else roll.operands_of([part])
+
+
+def _tables_of(parts: Sequence[Part]) -> Iterator[Any]:
+    for part in parts:
+        if isinstance(part, nest.Nest):
+            yield from part.tables
+        else:
+            yield from (table.values for table in roll.tables_of([part]))
 
 
 class _Lowering:
@@ -176,7 +208,7 @@ class _Lowering:
             body = [node for node in needed if not self.is_leaf(node)]
             results = [*targets, *device_numbers, *(outcome.node for outcome in outcomes)]
             parts = self._rolled(body, results)
-            for node in (*roll.operands_of(parts), *results):
+            for node in (*_operands_of(parts), *results):
                 self._leaf(node)
         host = self._host(
             [
@@ -270,20 +302,20 @@ class _Lowering:
 
     # -- the function -------------------------------------------------------------------------------------------------
 
-    def _rolled(self, body: list[Node], results: list[Node]) -> list[Node | roll.Loop]:
+    def _rolled(self, body: list[Node], results: list[Node]) -> list[Part]:
         """The program's operations, loops rolled; tables of numbers that are too large to be written into it."""
-        parts = roll.roll(body, frozenset(node.index for node in results), self._fixed_value)
+        parts = _arranged(body, frozenset(node.index for node in results), self._fixed_value)
         size = _size(parts)
         if size > MAX_OPERATIONS:
             raise Unsupported("limit.compile", f"{size} operations, loops rolled; at most {MAX_OPERATIONS}")
-        for table in roll.tables_of(parts):
-            if table.values.size > EMBEDDED:
-                self._tables[id(table.values)] = len(self._constants)
-                self._constants.append(Compact(table.values, table.values.shape))
+        for table in _tables_of(parts):
+            if table.size > EMBEDDED:
+                self._tables[id(table)] = len(self._constants)
+                self._constants.append(Compact(table, table.shape))
         return parts
 
     def _function(
-        self, parts: list[Node | roll.Loop], targets: list[Node], outcomes: list[Node], numbers: list[Node]
+        self, parts: list[Part], targets: list[Node], outcomes: list[Node], numbers: list[Node]
     ) -> tuple[Callable[..., Any], dict[int, tuple[str, int]]]:
         packs: dict[str, list[Node]] = {**{pack: [] for pack in PACKS}, "f": list(outcomes)}
         places = {}
@@ -410,8 +442,11 @@ class _Values:
     def set(self, node: Node, value: Any) -> None:
         self._values[node.index] = value
 
-    def compute(self, part: Node | roll.Loop) -> None:
-        """Compute an operation, or all rounds of a loop."""
+    def compute(self, part: Part) -> None:
+        """Compute an operation, or all rounds of a loop or nest."""
+        if isinstance(part, nest.Nest):
+            ragged.run(part, self, compute)
+            return
         if isinstance(part, Node):
             part = self._before_writes(part)
             for operand in self._recomputation.to_copy(part):
@@ -430,7 +465,8 @@ class _Values:
             self.compute(node)
         batched = batch.plan(part)
         if batched is None:
-            roll.run(part, self, self._compute_in_loop)
+            with self._recomputation.in_loop(roll.stored_before(part)):
+                roll.run(part, self, self._compute_in_loop)
         else:
             batch.run(batched, self, self._compute_in_loop)
 

@@ -120,6 +120,11 @@ class Loop:
     carried: list[int]
     collected: list[int]
 
+    @property
+    def size(self) -> int:
+        """Operations of a round."""
+        return len(self.relations)
+
 
 def leaves(template: Any) -> Iterator[Any]:
     """The leaves of a template, in the order in which `tape.fill` replaces them."""
@@ -445,6 +450,12 @@ def from_outside(loop: Loop) -> Iterator[Node]:
             yield relation.base
         elif isinstance(relation, Same) and isinstance(relation.leaf, Node):
             yield relation.leaf
+
+
+def stored_before(loop: Loop) -> Iterator[Node]:
+    """The values that XLA stores before the rounds after the first: what a loop takes and carries is in memory."""
+    yield from from_outside(loop)
+    yield from (loop.rounds[0][place] for place in loop.carried)
 
 
 def _reads_written(node: Node, relations: list[Relation], operations: Sequence[Node]) -> bool:

@@ -32,10 +32,25 @@ class Node:
 
     shape, dtype: what NumPy produced. scalar: the Python or NumPy scalar type where the value is no array.
     host: computed from scalars alone, so Python evaluates it before launch. constant: computed from literals alone.
-    index: place on the tape.
+    index: place on the tape. site: equal for nodes that the same instruction of the program wrote down, called from
+    the same ones: what a loop repeats. repeats: where the program computed the same again: the index that a node
+    would have had, and its site.
     """
 
-    __slots__ = ("args", "constant", "dtype", "host", "index", "kwargs", "rule", "scalar", "shape", "where")
+    __slots__ = (
+        "args",
+        "constant",
+        "dtype",
+        "host",
+        "index",
+        "kwargs",
+        "repeats",
+        "rule",
+        "scalar",
+        "shape",
+        "site",
+        "where",
+    )
 
     def __init__(
         self,
@@ -49,6 +64,7 @@ class Node:
         scalar: type | None,
         host: bool,
         where: Place,
+        site: int = 0,
     ) -> None:
         self.index = index
         self.rule = rule
@@ -59,6 +75,8 @@ class Node:
         self.scalar = scalar
         self.host = host
         self.where = where
+        self.site = site
+        self.repeats: list[tuple[int, int]] | None = None
         self.constant: bool = rule.name != INPUT and all(operand.constant for operand in self.operands())
 
     @property
@@ -66,11 +84,19 @@ class Node:
         """The Python scalar type whose promotion is weak in NumPy 2, or None."""
         return self.scalar if self.scalar in WEAK else None
 
-    def with_args(self, args: tuple[Any, ...]) -> Node:
-        """The same value, computed otherwise."""
+    def with_args(self, args: tuple[Any, ...], **about: Any) -> Node:
+        """The same value, computed otherwise. about: what else differs."""
         other = copy.copy(self)
         other.args = args
+        for name, value in about.items():
+            setattr(other, name, value)
         return other
+
+    def repeat(self, index: int, site: int) -> None:
+        """Note that the program computed the same again."""
+        if self.repeats is None:
+            self.repeats = []
+        self.repeats.append((index, site))
 
     def operands(self) -> Iterator[Node]:
         """The nodes that this one is computed from."""

@@ -109,6 +109,13 @@ Step = Index | Transpose | Reshape | Broadcast | Part | Diagonal
 Chain = tuple[Step, ...]
 
 
+def is_window(step: Step) -> bool:
+    """Whether a step looks at consecutive elements along each axis."""
+    return isinstance(step, Index) and all(
+        not isinstance(entry, slice) or entry.step in (None, 1) for entry in step.key
+    )
+
+
 def basic_key(key: Any) -> tuple[Any, ...]:
     """An indexing key as a tuple."""
     return key if isinstance(key, tuple) else (key,)
@@ -162,7 +169,7 @@ class Box:
 def box_of(shape: tuple[int, ...], key: tuple[Any, ...]) -> Box | None:
     """The box that a basic key names in an array of `shape`; None if it is no box."""
     starts, sizes, given = [], [], []
-    for entry, length in _per_axis(shape, key):
+    for entry, length in per_axis(shape, key):
         if entry is None:
             given.append(1)
         elif isinstance(entry, slice):
@@ -192,7 +199,7 @@ def apart(shape: tuple[int, ...], one: Step, other: Step) -> bool:
     )
 
 
-def _per_axis(shape: tuple[int, ...], key: tuple[Any, ...]) -> list[tuple[Any, int]]:
+def per_axis(shape: tuple[int, ...], key: tuple[Any, ...]) -> list[tuple[Any, int]]:
     """The key's entries with the length of the axis that each stands for, Ellipsis and missing ones filled in."""
     used = sum(entry is not None and entry is not Ellipsis for entry in key)
     rest = [slice(None)] * (len(shape) - used)

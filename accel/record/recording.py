@@ -39,9 +39,9 @@ from accel.record.inputs import (
 from accel.rules import core
 from accel.rules.rule import Rule, Unsupported
 from accel.tape import Node, Outcome, Place, Storage, Tape, frozen_static, nodes_in
-from accel.views import Chain
+from accel.views import Chain, is_window
 
-MAX_SECONDS = 5.0
+MAX_SECONDS = 6.0
 """Recording one call may take so much of the processor's time; beyond that the tape breaks."""
 
 FIRST_LOOK = 8192
@@ -49,6 +49,9 @@ FIRST_LOOK = 8192
 
 NEEDED_AS = "a value computed from an array is needed as {}"
 """Why a recording ends where Python takes a value."""
+
+MAX_OUTCOMES = 4096
+"""Outcomes on the device: a path that assumes so much of its arrays' values is hardly ever taken again."""
 
 EXACT_IN_FLOAT = 2**53
 """Devices check outcomes as floats."""
@@ -111,6 +114,7 @@ class Recording:
     ) -> None:
         self._worth = worth
         self._look_at = FIRST_LOOK
+        self._assumed = 0
         self._entered = entered
         self.start = start
         self.package = package
@@ -309,6 +313,17 @@ class Recording:
             frame = frame.f_back
         return self.start
 
+    def _standing(self) -> tuple[Place, int]:
+        """The line of the user's program that is running, and the site: the instructions of all its frames."""
+        frame: FrameType | None = sys._getframe(1)
+        where, site = None, 0
+        while frame is not None:
+            if getattr(frame.f_globals, "recording", None) is self:
+                where = where or (frame.f_code.co_filename, frame.f_lineno)
+                site = hash((site, id(frame.f_code), frame.f_lasti))
+            frame = frame.f_back
+        return where or self.start, site
+
     def where_text(self) -> str:
         return place_text(self.where())
 
@@ -327,9 +342,14 @@ class Recording:
         key = (rule.name, id(rule), frozen(args), frozen(kwargs))
         known = self._numbered.get(key)
         if known is not None:
+            if not known.host and rule is not core.READ and rule is not core.SCALAR:
+                known.repeat(len(self.tape.nodes), self._standing()[1])
             return known
         shape, dtype, scalar = describe(result)
-        node = self.tape.add(rule, args, kwargs, shape=shape, dtype=dtype, scalar=scalar, host=host, where=self.where())
+        where, site = self._standing()
+        node = self.tape.add(
+            rule, args, kwargs, shape=shape, dtype=dtype, scalar=scalar, host=host, where=where, site=site
+        )
         self._numbered[key] = node
         return node
 
@@ -346,6 +366,9 @@ class Recording:
         self._forced[node.index] = expected
         if not node.constant:
             self.tape.outcomes.append(Outcome(node, expected, self.where()))
+            self._assumed += not node.host
+            if self._assumed > MAX_OUTCOMES:
+                raise Unsupported("limit.nodes", f"more than {MAX_OUTCOMES} branches that depend on arrays' values")
 
     def forced(self, node: Node) -> Any:
         """The value that an outcome fixed `node` to, or MISSING."""
@@ -412,23 +435,24 @@ class Recording:
         known = storage.cached(chain)
         if known is None:
             inner = self.read_view(storage, chain[:-1])
-            view: Any = storage.base
-            for step in chain:
-                view = step.read(view)
+            view = _view_of(storage, chain)
             known = self.node(core.READ, (inner, chain[-1]), {}, view, host=False)
             if not isinstance(view, np.ndarray):
                 known.scalar = None
             storage.remember(chain, known)
+        elif not is_window(chain[-1]):
+            known.repeat(len(self.tape.nodes), self._standing()[1])
         return known
 
     def write_view(self, storage: Storage, chain: Chain, value: Node) -> None:
         """A new version of the storage with `value`, cast to its dtype and broadcast, stored through the view."""
         if storage.origin is not None and not storage.written:
             self.inputs.narrow(storage.origin.args[0], is_writeable)
-        value = self._fitted(value, self.read_view(storage, chain))
+        value = self._fitted(value, _view_of(storage, chain))
         for depth in range(len(chain) - 1, -1, -1):
             inner = self.read_view(storage, chain[:depth])
             shape, dtype = inner.shape, inner.dtype
+            where, site = self._standing()
             value = self.tape.add(
                 core.WRITE,
                 (inner, chain[depth], value),
@@ -437,11 +461,12 @@ class Recording:
                 dtype=dtype,
                 scalar=None,
                 host=False,
-                where=self.where(),
+                where=where,
+                site=site,
             )
         storage.advance(value)
 
-    def _fitted(self, value: Node, view: Node) -> Node:
+    def _fitted(self, value: Node, view: Any) -> Node:
         """`value` with the dtype and shape of the view that it is stored in."""
         if value.dtype != view.dtype:
             sample = np.broadcast_to(np.zeros((), view.dtype), value.shape)
@@ -504,6 +529,14 @@ class Recording:
             self.leaked |= getattr(scope, "recording", None) is self
         elif kind in ITERATORS:
             self.leaked = True
+
+
+def _view_of(storage: Storage, chain: Chain) -> Any:
+    """What a view shows now: an array, or a NumPy scalar."""
+    view: Any = storage.base
+    for step in chain:
+        view = step.read(view)
+    return view
 
 
 class AttributeState:

@@ -12,7 +12,7 @@ place that the same argument decides. And a concatenation along the last axis is
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -188,6 +188,10 @@ def shifts(node: Node) -> bool:
     return node.rule.name in _SHIFTING
 
 
+def _writes_part(node: Node) -> bool:
+    return node.rule.name == "accel.write" and node.args[2].shape != node.shape
+
+
 class Recomputation:
     """How much work each value of a program stands for, if whatever reads it computes it again.
 
@@ -198,6 +202,21 @@ class Recomputation:
     def __init__(self) -> None:
         self._work: dict[int, float] = {}
         self._scalar: set[int] = set()
+        self._looping = False
+
+    @contextlib.contextmanager
+    def in_loop(self, stored: Iterable[Node]) -> Iterator[None]:
+        """While a loop's rounds are traced. stored: values that it takes and carries: there they are in memory.
+
+        So is an array of which a round writes a part: the loop carries it, and XLA writes in place.
+        """
+        outside = dict(self._work), set(self._scalar)
+        for node in stored:
+            self.stored(node)
+        self._looping = True
+        yield
+        self._looping = False
+        self._work, self._scalar = outside
 
     def to_store(self, node: Node) -> list[Node]:
         """The operands that are better stored before `node` reads them."""
@@ -207,7 +226,8 @@ class Recomputation:
         for each in found:
             self.stored(each)
         work = _WORK.get(node.rule.name, 1.0) + sum(map(self._of, operands.values()))
-        self._work[node.index] = 0.0 if node.rule.name in _REDUCING else work
+        stored = node.rule.name in _REDUCING or (self._looping and _writes_part(node))
+        self._work[node.index] = 0.0 if stored else work
         if looks_around or self._scalar.intersection(operands):
             self._scalar.add(node.index)
         return found

@@ -1,0 +1,730 @@
+"""Ragged values: what a nest computes where slices change their length from round to round.
+
+A compiled program has fixed shapes. So a value has the largest shape of all rounds, and each round says which part of
+it counts: from an *offset*, so many elements, along each axis. Elements beyond are whatever they are: elementwise
+operations compute them too; sums and products leave them out; writes leave alone what is there. A slice is read where
+the array has enough elements for the largest; the offset says where in it the slice begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel import roll
+from accel.nest import (
+    LARGEST_TABLE,
+    Block,
+    Content,
+    Fixed,
+    Irregular,
+    Nest,
+    Numbers,
+    Operand,
+    Site,
+    Steps,
+    Window,
+    register_of,
+)
+from accel.rules import core
+from accel.tape import Node
+from accel.views import Index, Transpose, per_axis
+
+WASTE = 4
+"""A nest may compute so many times as many elements as NumPy does."""
+
+_SAME_PLACES = frozenset({core.CAST, core.SCALAR, core.ELEMENTWISE_CAST, core.SELECT})
+"""Rules of the engine's own that are elementwise."""
+
+_PRODUCTS = frozenset({"numpy.dot", "numpy.matmul", "numpy.inner", "numpy.vdot"})
+_NEUTRAL: Mapping[str, Callable[[np.dtype[Any]], Any]] = {
+    "numpy.sum": lambda dtype: 0,
+    "numpy.prod": lambda dtype: 1,
+    "numpy.any": lambda dtype: 0,
+    "numpy.all": lambda dtype: 1,
+    "numpy.count_nonzero": lambda dtype: 0,
+    **{name: lambda dtype: _extreme(dtype, -1) for name in ("numpy.max", "numpy.amax")},
+    **{name: lambda dtype: _extreme(dtype, 1) for name in ("numpy.min", "numpy.amin")},
+}
+"""Reductions, with what changes nothing in them."""
+
+
+def _extreme(dtype: np.dtype[Any], sign: int) -> Any:
+    if dtype.kind == "f":
+        return sign * np.inf
+    if dtype.kind not in "iu":
+        raise Irregular
+    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
+
+
+# -- whole numbers ----------------------------------------------------------------------------------------------------
+
+
+class Ints:
+    """A whole number for each round of a block: start + step * (round of this entry), or else looked up."""
+
+    def __init__(self, values: Any, block: Block | None, tables: list[Any], known: Any = None) -> None:
+        self.block = block
+        values = np.asarray(values)
+        known = np.ones(len(values), bool) if known is None else known
+        self.constant = int(values[known][0]) if known.any() else 0
+        self.is_constant = bool((values[known] == self.constant).all())
+        self._table: Any = None
+        self._start: Ints | None = None
+        self._step = 0
+        if self.is_constant or block is None:
+            return
+        trips = np.array(block.trips)
+        begins = np.concatenate(([0], np.cumsum(trips)[:-1]))
+        entry = np.repeat(np.arange(len(trips)), trips)
+        rounds = np.arange(len(values)) - begins[entry]
+        both = np.flatnonzero(known[1:] & known[:-1] & (entry[1:] == entry[:-1]))
+        self._step = int(values[both[0] + 1] - values[both[0]]) if len(both) else 0
+        starts = np.zeros(len(trips), np.int64)
+        started = np.zeros(len(trips), bool)
+        rest = values - self._step * rounds
+        starts[entry[known]] = rest[known]
+        started[entry[known]] = True
+        if (starts[entry][known] == rest[known]).all():
+            self._start = Ints(starts, block.parent, tables, started)
+            return
+        self._first = Ints(begins, block.parent, tables)
+        self._table = values.astype(np.int32)
+        tables.append(self._table)
+
+    def traced(self, at: At) -> Any:
+        if self.is_constant or self.block is None:
+            return np.int32(self.constant)
+        if self._start is not None:
+            return self._start.traced(at) + np.int32(self._step) * at.rounds[id(self.block)]
+        return at.table(self._table)[self._first.traced(at) + at.rounds[id(self.block)]]
+
+
+@dataclass(slots=True)
+class _Write:
+    """A write to a box, not yet made. value: (*box)."""
+
+    window: _Window
+    value: Any
+
+
+@dataclass(slots=True)
+class At:
+    """A place in a running nest.
+
+    rounds: of each block, since it was entered last. registers: their contents, but for writes of this round that are
+    pending.
+    """
+
+    values: Any
+    compute: Callable[..., Any]
+    rounds: dict[int, Any]
+    registers: dict[int, Any]
+    pending: dict[int, list[_Write]]
+
+    def held(self, register: int) -> Any:
+        """What a register holds, all that was written to it in place."""
+        array = self.registers[register]
+        for write in self.pending.pop(register, ()):
+            array = write.window.write(array, write.value, self)
+        self.registers[register] = array
+        return array
+
+    def read(self, register: int, window: _Window) -> Any:
+        """A box of what a register holds: of what a round wrote there, or of what was there before.
+
+        Reads and writes of one array that XLA need not put in order cost no copies of it.
+        """
+        for write in reversed(self.pending.get(register, ())):
+            if window.equals(write.window):
+                return write.value
+            if not window.apart(write.window):
+                return window.read(self.held(register), self)
+        return window.read(self.registers[register], self)
+
+    def write(self, register: int, window: _Window, value: Any) -> None:
+        writes = self.pending.setdefault(register, [])
+        if writes and writes[-1].window.equals(window):
+            writes.pop()
+        writes.append(_Write(window, value))
+
+    def settle(self) -> None:
+        """Make all pending writes."""
+        for register in list(self.pending):
+            self.held(register)
+
+    def table(self, values: Any) -> Any:
+        from jax import numpy as jnp
+
+        return jnp.asarray(self.values.table(values))
+
+
+# -- layouts ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Layout:
+    """shape: as computed. lengths, offsets: what of it counts, (rounds, axes)."""
+
+    shape: tuple[int, ...]
+    lengths: Any
+    offsets: Any
+
+    def is_ragged(self, axis: int) -> bool:
+        return bool((self.lengths[:, axis] != self.shape[axis]).any())
+
+    @property
+    def uniform(self) -> bool:
+        return not any(map(self.is_ragged, range(len(self.shape))))
+
+    @property
+    def ragged(self) -> list[int]:
+        return [axis for axis in range(len(self.shape)) if self.is_ragged(axis)]
+
+
+Computed = Callable[[At], Any]
+
+
+def plan(nest: Nest) -> bool:
+    """Make a nest ready to be computed. Whether that is worth while; raises Irregular where it cannot be."""
+    planner = _Planner(nest)
+    planner.block(nest.block)
+    for site in nest.block.sites():
+        layout = planner.layouts[id(site)]
+        if site.collected and (not layout.uniform or len(site.nodes) * int(np.prod(layout.shape)) > LARGEST_TABLE):
+            raise Irregular
+    planner.check_assumed()
+    planner.check_carried()
+    return planner.computed <= WASTE * planner.needed
+
+
+class _Planner:
+    def __init__(self, nest: Nest) -> None:
+        self.nest = nest
+        self.layouts: dict[int, Layout] = {}  # by site
+        self.computed = 0
+        self.needed = 0
+        self._places: dict[int, tuple[int, int]] = {}  # by node: its site and round
+        self._assumed: list[Node] = []
+        self.current: Block = nest.block
+
+    def block(self, block: Block) -> None:
+        for item in block.items:
+            self.current = block
+            if isinstance(item, Block):
+                self.nest.places[id(item)] = self.ints(item.trips)
+                self.block(item)
+                continue
+            if item.collected:
+                self.nest.places[id(item)] = self.ints(np.arange(len(item.nodes)))
+            layout, item.plan = self._site(item)
+            if any(size == 0 for size in layout.shape):
+                raise Irregular
+            self.layouts[id(item)] = layout
+            for place, node in enumerate(item.nodes):
+                self._places[node.index] = id(item), place
+            if item.node.rule is not core.WRITE:
+                self.computed += len(item.nodes) * int(np.prod(layout.shape))
+                self.needed += int(np.prod(layout.lengths, axis=1).sum())
+
+    def check_assumed(self) -> None:
+        """Values that come from the round before have one shape."""
+        for node in self._assumed:
+            if node.index in self._places:
+                layout = self.layouts[self._places[node.index][0]]
+                if layout.shape != node.shape or not layout.uniform:
+                    raise Irregular
+
+    def check_carried(self) -> None:
+        """What a loop carries has one shape and dtype."""
+        lives = _Lives(self.nest)
+        carried = {register for block in self.nest.block.blocks() for register in lives.carried(block)}
+        carried |= set(self.nest.initial)
+        kinds = {register: {(node.shape, node.dtype)} for register, node in self.nest.initial.items()}
+        for site in self.nest.block.sites():
+            if site.register in carried:
+                layout = self.layouts[id(site)]
+                kinds.setdefault(site.register, set()).add((layout.shape, site.node.dtype))
+                if len(kinds[site.register]) > 1 or not layout.uniform:
+                    raise Irregular
+
+    def ints(self, values: Any) -> Ints:
+        return Ints(values, self.current, self.nest.tables)
+
+    # -- operands -----------------------------------------------------------------------------------------------------
+
+    def operand(self, operand: Operand, rounds: int) -> tuple[Layout | None, Computed]:
+        match operand:
+            case Fixed(leaf):
+                if not isinstance(leaf, Node):
+                    return None, lambda at: leaf
+                return self._layout([leaf] * rounds, rounds), lambda at: at.values[leaf]
+            case Numbers(values):
+                return self._numbers(values)
+            case Content(nodes):
+                register = register_of(self.nest, operand)
+                return self._layout(nodes, rounds), lambda at: at.held(register)
+            case Window(base, nodes):
+                layout, computed = self.operand(base, rounds)
+                assert layout is not None
+                window = _window(self, layout, [node.args[1] for node in nodes], [node.args[0] for node in nodes])
+                if isinstance(base, Content):
+                    register = register_of(self.nest, base)
+                    return window.layout, lambda at: at.read(register, window)
+                return window.layout, lambda at: window.read(computed(at), at)
+            case _:
+                raise Irregular
+
+    def _numbers(self, values: Any) -> tuple[Layout, Computed]:
+        layout = Layout((), np.zeros((len(values), 0), int), np.zeros((len(values), 0), int))
+        self.nest.tables.append(values)
+        place = Ints(np.arange(len(values)), self.current, self.nest.tables)
+        return layout, lambda at: at.table(values)[place.traced(at)]
+
+    def _layout(self, nodes: Sequence[Node], rounds: int) -> Layout:
+        shapes = set()
+        offsets = np.zeros((rounds, len(nodes[0].shape)), int)
+        for k, node in enumerate(nodes):
+            if node.index in self._places:
+                site, place = self._places[node.index]
+                shapes.add(self.layouts[site].shape)
+                offsets[k] = self.layouts[site].offsets[place]
+            else:
+                if node.index in self.nest.registers:
+                    self._assumed.append(node)
+                shapes.add(node.shape)
+        if len(shapes) != 1:
+            raise Irregular
+        return Layout(shapes.pop(), np.array([node.shape for node in nodes], int).reshape(rounds, -1), offsets)
+
+    # -- sites --------------------------------------------------------------------------------------------------------
+
+    def _site(self, site: Site) -> tuple[Layout, Computed]:
+        node, rounds = site.node, len(site.nodes)
+        if node.rule is core.WRITE and isinstance(node.args[1], Index):
+            return self._write(site)
+        if node.rule is core.READ:
+            return self._read(site)
+        found = [self.operand(operand, rounds) for operand in site.operands]
+        arrays = [layout for layout, _ in found if layout is not None]
+        shapes = {each.shape for each in site.nodes}
+        if len(shapes) == 1 and all(layout.uniform for layout in arrays):
+            _check_plain(site)
+            return _even(node.shape, rounds), _filled(node, [computed for _, computed in found], node.shape)
+        if node.rule.elementwise or node.rule in _SAME_PLACES or node.rule is core.BROADCAST:
+            return self._elementwise(site, found)
+        if node.rule.name in _PRODUCTS:
+            return self._product(site, found)
+        if node.rule.name in _NEUTRAL:
+            return self._reduction(site, found)
+        raise Irregular
+
+    def _elementwise(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
+        node, rounds = site.node, len(site.nodes)
+        result = _even(tuple(np.max([each.shape for each in site.nodes], axis=0).tolist()), rounds)
+        result.lengths = np.array([each.shape for each in site.nodes], int).reshape(rounds, -1)
+        placed: set[int] = set()
+        parts: list[Computed] = []
+        for layout, computed in found:
+            for axis in range(len(layout.shape)) if layout is not None else ():
+                assert layout is not None
+                over = axis + len(result.shape) - len(layout.shape)
+                if layout.shape[axis] == 1 and not layout.is_ragged(axis):
+                    continue
+                if over < 0 or (layout.lengths[:, axis] != result.lengths[:, over]).any():
+                    raise Irregular
+                if over not in placed:
+                    placed.add(over)
+                    result.offsets[:, over] = layout.offsets[:, axis]
+                computed = self.shifted(computed, layout, axis, result.offsets[:, over])
+            parts.append(computed)
+        if node.rule is core.BROADCAST:
+            shape = result.shape
+            return result, lambda at: core.BROADCAST.lower(parts[0](at), shape)
+        _check_plain(site)
+        return result, _filled(node, parts, result.shape)
+
+    def shifted(self, computed: Computed, layout: Layout, axis: int, offsets: Any) -> Computed:
+        """The value with what counts of it elsewhere along an axis."""
+        if (layout.offsets[:, axis] == offsets).all():
+            return computed
+        size = layout.shape[axis]
+        start = self.ints(size + layout.offsets[:, axis] - offsets)
+
+        def moved(at: At) -> Any:
+            from jax import lax
+            from jax import numpy as jnp
+
+            value = computed(at)
+            widths = [(size, size) if each == axis else (0, 0) for each in range(value.ndim)]
+            return lax.dynamic_slice_in_dim(jnp.pad(value, widths), start.traced(at), size, axis)
+
+        return moved
+
+    def masked(self, computed: Computed, layout: Layout, axes: Sequence[int], neutral: Any) -> Computed:
+        """The value with `neutral` where along the axes nothing counts."""
+        mask = self._mask(layout, axes)
+        if mask is None:
+            return computed
+
+        def chosen(at: At) -> Any:
+            from jax import numpy as jnp
+
+            value = computed(at)
+            return jnp.where(mask(at), value, np.asarray(neutral, value.dtype))
+
+        return chosen
+
+    def _mask(self, layout: Layout, axes: Sequence[int]) -> Computed | None:
+        bounds = [
+            (axis, self.ints(layout.offsets[:, axis]), self.ints(layout.offsets[:, axis] + layout.lengths[:, axis]))
+            for axis in axes
+            if layout.is_ragged(axis)
+        ]
+        if not bounds:
+            return None
+        self.computed += len(layout.lengths) * int(np.prod(layout.shape))
+        self.needed += int(np.prod(layout.lengths, axis=1).sum())
+
+        def mask(at: At) -> Any:
+            from jax import lax
+
+            found: Any = None
+            for axis, first, end in bounds:
+                place = lax.broadcasted_iota(np.int32, layout.shape, axis)
+                for bound in (
+                    place < end.traced(at) if not (end.is_constant and end.constant == layout.shape[axis]) else None,
+                    place >= first.traced(at) if not (first.is_constant and first.constant == 0) else None,
+                ):
+                    if bound is not None:
+                        found = bound if found is None else found & bound
+            return found
+
+        return mask
+
+    def _product(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
+        (left, one), (right, other) = [(layout, computed) for layout, computed in found if layout is not None]
+        if not 1 <= len(left.shape) <= 2 or not 1 <= len(right.shape) <= 2:
+            raise Irregular
+        inner = site.node.rule.name in ("numpy.inner", "numpy.vdot")
+        axis = len(left.shape) - 1
+        over = len(right.shape) - 1 if inner or len(right.shape) == 1 else len(right.shape) - 2
+        other = self.shifted(other, right, over, left.offsets[:, axis])
+        moved = Layout(right.shape, right.lengths, right.offsets.copy())
+        moved.offsets[:, over] = left.offsets[:, axis]
+        if left.shape[axis] != right.shape[over]:
+            raise Irregular
+        one = self.masked(one, left, [axis], 0)
+        other = self.masked(other, moved, [over], 0)
+        kept = [(left, each) for each in range(len(left.shape)) if each != axis]
+        kept += [(moved, each) for each in range(len(right.shape)) if each != over]
+        result = _joined(kept, len(site.nodes))
+        parts = iter((one, other))
+        filled = [computed if layout is None else next(parts) for layout, computed in found]
+        return result, _filled(site.node, filled, result.shape)
+
+    def _reduction(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
+        node = site.node
+        arrays = [layout for layout, _ in found if layout is not None]
+        if len(arrays) != 1 or node.args or not set(node.kwargs) <= {"a", "axis", "dtype"}:
+            raise Irregular
+        _check_plain(site)
+        layout = arrays[0]
+        given = node.kwargs.get("axis")
+        axes = (
+            range(len(layout.shape)) if given is None else [each % len(layout.shape) for each in np.atleast_1d(given)]
+        )
+        operand = next(iter(node.operands()))
+        assert operand.dtype is not None
+        neutral = _NEUTRAL[node.rule.name](operand.dtype)
+        parts = [
+            computed if each is None else self.masked(computed, layout, list(axes), neutral) for each, computed in found
+        ]
+        result = _joined([(layout, axis) for axis in range(len(layout.shape)) if axis not in axes], len(site.nodes))
+        return result, _filled(node, parts, result.shape)
+
+    def _read(self, site: Site) -> tuple[Layout, Computed]:
+        """A view that is no window (those that are and stand here are read before a write)."""
+        rounds = len(site.nodes)
+        layout, computed = self.operand(site.operands[0], rounds)
+        assert layout is not None
+        step = site.node.args[1]
+        steps = [node.args[1] for node in site.nodes]
+        if isinstance(step, Index) and not _is_flip(step):
+            window = _window(self, layout, steps, [node.args[0] for node in site.nodes])
+            return window.layout, lambda at: window.read(computed(at), at)
+        if any(each != step for each in steps) and not layout.uniform:
+            raise Irregular
+        if isinstance(step, Index):
+            axes = [axis for axis, entry in enumerate(step.key) if entry != slice(None)]
+            offsets = layout.offsets.copy()
+            for axis in axes:
+                offsets[:, axis] = layout.shape[axis] - layout.offsets[:, axis] - layout.lengths[:, axis]
+            return Layout(layout.shape, layout.lengths, offsets), lambda at: step.read(computed(at))
+        if isinstance(step, Transpose):
+            order = list(step.axes)
+            shape = tuple(layout.shape[axis] for axis in order)
+            return Layout(shape, layout.lengths[:, order], layout.offsets[:, order]), lambda at: step.read(computed(at))
+        if any(each != step for each in steps) or not layout.uniform:
+            raise Irregular
+        return _even(site.node.shape, rounds), lambda at: step.read(computed(at))
+
+    def _write(self, site: Site) -> tuple[Layout, Computed]:
+        rounds = len(site.nodes)
+        base, stored = self.operand(site.operands[0], rounds)
+        in_place = isinstance(site.operands[0], Content) and register_of(self.nest, site.operands[0]) == site.register
+        value_layout, value = self.operand(site.operands[2], rounds)
+        assert base is not None and value_layout is not None
+        window = _window(self, base, [node.args[1] for node in site.nodes], [node.args[0] for node in site.nodes])
+        if len(value_layout.shape) != len(window.layout.shape):
+            raise Irregular
+        for axis in range(len(value_layout.shape)):
+            value = self.shifted(value, value_layout, axis, window.layout.offsets[:, axis])
+        if value_layout.shape != window.layout.shape:
+            raise Irregular
+        mask = self._mask(window.layout, window.layout.ragged)
+
+        def write(at: At) -> Any:
+            from jax import numpy as jnp
+
+            new = value(at)
+            if not in_place:
+                at.registers[site.register] = stored(at)
+            if mask is not None:
+                new = jnp.where(mask(at), new, at.read(site.register, window))
+            at.write(site.register, window, new)
+
+        return base, write
+
+
+def _check_plain(site: Site) -> None:
+    """Rules of the engine's own take static values, and those must be the same in all rounds."""
+    if site.node.rule.name.startswith("accel.") and any(isinstance(each, (Numbers, Steps)) for each in site.operands):
+        raise Irregular
+
+
+def _even(shape: tuple[int, ...], rounds: int) -> Layout:
+    lengths = np.tile(np.array(shape, int).reshape(1, -1), (rounds, 1))
+    return Layout(shape, lengths, np.zeros_like(lengths))
+
+
+def _joined(axes: list[tuple[Layout, int]], rounds: int) -> Layout:
+    """The layout that has these axes."""
+    return Layout(
+        tuple(layout.shape[axis] for layout, axis in axes),
+        np.array([layout.lengths[:, axis] for layout, axis in axes], int).reshape(-1, rounds).T,
+        np.array([layout.offsets[:, axis] for layout, axis in axes], int).reshape(-1, rounds).T,
+    )
+
+
+def _filled(node: Node, parts: Sequence[Computed], shape: tuple[int, ...]) -> Computed:
+    def computed(at: At) -> Any:
+        args, kwargs = roll.filled((node.args, node.kwargs), iter([part(at) for part in parts]))
+        return at.compute(node, args, kwargs, shape)
+
+    return computed
+
+
+def _is_flip(step: Index) -> bool:
+    """Whether axes are turned round as a whole, and nothing else happens."""
+    whole = (slice(None), slice(None, None, -1))
+    return all(entry in whole for entry in step.key) and whole[1] in step.key
+
+
+# -- windows ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Window:
+    """Boxes of an array, one for each round. kept: for each axis of the box, the array's, or None for a new one."""
+
+    starts: list[Ints]
+    sizes: tuple[int, ...]
+    kept: list[int | None]
+    layout: Layout
+    base: tuple[int, ...]
+    block: Block
+    begins: Any
+
+    def equals(self, other: _Window) -> bool:
+        """Whether both look at the same elements in each round, and at no others."""
+        same = self.block is other.block and self.kept == other.kept and self.sizes == other.sizes
+        return same and self.layout.uniform and other.layout.uniform and bool((self.begins == other.begins).all())
+
+    def apart(self, other: _Window) -> bool:
+        """Whether they have no element in common in any round, as computed."""
+        if self.block is not other.block:
+            return False
+        before = self.begins + self.sizes <= other.begins
+        after = other.begins + other.sizes <= self.begins
+        return bool((before | after).any(axis=1).all())
+
+    def read(self, array: Any, at: At) -> Any:
+        from jax import lax
+
+        if self.sizes != self.base:
+            array = lax.dynamic_slice(array, self._starts(at), self.sizes)
+        return array.reshape(self.layout.shape)
+
+    def write(self, array: Any, value: Any, at: At) -> Any:
+        from jax import lax
+
+        value = value.reshape(self.sizes)
+        return value if self.sizes == self.base else lax.dynamic_update_slice(array, value, self._starts(at))
+
+    def _starts(self, at: At) -> list[Any]:
+        return [start.traced(at) for start in self.starts]
+
+
+def _window(planner: _Planner, layout: Layout, steps: Sequence[Index], bases: Sequence[Node]) -> _Window:
+    found = [list(_entries(base.shape, step.key)) for base, step in zip(bases, steps, strict=True)]
+    forms = {tuple(kind for kind, _, _ in entries) for entries in found}
+    if len(forms) != 1:
+        raise Irregular
+    form = forms.pop()
+    starts, sizes, lengths, offsets, begins = [], [], [], [], []
+    kept: list[int | None] = []
+    axis = 0
+    for place, kind in enumerate(form):
+        if kind == "new":
+            kept.append(None)
+            lengths.append(np.ones(len(found), int))
+            offsets.append(np.zeros(len(found), int))
+            continue
+        begin = np.array([entries[place][1] for entries in found]) + layout.offsets[:, axis]
+        count = np.array([entries[place][2] for entries in found])
+        size = max(1, int(count.max()))  # where there is never anything: one element that does not count
+        if size > layout.shape[axis]:
+            raise Irregular
+        start = np.clip(begin, 0, layout.shape[axis] - size)
+        starts.append(planner.ints(start))
+        begins.append(start)
+        sizes.append(size)
+        if kind == "kept":
+            kept.append(axis)
+            lengths.append(count)
+            offsets.append(begin - start)
+        axis += 1
+    rounds = len(found)
+    shape = tuple(1 if each is None else sizes[each] for each in kept)
+    lengths_of = np.array(lengths, int).reshape(-1, rounds).T
+    offsets_of = np.array(offsets, int).reshape(-1, rounds).T
+    placed = np.array(begins, int).reshape(-1, rounds).T
+    return _Window(
+        starts, tuple(sizes), kept, Layout(shape, lengths_of, offsets_of), layout.shape, planner.current, placed
+    )
+
+
+def _entries(shape: tuple[int, ...], key: tuple[Any, ...]) -> Iterator[tuple[str, int, int]]:
+    """What a key does with each axis: its kind, the start and how many elements."""
+    for entry, length in per_axis(shape, key):
+        if entry is None:
+            yield "new", 0, 1
+        elif isinstance(entry, slice):
+            start, stop, _ = entry.indices(length)
+            yield "kept", start, max(0, stop - start)
+        else:
+            yield "dropped", entry + length if entry < 0 else entry, 1
+
+
+# -- computing --------------------------------------------------------------------------------------------------------
+
+
+def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
+    """Compute a nest in a traced program; arguments as in `roll.run`."""
+    from jax import numpy as jnp
+
+    for node in nest.from_outside():
+        values[node]
+    registers = {register: jnp.asarray(values[node]) for register, node in nest.initial.items()}
+    for site in nest.block.sites():
+        if site.collected:
+            registers[id(site)] = jnp.zeros((len(site.nodes), *site.node.shape), site.node.dtype)
+    at = At(values, compute, {}, registers, {})
+    _enter(nest, nest.block, np.int32(nest.block.rounds), at, _Lives(nest))
+    for register, node in nest.final.items():
+        values.set(node, at.registers[register])
+    for node, site, place in nest.collected:
+        values.set_row(node, at.registers[id(site)], place)
+
+
+class _Lives:
+    """Which registers a block's loop carries: those that it writes and that are used in a later round, or after it."""
+
+    def __init__(self, nest: Nest) -> None:
+        self._nest = nest
+        self._uses = [(id(site), _registers(nest, site)) for site in nest.block.sites()]
+
+    def carried(self, block: Block) -> list[int]:
+        written = {site.register for site in block.sites()}
+        inside = {id(site) for site in block.sites()}
+        outside: set[int] = set(self._nest.final)
+        for site, registers in self._uses:
+            if site not in inside:
+                outside |= registers
+        collected = [id(site) for site in block.sites() if site.collected]
+        return [*sorted(written & (outside | self._exposed(block))), *collected]
+
+    def _exposed(self, block: Block) -> set[int]:
+        """Registers whose content a round may take from before it."""
+        found: set[int] = set()
+        written: set[int] = set()
+        for item in block.items:
+            if isinstance(item, Block):
+                found |= self._exposed(item) - written
+            else:
+                found |= _registers(self._nest, item) - written
+                written.add(item.register)
+        return found
+
+
+def _registers(nest: Nest, site: Site) -> set[int]:
+    found = set()
+    for operand in site.operands:
+        while isinstance(operand, Window):
+            operand = operand.base
+        if isinstance(operand, Content):
+            found.add(register_of(nest, operand))
+    return found
+
+
+def _enter(nest: Nest, block: Block, trips: Any, at: At, lives: _Lives) -> None:
+    from jax import lax
+    from jax import numpy as jnp
+
+    carried = lives.carried(block)
+    shapes = {site.register: site.node for site in block.sites()}
+
+    def first(register: int) -> Any:
+        held = at.registers.get(register)
+        return jnp.zeros(shapes[register].shape, shapes[register].dtype) if held is None else held
+
+    def body(k: Any, carry: Any) -> Any:
+        inner = At(
+            at.values,
+            at.compute,
+            {**at.rounds, id(block): k},
+            {**at.registers, **dict(zip(carried, carry, strict=True))},
+            {},
+        )
+        for item in block.items:
+            if isinstance(item, Block):
+                inner.settle()
+                _enter(nest, item, nest.places[id(item)].traced(inner), inner, lives)
+                continue
+            value = item.plan(inner)
+            if value is not None:  # what writes in place has done so
+                inner.pending.pop(item.register, None)
+                inner.registers[item.register] = value = jnp.asarray(value)
+            if item.collected:
+                value = inner.held(item.register)
+                column, place = inner.registers[id(item)], nest.places[id(item)].traced(inner)
+                inner.registers[id(item)] = lax.dynamic_update_index_in_dim(column, value, place, 0)
+        inner.settle()
+        return [inner.registers[register] for register in carried]
+
+    made = lax.fori_loop(np.int32(0), trips, body, [first(register) for register in carried])
+    at.registers.update(zip(carried, made, strict=True))

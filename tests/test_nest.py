@@ -1,0 +1,279 @@
+"""Nests: loops whose numbers of rounds, and whose slices, change from round to round."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel import config, lower, nest
+from accel.compile import compile_trace
+from accel.lower import Known
+from accel.record import record
+from accel.replay import Variant
+
+N = 12
+
+
+def triangle(a: Any, b: Any, v: Any) -> Any:
+    """Each element depends on all before it, in its row and its column."""
+    for i in range(1, N):
+        for j in range(i):
+            a[i, j] -= a[i, :j] @ b[:j, j]
+            a[i, j] /= b[j, j]
+        a[i, i] = np.sqrt(abs(a[i, i] - np.dot(a[i, :i], a[i, :i])))
+    return a
+
+
+def growing(a: Any, b: Any, v: Any) -> Any:
+    """Slices that begin and end elsewhere in each round, one turned round."""
+    y = np.zeros_like(v)
+    total = 1.0
+    for k in range(1, N):
+        total *= 1.0 - 0.1 * v[k] * v[k]
+        y[k] = (v[k] + np.dot(np.flip(v[:k]), y[:k])) / (total + 2.0)
+        y[:k] += 0.1 * y[k] * np.flip(y[:k])
+    return y
+
+
+def backwards(a: Any, b: Any, v: Any) -> Any:
+    x = np.zeros_like(v)
+    for i in range(N - 1, -1, -1):
+        x[i] = (v[i] - a[i, i + 1 :] @ x[i + 1 :]) / (3.0 + a[i, i])
+    return x
+
+
+def columns(a: Any, b: Any, v: Any) -> Any:
+    """Rows and columns that get shorter, written to the same array."""
+    c = np.zeros((N, N))
+    for i in range(N):
+        c[i:, i] = c[i, i:] = a[:, i] @ b[:, i:] / 7.0
+    return c
+
+
+def blocks(a: Any, b: Any, v: Any) -> Any:
+    """Shrinking blocks: an outer product is taken away from the rest."""
+    for k in range(N - 1):
+        a[k + 1 :, k] /= 4.0 + abs(a[k, k])
+        a[k + 1 :, k + 1 :] -= a[k + 1 :, k][:, None] * a[k, k + 1 :]
+    return a
+
+
+def reductions(a: Any, b: Any, v: Any) -> Any:
+    out = np.zeros((6, N))
+    for i in range(1, N):
+        part = a[:i, : i + 1]
+        out[0, i] = part.sum()
+        out[1, i] = part.max(axis=0).sum()
+        out[2, i] = np.min(part)
+        out[3, i] = np.prod(v[:i]) + np.any(part[0] > 0.5)
+        out[4, :i] = np.sum(part.T, axis=0)
+        out[5, : i + 1] += np.where(part > 0.2, part, -v[: i + 1]).sum(axis=0)
+    return out
+
+
+def three_deep(a: Any, b: Any, v: Any) -> Any:
+    for i in range(N - 1, -1, -1):
+        for j in range(i + 1, N):
+            a[i, j] = max(a[i, j], a[i, j - 1])
+            for k in range(i + 1, j):
+                a[i, j] = max(a[i, j], 0.5 * a[i, k] + 0.5 * a[k + 1, j])
+    return a
+
+
+def inner_independent(a: Any, b: Any, v: Any) -> Any:
+    q = np.zeros_like(a)
+    for k in range(N):
+        v[k] = np.sqrt(np.dot(a[:, k], a[:, k]) + 1.0)
+        q[:, k] = a[:, k] / v[k]
+        for j in range(k + 1, N):
+            b[k, j] = np.dot(q[:, k], a[:, j])
+            a[:, j] -= q[:, k] * b[k, j]
+    return q
+
+
+def many_numbers(a: Any, b: Any, v: Any) -> Any:
+    """What every round computes is used afterwards."""
+    sums = []
+    for i in range(1, N):
+        for j in range(i):
+            sums.append(a[i, : j + 1].sum() * b[j, i])
+            v[j] += 0.125 * sums[-1]
+    return np.array(sums)
+
+
+def integers(a: Any, b: Any, v: Any) -> Any:
+    counts = np.zeros((N, N), np.int32)
+    for i in range(N):
+        for j in range(i, N):
+            counts[i, j] = np.count_nonzero(a[i, i : j + 1] > 0.0) + counts[i - 1, j]
+    return counts
+
+
+def temporaries(a: Any, b: Any, v: Any) -> Any:
+    """A written slice of its own, of changing length."""
+    for i in range(2, N):
+        part = a[i, :i] * 2.0
+        part[0] = v[i]
+        part[1:] += v[: i - 1]
+        b[:i, i] = part
+    return b
+
+
+PROGRAMS: list[Callable[..., Any]] = [
+    triangle,
+    growing,
+    backwards,
+    columns,
+    blocks,
+    reductions,
+    three_deep,
+    inner_independent,
+    many_numbers,
+    integers,
+    temporaries,
+]
+
+
+def inputs(seed: int) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(seed)
+    a, b = rng.standard_normal((2, N, N))
+    return a, b + 4.0 * np.eye(N), rng.random(N)
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> list[nest.Nest]:
+    """The nests that programs are compiled with, however few operations they have."""
+    monkeypatch.setattr(lower, "NESTED", 0)
+    nests: list[nest.Nest] = []
+    real = lower.ragged.run
+
+    def spy(part: nest.Nest, *args: Any) -> None:
+        nests.append(part)
+        real(part, *args)
+
+    monkeypatch.setattr(lower.ragged, "run", spy)
+    return nests
+
+
+@pytest.fixture(autouse=True)
+def no_cache() -> Any:
+    with config.override(cache_dir=None):
+        yield
+
+
+def variant_of(program: Any) -> Variant | None:
+    recorded = record(program, inputs(0), {}, max_nodes=20_000)
+    if recorded.refusal is not None:
+        assert recorded.refusal.reason in ("rule.parameter", "array.unknown"), recorded.refusal
+        return None
+    values, _ = recorded.trace.inputs.fetch(inputs(0), {})
+    return Variant(recorded.trace, compile_trace(recorded.trace, Known(), values))
+
+
+def assert_replays_agree(variant: Variant, program: Any, text: str = "") -> None:
+    for seed in (0, 1, 2):
+        mine, theirs = inputs(seed), inputs(seed)
+        expected = program(*theirs)
+        values, failed = variant.trace.inputs.fetch(mine, {})
+        assert failed is None
+        attempt = variant.run(values)
+        assert not isinstance(attempt, tuple), text
+        for result, wanted in zip((variant.commit(attempt), *mine), (expected, *theirs), strict=True):
+            assert np.asarray(result).dtype == np.asarray(wanted).dtype
+            np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-12, err_msg=text)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_nests_agree_with_numpy(program: Any, found: list[nest.Nest]) -> None:
+    variant = variant_of(program)
+    assert variant is not None
+    assert found
+    assert_replays_agree(variant, program)
+
+
+def test_a_program_that_only_looks_like_a_nest_is_none(found: list[nest.Nest]) -> None:
+    def swapping(a: Any, b: Any, v: Any) -> Any:
+        """Each round takes what two rounds before it made: no register holds that."""
+        first, second = v[:1].copy(), v[1:2].copy()
+        for i in range(2, N):
+            first, second = second, first * 0.5 + a[i, :i].sum()
+        return second
+
+    variant = variant_of(swapping)
+    assert variant is not None
+    assert not found
+    assert_replays_agree(variant, swapping)
+
+
+# -- random nests -----------------------------------------------------------------------------------------------------
+
+NESTS = int(os.environ.get("ACCEL_NESTS", "24"))
+"""Random nests that are tried."""
+
+_SLICES = ":i | i: | i + 1: | :i + 1 | 1:i + 1 | i - 1: | :-i | 2:i + 2".split(" | ")
+_INNER = ":j | j: | j + 1: | :j + 1 | i: | :i | j:i + 1".split(" | ")
+
+
+def nest_program(seed: int) -> str:
+    """Loops of a few assignments to slices of a, b and v that change their length."""
+    draw = random.Random(seed)
+    deep = draw.random() < 0.6
+
+    def cut() -> str:
+        return draw.choice(_INNER if deep and draw.random() < 0.7 else _SLICES)
+
+    def number() -> str:
+        k = "j" if deep and draw.random() < 0.6 else "i"
+        return draw.choice([f"v[{k}]", f"a[i, {k}]", f"b[{k}, i]", "0.25", f"a[{k}, {k}]", f"v[{k} - 1]"])
+
+    def vector(part: str) -> str:
+        k = "j" if deep and draw.random() < 0.6 else "i"
+        plain = [f"a[{k}, {part}]", f"b[{part}, {k}]", f"v[{part}]", f"a[{part}, 1]"]
+        forms = ["{x}", "{x} * {n}", "np.flip({x})", "np.sin({x})", "{x} + {y}", "np.where({x} > 0.1, {x}, {y})"]
+        return draw.choice(forms).format(x=draw.choice(plain), y=draw.choice(plain), n=number())
+
+    def scalar(part: str) -> str:
+        forms = ["{x} @ {y}", "np.dot({x}, {y})", "np.sum({x})", "{n} + {m}", "np.sum({x} * {y})"]
+        forms.append("{x} @ a[{p}, {p}] @ {y}")
+        return draw.choice(forms).format(x=f"({vector(part)})", y=f"({vector(part)})", n=number(), m=number(), p=part)
+
+    def statement() -> str:
+        part, sign = cut(), draw.choice(["=", "+=", "-="])
+        if draw.random() < 0.5:
+            target = draw.choice([f"a[i, {part}]", f"b[{part}, i]", f"v[{part}]"])
+            return f"{target} {sign} 0.1 * ({vector(part)})"
+        target = draw.choice(["v[i]", "a[i, i]", "b[i, 2]", "v[j]" if deep else "v[0]"])
+        return f"{target} {sign} 0.05 * ({scalar(part)})"
+
+    outer = draw.choice([f"range(1, {N})", f"range({N - 2}, 0, -1)", f"range(2, {N - 1})"])
+    inner = draw.choice(["range(i)", f"range(i, {N})", f"range(i + 1, {N})", "range(i - 1, -1, -1)", "range(1, i)"])
+    lines = [f"    for i in {outer}:"]
+    if not deep:
+        lines += [f"        {statement()}" for _ in range(draw.randint(1, 3))]
+    else:
+        shallow, deep = deep, False
+        before, after = [f"        {statement()}"] * draw.randint(0, 1), [f"        {statement()}"] * draw.randint(0, 1)
+        deep = shallow
+        body = [f"            {statement()}" for _ in range(draw.randint(1, 2))]
+        lines += [*before, f"        for j in {inner}:", *body, *after]
+    return "\n".join(["def case(a, b, v):", *lines, "    return a.sum()", ""])
+
+
+@pytest.mark.parametrize("seed", range(NESTS))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_random_nests(seed: int, found: list[nest.Nest]) -> None:
+    source = nest_program(seed)
+    namespace: dict[str, Any] = {"np": np, "__name__": __name__}
+    exec(compile(source, f"<nest {seed}>", "exec"), namespace)
+    try:
+        namespace["case"](*inputs(0))
+    except (ValueError, IndexError):  # shapes that do not go together
+        return
+    variant = variant_of(namespace["case"])
+    if variant is not None:
+        assert_replays_agree(variant, namespace["case"], source)
