@@ -166,8 +166,9 @@ _SIGNED: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 def _logaddexp2(x: Any, y: Any) -> Any:
     """Exact where both are the same, as NumPy's is."""
-    x, y = jnp.broadcast_arrays(x, y)
-    return where(x == y, x + number(1, x), jnp.logaddexp2(x, y))
+    found = jnp.logaddexp2(x, y)
+    x, y = (jnp.broadcast_to(cast(each, found.dtype), found.shape) for each in (x, y))
+    return where(x == y, x + number(1, x), found)
 
 
 def _guarded(name: str, zero: int) -> Callable[[Any, Any], Any]:
