@@ -9,6 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 import accel
+from accel import compile as compiling
 from accel import config, dispatch
 from accel.ledger import State, open_ledger
 from accel.replay import Parted, Variant
@@ -297,6 +299,45 @@ def test_a_periodic_program_costs_few_discarded_runs(monkeypatch: pytest.MonkeyP
     for sign in pattern * 4:
         assert np.array_equal(fast(np.full(3, sign)), work(np.full(3, sign)))
     assert not any(isinstance(each, Parted) for each in runs)
+
+
+def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_once(trace: Any, known: Any, samples: Any, *, worth: float, before: int) -> Any:
+        future: Future[Any] = Future()
+        future.set_result(compiling.compile_trace(trace, known, samples))
+        return future
+
+    monkeypatch.setattr(compiling, "in_background", at_once)
+    fast = accel.accelerate(lambda x, rare: x * 3.0 if rare else x * 2.0, name="branching")
+
+    def programs() -> int:
+        return sum(path.variant is not None for path in fast._self_target.paths)
+
+    with config.override(ahead_of_time=True):
+        for _ in range(8):
+            fast(some(1), False)
+        assert programs() == 1
+        monkeypatch.setattr(dispatch, "WORTHWHILE", 1e9)
+        for _ in range(8):
+            assert np.array_equal(fast(some(1), True), some(1) * 3.0)
+        assert programs() == 1
+        monkeypatch.setattr(dispatch, "WORTHWHILE", 0.0)
+        for _ in range(8):
+            assert np.array_equal(fast(some(1), True), some(1) * 3.0)
+        assert programs() == 2
+
+
+def test_a_call_that_is_always_refused_is_looked_at_ever_more_rarely() -> None:
+    def work(x: Any) -> Any:
+        print("", end="")
+        return x + 1.0
+
+    fast = accel.accelerate(work, name="printing")
+    for _ in range(300):
+        fast(some(2))
+    ledger = open_ledger("printing")
+    assert (ledger.calls, ledger.numpy_calls) == (300, 300)
+    assert 0 < sum(ledger.refusals.values()) < 60
 
 
 def test_what_differs_from_a_constant_is_noticed_before_anything_is_written() -> None:
