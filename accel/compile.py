@@ -43,9 +43,8 @@ class Executable:
         """Run it: new and changed arrays, and the packed outcomes and numbers, as device values."""
         import jax
 
-        given = [aligned(array) for array in arrays] if self.on_cpu else list(arrays)
         with jax.enable_x64(True):
-            made, packs = self.compiled(given, self.constants, scalars)
+            made, packs = self.compiled(list(arrays), self.constants, scalars)
         return made, packs
 
 

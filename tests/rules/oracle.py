@@ -138,7 +138,7 @@ def lower_job(job: Job) -> None:
     assert job.trace is not None
     try:
         lowered = lower(job.trace, Known())
-        executable = Executable(lowered, None, lowered.constants, 0.0)
+        executable = Executable(lowered, None, lowered.constants, 0.0, on_cpu=True)
         with jax.enable_x64(True):
             jax.eval_shape(lowered.function, *_shapes(job, lowered))
     except Unsupported as gap:
