@@ -128,6 +128,7 @@ class Target:
         self.check_s = 0.0
         self.points = 0
         self.near_points = 0
+        self._explained: dict[str, float] = {}
         self.last_refusal: Refusal | None = None
         self._lock = threading.Lock()
 
@@ -527,7 +528,7 @@ class Target:
         """Enter what a comparison found into the ledger; what demotes the target, if anything does."""
         from accel.verify import Verdict
 
-        ledger, verdict, beyond = self.ledger, comparison.judge(), comparison.beyond
+        ledger, verdict, beyond = self.ledger, comparison.judge(self._explained), comparison.beyond
         self.points += comparison.points
         if verdict in (Verdict.WITHIN, Verdict.MISMATCH):
             ledger.compared(comparison.error)

@@ -23,6 +23,10 @@ ABSOLUTE = 1e-3
 """Relative errors are taken of values down to this share of the field's largest magnitude; below it, of that."""
 
 
+AS_LARGE, LARGEST = 2.0, 1e3
+"""How many times as large as one that rounding explained, and as the tolerance, another error of the field may be."""
+
+
 class Verdict(StrEnum):
     """What a comparison found. WITHIN: nothing beyond the tolerance."""
 
@@ -121,14 +125,26 @@ class Comparison:
         """The differences beyond the tolerance."""
         return [difference for difference in self.differences if not difference.error <= self._rtol]
 
-    def judge(self) -> Verdict:
-        """What the differences are."""
+    def judge(self, explained: dict[str, float]) -> Verdict:
+        """What the differences are.
+
+        explained: the largest error of each field that earlier comparisons of the target allow to be taken for
+        rounding, since explaining takes as long as many calls; what this one explains is entered. Only small errors
+        are: where cancellation leaves nothing but rounding, a large one says nothing of the calls to come.
+        """
         beyond = self.beyond
         if not beyond:
             return Verdict.WITHIN
         if any(not difference.points for difference in beyond):  # another type, object, shape or effect
             return Verdict.MISMATCH
-        return explanation(self._variant, self._attempt, self._snapshot, self._rtol)
+        if all(difference.error <= explained.get(difference.field, 0.0) for difference in beyond):
+            return Verdict.ROUNDING
+        verdict = explanation(self._variant, self._attempt, self._snapshot, self._rtol)
+        if verdict is Verdict.ROUNDING:
+            for difference in beyond:
+                allowed = min(AS_LARGE * difference.error, LARGEST * self._rtol)
+                explained[difference.field] = max(explained.get(difference.field, 0.0), allowed)
+        return verdict
 
     def _run(self, result: Any) -> None:
         variant, values = self._variant, self._attempt.values

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accel import verify
 from accel.compile import compile_trace
 from accel.lower import Known
 from accel.record import record
@@ -130,6 +131,28 @@ def test_rounding_explains_the_last_places_of_short_types(dtype: Any) -> None:
     assert explanation(variant, attempt, snapshot, 1e-9) is Verdict.ROUNDING
     attempt.made[0][-1] *= 1.001
     assert explanation(variant, attempt, snapshot, 1e-9) is Verdict.MISMATCH
+
+
+def test_what_rounding_explained_once_is_not_explained_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    variant, attempt, snapshot, result = run(residue, np.linspace(0.1, 1.0, 40))
+    asked: list[float] = []
+
+    def explain(*given: Any) -> Verdict:
+        asked.append(given[-1])
+        return Verdict.ROUNDING
+
+    monkeypatch.setattr(verify, "explanation", explain)
+    explained: dict[str, float] = {}
+
+    def judged(error: float) -> int:
+        """How often has been asked for an explanation after one more comparison that is so far off."""
+        attempt.made[0][...] = result
+        attempt.made[0][-1] *= 1.0 + error
+        assert Comparison(variant, attempt, result, snapshot, 1e-9).judge(explained) is Verdict.ROUNDING
+        return len(asked)
+
+    assert [judged(5e-9), judged(4e-9), judged(9e-9), judged(4e-8), judged(7e-8)] == [1, 1, 1, 2, 2]
+    assert [judged(0.5), judged(0.4), judged(9e-7), judged(0.4)] == [3, 4, 4, 5], "large errors are explained each time"
 
 
 def test_rounding_does_not_explain_a_wrong_integer() -> None:
