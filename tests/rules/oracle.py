@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import linecache
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
@@ -29,6 +29,9 @@ FAULTS = frozenset({"lower.failed", "lower.mismatch", "recorder.gap", "compile.f
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 """XLA's own passes are what can change a result; LLVM's only cost time here."""
+
+QUICKEST = {**QUICK, "xla_cpu_use_fusion_emitters": False}
+"""Also with XLA's earlier emitters, which write the same operations in half the time."""
 
 SAFE = 1e-300
 """Smaller numbers may be flushed to zero (a known difference)."""
@@ -138,6 +141,7 @@ def lower_job(job: Job) -> None:
     assert job.trace is not None
     try:
         lowered = lower(job.trace, Known())
+        lowered.function = jax.jit(lowered.function)  # traced here, and not again within its batch
         executable = Executable(lowered, None, lowered.constants, 0.0, on_cpu=True)
         with jax.enable_x64(True):
             jax.eval_shape(lowered.function, *_shapes(job, lowered))
@@ -218,8 +222,8 @@ def settle(pending: Pending, outputs: Any) -> None:
     compare(job, f"replay of seed {pending.seed}", expected, Run(result, None, pending.args), exact=False)
 
 
-def run_batch(jobs: Sequence[Job], seeds: Sequence[int], *, eager: bool = False) -> None:
-    """Replay many jobs on each seed, compiled as one program, or one operation at a time."""
+def run_batch(jobs: Sequence[Job], seeds: Sequence[int], options: Mapping[str, Any]) -> None:
+    """Replay many jobs on each seed, compiled as one program."""
     import jax
 
     prepared = [{seed: prepare(job, seed) for seed in seeds} for job in jobs]
@@ -229,10 +233,10 @@ def run_batch(jobs: Sequence[Job], seeds: Sequence[int], *, eager: bool = False)
     def together(inputs: Any) -> Any:
         return [function(*given) for function, given in zip(functions, inputs, strict=True)]
 
-    compute = together if eager else jax.jit(together, compiler_options=QUICK)
+    compute = jax.jit(together, compiler_options=dict(options))
     if len(chosen) > 1 and not _compiles(compute, chosen, seeds):
         for job, _ in chosen:
-            run_batch([job], seeds, eager=eager)
+            run_batch([job], seeds, options)
         return
     for seed in seeds:
         pendings = [found[seed] or next(filter(None, found.values())) for _, found in chosen]
@@ -259,8 +263,10 @@ def _compiles(compute: Any, chosen: Any, seeds: Sequence[int]) -> bool:
     return True
 
 
-def judge(jobs: Iterable[Job], *, seeds: Sequence[int] = (0, 1, 2), batch: int = 64, eager: bool = False) -> list[Job]:
-    """Record, compile and replay every job; gives them with what was found."""
+def judge(
+    jobs: Iterable[Job], *, seeds: Sequence[int] = (0, 1, 2), batch: int = 64, options: Mapping[str, Any] = QUICKEST
+) -> list[Job]:
+    """Record, compile and replay every job; gives them with what was found. options: the compiler's."""
     done, waiting = [], []
     for job in jobs:
         done.append(job)
@@ -270,10 +276,10 @@ def judge(jobs: Iterable[Job], *, seeds: Sequence[int] = (0, 1, 2), batch: int =
         if job.status == "compiled":
             waiting.append(job)
         if len(waiting) >= batch:
-            run_batch(waiting, seeds, eager=eager)
+            run_batch(waiting, seeds, options)
             waiting.clear()
     if waiting:
-        run_batch(waiting, seeds, eager=eager)
+        run_batch(waiting, seeds, options)
     for job in done:
         if job.status == "compiled" and not job.hits:
             job.complain("no replay went through, not even with the recorded inputs")
