@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from accel import cache, config, logs, memory
+from accel import cache, config, interpreter, logs, memory
 from accel.devices import device, start, threads
 from accel.fingerprint import digest
 from accel.lower import PACKS, Known, Program, lower
@@ -54,13 +54,17 @@ ALIGNED = 64
 
 def aligned(array: Any) -> Any:
     """The array, or a copy that XLA can use where it lies. XLA's own copy would be made by another thread, later."""
-    if array.ctypes.data % ALIGNED == 0 and array.flags.c_contiguous:
+    if _is_aligned(array):
         return array
-    memory = np.empty(array.nbytes + ALIGNED, np.uint8)
-    start = -memory.ctypes.data % ALIGNED
-    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    room = np.empty(array.nbytes + ALIGNED, np.uint8)
+    first = -room.ctypes.data % ALIGNED
+    copy = room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
+
+
+def _is_aligned(array: Any) -> bool:
+    return array.ctypes.data % ALIGNED == 0 and array.flags.c_contiguous
 
 
 def compile_trace(trace: Trace, known: Known, samples: Sequence[Any]) -> Executable:
@@ -196,7 +200,9 @@ def _compile_next() -> None:
     try:
         if not threading.main_thread().is_alive():
             raise Unsupported("compile.failed", "the program ended first")
-        job.future.set_result(compile_trace(*job.arguments))
+        with interpreter.taking_turns(), interpreter.keeping():
+            executable = compile_trace(*job.arguments)
+        job.future.set_result(executable)
     except BaseException as error:
         job.future.set_exception(error)
 
@@ -252,7 +258,7 @@ def time_copies(given: Sequence[Any], made: Sequence[Any], changed: Sequence[Any
 
     place = device(config.current().platform)
     if place.platform == "cpu":
-        copied = [each for each in given if each.ctypes.data % ALIGNED]
+        copied = [each for each in given if not _is_aligned(each)]
         started = time.perf_counter()
     else:
         with jax.enable_x64(True):

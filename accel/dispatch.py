@@ -150,8 +150,7 @@ class Target:
         if _thread.inside:
             return self.function(*args, **kwargs)
         if self.calls_to_skip > 0 and not self.paths:
-            self.calls_to_skip -= 1
-            return self._unexplained(args, kwargs)
+            return self._skip(args, kwargs)
         if not self._lock.acquire(blocking=False):
             self._refuse(Refusal("environment.busy"))
             return self._plain(args, kwargs, timed=False)
@@ -181,8 +180,7 @@ class Target:
     def _new_path(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record a path that none of the known ones is, within the limit on them."""
         if self.calls_to_skip > 0:
-            self.calls_to_skip -= 1
-            return self._unexplained(args, kwargs)
+            return self._skip(args, kwargs)
         if len(self.paths) >= config.current().max_variants:
             self.beyond_limit += 1
             if self.beyond_limit % REPLACE_AFTER:
@@ -206,6 +204,10 @@ class Target:
             spent = time.perf_counter() - started
             self.ledger.count_numpy(spent if timed else None, spent - (_thread.counted_s - before))
             _thread.counted_s = before + spent
+
+    def _skip(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.calls_to_skip -= 1
+        return self._unexplained(args, kwargs)
 
     def _unexplained(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that stays on NumPy for a reason given at an earlier one: mode "strict" gives it again."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -136,19 +136,6 @@ def lower(trace: Trace, known: Known, *, on_cpu: bool = True) -> Program:
     return _Lowering(trace, known, on_cpu).program()
 
 
-def _operands_of(parts: Sequence[Part]) -> Iterator[Node]:
-    for part in parts:
-        yield from part.from_outside() if isinstance(part, nest.Nest) else roll.operands_of([part])
-
-
-def _tables_of(parts: Sequence[Part]) -> Iterator[Any]:
-    for part in parts:
-        if isinstance(part, nest.Nest):
-            yield from part.tables
-        else:
-            yield from (table.values for table in roll.tables_of([part]))
-
-
 class _Lowering:
     def __init__(self, trace: Trace, known: Known, on_cpu: bool) -> None:
         self._trace = trace
@@ -208,7 +195,7 @@ class _Lowering:
             body = [node for node in needed if not self.is_leaf(node)]
             results = [*targets, *device_numbers, *(outcome.node for outcome in outcomes)]
             parts = self._rolled(body, results)
-            for node in (*_operands_of(parts), *results):
+            for node in (*(operand for part in parts for operand in part.operands()), *results):
                 self._leaf(node)
         host = self._host(
             [
@@ -308,7 +295,7 @@ class _Lowering:
         size = _size(parts)
         if size > MAX_OPERATIONS:
             raise Unsupported("limit.compile", f"{size} operations, loops rolled; at most {MAX_OPERATIONS}")
-        for table in _tables_of(parts):
+        for table in (table for part in parts if not isinstance(part, Node) for table in part.tables):
             if table.size > EMBEDDED:
                 self._tables[id(table)] = len(self._constants)
                 self._constants.append(Compact(table, table.shape))

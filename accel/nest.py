@@ -11,13 +11,13 @@ tape, with the registers' contents. How values of changing shape are computed, `
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from accel.roll import LEAVES, leaves
+from accel.roll import LARGEST_TABLE, LEAVES, leaves
 from accel.rules import core
 from accel.tape import Node, fill, frozen_static
 from accel.views import Index, is_window
@@ -30,9 +30,6 @@ LONGEST = 1024
 
 UNROLLED = 16
 """A block of always equally many rounds that has no more operations than this, all rounds together, is no loop."""
-
-LARGEST_TABLE = 1 << 20
-"""Numbers in a table, and in what is collected of all rounds."""
 
 
 class Irregular(Exception):
@@ -141,30 +138,32 @@ class Nest:
     def size(self) -> int:
         return sum(1 for _ in self.block.sites())
 
-    def register(self, node: Node) -> int:
-        """The register that holds a node of the nest's."""
-        return self.registers[node.index]
-
-    def from_outside(self) -> Iterator[Node]:
-        """The values that it takes from before."""
+    def operands(self) -> Iterator[Node]:
+        """The values that it takes."""
         yield from self.initial.values()
         for site in self.block.sites():
-            for operand in site.operands:
-                yield from _outside(operand)
+            for base in map(looked_at, site.operands):
+                if isinstance(base, Fixed) and isinstance(base.leaf, Node):
+                    yield base.leaf
 
 
-def _outside(operand: Operand) -> Iterator[Node]:
+def looked_at(operand: Operand) -> Operand:
+    """What an operand is a part of, or the operand itself."""
     while isinstance(operand, Window):
         operand = operand.base
-    if isinstance(operand, Fixed) and isinstance(operand.leaf, Node):
-        yield operand.leaf
+    return operand
+
+
+def register_of(registers: Mapping[int, int], content: Content) -> int:
+    """The register whose content an operand is. registers: by index of the node."""
+    return next(registers[node.index] for node in content.nodes if node.index in registers)
 
 
 def find(
     body: list[Node],
     used: frozenset[int],
     value_of: Callable[[Node], Any],
-    planned: Callable[[Nest], bool] = lambda nest: True,
+    planned: Callable[[Nest], bool],
 ) -> list[Node | Nest]:
     """The operations with nests found in them. used: indices of nodes that are results. planned: makes a nest ready
     to be computed; where it cannot be, its operations stay as they are.
@@ -202,10 +201,6 @@ def _reads_of(node: Node, virtual: set[int], shown: set[int]) -> Iterator[Node]:
             shown.add(operand.index)
             yield from _reads_of(operand, virtual, shown)
             yield operand
-
-
-def size(parts: Sequence[Node | Nest]) -> int:
-    return sum(1 if isinstance(part, Node) else 2 * part.size for part in parts)
 
 
 class _Said:
@@ -507,10 +502,9 @@ class _Webs:
             self._above[self.find(node.index)] = self.find(nodes[0].index)
 
     def join_operand(self, operand: Operand, inside: set[int]) -> None:
-        while isinstance(operand, Window):
-            operand = operand.base
-        if isinstance(operand, Content):
-            self.join([node for node in operand.nodes if node.index in inside])
+        base = looked_at(operand)
+        if isinstance(base, Content):
+            self.join([node for node in base.nodes if node.index in inside])
 
 
 class _Follower:
@@ -536,24 +530,19 @@ class _Follower:
                     self._follow(item, place)
 
     def _follow(self, site: Site, place: int) -> None:
-        for operand in site.operands:
-            while isinstance(operand, Window):
-                operand = operand.base
-            if isinstance(operand, Content):
-                self._take(operand, place)
+        for base in map(looked_at, site.operands):
+            if isinstance(base, Content):
+                self._take(base, place)
         self.contents[site.register] = site.nodes[place]
 
     def _take(self, operand: Content, place: int) -> None:
-        register = self._register(operand)
+        register = register_of(self.registers, operand)
         node = operand.nodes[place]
         held = self.contents.get(register)
         if held is None and node.index not in self.registers:
             self.contents[register] = self.initial[register] = node
         elif held is not node:
             raise Irregular
-
-    def _register(self, operand: Content) -> int:
-        return next(self.registers[node.index] for node in operand.nodes if node.index in self.registers)
 
 
 def _note_results(
@@ -570,8 +559,3 @@ def _note_results(
             else:
                 site.collected = True
                 nest.collected.append((said.origin(node), site, place))
-
-
-def register_of(nest: Nest, operand: Content) -> int:
-    """The register whose content an operand is."""
-    return next(nest.registers[node.index] for node in operand.nodes if node.index in nest.registers)

@@ -16,7 +16,6 @@ import numpy as np
 
 from accel import roll
 from accel.nest import (
-    LARGEST_TABLE,
     Block,
     Content,
     Fixed,
@@ -27,6 +26,7 @@ from accel.nest import (
     Site,
     Steps,
     Window,
+    looked_at,
     register_of,
 )
 from accel.rules import core
@@ -194,7 +194,7 @@ def plan(nest: Nest) -> bool:
     planner.block(nest.block)
     for site in nest.block.sites():
         layout = planner.layouts[id(site)]
-        if site.collected and (not layout.uniform or len(site.nodes) * int(np.prod(layout.shape)) > LARGEST_TABLE):
+        if site.collected and (not layout.uniform or len(site.nodes) * int(np.prod(layout.shape)) > roll.LARGEST_TABLE):
             raise Irregular
     planner.check_assumed()
     planner.check_carried()
@@ -265,14 +265,14 @@ class _Planner:
             case Numbers(values):
                 return self._numbers(values)
             case Content(nodes):
-                register = register_of(self.nest, operand)
+                register = register_of(self.nest.registers, operand)
                 return self._layout(nodes, rounds), lambda at: at.held(register)
             case Window(base, nodes):
                 layout, computed = self.operand(base, rounds)
                 assert layout is not None
                 window = _window(self, layout, [node.args[1] for node in nodes], [node.args[0] for node in nodes])
                 if isinstance(base, Content):
-                    register = register_of(self.nest, base)
+                    register = register_of(self.nest.registers, base)
                     return window.layout, lambda at: at.read(register, window)
                 return window.layout, lambda at: window.read(computed(at), at)
             case _:
@@ -437,7 +437,7 @@ class _Planner:
         axes = (
             range(len(layout.shape)) if given is None else [each % len(layout.shape) for each in np.atleast_1d(given)]
         )
-        operand = next(iter(node.operands()))
+        operand = node.operands()[0]
         assert operand.dtype is not None
         neutral = _NEUTRAL[node.rule.name](operand.dtype)
         parts = [
@@ -475,7 +475,10 @@ class _Planner:
     def _write(self, site: Site) -> tuple[Layout, Computed]:
         rounds = len(site.nodes)
         base, stored = self.operand(site.operands[0], rounds)
-        in_place = isinstance(site.operands[0], Content) and register_of(self.nest, site.operands[0]) == site.register
+        in_place = (
+            isinstance(site.operands[0], Content)
+            and register_of(self.nest.registers, site.operands[0]) == site.register
+        )
         value_layout, value = self.operand(site.operands[2], rounds)
         assert base is not None and value_layout is not None
         window = _window(self, base, [node.args[1] for node in site.nodes], [node.args[0] for node in site.nodes])
@@ -637,7 +640,7 @@ def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
     """Compute a nest in a traced program; arguments as in `roll.run`."""
     from jax import numpy as jnp
 
-    for node in nest.from_outside():
+    for node in nest.operands():
         values[node]
     registers = {register: jnp.asarray(values[node]) for register, node in nest.initial.items()}
     for site in nest.block.sites():
@@ -682,13 +685,8 @@ class _Lives:
 
 
 def _registers(nest: Nest, site: Site) -> set[int]:
-    found = set()
-    for operand in site.operands:
-        while isinstance(operand, Window):
-            operand = operand.base
-        if isinstance(operand, Content):
-            found.add(register_of(nest, operand))
-    return found
+    bases = map(looked_at, site.operands)
+    return {register_of(nest.registers, base) for base in bases if isinstance(base, Content)}
 
 
 def _enter(nest: Nest, block: Block, trips: Any, at: At, lives: _Lives) -> None:

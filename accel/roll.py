@@ -44,7 +44,7 @@ SHIFTS = 8
 """Beginnings that are tried."""
 
 LARGEST_TABLE = 1 << 20
-"""Numbers in a table."""
+"""Numbers in a table, and in what is collected of all rounds."""
 
 LEAVES = (Node, int, float, complex, np.generic, Index)
 
@@ -124,6 +124,24 @@ class Loop:
     def size(self) -> int:
         """Operations of a round."""
         return len(self.relations)
+
+    def operands(self) -> Iterator[Node]:
+        """The values that it takes."""
+        for node in self.rounds[0]:
+            yield from node.operands()
+        yield from from_outside(self)
+        for relation in self._relations():
+            if isinstance(relation, Stacked):
+                yield from relation.nodes
+
+    @property
+    def tables(self) -> list[Any]:
+        """What its rounds look up."""
+        return [relation.values for relation in self._relations() if isinstance(relation, Table)]
+
+    def _relations(self) -> Iterator[Relation]:
+        for row in self.relations:
+            yield from row
 
 
 def leaves(template: Any) -> Iterator[Any]:
@@ -369,25 +387,6 @@ def _with_results(parts: list[list[Node]], relations: list[list[Relation]], star
     final = {j for j, node in enumerate(parts[-1]) if uses.outside(node, start, stop)} - again
     every = {j for part in parts[1:-1] for j, node in enumerate(part) if uses.outside(node, start, stop)}
     return Loop(list(parts), relations, sorted(before | final), sorted(every - again))
-
-
-def operands_of(parts: list[Node | Loop]) -> Iterator[Node]:
-    """The values that the operations and loops take."""
-    for part in parts:
-        if isinstance(part, Node):
-            yield from part.operands()
-        else:
-            for node in part.rounds[0]:
-                yield from node.operands()
-            yield from from_outside(part)
-            for row in part.relations:
-                yield from (node for relation in row if isinstance(relation, Stacked) for node in relation.nodes)
-
-
-def tables_of(parts: list[Node | Loop]) -> Iterator[Table]:
-    for part in parts:
-        if isinstance(part, Loop):
-            yield from (relation for row in part.relations for relation in row if isinstance(relation, Table))
 
 
 # -- computing --------------------------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ class Node:
     """
 
     __slots__ = (
+        "_operands",
         "args",
         "constant",
         "dtype",
@@ -77,7 +78,8 @@ class Node:
         self.where = where
         self.site = site
         self.repeats: list[tuple[int, int]] | None = None
-        self.constant: bool = rule.name != INPUT and all(operand.constant for operand in self.operands())
+        self._operands = (*nodes_in(args), *nodes_in(kwargs))
+        self.constant: bool = rule.name != INPUT and all(operand.constant for operand in self._operands)
 
     @property
     def weak(self) -> type | None:
@@ -90,6 +92,7 @@ class Node:
         other.args = args
         for name, value in about.items():
             setattr(other, name, value)
+        other._operands = (*nodes_in(other.args), *nodes_in(other.kwargs))
         return other
 
     def repeat(self, index: int, site: int) -> None:
@@ -98,10 +101,9 @@ class Node:
             self.repeats = []
         self.repeats.append((index, site))
 
-    def operands(self) -> Iterator[Node]:
+    def operands(self) -> tuple[Node, ...]:
         """The nodes that this one is computed from."""
-        yield from nodes_in(self.args)
-        yield from nodes_in(self.kwargs)
+        return self._operands
 
     def __repr__(self) -> str:
         name = getattr(self.rule, "name", self.rule)

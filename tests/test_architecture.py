@@ -16,7 +16,7 @@ PACKAGE = Path(accel.__file__).parent
 ROOT = PACKAGE.parent
 
 LAYERS = (
-    ("config", "reasons", "logs", "memory", "timeline"),
+    ("config", "interpreter", "reasons", "logs", "memory", "timeline"),
     ("commandline",),
     ("ledger", "catalogue", "cache", "devices"),
     ("tape", "views"),

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from accel import batch, config
-from accel.compile import compile_trace
-from accel.lower import Known
-from accel.record import record
-from accel.replay import Variant
+from tests.replays import assert_replays_agree, program_of, variant_of
 
 ROUNDS = 20
 
@@ -115,27 +111,6 @@ def inputs(seed: int) -> tuple[Any, Any, Any]:
     return generator.random((ROUNDS, ROUNDS)), generator.random((ROUNDS, ROUNDS)), generator.random(ROUNDS)
 
 
-def variant_of(program: Any) -> Variant:
-    args = inputs(0)
-    recorded = record(program, args, {}, max_nodes=20_000)
-    assert recorded.refusal is None, recorded.refusal
-    values, _ = recorded.trace.inputs.fetch(inputs(0), {})
-    return Variant(recorded.trace, compile_trace(recorded.trace, Known(), values))
-
-
-def assert_replays_agree(variant: Variant, program: Callable[..., Any], text: str = "") -> None:
-    for seed in (1, 2):
-        mine, theirs = inputs(seed), inputs(seed)
-        expected = program(*theirs)
-        values, failed = variant.trace.inputs.fetch(mine, {})
-        assert failed is None
-        attempt = variant.run(values)
-        assert not isinstance(attempt, tuple), text
-        results = (variant.commit(attempt), *mine)
-        for result, wanted in zip(results, (expected, *theirs), strict=True):
-            np.testing.assert_allclose(result, wanted, rtol=1e-11, atol=1e-13, err_msg=text)
-
-
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each loop that is rolled is computed at once."""
@@ -159,13 +134,13 @@ def no_cache() -> Any:
 
 @pytest.mark.parametrize("program", INDEPENDENT, ids=lambda program: program.__name__)
 def test_independent_rounds_are_computed_at_once(program: Any, planned: list[bool]) -> None:
-    assert_replays_agree(variant_of(program), program)
+    assert_replays_agree(variant_of(program, inputs), program, inputs)
     assert planned and all(planned)
 
 
 @pytest.mark.parametrize("program", DEPENDENT, ids=lambda program: program.__name__)
 def test_dependent_rounds_are_computed_in_order(program: Any, planned: list[bool]) -> None:
-    assert_replays_agree(variant_of(program), program)
+    assert_replays_agree(variant_of(program, inputs), program, inputs)
     assert planned and not any(planned)
 
 
@@ -213,24 +188,11 @@ def loop_program(seed: int) -> str:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_random_loops(seed: int) -> None:
     source = loop_program(seed)
-    namespace: dict[str, Any] = {"np": np, "__name__": __name__}
-    exec(compile(source, f"<loop {seed}>", "exec"), namespace)
+    program = program_of(source, f"loop {seed}")
     try:
-        namespace["case"](*inputs(0))
+        program(*inputs(0))
     except ValueError:  # shapes that do not go together
         return
-    recorded = record(namespace["case"], inputs(0), {}, max_nodes=20_000)
-    if recorded.refusal is not None:
-        assert recorded.refusal.reason in ("rule.parameter", "array.unknown"), (source, recorded.refusal)
-        return
-    values, _ = recorded.trace.inputs.fetch(inputs(0), {})
-    variant = Variant(recorded.trace, compile_trace(recorded.trace, Known(), values))
-    for number in (1, 2):
-        mine, theirs = inputs(number), inputs(number)
-        expected = namespace["case"](*theirs)
-        values, _ = variant.trace.inputs.fetch(mine, {})
-        attempt = variant.run(values)
-        assert not isinstance(attempt, tuple), source
-        result = variant.commit(attempt)
-        for got, wanted in zip((*result, *mine), (*expected, *theirs), strict=True):
-            np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-12, err_msg=source)
+    variant = variant_of(program, inputs)
+    if variant is not None:
+        assert_replays_agree(variant, program, inputs, source)

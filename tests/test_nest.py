@@ -11,10 +11,7 @@ import numpy as np
 import pytest
 
 from accel import config, lower, nest
-from accel.compile import compile_trace
-from accel.lower import Known
-from accel.record import record
-from accel.replay import Variant
+from tests.replays import assert_replays_agree, program_of, variant_of
 
 N = 12
 
@@ -166,34 +163,11 @@ def no_cache() -> Any:
         yield
 
 
-def variant_of(program: Any) -> Variant | None:
-    recorded = record(program, inputs(0), {}, max_nodes=20_000)
-    if recorded.refusal is not None:
-        assert recorded.refusal.reason in ("rule.parameter", "array.unknown"), recorded.refusal
-        return None
-    values, _ = recorded.trace.inputs.fetch(inputs(0), {})
-    return Variant(recorded.trace, compile_trace(recorded.trace, Known(), values))
-
-
-def assert_replays_agree(variant: Variant, program: Any, text: str = "") -> None:
-    for seed in (0, 1, 2):
-        mine, theirs = inputs(seed), inputs(seed)
-        expected = program(*theirs)
-        values, failed = variant.trace.inputs.fetch(mine, {})
-        assert failed is None
-        attempt = variant.run(values)
-        assert not isinstance(attempt, tuple), text
-        for result, wanted in zip((variant.commit(attempt), *mine), (expected, *theirs), strict=True):
-            assert np.asarray(result).dtype == np.asarray(wanted).dtype
-            np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-12, err_msg=text)
-
-
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_nests_agree_with_numpy(program: Any, found: list[nest.Nest]) -> None:
-    variant = variant_of(program)
-    assert variant is not None
+    variant = variant_of(program, inputs)
     assert found
-    assert_replays_agree(variant, program)
+    assert_replays_agree(variant, program, inputs)
 
 
 def test_a_program_that_only_looks_like_a_nest_is_none(found: list[nest.Nest]) -> None:
@@ -204,10 +178,9 @@ def test_a_program_that_only_looks_like_a_nest_is_none(found: list[nest.Nest]) -
             first, second = second, first * 0.5 + a[i, :i].sum()
         return second
 
-    variant = variant_of(swapping)
-    assert variant is not None
+    variant = variant_of(swapping, inputs)
     assert not found
-    assert_replays_agree(variant, swapping)
+    assert_replays_agree(variant, swapping, inputs)
 
 
 # -- random nests -----------------------------------------------------------------------------------------------------
@@ -268,12 +241,11 @@ def nest_program(seed: int) -> str:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_random_nests(seed: int, found: list[nest.Nest]) -> None:
     source = nest_program(seed)
-    namespace: dict[str, Any] = {"np": np, "__name__": __name__}
-    exec(compile(source, f"<nest {seed}>", "exec"), namespace)
+    program = program_of(source, f"nest {seed}")
     try:
-        namespace["case"](*inputs(0))
+        program(*inputs(0))
     except (ValueError, IndexError):  # shapes that do not go together
         return
-    variant = variant_of(namespace["case"])
+    variant = variant_of(program, inputs)
     if variant is not None:
-        assert_replays_agree(variant, namespace["case"], source)
+        assert_replays_agree(variant, program, inputs, source)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import FrameType, FunctionType
 from typing import Any
 
+from accel import interpreter
 from accel.reasons import Refusal
 from accel.record import escapes, inputs, operators, outputs
 from accel.record.builtin import PLAIN_BUILTINS, make_builtins
@@ -88,7 +89,7 @@ def record(
     recording.builtins = make_builtins(recording)
     if watch is not None:
         watch(recording)
-    with recording, _Watch(recording):
+    with interpreter.keeping(), recording, _Watch(recording):
         try:
             made = [_run(recording, function, args, kwargs)]
         except BaseException as error:

@@ -44,7 +44,7 @@ from accel.views import Chain, is_window
 MAX_SECONDS = 6.0
 """Recording one call may take so much of the processor's time; beyond that the tape breaks."""
 
-FIRST_LOOK = 8192
+LOOK_AT = 8192
 """Operations after which a recording that cannot lead to a program is given up."""
 
 NEEDED_AS = "a value computed from an array is needed as {}"
@@ -100,7 +100,7 @@ class Recording:
     something that holds recorded values, and that cannot be made plain, left the recorded code. entered: gives the
     guard and the recorded form of a value that comes in through a slot. watcher: told of the first exception, of the
     break and of the end, while everything is still there (accel.explain). worth: whether it makes sense to go on, from
-    the nodes so far; asked at FIRST_LOOK of them, and whenever there are twice as many.
+    the nodes so far; asked at LOOK_AT of them.
     """
 
     def __init__(
@@ -113,7 +113,6 @@ class Recording:
         worth: Callable[[list[Node]], bool] = lambda nodes: True,
     ) -> None:
         self._worth = worth
-        self._look_at = FIRST_LOOK
         self._assumed = 0
         self._entered = entered
         self.start = start
@@ -333,10 +332,8 @@ class Recording:
         """Write one operation down. result: the real value, for its shape, dtype and type."""
         if len(self.tape.nodes) >= self.max_nodes:
             raise Unsupported("limit.nodes", f"more than {self.max_nodes} operations")
-        if len(self.tape.nodes) == self._look_at:
-            self._look_at *= 2
-            if not self._worth(self.tape.nodes):
-                raise Unsupported("limit.nodes", f"{len(self.tape.nodes)} operations, too few of them in equal rounds")
+        if len(self.tape.nodes) == LOOK_AT and not self._worth(self.tape.nodes):
+            raise Unsupported("limit.nodes", f"{LOOK_AT} operations, too few of them in equal rounds")
         if len(self.tape.nodes) % 256 == 255 and time.thread_time() - self._started > MAX_SECONDS:
             raise Unsupported("limit.nodes", f"more than {MAX_SECONDS:.0f} s of recording")
         key = (rule.name, id(rule), frozen(args), frozen(kwargs))

@@ -12,7 +12,7 @@ place that the same argument decides. And a concatenation along the last axis is
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -100,9 +100,15 @@ def ring(x: Any) -> Ring | None:
         return None
     if id(x) not in _rings.get():
         parts = [lax.slice_in_dim(x, start, stop, axis=x.ndim - 1) for start, stop in ((-REACH, None), (0, REACH))]
-        whole = lax.concatenate([parts[0], x, parts[1]], x.ndim - 1)
-        _remember(x, Ring(lax.optimization_barrier(whole), x.shape[-1]))  # or XLA would take it apart again
+        _remember(x, Ring(_joined([parts[0], x, parts[1]]), x.shape[-1]))
     return _rings.get()[id(x)][1]
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """The parts side by side along the last axis, stored: XLA does not take them apart again."""
+    from jax import lax
+
+    return lax.optimization_barrier(lax.concatenate(parts, parts[0].ndim - 1))
 
 
 def _remember(x: Any, made: Ring) -> Any:
@@ -137,8 +143,8 @@ def copied(x: Any) -> Any:
     if _always.get() is None or x.ndim < 2 or x.size <= SMALL:
         return materialize(x)
     axis, width = x.ndim - 1, x.shape[-1]
-    longer = lax.concatenate([x, lax.slice_in_dim(x, 0, 1, axis=axis)], axis)
-    return lax.slice_in_dim(lax.optimization_barrier(longer), 0, width, axis=axis)
+    longer = _joined([x, lax.slice_in_dim(x, 0, 1, axis=axis)])
+    return lax.slice_in_dim(longer, 0, width, axis=axis)
 
 
 def materialize_operands(template: Any, values: Any, chosen: frozenset[int]) -> Any:
