@@ -582,6 +582,14 @@ def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
     """One operation by NumPy itself."""
     rule: Rule = node.rule
     args, kwargs = fill(node.args, value_of), fill(node.kwargs, value_of)
+    if rule.special == "write":  # NumPy changes the first operand, and gives nothing
+        changed = kwargs[rule.operands[0]] = np.array(kwargs[rule.operands[0]])
+        _call(rule, args, kwargs)
+        return changed
+    return _call(rule, args, kwargs)
+
+
+def _call(rule: Rule, args: Any, kwargs: Any) -> Any:
     if rule.signature is not None and not args:
         bound = inspect.BoundArguments(rule.signature, kwargs)
         return rule.function(*bound.args, **bound.kwargs)

@@ -90,6 +90,19 @@ _FOUND = {
         z = -(a0 * 0) + 1j * (a0 - 8)
         return np.arcsinh(z), np.arcsinh(-z)
     """,
+    "in-place functions on what does not depend on inputs": """
+        b = np.zeros_like(a0)
+        c, d = b + np.arange(24.0).reshape(4, 6), b[:, :4] + 1.0
+        np.put(b, [0, 5], [1.0, 2.0])
+        np.copyto(b, 3.0, where=c > 20)
+        np.putmask(c, c < 3, [7.0, 8.0])
+        np.place(c, c > 20, [1.0])
+        np.put_along_axis(c, np.array([[1], [0], [2], [5]]), 9.0, axis=1)
+        np.fill_diagonal(d, 2.0)
+        np.add.at(d, [0, 0, 1], 1.0)
+        np.negative.at(d, [2])
+        return a0 + b[[3, 0, 1, 2]], c * 1.0, d[1:], a0 @ c.T
+    """,
     "indices out of bounds raise": """
         return np.take_along_axis(a0, i0 // 2, axis=1)
     """,
