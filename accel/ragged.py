@@ -9,7 +9,7 @@ the array has enough elements for the largest; the offset says where in it the s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from accel.nest import (
     looked_at,
     register_of,
 )
-from accel.rules import core
+from accel.rules import core, fusion
 from accel.tape import Node
 from accel.views import Index, Transpose, per_axis
 
@@ -116,7 +116,7 @@ class At:
     """A place in a running nest.
 
     rounds: of each block, since it was entered last. registers: their contents, but for writes of this round that are
-    pending.
+    pending. written: those to which this round's writes have been made.
     """
 
     values: Any
@@ -124,14 +124,14 @@ class At:
     rounds: dict[int, Any]
     registers: dict[int, Any]
     pending: dict[int, list[_Write]]
+    written: set[int] = field(default_factory=set)
 
     def held(self, register: int) -> Any:
         """What a register holds, all that was written to it in place."""
-        array = self.registers[register]
         for write in self.pending.pop(register, ()):
-            array = write.window.write(array, write.value, self)
-        self.registers[register] = array
-        return array
+            self.registers[register] = write.window.write(self.registers[register], write.value, self)
+            self.written.add(register)
+        return self.registers[register]
 
     def read(self, register: int, window: _Window) -> Any:
         """A box of what a register holds: of what a round wrote there, or of what was there before.
@@ -142,8 +142,12 @@ class At:
             if window.equals(write.window):
                 return write.value
             if not window.apart(write.window):
-                return window.read(self.held(register), self)
-        return window.read(self.registers[register], self)
+                self.held(register)
+                break
+        array = self.registers[register]
+        if register in self.written:
+            return fusion.apart(lambda whole: window.read(whole, self), array)
+        return window.read(array, self)
 
     def write(self, register: int, window: _Window, value: Any) -> None:
         writes = self.pending.setdefault(register, [])

@@ -12,7 +12,7 @@ place that the same argument decides. And a concatenation along the last axis is
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -159,23 +159,28 @@ def materialize_operands(template: Any, values: Any, chosen: frozenset[int]) -> 
     return values
 
 
-@dataclass(frozen=True, slots=True)
-class Apart:
-    """A view step whose reading XLA does not fuse with anything.
+def apart(read: Callable[[Any], Any], base: Any) -> Any:
+    """`read(base)`, which XLA does not fuse with anything.
 
     In a loop that writes to the array too, a fusion that reads it beside or after the write makes XLA copy all of it,
     in every round.
     """
+    from jax import lax
+
+    always = _always.get()
+    if always is None:
+        return read(base)
+    return lax.cond(always, read, lambda whole: _other(read(whole)), base)
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A view step that is read `apart`."""
 
     step: Any
 
     def read(self, base: Any) -> Any:
-        from jax import lax
-
-        always = _always.get()
-        if always is None:
-            return self.step.read(base)
-        return lax.cond(always, self.step.read, lambda whole: _other(self.step.read(whole)), base)
+        return apart(self.step.read, base)
 
 
 def _same(x: Any) -> Any:
