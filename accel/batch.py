@@ -15,7 +15,7 @@ import numpy as np
 
 from accel import roll
 from accel.roll import Before, Boxes, Loop, Own, Reads, Relation, Same, Stacked, Table
-from accel.rules import core
+from accel.rules import core, fusion
 from accel.tape import Node
 from accel.views import Box, Index, box_of
 
@@ -285,7 +285,8 @@ def run(batch: Batch, values: Any, compute: Callable[[Node, Any, Any], Any]) -> 
         array = before[thread[0]]
         for place in thread:
             if place in new:
-                array = batch.sites[place].write(array, new[place])
+                value = fusion.materialize(new[place]) if rounds[-1][place].endangered else new[place]
+                array = batch.sites[place].write(array, value)
         values.set(rounds[-1][thread[-1]], array)
     for place in kept:
         if place in loop.collected:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from accel import batch, nest, ragged, roll, views
+from accel import aliasing, batch, nest, ragged, roll, views
 from accel.compact import Compact, Repeated, compact
 from accel.fingerprint import Indescribable, fingerprint
 from accel.reasons import source_line
@@ -193,6 +193,7 @@ class _Lowering:
             device_numbers = [node for node in numbers if not node.host and not self.fixed(node)]
             needed = self._needed([*targets, *device_numbers, *(outcome.node for outcome in outcomes)])
             body = [node for node in needed if not self.is_leaf(node)]
+            aliasing.mark(body)
             results = [*targets, *device_numbers, *(outcome.node for outcome in outcomes)]
             parts = self._rolled(body, results)
             for node in (*(operand for part in parts for operand in part.operands()), *results):
@@ -432,7 +433,7 @@ class _Values:
     def compute(self, part: Part) -> None:
         """Compute an operation, or all rounds of a loop or nest."""
         if isinstance(part, nest.Nest):
-            ragged.run(part, self, compute)
+            ragged.run(part, self, _compute_inside)
             return
         if isinstance(part, Node):
             part = self._before_writes(part)
@@ -462,8 +463,7 @@ class _Values:
         costly = frozenset(operand.index for operand in self._recomputation.to_store(node))
         if costly:
             args, kwargs = fusion.materialize_operands((node.args, node.kwargs), (args, kwargs), costly)
-        with fusion.inside():
-            return compute(node, args, kwargs)
+        return _compute_inside(node, args, kwargs)
 
     def _before_writes(self, node: Node) -> Node:
         """A read of what later writes elsewhere in the array left alone, as a read of the array before them.
@@ -503,6 +503,8 @@ def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = 
 
     shape: the result's, where it is not the node's.
     """
+    if node.endangered:
+        args = (*args[:2], fusion.materialize(_as_array(args[2])))
     try:
         value = apply(node, args, kwargs)
     except Unsupported as gap:
@@ -512,6 +514,12 @@ def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = 
             "lower.failed", f"{node.rule.name} at {source_line(*node.where)}: {type(error).__name__}: {error}"
         ) from error
     return check(node, value, node.shape if shape is None else shape)
+
+
+def _compute_inside(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = None) -> Any:
+    """One operation in a loop's rounds."""
+    with fusion.inside():
+        return compute(node, args, kwargs, shape)
 
 
 def apply(node: Node, args: Any, kwargs: Any) -> Any:

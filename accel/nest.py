@@ -123,7 +123,8 @@ class Nest:
 
     initial: what registers hold before, where anything. final: nodes that are used afterwards and that a register
     still holds then. collected: nodes that are used afterwards otherwise, with their site and round. tables: what it
-    looks up; places: whole numbers of blocks and sites, by identity (see accel.ragged).
+    looks up; places: whole numbers of blocks and sites, abreast: blocks whose rounds are computed at once, both by
+    identity (see accel.ragged and accel.abreast).
     """
 
     block: Block
@@ -133,6 +134,7 @@ class Nest:
     collected: list[tuple[Node, Site, int]]
     tables: list[Any] = field(default_factory=list)
     places: dict[int, Any] = field(default_factory=dict)
+    abreast: dict[int, Any] = field(default_factory=dict)
 
     @property
     def size(self) -> int:

@@ -1,20 +1,20 @@
 """Ragged values: what a nest computes where slices change their length from round to round.
 
-A compiled program has fixed shapes. So a value has the largest shape of all rounds, and each round says which part of
-it counts: from an *offset*, so many elements, along each axis. Elements beyond are whatever they are: elementwise
-operations compute them too; sums and products leave them out; writes leave alone what is there. A slice is read where
-the array has enough elements for the largest; the offset says where in it the slice begins.
+A value has the largest shape of all rounds, and each round says which part of it counts (see accel.layouts). Elements
+beyond are whatever they are: elementwise operations compute them too; sums and products leave them out; writes leave
+alone what is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from accel import roll
+from accel import abreast, roll
+from accel.abreast import Use
+from accel.layouts import At, Computed, Cut, Ints, Layout, cut_of, even, joined
 from accel.nest import (
     Block,
     Content,
@@ -31,7 +31,7 @@ from accel.nest import (
 )
 from accel.rules import core, fusion
 from accel.tape import Node
-from accel.views import Index, Transpose, per_axis
+from accel.views import Index, Transpose
 
 WASTE = 4
 """A nest may compute so many times as many elements as NumPy does."""
@@ -60,138 +60,6 @@ def _extreme(dtype: np.dtype[Any], sign: int) -> Any:
     return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
 
 
-# -- whole numbers ----------------------------------------------------------------------------------------------------
-
-
-class Ints:
-    """A whole number for each round of a block: start + step * (round of this entry), or else looked up."""
-
-    def __init__(self, values: Any, block: Block | None, tables: list[Any], known: Any = None) -> None:
-        self.block = block
-        values = np.asarray(values)
-        known = np.ones(len(values), bool) if known is None else known
-        self.constant = int(values[known][0]) if known.any() else 0
-        self.is_constant = bool((values[known] == self.constant).all())
-        self._table: Any = None
-        self._start: Ints | None = None
-        self._step = 0
-        if self.is_constant or block is None:
-            return
-        trips = np.array(block.trips)
-        begins = np.concatenate(([0], np.cumsum(trips)[:-1]))
-        entry = np.repeat(np.arange(len(trips)), trips)
-        rounds = np.arange(len(values)) - begins[entry]
-        both = np.flatnonzero(known[1:] & known[:-1] & (entry[1:] == entry[:-1]))
-        self._step = int(values[both[0] + 1] - values[both[0]]) if len(both) else 0
-        starts = np.zeros(len(trips), np.int64)
-        started = np.zeros(len(trips), bool)
-        rest = values - self._step * rounds
-        starts[entry[known]] = rest[known]
-        started[entry[known]] = True
-        if (starts[entry][known] == rest[known]).all():
-            self._start = Ints(starts, block.parent, tables, started)
-            return
-        self._first = Ints(begins, block.parent, tables)
-        self._table = values.astype(np.int32)
-        tables.append(self._table)
-
-    def traced(self, at: At) -> Any:
-        if self.is_constant or self.block is None:
-            return np.int32(self.constant)
-        if self._start is not None:
-            return self._start.traced(at) + np.int32(self._step) * at.rounds[id(self.block)]
-        return at.table(self._table)[self._first.traced(at) + at.rounds[id(self.block)]]
-
-
-@dataclass(slots=True)
-class _Write:
-    """A write to a box, not yet made. value: (*box)."""
-
-    window: _Window
-    value: Any
-
-
-@dataclass(slots=True)
-class At:
-    """A place in a running nest.
-
-    rounds: of each block, since it was entered last. registers: their contents, but for writes of this round that are
-    pending. written: those to which this round's writes have been made.
-    """
-
-    values: Any
-    compute: Callable[..., Any]
-    rounds: dict[int, Any]
-    registers: dict[int, Any]
-    pending: dict[int, list[_Write]]
-    written: set[int] = field(default_factory=set)
-
-    def held(self, register: int) -> Any:
-        """What a register holds, all that was written to it in place."""
-        for write in self.pending.pop(register, ()):
-            self.registers[register] = write.window.write(self.registers[register], write.value, self)
-            self.written.add(register)
-        return self.registers[register]
-
-    def read(self, register: int, window: _Window) -> Any:
-        """A box of what a register holds: of what a round wrote there, or of what was there before.
-
-        Reads and writes of one array that XLA need not put in order cost no copies of it.
-        """
-        for write in reversed(self.pending.get(register, ())):
-            if window.equals(write.window):
-                return write.value
-            if not window.apart(write.window):
-                self.held(register)
-                break
-        array = self.registers[register]
-        if register in self.written:
-            return fusion.apart(lambda whole: window.read(whole, self), array)
-        return window.read(array, self)
-
-    def write(self, register: int, window: _Window, value: Any) -> None:
-        writes = self.pending.setdefault(register, [])
-        if writes and writes[-1].window.equals(window):
-            writes.pop()
-        writes.append(_Write(window, value))
-
-    def settle(self) -> None:
-        """Make all pending writes."""
-        for register in list(self.pending):
-            self.held(register)
-
-    def table(self, values: Any) -> Any:
-        from jax import numpy as jnp
-
-        return jnp.asarray(self.values.table(values))
-
-
-# -- layouts ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Layout:
-    """shape: as computed. lengths, offsets: what of it counts, (rounds, axes)."""
-
-    shape: tuple[int, ...]
-    lengths: Any
-    offsets: Any
-
-    def is_ragged(self, axis: int) -> bool:
-        return bool((self.lengths[:, axis] != self.shape[axis]).any())
-
-    @property
-    def uniform(self) -> bool:
-        return not any(map(self.is_ragged, range(len(self.shape))))
-
-    @property
-    def ragged(self) -> list[int]:
-        return [axis for axis in range(len(self.shape)) if self.is_ragged(axis)]
-
-
-Computed = Callable[[At], Any]
-
-
 def plan(nest: Nest) -> bool:
     """Make a nest ready to be computed. Whether that is worth while; raises Irregular where it cannot be."""
     planner = _Planner(nest)
@@ -213,9 +81,12 @@ class _Planner:
         self.needed = 0
         self._places: dict[int, tuple[int, int]] = {}  # by node: its site and round
         self._assumed: list[Node] = []
+        self._uses: list[Use] = []  # in the current block
+        self._lives = _Lives(nest)
         self.current: Block = nest.block
 
     def block(self, block: Block) -> None:
+        self._uses = []
         for item in block.items:
             self.current = block
             if isinstance(item, Block):
@@ -233,6 +104,11 @@ class _Planner:
             if item.node.rule is not core.WRITE:
                 self.computed += len(item.nodes) * int(np.prod(layout.shape))
                 self.needed += int(np.prod(layout.lengths, axis=1).sum())
+        if not any(isinstance(item, Block) for item in block.items):
+            widest = max(int(np.prod(self.layouts[id(site)].shape)) for site in block.sites())
+            found = abreast.plan(block, self._uses, self._lives.carried(block), widest)
+            if found is not None:
+                self.nest.abreast[id(block)] = found
 
     def check_assumed(self) -> None:
         """Values that come from the round before have one shape."""
@@ -270,17 +146,26 @@ class _Planner:
                 return self._numbers(values)
             case Content(nodes):
                 register = register_of(self.nest.registers, operand)
+                self._uses.append(Use(register, None))
                 return self._layout(nodes, rounds), lambda at: at.held(register)
+            case Window(Content(whole) as base, nodes):
+                register = register_of(self.nest.registers, base)
+                cut = self._cut(self._layout(whole, rounds), nodes)
+                self._uses.append(Use(register, cut))
+                return cut.layout, lambda at: at.read(register, cut)
             case Window(base, nodes):
                 layout, computed = self.operand(base, rounds)
                 assert layout is not None
-                window = _window(self, layout, [node.args[1] for node in nodes], [node.args[0] for node in nodes])
-                if isinstance(base, Content):
-                    register = register_of(self.nest.registers, base)
-                    return window.layout, lambda at: at.read(register, window)
-                return window.layout, lambda at: window.read(computed(at), at)
+                cut = self._cut(layout, nodes)
+                if isinstance(base, Fixed):
+                    self._uses.append(Use(None, cut, array=computed))
+                return cut.layout, lambda at: at.look(cut, computed)
             case _:
                 raise Irregular
+
+    def _cut(self, layout: Layout, reads: Sequence[Node]) -> Cut:
+        steps, bases = [node.args[1] for node in reads], [node.args[0] for node in reads]
+        return cut_of(layout, steps, bases, self.current, self.nest.tables)
 
     def _numbers(self, values: Any) -> tuple[Layout, Computed]:
         layout = Layout((), np.zeros((len(values), 0), int), np.zeros((len(values), 0), int))
@@ -317,7 +202,7 @@ class _Planner:
         shapes = {each.shape for each in site.nodes}
         if len(shapes) == 1 and all(layout.uniform for layout in arrays):
             _check_plain(site)
-            return _even(node.shape, rounds), _filled(node, [computed for _, computed in found], node.shape)
+            return even(node.shape, rounds), _filled(node, [computed for _, computed in found], node.shape)
         if node.rule.elementwise or node.rule in _SAME_PLACES or node.rule is core.BROADCAST:
             return self._elementwise(site, found)
         if node.rule.name in _PRODUCTS:
@@ -328,7 +213,7 @@ class _Planner:
 
     def _elementwise(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
         node, rounds = site.node, len(site.nodes)
-        result = _even(tuple(np.max([each.shape for each in site.nodes], axis=0).tolist()), rounds)
+        result = even(tuple(np.max([each.shape for each in site.nodes], axis=0).tolist()), rounds)
         result.lengths = np.array([each.shape for each in site.nodes], int).reshape(rounds, -1)
         placed: set[int] = set()
         parts: list[Computed] = []
@@ -425,7 +310,7 @@ class _Planner:
         other = self.masked(other, moved, [over], 0)
         kept = [(left, each) for each in range(len(left.shape)) if each != axis]
         kept += [(moved, each) for each in range(len(right.shape)) if each != over]
-        result = _joined(kept, len(site.nodes))
+        result = joined(kept, len(site.nodes))
         parts = iter((one, other))
         filled = [computed if layout is None else next(parts) for layout, computed in found]
         return result, _filled(site.node, filled, result.shape)
@@ -447,7 +332,7 @@ class _Planner:
         parts = [
             computed if each is None else self.masked(computed, layout, list(axes), neutral) for each, computed in found
         ]
-        result = _joined([(layout, axis) for axis in range(len(layout.shape)) if axis not in axes], len(site.nodes))
+        result = joined([(layout, axis) for axis in range(len(layout.shape)) if axis not in axes], len(site.nodes))
         return result, _filled(node, parts, result.shape)
 
     def _read(self, site: Site) -> tuple[Layout, Computed]:
@@ -458,8 +343,8 @@ class _Planner:
         step = site.node.args[1]
         steps = [node.args[1] for node in site.nodes]
         if isinstance(step, Index) and not _is_flip(step):
-            window = _window(self, layout, steps, [node.args[0] for node in site.nodes])
-            return window.layout, lambda at: window.read(computed(at), at)
+            cut = self._cut(layout, site.nodes)
+            return cut.layout, lambda at: cut.read(computed(at), at)
         if any(each != step for each in steps) and not layout.uniform:
             raise Irregular
         if isinstance(step, Index):
@@ -474,35 +359,37 @@ class _Planner:
             return Layout(shape, layout.lengths[:, order], layout.offsets[:, order]), lambda at: step.read(computed(at))
         if any(each != step for each in steps) or not layout.uniform:
             raise Irregular
-        return _even(site.node.shape, rounds), lambda at: step.read(computed(at))
+        return even(site.node.shape, rounds), lambda at: step.read(computed(at))
 
     def _write(self, site: Site) -> tuple[Layout, Computed]:
         rounds = len(site.nodes)
-        base, stored = self.operand(site.operands[0], rounds)
-        in_place = (
-            isinstance(site.operands[0], Content)
-            and register_of(self.nest.registers, site.operands[0]) == site.register
-        )
+        whole = site.operands[0]
+        in_place = isinstance(whole, Content) and register_of(self.nest.registers, whole) == site.register
+        base: Layout | None
+        stored: Computed | None = None
+        if in_place:
+            base = self._layout([node.args[0] for node in site.nodes], rounds)
+        else:
+            base, stored = self.operand(whole, rounds)
         value_layout, value = self.operand(site.operands[2], rounds)
         assert base is not None and value_layout is not None
-        window = _window(self, base, [node.args[1] for node in site.nodes], [node.args[0] for node in site.nodes])
-        if len(value_layout.shape) != len(window.layout.shape):
+        cut = self._cut(base, site.nodes)
+        if len(value_layout.shape) != len(cut.layout.shape):
             raise Irregular
         for axis in range(len(value_layout.shape)):
-            value = self.shifted(value, value_layout, axis, window.layout.offsets[:, axis])
-        if value_layout.shape != window.layout.shape:
+            value = self.shifted(value, value_layout, axis, cut.layout.offsets[:, axis])
+        if value_layout.shape != cut.layout.shape:
             raise Irregular
-        mask = self._mask(window.layout, window.layout.ragged)
+        mask = self._mask(cut.layout, cut.layout.ragged)
+        endangered = any(node.endangered for node in site.nodes)
+        if in_place:
+            self._uses.append(Use(site.register, cut, write=site))
 
         def write(at: At) -> Any:
-            from jax import numpy as jnp
-
-            new = value(at)
-            if not in_place:
+            new = fusion.materialize(value(at)) if endangered else value(at)
+            if stored is not None:
                 at.registers[site.register] = stored(at)
-            if mask is not None:
-                new = jnp.where(mask(at), new, at.read(site.register, window))
-            at.write(site.register, window, new)
+            at.write(site.register, cut, new, None if mask is None else mask(at))
 
         return base, write
 
@@ -511,20 +398,6 @@ def _check_plain(site: Site) -> None:
     """Rules of the engine's own take static values, and those must be the same in all rounds."""
     if site.node.rule.name.startswith("accel.") and any(isinstance(each, (Numbers, Steps)) for each in site.operands):
         raise Irregular
-
-
-def _even(shape: tuple[int, ...], rounds: int) -> Layout:
-    lengths = np.tile(np.array(shape, int).reshape(1, -1), (rounds, 1))
-    return Layout(shape, lengths, np.zeros_like(lengths))
-
-
-def _joined(axes: list[tuple[Layout, int]], rounds: int) -> Layout:
-    """The layout that has these axes."""
-    return Layout(
-        tuple(layout.shape[axis] for layout, axis in axes),
-        np.array([layout.lengths[:, axis] for layout, axis in axes], int).reshape(-1, rounds).T,
-        np.array([layout.offsets[:, axis] for layout, axis in axes], int).reshape(-1, rounds).T,
-    )
 
 
 def _filled(node: Node, parts: Sequence[Computed], shape: tuple[int, ...]) -> Computed:
@@ -541,102 +414,6 @@ def _is_flip(step: Index) -> bool:
     return all(entry in whole for entry in step.key) and whole[1] in step.key
 
 
-# -- windows ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Window:
-    """Boxes of an array, one for each round. kept: for each axis of the box, the array's, or None for a new one."""
-
-    starts: list[Ints]
-    sizes: tuple[int, ...]
-    kept: list[int | None]
-    layout: Layout
-    base: tuple[int, ...]
-    block: Block
-    begins: Any
-
-    def equals(self, other: _Window) -> bool:
-        """Whether both look at the same elements in each round, and at no others."""
-        same = self.block is other.block and self.kept == other.kept and self.sizes == other.sizes
-        return same and self.layout.uniform and other.layout.uniform and bool((self.begins == other.begins).all())
-
-    def apart(self, other: _Window) -> bool:
-        """Whether they have no element in common in any round, as computed."""
-        if self.block is not other.block:
-            return False
-        before = self.begins + self.sizes <= other.begins
-        after = other.begins + other.sizes <= self.begins
-        return bool((before | after).any(axis=1).all())
-
-    def read(self, array: Any, at: At) -> Any:
-        from jax import lax
-
-        if self.sizes != self.base:
-            array = lax.dynamic_slice(array, self._starts(at), self.sizes)
-        return array.reshape(self.layout.shape)
-
-    def write(self, array: Any, value: Any, at: At) -> Any:
-        from jax import lax
-
-        value = value.reshape(self.sizes)
-        return value if self.sizes == self.base else lax.dynamic_update_slice(array, value, self._starts(at))
-
-    def _starts(self, at: At) -> list[Any]:
-        return [start.traced(at) for start in self.starts]
-
-
-def _window(planner: _Planner, layout: Layout, steps: Sequence[Index], bases: Sequence[Node]) -> _Window:
-    found = [list(_entries(base.shape, step.key)) for base, step in zip(bases, steps, strict=True)]
-    forms = {tuple(kind for kind, _, _ in entries) for entries in found}
-    if len(forms) != 1:
-        raise Irregular
-    form = forms.pop()
-    starts, sizes, lengths, offsets, begins = [], [], [], [], []
-    kept: list[int | None] = []
-    axis = 0
-    for place, kind in enumerate(form):
-        if kind == "new":
-            kept.append(None)
-            lengths.append(np.ones(len(found), int))
-            offsets.append(np.zeros(len(found), int))
-            continue
-        begin = np.array([entries[place][1] for entries in found]) + layout.offsets[:, axis]
-        count = np.array([entries[place][2] for entries in found])
-        size = max(1, int(count.max()))  # where there is never anything: one element that does not count
-        if size > layout.shape[axis]:
-            raise Irregular
-        start = np.clip(begin, 0, layout.shape[axis] - size)
-        starts.append(planner.ints(start))
-        begins.append(start)
-        sizes.append(size)
-        if kind == "kept":
-            kept.append(axis)
-            lengths.append(count)
-            offsets.append(begin - start)
-        axis += 1
-    rounds = len(found)
-    shape = tuple(1 if each is None else sizes[each] for each in kept)
-    lengths_of = np.array(lengths, int).reshape(-1, rounds).T
-    offsets_of = np.array(offsets, int).reshape(-1, rounds).T
-    placed = np.array(begins, int).reshape(-1, rounds).T
-    return _Window(
-        starts, tuple(sizes), kept, Layout(shape, lengths_of, offsets_of), layout.shape, planner.current, placed
-    )
-
-
-def _entries(shape: tuple[int, ...], key: tuple[Any, ...]) -> Iterator[tuple[str, int, int]]:
-    """What a key does with each axis: its kind, the start and how many elements."""
-    for entry, length in per_axis(shape, key):
-        if entry is None:
-            yield "new", 0, 1
-        elif isinstance(entry, slice):
-            start, stop, _ = entry.indices(length)
-            yield "kept", start, max(0, stop - start)
-        else:
-            yield "dropped", entry + length if entry < 0 else entry, 1
-
-
 # -- computing --------------------------------------------------------------------------------------------------------
 
 
@@ -650,7 +427,7 @@ def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
     for site in nest.block.sites():
         if site.collected:
             registers[id(site)] = jnp.zeros((len(site.nodes), *site.node.shape), site.node.dtype)
-    at = At(values, compute, {}, registers, {})
+    at = At(values, compute, {}, registers)
     _enter(nest, nest.block, np.int32(nest.block.rounds), at, _Lives(nest))
     for register, node in nest.final.items():
         values.set(node, at.registers[register])
@@ -694,6 +471,9 @@ def _registers(nest: Nest, site: Site) -> set[int]:
 
 
 def _enter(nest: Nest, block: Block, trips: Any, at: At, lives: _Lives) -> None:
+    if id(block) in nest.abreast:
+        abreast.run(nest, block, at)
+        return
     from jax import lax
     from jax import numpy as jnp
 
@@ -705,22 +485,14 @@ def _enter(nest: Nest, block: Block, trips: Any, at: At, lives: _Lives) -> None:
         return jnp.zeros(shapes[register].shape, shapes[register].dtype) if held is None else held
 
     def body(k: Any, carry: Any) -> Any:
-        inner = At(
-            at.values,
-            at.compute,
-            {**at.rounds, id(block): k},
-            {**at.registers, **dict(zip(carried, carry, strict=True))},
-            {},
-        )
+        inner = at.inside(block, k)
+        inner.registers.update(zip(carried, carry, strict=True))
         for item in block.items:
             if isinstance(item, Block):
                 inner.settle()
                 _enter(nest, item, nest.places[id(item)].traced(inner), inner, lives)
                 continue
-            value = item.plan(inner)
-            if value is not None:  # what writes in place has done so
-                inner.pending.pop(item.register, None)
-                inner.registers[item.register] = value = jnp.asarray(value)
+            inner.perform(item)
             if item.collected:
                 value = inner.held(item.register)
                 column, place = inner.registers[id(item)], nest.places[id(item)].traced(inner)

@@ -34,7 +34,7 @@ class Node:
     host: computed from scalars alone, so Python evaluates it before launch. constant: computed from literals alone.
     index: place on the tape. site: equal for nodes that the same instruction of the program wrote down, called from
     the same ones: what a loop repeats. repeats: where the program computed the same again: the index that a node
-    would have had, and its site.
+    would have had, and its site. endangered: a write whose value has to be stored first (see accel.aliasing).
     """
 
     __slots__ = (
@@ -42,6 +42,7 @@ class Node:
         "args",
         "constant",
         "dtype",
+        "endangered",
         "host",
         "index",
         "kwargs",
@@ -78,6 +79,7 @@ class Node:
         self.where = where
         self.site = site
         self.repeats: list[tuple[int, int]] | None = None
+        self.endangered = False
         self._operands = (*nodes_in(args), *nodes_in(kwargs))
         self.constant: bool = rule.name != INPUT and all(operand.constant for operand in self._operands)
 

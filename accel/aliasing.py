@@ -1,0 +1,111 @@
+"""Aliasing: writes whose value XLA:CPU might compute from what the write has already overwritten.
+
+`b = a.reshape(4, 6) * 2.0; b[1:] = b[:-1]` must take all rows before it writes one. XLA:CPU makes one kernel of the
+read and the write, which works in place where nothing else reads the array. It looks for such readers, but misses those
+that see the array in another shape (a bug, seen in JAX 0.10.2, in plain `jax.numpy` too): and as the reshape may move
+past what is elementwise, and slices past the reshape, `b` above is one that does. Rows are then copied one after the
+other, the first into all. The values of writes that might meet this are stored first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from accel.rules import core
+from accel.tape import INPUT, Node
+from accel.views import Index
+
+MOST_LOOKED_AT = 1000
+"""Operations that are looked at to see what a value depends on; beyond, it counts as dependent."""
+
+_SAME_SHAPE = frozenset({core.CAST, core.ELEMENTWISE_CAST, core.SELECT, core.BROADCAST})
+_SHIFTS = frozenset(f"numpy.{name}" for name in "roll gradient diff concatenate".split())
+"""Functions that XLA computes in the shape of their result, as it does all that is elementwise."""
+
+
+def mark(body: Iterable[Node]) -> None:
+    """Set `endangered` of the writes in a program's operations."""
+    nodes = list(body)
+    families = _Families(nodes)
+    for node in nodes:
+        if node.rule is core.WRITE:
+            node.endangered = families.reshaped(node) and families.depends(node.args[2], node)
+
+
+class _Families:
+    """Nodes that may be the same memory in the program: an array, its views, and what it is after writes."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._above: dict[int, int] = {}
+        self._moulded: dict[int, bool] = {}
+        written = {node.args[0].index for node in nodes if node.rule is core.WRITE}
+        for node in nodes:
+            if node.rule in (core.READ, core.WRITE):
+                self._join(node, node.args[0])
+            if node.rule is core.WRITE and not isinstance(node.args[1], Index):
+                self._join(node, node.args[2])
+        self._reshaped = {self._head(node) for node in nodes if self._is_reshaped(node, written)}
+
+    def reshaped(self, node: Node) -> bool:
+        """Whether the program might see the array in several shapes."""
+        return self._head(node) in self._reshaped
+
+    def depends(self, value: Node, write: Node) -> bool:
+        """Whether the value is computed from the array that it is written to."""
+        head, found, stack = self._head(write), {value.index}, [value]
+        while stack:
+            node = stack.pop()
+            if self._head(node) == head or len(found) > MOST_LOOKED_AT:
+                return True
+            fresh = [operand for operand in node.operands() if operand.index not in found and not operand.constant]
+            found.update(operand.index for operand in fresh)
+            stack += fresh
+        return False
+
+    def _is_reshaped(self, node: Node, written: set[int]) -> bool:
+        if node.rule is core.WRITE:
+            return not isinstance(node.args[1], Index)
+        if node.rule is core.READ:
+            return not isinstance(node.args[1], Index) or (node.index in written and _changes_axes(node))
+        return self._is_moulded(node)
+
+    def _is_moulded(self, node: Node) -> bool:
+        """Whether XLA might compute the value in another shape than its own."""
+        known = self._moulded.get(node.index)
+        if known is None:
+            stack = [node]
+            while stack:
+                top = stack[-1]
+                ready = [operand for operand in top.operands() if operand.index not in self._moulded]
+                if ready:
+                    stack += ready
+                    continue
+                stack.pop()
+                self._moulded[top.index] = _moulds(top) or (
+                    top.rule is not core.WRITE and any(self._moulded[operand.index] for operand in top.operands())
+                )
+            known = self._moulded[node.index]
+        return known
+
+    def _head(self, node: Node) -> int:
+        index = node.index
+        while self._above.get(index, index) != index:
+            self._above[index] = self._above.get(self._above[index], self._above[index])
+            index = self._above[index]
+        return index
+
+    def _join(self, node: Node, other: Node) -> None:
+        self._above[self._head(node)] = self._head(other)
+
+
+def _moulds(node: Node) -> bool:
+    """Whether an operation may come down to a reshape, or end in one."""
+    if node.rule.name == INPUT or node.rule in (core.FULL, core.SCALAR) or not node.shape:
+        return False
+    if node.rule in (core.READ, core.WRITE):
+        return not isinstance(node.args[1], Index) or (node.rule is core.READ and _changes_axes(node))
+    return not (node.rule.elementwise or node.rule in _SAME_SHAPE or node.rule.name in _SHIFTS)
+
+
+def _changes_axes(node: Node) -> bool:
+    return not all(isinstance(entry, slice) for entry in node.args[1].key)

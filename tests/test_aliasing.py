@@ -1,0 +1,58 @@
+"""Arrays that are written with what is read from elsewhere in them: all is read before anything is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.rules.oracle import QUICK, Job, judge, program
+
+ARRAYS = """
+x3[0] * 2.0 | x3[0].copy() | x3[0] | np.clip(x3, 0.2, 0.8)[0] | np.sin(x31[..., 0]) | x31[:, :, 0] | np.squeeze(x31) + 1
+flat.reshape(4, 6) * 2.0 | flat.reshape(4, 6).copy() | flat.reshape(4, 6) | (flat * 2).reshape(4, 6) | x8[1] - x8[0]
+np.sort(flat).reshape(4, 6) | np.sort(a.ravel()).reshape(4, 6) + a | flat[np.arange(24)[::-1]].reshape(4, 6) | a[::-1]
+np.take(flat, np.arange(24).reshape(4, 6)) | np.tile(flat[:6], (4, 1)) | np.stack([a[0], a[1], a[2], a[3]]) | a.copy()
+np.where(mask, x3[0], a) | np.cumsum(a).reshape(4, 6) | np.linalg.inv(a[:, :4] + 4 * np.eye(4)) @ a | a.T.copy().T
+a[None][0] * 1.5 | np.expand_dims(a, 0)[0] + 1 | np.atleast_3d(a)[:, :, 0] * 2 | a.reshape(2, 12).reshape(4, 6) * 3
+np.moveaxis(x8, 0, 2)[:, :, 1] * 2 | a * 2
+""".strip().replace("\n", " | ")
+
+WRITES = (
+    "t[1:] = t[:-1]",
+    "t[:, 1:] = t[:, :-1]",
+    "t[1:] = t[:-1] * 0.5 + t[1:]",
+    "t[1:-1] = t[:-2] + t[2:]",
+    "t[2:] = t[:-2]; t[1:] = t[:-1]",
+    "t[0] = t[1]; t[1:] = t[:-1]",
+    "t[1:, 1:] += t[:-1, :-1]",
+    "t.T[1:] = t.T[:-1]",
+    "t.reshape(-1)[6:] = t.reshape(-1)[:-6].copy()",
+    "s = t * 2; t[1:] = s[:-1]",
+    "t[1:] = np.roll(t, 1, axis=0)[1:]",
+    "t[1:] = np.diff(t, axis=0)",
+    "t[::-1] = t",
+    "t[:3] = t[1:]",
+    "for k in range(9): t[1:] = t[:-1] * 0.9",
+    "for k in range(1, 4): t[k] = t[k - 1] + t[k]",
+    "np.place(t, mask, [1.0, 2.0]); t[1:] = t[:-1]",
+)
+
+
+def inputs(seed: int) -> tuple[Any, ...]:
+    draw = np.random.default_rng(seed).random
+    return draw(24), draw((1, 4, 6)), draw((4, 6, 1)), draw((2, 4, 6)), draw((4, 6)), draw((4, 6)) > 0.5
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_all_is_read_before_anything_is_written(write: str) -> None:
+    jobs = []
+    for array in ARRAYS.split(" | "):
+        lines = "".join(f"    {line}\n" for line in (f"t = {array}", *write.split("; "), "return t, t + 1"))
+        source = f"def case(flat, x3, x31, x8, a, mask):\n{lines}"
+        jobs.append(Job(f"{array}; {write}", program(source), inputs))
+    judge(jobs, seeds=(1,), batch=len(jobs), options=QUICK)
+    assert not [problem for job in jobs for problem in job.problems[:1]]
+    refused = {job.name.partition(";")[0]: job.status for job in jobs if job.status != "compiled"}
+    assert set(refused.values()) <= {"rule.missing"} and len(refused) <= 1, refused
