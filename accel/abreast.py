@@ -20,7 +20,7 @@ from accel.nest import Block, Nest, Site
 FEW = 4
 """Fewer rounds than this are computed one by one."""
 
-LARGEST = 1 << 18
+LARGEST = 1 << 19
 """Elements that a value may have, all rounds together."""
 
 MOST_PAIRS = 1 << 22
@@ -90,34 +90,37 @@ class Abreast:
     """How to compute a block's rounds at once.
 
     rounds: how many, whenever the block is entered. uses: those whose boxes move, with how. owned: the registers that
-    the rounds write to.
+    the rounds write to. last: those of which the last round's value is used afterwards.
     """
 
     rounds: int
     uses: list[tuple[Use, Course]]
     owned: frozenset[int]
+    last: list[int]
 
 
 # -- whether it can be done -------------------------------------------------------------------------------------------
 
 
-def plan(block: Block, uses: Sequence[Use], carried: Sequence[int], widest: int) -> Abreast | None:
+def plan(block: Block, uses: Sequence[Use], carried: Sequence[int], exposed: set[int], widest: int) -> Abreast | None:
     """How to compute a block's rounds at once; None where they depend on one another, or where it does not pay.
 
-    uses: what its rounds read and write, in order. carried: what a loop over them would carry. widest: elements of its
-    largest value.
+    uses: what its rounds read and write, in order. carried: what a loop over them would carry; exposed: what a round
+    may take from before it. widest: elements of the largest value that a round makes.
     """
     rounds = block.trips[0]
-    if rounds < FEW or set(block.trips) != {rounds} or rounds * widest > LARGEST:
+    if rounds < FEW or set(block.trips) != {rounds} or len(block.trips) * rounds * rounds > MOST_PAIRS:
         return None
-    if len(block.trips) * rounds * rounds > MOST_PAIRS:
+    moving = [use.cut for use in uses if use.cut is not None and _moves(use.cut, rounds)]
+    if rounds * max(widest, *(int(np.prod(cut.sizes)) for cut in moving), 0) > LARGEST:
         return None
     sites = list(block.sites())
     written = {site.register for site in sites}
     in_place = {id(use.write) for use in uses}
     owned = written - {site.register for site in sites if id(site) not in in_place}
     collected = {id(site) for site in sites if site.collected}
-    if not set(carried) - collected <= owned or any(site.collected and site.register in owned for site in sites):
+    last = sorted(set(carried) - collected - owned)
+    if exposed.intersection(last) or any(site.collected and site.register in owned for site in sites):
         return None
     if not all(_is_independent([use for use in uses if use.register == register], rounds) for register in owned):
         return None
@@ -130,7 +133,7 @@ def plan(block: Block, uses: Sequence[Use], carried: Sequence[int], widest: int)
             courses.append((use, course))
         elif use.write is not None or (_moves(use.cut, rounds) and rounds * int(np.prod(use.cut.sizes)) > GATHERED):
             return None
-    return Abreast(rounds, courses, frozenset(owned))
+    return Abreast(rounds, courses, frozenset(owned), last)
 
 
 def _is_independent(uses: Sequence[Use], rounds: int) -> bool:
@@ -213,12 +216,15 @@ def run(nest: Nest, block: Block, at: At) -> None:
                 collected.append(inner.held(site.register))
         pending = [(register, write) for register in sorted(found.owned) for write in inner.pending.get(register, ())]
         writes[:] = [(register, write.cut) for register, write in pending]
-        return [(write.value, write.mask) for _, write in pending], collected
+        made = [(write.value, write.mask) for _, write in pending]
+        return made, collected, [inner.held(register) for register in found.last]
 
-    values, columns = jax.vmap(round_)(jnp.arange(found.rounds, dtype=np.int32), taken)
+    values, columns, lasts = jax.vmap(round_)(jnp.arange(found.rounds, dtype=np.int32), taken)
     for (register, cut), (value, mask) in zip(writes, values, strict=True):
         at.registers[register] = courses[id(cut)].put(at.registers[register], cut, ends, value, mask)
         at.written.add(register)
+    for register, value in zip(found.last, lasts, strict=True):
+        at.registers[register] = value[-1]
     for site, column in zip([site for site in block.sites() if site.collected], columns, strict=True):
         place = nest.places[id(site)].traced(ends[0])
         at.registers[id(site)] = lax.dynamic_update_slice_in_dim(at.registers[id(site)], column, place, 0)

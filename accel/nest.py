@@ -421,6 +421,47 @@ def _unrolled(inner: Block, parent: Block) -> list[Site | Block]:
     return [Site(item.nodes[k::count]) for k in range(count) for item in inner.items if isinstance(item, Site)]
 
 
+def _part(block: Block) -> None:
+    """Make two loops of one whose boxes start over after equally many rounds.
+
+    Two loops of which the inner one is all that the outer one does look like one.
+    """
+    length = block.trips[0]
+    if set(block.trips) != {length} or length < 4:
+        return
+    columns = [column for site in block.sites() for operand in site.operands for column in _starts(operand)]
+    if not columns:
+        return
+    steps = np.diff(np.array(columns).T.reshape(len(block.trips), length, len(columns)), axis=1)
+    breaks = (steps != steps[:, :1]).any(axis=2)
+    rounds = int(breaks[0].argmax()) + 1
+    expected = np.arange(1, length) % rounds == 0
+    if not breaks.any() or rounds < 2 or length % rounds or (breaks != expected).any():
+        return
+    count = length // rounds
+    inner = Block(block.items, [rounds] * (count * len(block.trips)), block)
+    block.items, block.trips = [inner], [count] * len(block.trips)
+
+
+def _starts(operand: Operand) -> Iterator[list[int]]:
+    """Where the boxes that an operand stands for begin, round by round, for each axis."""
+    if isinstance(operand, Window):
+        yield from _starts(operand.base)
+        steps = [node.args[1] for node in operand.nodes]
+    elif isinstance(operand, Steps):
+        steps = list(operand.steps)
+    else:
+        return
+    if all(isinstance(step, Index) for step in steps) and len({len(step.key) for step in steps}) == 1:
+        for entries in zip(*(step.key for step in steps), strict=True):
+            yield [_start(entry) for entry in entries]
+
+
+def _start(entry: Any) -> int:
+    start = entry.start if isinstance(entry, slice) else entry
+    return start if isinstance(start, int) else 0
+
+
 # -- operands ---------------------------------------------------------------------------------------------------------
 
 
@@ -444,6 +485,8 @@ def _nest(
             for node in site.nodes:
                 webs.join([each for each in (node, node.args[0]) if each.index in inside])
         webs.join(site.nodes)
+    for innermost in [each for each in block.blocks() if not any(isinstance(item, Block) for item in each.items)]:
+        _part(innermost)
     registers = {index: webs.find(index) for index in inside}
     for site in block.sites():
         site.register = registers[site.node.index]

@@ -105,10 +105,15 @@ class _Planner:
                 self.computed += len(item.nodes) * int(np.prod(layout.shape))
                 self.needed += int(np.prod(layout.lengths, axis=1).sum())
         if not any(isinstance(item, Block) for item in block.items):
-            widest = max(int(np.prod(self.layouts[id(site)].shape)) for site in block.sites())
-            found = abreast.plan(block, self._uses, self._lives.carried(block), widest)
-            if found is not None:
-                self.nest.abreast[id(block)] = found
+            self._plan_abreast(block)
+
+    def _plan_abreast(self, block: Block) -> None:
+        in_place = {id(use.write) for use in self._uses}
+        made = [self.layouts[id(site)].shape for site in block.sites() if id(site) not in in_place]
+        widest = max((int(np.prod(shape)) for shape in made), default=0)
+        found = abreast.plan(block, self._uses, self._lives.carried(block), self._lives.exposed(block), widest)
+        if found is not None:
+            self.nest.abreast[id(block)] = found
 
     def check_assumed(self) -> None:
         """Values that come from the round before have one shape."""
@@ -450,15 +455,15 @@ class _Lives:
             if site not in inside:
                 outside |= registers
         collected = [id(site) for site in block.sites() if site.collected]
-        return [*sorted(written & (outside | self._exposed(block))), *collected]
+        return [*sorted(written & (outside | self.exposed(block))), *collected]
 
-    def _exposed(self, block: Block) -> set[int]:
+    def exposed(self, block: Block) -> set[int]:
         """Registers whose content a round may take from before it."""
         found: set[int] = set()
         written: set[int] = set()
         for item in block.items:
             if isinstance(item, Block):
-                found |= self._exposed(item) - written
+                found |= self.exposed(item) - written
             else:
                 found |= _registers(self._nest, item) - written
                 written.add(item.register)

@@ -121,6 +121,73 @@ def temporaries(a: Any, b: Any, v: Any) -> Any:
     return b
 
 
+def rows_of_products(a: Any, b: Any, v: Any) -> Any:
+    """An inner loop that is all of the outer one, its rounds independent of one another."""
+    for i in range(N):
+        for j in range(N):
+            b[i, j] += np.dot(a[i + 1 :, i], b[i + 1 :, j])
+    return b
+
+
+def columns_backwards(a: Any, b: Any, v: Any) -> Any:
+    """Independent rounds that go backwards and write to two arrays, one of them in slices of changing length."""
+    c = np.zeros((N, N))
+    for i in range(N):
+        v[i] += 0.5
+        for j in range(N - 1, -1, -1):
+            b[:i, j] += a[i, :i] * v[j]
+            c[i, j] = v[j] - a[i, j] * v[i]
+    return c
+
+
+def crossing(a: Any, b: Any, v: Any) -> Any:
+    """Independent rounds of the only loop, each with a row and a column of its own."""
+    c = np.zeros((N, N))
+    for i in range(N):
+        c[i:, i] = c[i, i:] = a[:, i] @ b[:, i:] / 7.0
+        v[i] *= 2.0
+    return c
+
+
+def gathered(a: Any, b: Any, v: Any) -> Any:
+    """Results of independent rounds, collected; a diagonal that is read along both axes."""
+    found = []
+    for i in range(1, N):
+        for j in range(N):
+            found.append(a[i, :i] @ b[:i, j] + a[j, j])
+    return np.array(found)
+
+
+ABREAST: list[Callable[..., Any]] = [rows_of_products, columns_backwards, crossing, gathered]
+
+
+def neighbours(a: Any, b: Any, v: Any) -> Any:
+    """Each round of the inner loop reads what the one before wrote."""
+    for i in range(1, N):
+        for j in range(1, N):
+            b[i, j] += 0.5 * b[i, j - 1] * (a[i, :i] @ a[:i, j])
+    return b
+
+
+def one_place(a: Any, b: Any, v: Any) -> Any:
+    """All rounds of the inner loop write to one place."""
+    for i in range(1, N):
+        for j in range(N):
+            v[i] += a[i, :i] @ b[:i, j]
+    return v
+
+
+def own_row(a: Any, b: Any, v: Any) -> Any:
+    """A round reads the whole row of which others write the elements."""
+    for i in range(1, N):
+        for j in range(N):
+            b[i, j] = 0.1 * b[i].sum() + a[i, :i] @ b[:i, j]
+    return b
+
+
+SEQUENTIAL: list[Callable[..., Any]] = [neighbours, one_place, own_row]
+
+
 PROGRAMS: list[Callable[..., Any]] = [
     triangle,
     growing,
@@ -133,6 +200,8 @@ PROGRAMS: list[Callable[..., Any]] = [
     many_numbers,
     integers,
     temporaries,
+    *ABREAST,
+    *SEQUENTIAL,
 ]
 
 
@@ -168,6 +237,18 @@ def test_nests_agree_with_numpy(program: Any, found: list[nest.Nest]) -> None:
     variant = variant_of(program, inputs)
     assert found
     assert_replays_agree(variant, program, inputs)
+
+
+@pytest.mark.parametrize("program", ABREAST, ids=lambda program: program.__name__)
+def test_independent_rounds_are_computed_abreast(program: Any, found: list[nest.Nest]) -> None:
+    variant_of(program, inputs)
+    assert any(part.abreast for part in found)
+
+
+@pytest.mark.parametrize("program", SEQUENTIAL, ids=lambda program: program.__name__)
+def test_dependent_rounds_are_computed_one_by_one(program: Any, found: list[nest.Nest]) -> None:
+    variant_of(program, inputs)
+    assert found and not any(part.abreast for part in found)
 
 
 def test_a_program_that_only_looks_like_a_nest_is_none(found: list[nest.Nest]) -> None:
@@ -225,6 +306,8 @@ def nest_program(seed: int) -> str:
 
     outer = draw.choice([f"range(1, {N})", f"range({N - 2}, 0, -1)", f"range(2, {N - 1})"])
     inner = draw.choice(["range(i)", f"range(i, {N})", f"range(i + 1, {N})", "range(i - 1, -1, -1)", "range(1, i)"])
+    if draw.random() < 0.5:
+        inner = draw.choice([f"range({N})", f"range(1, {N - 1})", f"range({N - 1}, -1, -1)"])
     lines = [f"    for i in {outer}:"]
     if not deep:
         lines += [f"        {statement()}" for _ in range(draw.randint(1, 3))]
