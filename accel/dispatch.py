@@ -59,6 +59,9 @@ SPEED_SAMPLES = 8
 PLAINLY_SLOWER = 1.5
 """Half as many samples are enough where the best compiled one took so many times as long as NumPy's worst."""
 
+LOST_S = 0.2
+"""So are fewer if they cost the program so many seconds."""
+
 STRIKES = 2
 """Judgements, each on times of its own, that find a variant slower before it is demoted."""
 
@@ -436,8 +439,11 @@ class Target:
 
     def _is_plainly_slower(self, path: Path) -> bool:
         """Whether a few samples are enough: the best of the compiled ones is far beyond NumPy's worst."""
-        enough = len(path.compiled_s) >= SPEED_SAMPLES // 2 and len(path.numpy_s) >= NUMPY_SAMPLES
-        return enough and min(path.compiled_s) > PLAINLY_SLOWER * max(path.numpy_s)
+        if len(path.numpy_s) < NUMPY_SAMPLES or not len(path.compiled_s):
+            return False
+        worst, best, samples = max(path.numpy_s), min(path.compiled_s), len(path.compiled_s)
+        enough = samples >= SPEED_SAMPLES // 2 or samples * (best - worst) > LOST_S
+        return enough and best > PLAINLY_SLOWER * worst
 
     def _judge_speed(self, path: Path, numpy_s: float) -> None:
         compiled_s = path.compiled_s.median()
