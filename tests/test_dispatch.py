@@ -7,6 +7,7 @@ import inspect
 import pickle
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -135,6 +136,22 @@ def test_slower_than_numpy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     for i in range(60):
         fast(some(i))
     assert "speed.slower" in {refusal.reason for refusal in open_ledger("slow").refusals}
+
+
+def test_what_costs_tenths_of_seconds_is_given_up_after_a_few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Variant.run
+
+    def slow(self: Variant, values: Any) -> Any:
+        time.sleep(0.15)
+        return run(self, values)
+
+    monkeypatch.setattr(Variant, "run", slow)
+    fast = accel.accelerate(double, name="costly")
+    for i in range(12):
+        fast(some(i))
+    ledger = open_ledger("costly")
+    assert ledger.state is State.DEMOTED
+    assert 0 < ledger.compiled_calls <= dispatch.FIRST_CHECKS + 3
 
 
 def test_variants_are_limited_and_the_report_names_what_multiplies_them() -> None:
