@@ -59,8 +59,9 @@ SPEED_SAMPLES = 8
 PLAINLY_SLOWER = 1.5
 """Half as many samples are enough where the best compiled one took so many times as long as NumPy's worst."""
 
-LOST_S = 0.2
-"""So are two if they cost the program so many seconds; the first one may have waited for its compile."""
+LOST_S = 0.5
+"""So are three if they cost the program so many seconds, each as much as the best: one may have waited for its compile,
+another for a busy machine."""
 
 STRIKES = 2
 """Judgements, each on times of its own, that find a variant slower before it is demoted."""
@@ -439,7 +440,7 @@ class Target:
 
     def _is_plainly_slower(self, path: Path) -> bool:
         """Whether a few samples are enough: the best of the compiled ones is far beyond NumPy's worst."""
-        if len(path.numpy_s) < NUMPY_SAMPLES or len(path.compiled_s) < 2:
+        if len(path.numpy_s) < NUMPY_SAMPLES or len(path.compiled_s) < 3:
             return False
         worst, best, samples = max(path.numpy_s), min(path.compiled_s), len(path.compiled_s)
         enough = samples >= SPEED_SAMPLES // 2 or samples * (best - worst) > LOST_S
