@@ -153,6 +153,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, books: object) -> Iterator[None]:
     """Compile at once, do not compare, do not give up for slowness, and do not mind warnings as errors."""
     monkeypatch.setattr(dispatch, "FIRST_CHECKS", 0)
     monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 10**9)
+    monkeypatch.setattr(dispatch, "LOST_S", float("inf"))
     with config.override(ahead_of_time=False), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield

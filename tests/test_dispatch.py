@@ -29,6 +29,7 @@ from accel.rules.rule import RULES, Rule
 def foreground(books: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Compile in the calling thread, and give nothing up for its speed."""
     monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 10**9)
+    monkeypatch.setattr(dispatch, "LOST_S", float("inf"))
     with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
@@ -146,6 +147,7 @@ def test_what_costs_tenths_of_seconds_is_given_up_after_a_few_calls(monkeypatch:
         return run(self, values)
 
     monkeypatch.setattr(Variant, "run", slow)
+    monkeypatch.setattr(dispatch, "LOST_S", 0.5)
     fast = accel.accelerate(double, name="costly")
     for i in range(16):
         fast(some(i))

@@ -31,6 +31,7 @@ MODES = ("auto", "verify")
 def foreground(books: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Compile in the calling thread, and give nothing up for its speed."""
     monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 10**9)
+    monkeypatch.setattr(dispatch, "LOST_S", float("inf"))
     load()
     with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

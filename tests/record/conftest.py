@@ -164,6 +164,7 @@ def bare_replays(monkeypatch: pytest.MonkeyPatch, books: Any) -> Iterator[None]:
     monkeypatch.setattr(dispatch, "FIRST_CHECKS", 0)
     monkeypatch.setattr(dispatch, "NUMPY_SAMPLES", 1)
     monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 10**9)
+    monkeypatch.setattr(dispatch, "LOST_S", float("inf"))
     with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
