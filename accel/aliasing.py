@@ -4,16 +4,18 @@
 read and the write, which works in place where nothing else reads the array. It looks for such readers, but misses those
 that see the array in another shape (a bug, seen in JAX 0.10.2, in plain `jax.numpy` too): and as the reshape may move
 past what is elementwise, and slices past the reshape, `b` above is one that does. Rows are then copied one after the
-other, the first into all. The values of writes that might meet this are stored first.
+other, the first into all. The values of writes that might meet this are stored first. An input that comes in a span
+(see accel.spans) is itself a reshape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from accel.rules import core
 from accel.tape import INPUT, Node
 from accel.views import Index
+from accel.webs import Webs
 
 MOST_LOOKED_AT = 1000
 """Operations that are looked at to see what a value depends on; beyond, it counts as dependent."""
@@ -23,10 +25,10 @@ _SHIFTS = frozenset(f"numpy.{name}" for name in "roll gradient diff concatenate"
 """Functions that XLA computes in the shape of their result, as it does all that is elementwise."""
 
 
-def mark(body: Iterable[Node]) -> None:
-    """Set `endangered` of the writes in a program's operations."""
+def mark(body: Iterable[Node], spanned: Container[int] = ()) -> None:
+    """Set `endangered` of the writes in a program's operations. spanned: slots of inputs that come in spans."""
     nodes = list(body)
-    families = _Families(nodes)
+    families = _Families(nodes, spanned)
     for node in nodes:
         if node.rule is core.WRITE:
             node.endangered = families.reshaped(node) and families.depends(node.args[2], node)
@@ -35,27 +37,30 @@ def mark(body: Iterable[Node]) -> None:
 class _Families:
     """Nodes that may be the same memory in the program: an array, its views, and what it is after writes."""
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
-        self._above: dict[int, int] = {}
+    def __init__(self, nodes: Sequence[Node], spanned: Container[int]) -> None:
+        self._webs = Webs()
         self._moulded: dict[int, bool] = {}
+        self._spanned = spanned
         written = {node.args[0].index for node in nodes if node.rule is core.WRITE}
         for node in nodes:
             if node.rule in (core.READ, core.WRITE):
-                self._join(node, node.args[0])
+                self._webs.join(node, node.args[0])
             if node.rule is core.WRITE and not isinstance(node.args[1], Index):
-                self._join(node, node.args[2])
-        self._reshaped = {self._head(node) for node in nodes if self._is_reshaped(node, written)}
+                self._webs.join(node, node.args[2])
+        reshaped = [node for node in nodes if self._is_reshaped(node, written)]
+        reshaped += [operand for node in nodes for operand in node.operands() if self._in_span(operand)]
+        self._reshaped = set(map(self._webs.of, reshaped))
 
     def reshaped(self, node: Node) -> bool:
         """Whether the program might see the array in several shapes."""
-        return self._head(node) in self._reshaped
+        return self._webs.of(node) in self._reshaped
 
     def depends(self, value: Node, write: Node) -> bool:
         """Whether the value is computed from the array that it is written to."""
-        head, found, stack = self._head(write), {value.index}, [value]
+        web, found, stack = self._webs.of(write), {value.index}, [value]
         while stack:
             node = stack.pop()
-            if self._head(node) == head or len(found) > MOST_LOOKED_AT:
+            if self._webs.of(node) == web or len(found) > MOST_LOOKED_AT:
                 return True
             fresh = [operand for operand in node.operands() if operand.index not in found and not operand.constant]
             found.update(operand.index for operand in fresh)
@@ -81,21 +86,16 @@ class _Families:
                     stack += ready
                     continue
                 stack.pop()
-                self._moulded[top.index] = _moulds(top) or (
-                    top.rule is not core.WRITE and any(self._moulded[operand.index] for operand in top.operands())
+                self._moulded[top.index] = (
+                    _moulds(top)
+                    or self._in_span(top)
+                    or (top.rule is not core.WRITE and any(self._moulded[each.index] for each in top.operands()))
                 )
             known = self._moulded[node.index]
         return known
 
-    def _head(self, node: Node) -> int:
-        index = node.index
-        while self._above.get(index, index) != index:
-            self._above[index] = self._above.get(self._above[index], self._above[index])
-            index = self._above[index]
-        return index
-
-    def _join(self, node: Node, other: Node) -> None:
-        self._above[self._head(node)] = self._head(other)
+    def _in_span(self, node: Node) -> bool:
+        return node.rule.name == INPUT and node.args[0] in self._spanned
 
 
 def _moulds(node: Node) -> bool:

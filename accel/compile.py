@@ -11,7 +11,7 @@ import itertools
 import pickle
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,13 +24,15 @@ from accel.fingerprint import digest
 from accel.lower import PACKS, Known, Program, lower
 from accel.record import Trace
 from accel.rules.rule import Unsupported
+from accel.spans import Span, arrays_from, handed_over, is_aligned, span_of
 
 
 @dataclass(slots=True)
 class Executable:
     """A compiled program. seconds: what lowering and compiling took. constants: on the device already.
 
-    on_cpu: whether that is the host itself, which then shares its memory with NumPy.
+    on_cpu: whether that is the host itself, which then shares its memory with NumPy. spans: of the arrays that it takes
+    as such, by place (see accel.spans).
     """
 
     program: Program
@@ -38,37 +40,46 @@ class Executable:
     constants: list[Any]
     seconds: float
     on_cpu: bool
+    spans: dict[int, Span]
 
     def __call__(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it: new and changed arrays, and the packed outcomes and numbers, as device values."""
         import jax
 
+        given, places = handed_over(arrays, self.spans) if self.on_cpu else (list(arrays), None)
         with jax.enable_x64(True):
-            made, packs = self.compiled(list(arrays), self.constants, scalars)
+            made, packs = self.compiled(given, places, self.constants, scalars)
         return made, packs
 
+    def time_copies(self, given: Sequence[Any], made: Sequence[Any], changed: Sequence[Any]) -> float:
+        """Seconds that the copies around one run take: inputs to the device, results and changed arrays back.
 
-ALIGNED = 64
-"""XLA on CPU uses a NumPy array where it lies if it starts at a multiple of so many bytes, and copies it otherwise."""
+        On CPU those are inputs that cannot be used where they lie, and arrays changed in place; new arrays stay.
+        """
+        import jax
+
+        if self.on_cpu:
+            copied = [each for place, each in enumerate(given) if place not in self.spans and not is_aligned(each)]
+            started = time.perf_counter()
+        else:
+            place = device(config.current().platform)
+            with jax.enable_x64(True):
+                copied = jax.block_until_ready(jax.device_put(list(made), place))
+                started = time.perf_counter()
+                jax.block_until_ready(jax.device_put(list(given), place))
+        for each in (*copied, *changed):
+            np.array(each)
+        return time.perf_counter() - started
 
 
-def aligned(array: Any) -> Any:
-    """The array, or a copy that XLA can use where it lies. XLA's own copy would be made by another thread, later."""
-    if _is_aligned(array):
-        return array
-    room = np.empty(array.nbytes + ALIGNED, np.uint8)
-    first = -room.ctypes.data % ALIGNED
-    copy = room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
+def compile_trace(
+    trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
+) -> Executable:
+    """Lower and compile. Raises Unsupported.
 
-
-def _is_aligned(array: Any) -> bool:
-    return array.ctypes.data % ALIGNED == 0 and array.flags.c_contiguous
-
-
-def compile_trace(trace: Trace, known: Known, samples: Sequence[Any]) -> Executable:
-    """Lower and compile. samples: a value of each slot, for shapes and dtypes. Raises Unsupported."""
+    samples: a value of each slot, for shapes and dtypes. spanned: slots of arrays that a CPU takes from spans, except
+    for those that the program changes: it has to copy them anyway, and aligned memory makes the faster copy.
+    """
     import jax
 
     started = time.perf_counter()
@@ -76,48 +87,59 @@ def compile_trace(trace: Trace, known: Known, samples: Sequence[Any]) -> Executa
     memory.keep_freed()
     start(max((value.size for value in samples if isinstance(value, np.ndarray)), default=0))
     place = device(settings.platform)
+    on_cpu = place.platform == "cpu"
+    chosen = frozenset(spanned).difference(slot for slot, _ in trace.outputs.changed) if on_cpu else frozenset()
     with jax.enable_x64(True), jax.default_device(place):
-        program = lower(trace, known, on_cpu=place.platform == "cpu")
+        program = lower(trace, known, on_cpu=on_cpu, spanned=chosen)
+        spans = {at: span_of(samples[slot]) for at, slot in enumerate(program.slots) if slot in chosen}
         sharding = jax.sharding.SingleDeviceSharding(place)
 
-        def about(value: Any) -> Any:
-            return jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=sharding)
+        def about(shape: tuple[int, ...], dtype: Any) -> Any:
+            return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding)
 
-        arrays = [about(samples[slot]) for slot in program.slots]
-        scalars = {
-            pack: jax.ShapeDtypeStruct((len(nodes),), PACKS[pack], sharding=sharding)
-            for pack, nodes in program.scalars.items()
-            if nodes
-        }
+        given = [about(samples[slot].shape, samples[slot].dtype) for slot in program.slots]
+        for at, span in spans.items():
+            given[at] = about((span.length,), span.dtype)
+        places = about((len(spans),), np.int32) if spans else None
+        scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
         constants = [jax.device_put(value, place) for value in program.constants]
         try:
-            compiled = _compiled(program, (arrays, constants, scalars), place)
+            compiled = _compiled(program, spans, (given, places, constants, scalars), place)
         except Unsupported:
             raise
         except Exception as error:
             raise Unsupported("compile.failed", f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
-    return Executable(program, compiled, constants, time.perf_counter() - started, place.platform == "cpu")
+    return Executable(program, compiled, constants, time.perf_counter() - started, on_cpu, spans)
 
 
-def _compiled(program: Program, arguments: tuple[Any, ...], place: Any) -> Any:
+def _compiled(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any) -> Any:
     """The executable for arguments like these: from the disk cache, or compiled and kept there."""
     import jax
 
-    key = _key(program, arguments, place)
+    key = _key(program, spans, arguments, place)
     found = _load(key, place)
     if found is None:
-        found = jax.jit(program.function).lower(*arguments).compile()
+        found = jax.jit(entry(program, spans)).lower(*arguments).compile()
         _save(key, found)
     return found
 
 
-def _key(program: Program, arguments: tuple[Any, ...], place: Any) -> str | None:
+def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
+    """The program's function, of what `Executable` hands over."""
+
+    def function(given: Any, places: Any, constants: Any, scalars: Any) -> Any:
+        return program.function(arrays_from(given, places, spans), constants, scalars)
+
+    return function
+
+
+def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any) -> str | None:
     """The name of the program's entry in the disk cache; None where it has none."""
     import jax
 
     if program.fingerprint is None or config.current().cache_dir is None:
         return None
-    shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)]
+    shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)], sorted(spans)
     precision = getattr(jax.config, "jax_default_matmul_precision", None)
     return digest(program.fingerprint, shapes, place.platform, place.device_kind, place.id, str(precision), threads())
 
@@ -168,7 +190,13 @@ _numbers = itertools.count()
 
 
 def in_background(
-    trace: Trace, known: Known, samples: Sequence[Any], *, worth: float, before: int
+    trace: Trace,
+    known: Known,
+    samples: Sequence[Any],
+    spanned: Collection[int] = frozenset(),
+    *,
+    worth: float,
+    before: int,
 ) -> Future[Executable]:
     """`compile_trace` in a worker thread, the program going on in NumPy meanwhile.
 
@@ -177,7 +205,7 @@ def in_background(
     first, a large function's second program before a small one's first, and its tenth after.
     """
     global _worker
-    job = _Job((-worth * 0.5**before, next(_numbers)), (trace, known, samples))
+    job = _Job((-worth * 0.5**before, next(_numbers)), (trace, known, samples, spanned))
     _under_way.add(job.future)
     job.future.add_done_callback(_under_way.discard)
     with _worker_lock:
@@ -247,24 +275,3 @@ def shared(array: Any, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, 
     call without a copy. shape, typestr: the array's.
     """
     return np.asarray(_Buffer(array, shape, typestr)) if 0 not in shape else np.array(array)
-
-
-def time_copies(given: Sequence[Any], made: Sequence[Any], changed: Sequence[Any]) -> float:
-    """Seconds that the copies around one run take: inputs to the device, results and changed arrays back.
-
-    On CPU those are inputs that are not aligned, and arrays changed in place; new arrays stay where they lie.
-    """
-    import jax
-
-    place = device(config.current().platform)
-    if place.platform == "cpu":
-        copied = [each for each in given if not _is_aligned(each)]
-        started = time.perf_counter()
-    else:
-        with jax.enable_x64(True):
-            copied = jax.block_until_ready(jax.device_put(list(made), place))
-            started = time.perf_counter()
-            jax.block_until_ready(jax.device_put(list(given), place))
-    for each in (*copied, *changed):
-        np.array(each)
-    return time.perf_counter() - started

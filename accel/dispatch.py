@@ -60,8 +60,10 @@ PLAINLY_SLOWER = 1.5
 """Half as many samples are enough where the best compiled one took so many times as long as NumPy's worst."""
 
 LOST_S = 0.5
-"""So are three if they cost the program so many seconds, each as much as the best: one may have waited for its compile,
-another for a busy machine."""
+"""So are the fewest if they cost the program so many seconds, each as much as the best."""
+
+FEWEST_SAMPLES = 3
+"""Of two, one may have waited for its compile, the other for a busy machine."""
 
 STRIKES = 2
 """Judgements, each on times of its own, that find a variant slower before it is demoted."""
@@ -339,12 +341,12 @@ class Target:
         if config.current().ahead_of_time:
             before = sum(other.variant is not None or other.pending is not None for other in self.paths)
             path.pending = compiling.in_background(
-                path.trace, path.known(), values, worth=path.numpy_call_s, before=before
+                path.trace, path.known(), values, path.spanned, worth=path.numpy_call_s, before=before
             )
         else:
             path.pending = Future()
             try:
-                path.pending.set_result(compiling.compile_trace(path.trace, path.known(), values))
+                path.pending.set_result(compiling.compile_trace(path.trace, path.known(), values, path.spanned))
             except Exception as error:
                 path.pending.set_exception(error)
 
@@ -440,7 +442,7 @@ class Target:
 
     def _is_plainly_slower(self, path: Path) -> bool:
         """Whether a few samples are enough: the best of the compiled ones is far beyond NumPy's worst."""
-        if len(path.numpy_s) < NUMPY_SAMPLES or len(path.compiled_s) < 3:
+        if len(path.numpy_s) < NUMPY_SAMPLES or len(path.compiled_s) < FEWEST_SAMPLES:
             return False
         worst, best, samples = max(path.numpy_s), min(path.compiled_s), len(path.compiled_s)
         enough = samples >= SPEED_SAMPLES // 2 or samples * (best - worst) > LOST_S
@@ -526,12 +528,10 @@ class Target:
         return result
 
     def _time_copies(self, path: Path, attempt: Any) -> None:
-        from accel import compile as compiling
-
-        copy_s = self.ledger.copy_s
+        copy_s, executable = self.ledger.copy_s, path.variant.executable
         if len(copy_s) < COPIES_TIMED:
-            arrays = [attempt.values[slot] for slot in path.variant.executable.program.slots]
-            copy_s.append(compiling.time_copies(arrays, attempt.made, attempt.changed))
+            arrays = [attempt.values[slot] for slot in executable.program.slots]
+            copy_s.append(executable.time_copies(arrays, attempt.made, attempt.changed))
 
     def _judge(self, comparison: Any) -> Refusal | None:
         """Enter what a comparison found into the ledger; what demotes the target, if anything does."""

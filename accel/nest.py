@@ -21,6 +21,7 @@ from accel.roll import LARGEST_TABLE, LEAVES, leaves
 from accel.rules import core
 from accel.tape import Node, fill, frozen_static
 from accel.views import Index, is_window
+from accel.webs import Webs
 
 OPERATIONS = 48
 """Fewer operations than this, all rounds together, are not worth a nest."""
@@ -475,19 +476,20 @@ def _nest(
 ) -> Nest:
     block = _block([run], None)
     inside = {node.index for site in block.sites() for node in site.nodes}
-    webs = _Webs()
+    webs = Webs()
     for site in block.sites():
         operands = zip(*(leaves((node.args, node.kwargs)) for node in site.nodes), strict=True)
         site.operands = [_operand(column, virtual, inside, said, value_of) for column in operands]
-        for operand in site.operands:
-            webs.join_operand(operand, inside)
+        together = [site.nodes, *_contents(site)]
         if site.node.rule is core.WRITE:
-            for node in site.nodes:
-                webs.join([each for each in (node, node.args[0]) if each.index in inside])
-        webs.join(site.nodes)
+            together += [(node, node.args[0]) for node in site.nodes]
+        for nodes in together:
+            own = [node for node in nodes if node.index in inside]
+            for node in own[1:]:
+                webs.join(node, own[0])
     for innermost in [each for each in block.blocks() if not any(isinstance(item, Block) for item in each.items)]:
         _part(innermost)
-    registers = {index: webs.find(index) for index in inside}
+    registers = {node.index: webs.of(node) for site in block.sites() for node in site.nodes}
     for site in block.sites():
         site.register = registers[site.node.index]
     follower = _Follower(registers)
@@ -496,6 +498,13 @@ def _nest(
     nest = Nest(block, follower.registers, initial, {}, [])
     _note_results(nest, follower, run, readers, used, said)
     return nest
+
+
+def _contents(site: Site) -> Iterator[Sequence[Node]]:
+    """What a register has to hold for the site, round by round: one register for each of its operands."""
+    for base in map(looked_at, site.operands):
+        if isinstance(base, Content):
+            yield base.nodes
 
 
 def _operand(
@@ -528,28 +537,6 @@ def _static(column: Sequence[Any]) -> Operand:
     if len({type(leaf) for leaf in column}) != 1:
         raise Irregular
     return Numbers(np.array(column))
-
-
-class _Webs:
-    """Which nodes are contents of one register: those that one operand is in different rounds."""
-
-    def __init__(self) -> None:
-        self._above: dict[int, int] = {}
-
-    def find(self, index: int) -> int:
-        while self._above.get(index, index) != index:
-            self._above[index] = self._above.get(self._above[index], self._above[index])
-            index = self._above[index]
-        return index
-
-    def join(self, nodes: Sequence[Node]) -> None:
-        for node in nodes[1:]:
-            self._above[self.find(node.index)] = self.find(nodes[0].index)
-
-    def join_operand(self, operand: Operand, inside: set[int]) -> None:
-        base = looked_at(operand)
-        if isinstance(base, Content):
-            self.join([node for node in base.nodes if node.index in inside])
 
 
 class _Follower:

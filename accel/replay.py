@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.compile import Executable, aligned, shared
+from accel.compile import Executable, shared
 from accel.lower import PACKS, Program, agrees
 from accel.record import Trace
 from accel.record.inputs import MISSING, same_scalar
@@ -199,8 +199,7 @@ class Variant:
             for pack, nodes in program.scalars.items()
             if nodes
         }
-        arrays = [values[slot] for slot in program.slots]
-        made, packs = self.executable([*map(aligned, arrays)] if self.executable.on_cpu else arrays, scalars)
+        made, packs = self.executable([values[slot] for slot in program.slots], scalars)
         changed = self._constants.changed_arrays(values)
         if changed:
             _wait_for([*made, *packs.values()])  # it reads the caller's arrays

@@ -45,14 +45,15 @@ def inputs(seed: int) -> tuple[Any, ...]:
     return draw(24), draw((1, 4, 6)), draw((4, 6, 1)), draw((2, 4, 6)), draw((4, 6)), draw((4, 6)) > 0.5
 
 
+@pytest.mark.parametrize("spanned", [False, True], ids=["", "spanned"])
 @pytest.mark.parametrize("write", WRITES)
-def test_all_is_read_before_anything_is_written(write: str) -> None:
+def test_all_is_read_before_anything_is_written(write: str, spanned: bool) -> None:
     jobs = []
     for array in ARRAYS.split(" | "):
         lines = "".join(f"    {line}\n" for line in (f"t = {array}", *write.split("; "), "return t, t + 1"))
         source = f"def case(flat, x3, x31, x8, a, mask):\n{lines}"
         jobs.append(Job(f"{array}; {write}", program(source), inputs))
-    judge(jobs, seeds=(1,), batch=len(jobs), options=QUICK)
+    judge(jobs, seeds=(1,), batch=len(jobs), options=QUICK, spanned=spanned)
     assert not [problem for job in jobs for problem in job.problems[:1]]
     refused = {job.name.partition(";")[0]: job.status for job in jobs if job.status != "compiled"}
     assert set(refused.values()) <= {"rule.missing"} and len(refused) <= 1, refused

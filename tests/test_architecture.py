@@ -18,9 +18,9 @@ ROOT = PACKAGE.parent
 LAYERS = (
     ("config", "interpreter", "reasons", "logs", "memory", "timeline"),
     ("commandline",),
-    ("ledger", "catalogue", "cache", "devices"),
+    ("ledger", "catalogue", "cache", "devices", "spans"),
     ("tape", "views"),
-    ("fingerprint",),
+    ("fingerprint", "webs"),
     ("ndimage",),
     ("rules",),
     ("record",),

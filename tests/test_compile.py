@@ -19,7 +19,7 @@ class Bench:
         self.go_on = threading.Event()
         self.started = threading.Event()
 
-    def compile(self, name: Any, known: Any, samples: Any) -> Any:
+    def compile(self, name: Any, known: Any, samples: Any, spanned: Any) -> Any:
         self.seen.append(name)
         if name == "slow":
             self.started.set()

@@ -321,9 +321,9 @@ def test_a_periodic_program_costs_few_discarded_runs(monkeypatch: pytest.MonkeyP
 
 
 def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    def at_once(trace: Any, known: Any, samples: Any, *, worth: float, before: int) -> Any:
+    def at_once(trace: Any, known: Any, samples: Any, spanned: Any, *, worth: float, before: int) -> Any:
         future: Future[Any] = Future()
-        future.set_result(compiling.compile_trace(trace, known, samples))
+        future.set_result(compiling.compile_trace(trace, known, samples, spanned))
         return future
 
     monkeypatch.setattr(compiling, "in_background", at_once)

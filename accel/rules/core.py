@@ -64,8 +64,17 @@ def fits(x: Any, dtype: Any) -> Any:
 
 
 def in_bounds(index: Any, size: int) -> Any:
-    """Whether every index is within an axis of `size`; works on NumPy and JAX."""
+    """Whether every index is within an axis of `size`; works on NumPy and JAX. Small dtypes cannot hold every size."""
+    if index.dtype.kind == "u":
+        return (index.astype(np.uint64) < np.uint64(size)).all()
+    index = index.astype(np.int64)
     return ((index >= -size) & (index < size)).all()
+
+
+def counted(mask: Any, **about: Any) -> Any:
+    """How many elements of a traced `mask` are true. In 32 bits, where these suffice, XLA adds twice as many at once."""
+    small = mask.size <= np.iinfo(np.int32).max
+    return mask.sum(dtype=np.int32 if small else np.int64, **about).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -203,7 +212,7 @@ SCATTER = _rule("scatter", _scatter_numpy, _scatter)
 RESHAPE = _rule("reshape", lambda x, shape: np.reshape(x, shape), lambda x, shape: x.reshape(shape))
 ELEMENTWISE_CAST = _rule("cast", lambda x, dtype: _cast_numpy(x, dtype), lambda x, dtype: cast(x, dtype))
 UNRAVELLED = _rule("unravelled", _unravelled, _unravelled_lowered)
-COUNT = _rule("count", lambda mask: int(np.count_nonzero(mask)), lambda mask: mask.sum(dtype=np.int64))
+COUNT = _rule("count", lambda mask: int(np.count_nonzero(mask)), counted)
 BOTH = _rule("both", lambda mask, other: mask & other, lambda mask, other: mask & other)
 TAKE_ROWS = _rule("take_rows", _take_rows, _take_rows)
 SCATTER_ROWS = _rule("scatter_rows", _scatter_rows_numpy, _scatter_rows)

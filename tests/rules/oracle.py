@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from accel.compile import Executable
+from accel.compile import Executable, entry
 from accel.lower import Known, lower
 from accel.record import Rerun, Trace, record
 from accel.replay import Attempt, Matcher, Miss, Variant
 from accel.rules.rule import Unsupported
+from accel.spans import Span, span_of
 
 Make = Callable[[int], tuple[Any, ...]]
 
@@ -89,6 +90,7 @@ class Job:
     hits: int = 0
     trace: Trace | None = None
     executable: Any = None
+    entry: Any = None
     variant: Any = None
 
     def complain(self, text: str) -> None:
@@ -134,17 +136,20 @@ def refuse(job: Job, reason: str, detail: str) -> None:
         job.complain(f"[{reason}] {detail}")
 
 
-def lower_job(job: Job) -> None:
+def lower_job(job: Job, spanned: bool) -> None:
     """Lower the trace with nothing taken for constant; a refusal ends the job."""
     import jax
 
     assert job.trace is not None
     try:
-        lowered = lower(job.trace, Known())
-        lowered.function = jax.jit(lowered.function)  # traced here, and not again within its batch
-        executable = Executable(lowered, None, lowered.constants, 0.0, on_cpu=True)
+        slots = _spanned(job.trace) if spanned else frozenset()
+        lowered = lower(job.trace, Known(), spanned=slots)
+        values, _ = job.trace.inputs.fetch(job.make(0), {})
+        spans = {at: span_of(values[slot]) for at, slot in enumerate(lowered.slots) if slot in slots}
+        executable = Executable(lowered, None, lowered.constants, 0.0, on_cpu=True, spans=spans)
+        job.entry = jax.jit(entry(lowered, spans))  # traced here, and not again within its batch
         with jax.enable_x64(True):
-            jax.eval_shape(lowered.function, *_shapes(job, lowered))
+            jax.eval_shape(job.entry, *_shapes(values, lowered, spans))
     except Unsupported as gap:
         refuse(job, gap.reason, gap.detail)
         return
@@ -153,18 +158,24 @@ def lower_job(job: Job) -> None:
     job.variant = Variant(job.trace, executable)
 
 
-def _shapes(job: Job, lowered: Any) -> Any:
+def _spanned(trace: Trace) -> frozenset[int]:
+    """All slots that could come in spans."""
+    return frozenset(trace.array_slots) - {slot for slot, _ in trace.outputs.changed}
+
+
+def _shapes(values: Any, lowered: Any, spans: Mapping[int, Span]) -> Any:
     import jax
 
     from accel.lower import PACKS
 
-    values, failed = job.trace.inputs.fetch(job.make(0), {})  # type: ignore[union-attr]
-    assert failed is None, failed
-    arrays = [jax.ShapeDtypeStruct(values[slot].shape, values[slot].dtype) for slot in lowered.slots]
+    given = [jax.ShapeDtypeStruct(values[slot].shape, values[slot].dtype) for slot in lowered.slots]
+    for at, span in spans.items():
+        given[at] = jax.ShapeDtypeStruct((span.length,), span.dtype)
+    places = jax.ShapeDtypeStruct((len(spans),), np.int32) if spans else None
     scalars = {
         pack: jax.ShapeDtypeStruct((len(nodes),), PACKS[pack]) for pack, nodes in lowered.scalars.items() if nodes
     }
-    return arrays, lowered.constants, scalars
+    return given, places, lowered.constants, scalars
 
 
 # -- replaying --------------------------------------------------------------------------------------------------------
@@ -194,8 +205,8 @@ def prepare(job: Job, seed: int) -> Pending | None:
         return None
     caught: list[Any] = []
 
-    def capture(arrays: Any, constants: Any, scalars: Any) -> Any:
-        caught.append(([np.array(array) for array in arrays], constants, scalars))
+    def capture(given: Any, *others: Any) -> Any:
+        caught.append(([np.array(array) for array in given], *others))
         raise Captured
 
     job.executable.compiled = capture
@@ -228,7 +239,7 @@ def run_batch(jobs: Sequence[Job], seeds: Sequence[int], options: Mapping[str, A
 
     prepared = [{seed: prepare(job, seed) for seed in seeds} for job in jobs]
     chosen = [(job, found) for job, found in zip(jobs, prepared, strict=True) if any(found.values())]
-    functions = [job.executable.program.function for job, _ in chosen]
+    functions = [job.entry for job, _ in chosen]
 
     def together(inputs: Any) -> Any:
         return [function(*given) for function, given in zip(functions, inputs, strict=True)]
@@ -264,15 +275,23 @@ def _compiles(compute: Any, chosen: Any, seeds: Sequence[int]) -> bool:
 
 
 def judge(
-    jobs: Iterable[Job], *, seeds: Sequence[int] = (0, 1, 2), batch: int = 64, options: Mapping[str, Any] = QUICKEST
+    jobs: Iterable[Job],
+    *,
+    seeds: Sequence[int] = (0, 1, 2),
+    batch: int = 64,
+    options: Mapping[str, Any] = QUICKEST,
+    spanned: bool = False,
 ) -> list[Job]:
-    """Record, compile and replay every job; gives them with what was found. options: the compiler's."""
+    """Record, compile and replay every job; gives them with what was found.
+
+    options: the compiler's. spanned: arrays come to the programs in spans (see accel.spans), however small.
+    """
     done, waiting = [], []
     for job in jobs:
         done.append(job)
         record_job(job)
         if job.trace is not None:
-            lower_job(job)
+            lower_job(job, spanned)
         if job.status == "compiled":
             waiting.append(job)
         if len(waiting) >= batch:
