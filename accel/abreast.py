@@ -24,10 +24,13 @@ LARGEST = 1 << 19
 """Elements that a value may have, all rounds together."""
 
 MOST_PAIRS = 1 << 22
-"""Pairs of rounds whose boxes are compared."""
+"""Pairs of rounds whose boxes are compared, where the rounds' boxes do not lie one after the other."""
 
 GATHERED = 1 << 12
-"""Elements that may be gathered for one use, all rounds together."""
+"""Elements that may be gathered for one use, all rounds together,"""
+
+GATHERED_EACH = 32
+"""or of each round: fewer cost less than the rounds of a loop."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +112,7 @@ def plan(block: Block, uses: Sequence[Use], carried: Sequence[int], exposed: set
     may take from before it. widest: elements of the largest value that a round makes.
     """
     rounds = block.trips[0]
-    if rounds < FEW or set(block.trips) != {rounds} or len(block.trips) * rounds * rounds > MOST_PAIRS:
+    if rounds < FEW or set(block.trips) != {rounds}:
         return None
     moving = [use.cut for use in uses if use.cut is not None and _moves(use.cut, rounds)]
     if rounds * max(widest, *(int(np.prod(cut.sizes)) for cut in moving), 0) > LARGEST:
@@ -131,7 +134,7 @@ def plan(block: Block, uses: Sequence[Use], carried: Sequence[int], exposed: set
         course = _course(use.cut, rounds)
         if course is not None:
             courses.append((use, course))
-        elif use.write is not None or (_moves(use.cut, rounds) and rounds * int(np.prod(use.cut.sizes)) > GATHERED):
+        elif use.write is not None or (_moves(use.cut, rounds) and _costs_more(rounds, int(np.prod(use.cut.sizes)))):
             return None
     return Abreast(rounds, courses, frozenset(owned), last)
 
@@ -153,17 +156,34 @@ def _is_independent(uses: Sequence[Use], rounds: int) -> bool:
     return not any(_meet(write, use.cut, rounds) for write in writes for use in uses if use.cut is not None)
 
 
+def _costs_more(rounds: int, size: int) -> bool:
+    """Whether boxes of that size are better read round by round than gathered."""
+    return size > GATHERED_EACH and rounds * size > GATHERED
+
+
 def _meet(one: Cut, other: Cut, rounds: int) -> bool:
     """Whether a box of one round and the other's of another round have elements in common that count."""
-
-    def ends(cut: Cut) -> tuple[Any, Any]:
-        first = cut.firsts.reshape(-1, rounds, cut.firsts.shape[1])
-        return first, first + cut.counts.reshape(first.shape)
-
-    (first, end), (other_first, other_end) = ends(one), ends(other)
+    (first, end), (other_first, other_end) = _ends(one, rounds), _ends(other, rounds)
+    if _in_turn(np.minimum(first, other_first), np.maximum(end, other_end)):
+        return False
+    if first.shape[0] * rounds * rounds > MOST_PAIRS:
+        return True
     common = (first[:, :, None] < other_end[:, None]) & (other_first[:, None] < end[:, :, None])
     filled = (first < end).all(axis=2)[:, :, None] & (other_first < other_end).all(axis=2)[:, None]
     return bool((common.all(axis=3) & filled & ~np.eye(rounds, dtype=bool)).any())
+
+
+def _ends(cut: Cut, rounds: int) -> tuple[Any, Any]:
+    """Where boxes begin and end, both (entries, rounds, axes)."""
+    first = cut.firsts.reshape(-1, rounds, cut.firsts.shape[1])
+    return first, first + cut.counts.reshape(first.shape)
+
+
+def _in_turn(first: Any, end: Any) -> bool:
+    """Whether along some axis what each round looks at ends where another's begins, or before. Both as in `_ends`."""
+    order = np.argsort(first, axis=1, kind="stable")
+    first, end = np.take_along_axis(first, order, axis=1), np.take_along_axis(end, order, axis=1)
+    return bool((end[:, :-1] <= first[:, 1:]).all(axis=1).any(axis=1).all())
 
 
 def _steps(cut: Cut, rounds: int) -> Any:

@@ -128,18 +128,20 @@ def _size(parts: Sequence[Part]) -> int:
     return sum(1 if isinstance(part, Node) else 2 * part.size for part in parts)
 
 
-def lower(trace: Trace, known: Known, *, on_cpu: bool = True) -> Program:
+def lower(trace: Trace, known: Known, *, on_cpu: bool = True, spanned: frozenset[int] = frozenset()) -> Program:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
-    on_cpu: whether it is for XLA:CPU, which stores too little (see accel.rules.fusion).
+    on_cpu: whether it is for XLA:CPU, which stores too little (see accel.rules.fusion). spanned: slots whose arrays
+    the caller reads from spans (see accel.spans).
     """
-    return _Lowering(trace, known, on_cpu).program()
+    return _Lowering(trace, known, on_cpu, spanned).program()
 
 
 class _Lowering:
-    def __init__(self, trace: Trace, known: Known, on_cpu: bool) -> None:
+    def __init__(self, trace: Trace, known: Known, on_cpu: bool, spanned: frozenset[int]) -> None:
         self._trace = trace
         self._on_cpu = on_cpu
+        self._spanned = spanned
         self._known = known
         self._folded: dict[int, Any] = {}
         self._fixed: dict[int, bool] = {}
@@ -156,7 +158,7 @@ class _Lowering:
         """Whether the node's value is known before launch, on any later call."""
         for other in self._trace.tape.nodes[len(self._fixed) : node.index + 1]:
             self._fixed[other.index] = (
-                other.args[0] in self._known
+                other.args[0] in self._known or other.args[0] in self._trace.decided
                 if other.rule.name == INPUT
                 else all(self._fixed[operand.index] for operand in other.operands())
             )
@@ -166,11 +168,15 @@ class _Lowering:
         """The value of a fixed node, by NumPy."""
         for other in self._pending(node):
             self._folded[other.index] = (
-                self._known.value(other.args[0])
+                self._input_value(other.args[0])
                 if other.rule.name == INPUT
                 else evaluate(other, lambda operand: self._folded[operand.index])
             )
         return self._folded[node.index]
+
+    def _input_value(self, slot: int) -> Any:
+        decided = self._trace.decided.get(slot)
+        return self._known.value(slot) if decided is None else decided
 
     def _pending(self, node: Node) -> list[Node]:
         """The nodes that a fixed node's value needs and that are not computed yet, in order."""
@@ -193,7 +199,7 @@ class _Lowering:
             device_numbers = [node for node in numbers if not node.host and not self.fixed(node)]
             needed = self._needed([*targets, *device_numbers, *(outcome.node for outcome in outcomes)])
             body = [node for node in needed if not self.is_leaf(node)]
-            aliasing.mark(body)
+            aliasing.mark(body, self._spanned)
             results = [*targets, *device_numbers, *(outcome.node for outcome in outcomes)]
             parts = self._rolled(body, results)
             for node in (*(operand for part in parts for operand in part.operands()), *results):

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from accel.spans import gains_by_span
+
 LOOK_BACK = 8
 """Paths taken last by which the next one is foretold."""
 
@@ -76,7 +78,8 @@ class Times:
 class Path:
     """One recorded path of a target: pending at first, then compiled.
 
-    constants: values seen so far, of slots that may be folded. varying: slots that may not. numpy_call_s: seconds of
+    constants: values seen so far, of slots that may be folded. varying: slots that may not. spanned: slots whose arrays
+    gained by a span in any of these calls: where NumPy puts an array is chance. numpy_call_s: seconds of
     the last call on NumPy; waited_s: of all of them since it was recorded.
     """
 
@@ -88,6 +91,7 @@ class Path:
         self.observed = 0
         self.constants: dict[int, Any] = {}
         self.varying: set[int] = set()
+        self.spanned: set[int] = set()
         self.respecialized = 0
         self.variant: Any = None
         self.pending: Future[Any] | None = None
@@ -110,13 +114,14 @@ class Path:
         arguments = {inputs.find(("arg", i)) for i in range(64)} | {
             index for key, index in inputs.entries() if key[0] == "kwarg"
         }
-        arrays = set(self.trace.array_slots) - changed - arguments
+        arrays = set(self.trace.array_slots) - changed - arguments - set(self.trace.decided)
         return frozenset(arrays | set(self.trace.scalar_slots))
 
     def observe(self, values: list[Any]) -> None:
         """Watch one more call's inputs, before the call."""
         from accel.record.inputs import same_scalar
 
+        self.spanned |= {slot for slot in self.trace.array_slots if gains_by_span(values[slot])}
         for slot in self._candidates - self.varying:
             value = values[slot]
             if slot not in self.constants:

@@ -214,6 +214,8 @@ class _Planner:
             return self._product(site, found)
         if node.rule.name in _NEUTRAL:
             return self._reduction(site, found)
+        if node.rule is core.GATHER:
+            return self._gather(site, found)
         raise Irregular
 
     def _elementwise(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
@@ -339,6 +341,18 @@ class _Planner:
         ]
         result = joined([(layout, axis) for axis in range(len(layout.shape)) if axis not in axes], len(site.nodes))
         return result, _filled(node, parts, result.shape)
+
+    def _gather(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
+        """Rows of an array, at places that an array of changing length says. Where none counts, it says anything."""
+        arrays = [layout for layout, _ in found if layout is not None]
+        if len(site.node.args[1]) != 1 or len(arrays) != 2:
+            raise Irregular
+        rows, places = arrays
+        if not rows.uniform or rows.offsets.any():
+            raise Irregular
+        axes = [(places, axis) for axis in range(len(places.shape))]
+        result = joined(axes + [(rows, axis) for axis in range(1, len(rows.shape))], len(site.nodes))
+        return result, _filled(site.node, [computed for _, computed in found], result.shape)
 
     def _read(self, site: Site) -> tuple[Layout, Computed]:
         """A view that is no window (those that are and stand here are read before a write)."""

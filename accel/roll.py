@@ -34,6 +34,9 @@ LONGEST = 2048
 ATTEMPTS = 24
 """Repetitions that may turn out to be no loops before the search ends, those that cover most first."""
 
+FEW_ELEMENTS = 32
+"""Reads of so many elements of an array that the loop does not change are made before it."""
+
 SMALL_PART = 4
 """Reading a part so many times smaller than its array is better done apart than copying the array."""
 
@@ -411,9 +414,12 @@ def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> No
     def body(carry: Any, entries: Any) -> Any:
         before = dict(zip(loop.carried, carry, strict=True))
         own: list[Any] = []
-        entry = iter(entries)
-        for node, relations in zip(rounds[1], loop.relations, strict=True):
+        entry, small = iter(entries[0]), entries[1]
+        for place, (node, relations) in enumerate(zip(rounds[1], loop.relations, strict=True)):
             given = iter([_resolve(relation, own, before, values, entry) for relation in relations])
+            if place in small:
+                own.append(small[place])
+                continue
             args, kwargs = filled((node.args, node.kwargs), given)
             if _reads_written(node, relations, rounds[1]):
                 args = (args[0], fusion.Apart(args[1]))
@@ -423,12 +429,29 @@ def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> No
     for leaf in from_outside(loop):
         values[leaf]  # not first asked for inside the scan, whose values are its own
     first = [values[rounds[0][place]] for place in loop.carried]
-    carry, collected = lax.scan(body, first, tables, length=len(rounds) - 1)
+    carry, collected = lax.scan(body, first, (tables, _small_parts(loop, values)), length=len(rounds) - 1)
     for place, value in zip(loop.carried, carry, strict=True):
         values.set(rounds[-1][place], value)
     for place, column in zip(loop.collected, collected, strict=True):
         for k in range(1, len(rounds) - 1):
             values.set_row(rounds[k][place], column, k - 1)
+
+
+def _small_parts(loop: Loop, values: Any) -> dict[int, Any]:
+    """By place, what reads of a few elements give, all rounds together: taken before the loop, which otherwise holds
+    the whole array; one that comes in a span would have to be copied.
+    """
+    import jax
+
+    found = {}
+    for place, (node, relations) in enumerate(zip(loop.rounds[1], loop.relations, strict=True)):
+        size = math.prod(node.shape)
+        if not is_box_read(node) or size > FEW_ELEMENTS or size * len(loop.rounds) > LARGEST_TABLE:
+            continue
+        match relations:
+            case [Same(leaf), Boxes(starts, box)]:
+                found[place] = jax.vmap(lambda start, box=box, base=values[leaf]: box.moved(start).read(base))(starts)
+    return found
 
 
 def looked_up(relation: Table | Boxes | Reads | Stacked, values: Any) -> Any:

@@ -13,6 +13,7 @@ from accel.reasons import Refusal
 from accel.record import escapes, inputs, operators, outputs
 from accel.record.builtin import PLAIN_BUILTINS, make_builtins
 from accel.record.containers import ContainerProxy
+from accel.record.decided import note_decided
 from accel.record.enter import enter_value
 from accel.record.follow import Followed, SubstitutedGlobals
 from accel.record.objects import ObjectProxy
@@ -31,7 +32,8 @@ class Trace:
 
     aliases, same: pairs of slots that hold the same array or object. distinct: slots of objects with written
     attributes, which must stay different objects. identity: the path compares objects by `is`, so that all of them
-    must stay different. inlined: targets that ran inside it.
+    must stay different. inlined: targets that ran inside it. decided: the contents of arrays that are the same in every
+    call that matches, by slot (see accel.record.decided).
     """
 
     tape: Tape
@@ -44,6 +46,7 @@ class Trace:
     scalar_slots: list[int]
     inlined: frozenset[Any]
     identity: bool
+    decided: dict[int, Any]
 
 
 @dataclass(slots=True)
@@ -171,6 +174,7 @@ def _trace(recording: Recording, plan: outputs.Outputs) -> Trace:
         [node.args[0] for node in recording.tape.nodes if node.rule.name == INPUT and node.host],
         frozenset(recording.inlined),
         recording.compares_identity,
+        note_decided(recording.tape.outcomes, recording.storages, recording.inputs),
     )
 
 

@@ -119,9 +119,8 @@ def index_template(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Any, ...
 
 def _index_entry(recording: Any, entry: Any, size: int) -> Any:
     if issubclass(type(entry), RecordedArray):
-        node = entry.node()
-        recording.assume(core.IN_BOUNDS, (node, size))
-        return node
+        recording.assume_in_bounds(entry._storage, entry._chain, size)
+        return entry.node()
     if isinstance(entry, (list, tuple)):
         entry = as_static(entry)
         if np.asarray(entry).dtype == np.bool_:

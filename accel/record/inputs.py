@@ -306,6 +306,11 @@ def has_flags(array: np.ndarray[Any, Any]) -> Check:
     )
 
 
+def has_content(array: np.ndarray[Any, Any]) -> Check:
+    """An array of the same bits, its dtype and shape being checked already."""
+    return Code("{0}(x) == {1}", (np.ndarray.tobytes, array.tobytes()))
+
+
 def same_scalar(left: Any, right: Any) -> bool:
     """The same type and bits: -0.0 differs from 0.0, a NaN equals itself."""
     return type(left) is type(right) and same_number(left, right)

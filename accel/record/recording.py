@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from accel.reasons import Refusal, source_line
+from accel.record.decided import element_of
 from accel.record.inputs import (
     CALL_SHAPE,
     MISSING,
@@ -152,6 +153,7 @@ class Recording:
         self._born: list[weakref.ref[Wrapper]] = []
         self._undo: list[Callable[[], None]] = []
         self._forced: dict[int, Any] = {}
+        self._within: dict[tuple[int, int], bool] = {}
         self._numbered: dict[Any, Node] = {}  # value numbering: the same computation is one node
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -363,13 +365,25 @@ class Recording:
         self._forced[node.index] = expected
         if not node.constant:
             self.tape.outcomes.append(Outcome(node, expected, self.where()))
-            self._assumed += not node.host
+            self._assumed += not node.host and element_of(node) is None
             if self._assumed > MAX_OUTCOMES:
                 raise Unsupported("limit.nodes", f"more than {MAX_OUTCOMES} branches that depend on arrays' values")
 
     def forced(self, node: Node) -> Any:
         """The value that an outcome fixed `node` to, or MISSING."""
         return self._forced.get(node.index, MISSING)
+
+    def assume_in_bounds(self, storage: Storage, chain: Chain, size: int) -> None:
+        """Let replays check that an index array stays within an axis of `size`.
+
+        At once for all of the array that it is a part of, where that does: a program takes its parts one by one.
+        """
+        key = storage.version.index, size
+        if key not in self._within:
+            is_index = storage.base.dtype.kind in "iu"
+            self._within[key] = not chain or (is_index and bool(core.in_bounds(storage.base, size)))
+        whole = self._within[key]
+        self.assume(core.IN_BOUNDS, (storage.version if whole else self.read_view(storage, chain), size))
 
     def assume(
         self, rule: Rule, args: tuple[Any, ...], values: tuple[Any, ...] | None = None, *, host: bool = False

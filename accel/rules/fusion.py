@@ -12,15 +12,18 @@ place that the same argument decides. And a concatenation along the last axis is
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from accel.rules import core
 from accel.tape import Node
-from accel.views import Index
+from accel.views import Index, box_of
 
 RECOMPUTED = 8.0
 """Work (in simple operations for each element) that is stored before a shifting operation reads it.
@@ -28,11 +31,18 @@ RECOMPUTED = 8.0
 Measured on PyGCM's whole steps at 121x240: 0.8 and 1.2 ms with 8, 1.1 and 1.6 ms without, the same with 100. A join
 counts as more."""
 
+SLICED = 64.0
+"""The same before a slice reads it: slices of slices meet at the same places, and are read with whole vectors. A
+fourth-order diffusion on 64x64x60 takes 1.0 ms so, and 1.5 with 8."""
+
 COSTLY = 20.0
 """Work of an operation that is worth having whole vectors: exponentials and the like."""
 
 SMALL = 4096
 """Elements whose copy costs next to nothing."""
+
+FEW = 1024
+"""Elements for which one more kernel costs more than whole vectors save."""
 
 _WORK = {
     **dict.fromkeys(("numpy.divide", "numpy.sqrt"), 5.0),
@@ -194,24 +204,29 @@ def _other(x: Any) -> Any:
 
 def shifts(node: Node) -> bool:
     """Whether elements of the result read other places of the operand: what reads it fused computes it again."""
-    if node.rule.name == "accel.read" and isinstance(node.args[1], Index):
+    if node.rule is core.READ and isinstance(node.args[1], Index):
         return any(isinstance(entry, slice) and entry != slice(None) for entry in node.args[1].key)
     return node.rule.name in _SHIFTING
 
 
 def _writes_part(node: Node) -> bool:
-    return node.rule.name == "accel.write" and node.args[2].shape != node.shape
+    return node.rule is core.WRITE and node.args[2].shape != node.shape
+
+
+Cone = Mapping[Any, float]
+"""What is computed again with a value: work, by the node that stands for it and the moves from here to there."""
 
 
 class Recomputation:
     """How much work each value of a program stands for, if whatever reads it computes it again.
 
-    And whether XLA would compute it element by element: code that looks at several places seldom gets whole vectors,
-    which costs little in sums of neighbours and five times as much in a tangent.
+    What is read at one place counts once, however many operations look at it. And whether XLA would compute a value
+    element by element: code that looks at several places seldom gets whole vectors, which costs little in sums of
+    neighbours and five times as much in a tangent.
     """
 
     def __init__(self) -> None:
-        self._work: dict[int, float] = {}
+        self._cones: dict[int, Cone] = {}
         self._scalar: set[int] = set()
         self._looping = False
 
@@ -221,31 +236,31 @@ class Recomputation:
 
         So is an array of which a round writes a part: the loop carries it, and XLA writes in place.
         """
-        outside = dict(self._work), set(self._scalar)
+        outside = dict(self._cones), set(self._scalar)
         for node in stored:
             self.stored(node)
         self._looping = True
         yield
         self._looping = False
-        self._work, self._scalar = outside
+        self._cones, self._scalar = outside
 
     def to_store(self, node: Node) -> list[Node]:
         """The operands that are better stored before `node` reads them."""
         operands = {operand.index: operand for operand in node.operands() if operand.shape}
         looks_around = shifts(node)
-        found = [each for each in operands.values() if self.is_costly(each)] if looks_around else []
+        most = SLICED if node.rule is core.READ else RECOMPUTED
+        found = [each for each in operands.values() if self._of(each) > most] if looks_around else []
         for each in found:
             self.stored(each)
-        work = _WORK.get(node.rule.name, 1.0) + sum(map(self._of, operands.values()))
         stored = node.rule.name in _REDUCING or (self._looping and _writes_part(node))
-        self._work[node.index] = 0.0 if stored else work
+        self._cones[node.index] = {} if stored else self._cone(node, operands)
         if looks_around or self._scalar.intersection(operands):
             self._scalar.add(node.index)
         return found
 
     def to_copy(self, node: Node) -> list[Node]:
         """The operands that are better computed before `node`, apart from it."""
-        if _WORK.get(node.rule.name, 1.0) < COSTLY:
+        if _WORK.get(node.rule.name, 1.0) < COSTLY or math.prod(node.shape) <= FEW:
             return []
         found = [operand for operand in node.operands() if operand.index in self._scalar]
         for each in found:
@@ -258,8 +273,42 @@ class Recomputation:
 
     def stored(self, node: Node) -> None:
         """Count the value as stored from now on."""
-        self._work[node.index] = 0.0
+        self._cones[node.index] = {}
         self._scalar.discard(node.index)
 
     def _of(self, node: Node) -> float:
-        return self._work.get(node.index, 0.0)
+        return sum(self._cones.get(node.index, {}).values())
+
+    def _cone(self, node: Node, operands: Mapping[int, Node]) -> Cone:
+        """The node and what is computed again with it; beyond what is stored anyway, in one number."""
+        cone: dict[Any, float] = {(node.index, ()): _WORK.get(node.rule.name, 1.0)}
+        move = _move(node)
+        for index in operands:
+            for (origin, moves), work in self._cones.get(index, {}).items():
+                cone[origin, _added(moves, move)] = work
+        total = sum(cone.values())
+        return cone if total <= SLICED else {(node.index, ()): total}
+
+
+Move = tuple[int, ...] | str
+"""How an operation's elements lie to those that it reads: by so many per axis, or in a way of its own."""
+
+
+def _move(node: Node) -> Move:
+    if not shifts(node):
+        return ()
+    box = box_of(node.args[0].shape, node.args[1].key) if node.rule is core.READ else None
+    if box is None or len(box.given) != len(box.sizes):
+        return str(node.index)
+    return box.starts if any(box.starts) else ()
+
+
+def _added(moves: tuple[Move, ...], move: Move) -> tuple[Move, ...]:
+    """Where something is read from, after one more move."""
+    if not move:
+        return moves
+    last = moves[-1] if moves else None
+    if isinstance(last, tuple) and isinstance(move, tuple) and len(last) == len(move):
+        both = tuple(map(operator.add, last, move))
+        return (*moves[:-1], both) if any(both) else moves[:-1]
+    return (*moves, move)

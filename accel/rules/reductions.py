@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.rules.core import cast
+from accel.rules.core import cast, counted
 from accel.rules.lowering import axes_of, axis_within, jnp, nonzero, number, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
@@ -49,7 +49,7 @@ def _filled(name: str, fill: Callable[[Any], Any]) -> Callable[..., Any]:
 
 def _selected(mask: Any, a: Any, axis: Any) -> Any:
     """How many values each result of a reduction over a selection stands for."""
-    count = mask.sum()
+    count = counted(mask)
     return count * (a.size // max(1, a.shape[0])) if axis is None else count
 
 
@@ -99,10 +99,20 @@ def real_only(a: Any) -> Any:
     return a
 
 
+def _sum(*, a: Any, axis: Any = None, **bound: Any) -> Any:
+    if a.dtype == np.bool_ and not {"dtype", "initial"} & bound.keys():
+        return counted(a, axis=axis_within(axis, a.ndim), **bound)
+    return reduction("sum")(a=a, axis=axis, **bound)
+
+
+def _count_nonzero(*, a: Any, axis: Any = None, **bound: Any) -> Any:
+    return counted(nonzero(a), axis=axis_within(axis, a.ndim), **bound)
+
+
 OUT_DTYPE = {"out": "dtype"}
 """`out` decides the dtype that NumPy computes in."""
 
-add_rule(np.sum, reduction("sum"), SUMS, masked=_filled("sum", lambda x: 0), notes=OUT_DTYPE)
+add_rule(np.sum, _sum, SUMS, masked=_filled("sum", lambda x: 0), notes=OUT_DTYPE)
 add_rule(np.prod, reduction("prod"), SUMS, masked=_filled("prod", lambda x: 1), notes=OUT_DTYPE)
 
 
@@ -114,7 +124,7 @@ add_rule(np.any, reduction("any", nonzero), TRUTHS, masked=_filled("any", lambda
 add_rule(np.all, reduction("all", nonzero), TRUTHS, masked=_filled("all", lambda x: True))
 add_rule(
     np.count_nonzero,
-    reduction("count_nonzero", nonzero),
+    _count_nonzero,
     "a | axis keepdims",
     masked=_filled("count_nonzero", lambda x: 0),
 )

@@ -1,0 +1,194 @@
+"""Arrays whose elements decide the path: compared as a whole, constants to the program; and indices checked at once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel import config, dispatch, lower
+from accel.record import record
+from accel.record.decided import MANY
+from accel.rules import core
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Programs are compiled where they are needed, kept nowhere, and never too slow."""
+    monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 10**9)
+    monkeypatch.setattr(dispatch, "LOST_S", float("inf"))
+    with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def product(start: Any, column: Any, value: Any, x: Any) -> Any:
+    """A sparse matrix in rows, times a vector."""
+    y = np.empty(start.size - 1, value.dtype)
+    for i in range(start.size - 1):
+        row = slice(start[i], start[i + 1])
+        y[i] = value[row] @ x[column[row]]
+    return y
+
+
+def sparse(rows: int, seed: int, dtype: str = "uint32") -> tuple[Any, ...]:
+    """Rows of no to six elements."""
+    rng = np.random.default_rng(seed)
+    start = np.concatenate([[0], np.cumsum(rng.integers(0, 7, rows))]).astype(dtype)
+    count = int(start[-1])
+    return start, rng.integers(-rows, rows, count), rng.standard_normal(count), rng.standard_normal(rows)
+
+
+def outcomes_of(function: Any, *args: Any) -> list[Any]:
+    recorded = record(function, args, {}, max_nodes=10**5)
+    assert recorded.refusal is None
+    return [outcome for outcome in recorded.trace.tape.outcomes if not outcome.node.host]
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "int64", "int16"])
+def test_a_sparse_product_is_compiled_for_its_rows(dtype: str) -> None:
+    fast = accel.accelerate(product)
+    start, column, value, x = sparse(200, 1, dtype)
+    for k in range(6):
+        given = start.copy(), np.roll(column, k), value + k, x * k
+        np.testing.assert_allclose(fast(*given), product(*given), rtol=1e-12, atol=1e-12)
+    (path,) = fast._self_target.paths
+    assert path.replays == 3
+    assert len(path.variant.executable.program.outcomes) == 1  # that the columns are within x
+
+
+def test_other_rows_are_another_path() -> None:
+    fast = accel.accelerate(product)
+    first, second = sparse(60, 1), sparse(60, 2)
+    for k in range(12):
+        start, column, value, x = (first, second)[k % 2]
+        np.testing.assert_allclose(
+            fast(start, column, value, x + k), product(start, column, value, x + k), rtol=1e-12, atol=1e-12
+        )
+    assert [path.replays > 0 for path in fast._self_target.paths] == [True, True]
+
+
+def test_one_element_that_differs_is_seen() -> None:
+    def last(flags: Any, x: Any) -> Any:
+        return sum((x[i] if flags[i] else -x[i]) for i in range(len(flags)))
+
+    fast = accel.accelerate(last)
+    flags, x = np.arange(MANY + 8) % 3 == 0, np.arange(MANY + 8.0)
+    for k in range(8):
+        assert fast(flags, x + k) == last(flags, x + k)
+    for i in (0, MANY // 2, MANY + 7):
+        other = flags.copy()
+        other[i] ^= True
+        assert fast(other, x) == last(other, x)
+
+
+def test_arrays_of_which_few_elements_are_needed_are_not_compared() -> None:
+    def some(start: Any, x: Any) -> Any:
+        return [x[: start[i]].sum() for i in range(4)]
+
+    assert len(outcomes_of(some, np.arange(1000), np.ones(10))) == 4
+    trace = record(some, (np.arange(1000), np.ones(10)), {}, max_nodes=10**5).trace
+    assert not trace.decided
+
+
+def test_arrays_that_are_written_are_not_compared() -> None:
+    def count_down(left: Any, x: Any) -> Any:
+        total = 0.0
+        for i in range(len(left)):
+            total += x[: left[i]].sum()
+            left[i] -= 1
+        return total
+
+    trace = record(count_down, (np.arange(1, 51), np.ones(64)), {}, max_nodes=10**5).trace
+    assert not trace.decided
+    fast = accel.accelerate(count_down)
+    mine, theirs = np.arange(10, 60), np.arange(10, 60)
+    for _ in range(6):
+        assert fast(mine, np.ones(64)) == count_down(theirs, np.ones(64))
+        np.testing.assert_array_equal(mine, theirs)
+
+
+# -- indices ----------------------------------------------------------------------------------------------------------
+
+
+def parts(index: Any, x: Any) -> Any:
+    return [x[index[k : k + 3]].sum() for k in range(20)]
+
+
+def test_parts_of_an_index_array_are_checked_at_once() -> None:
+    nodes = [outcome.node for outcome in outcomes_of(parts, np.arange(40) % 9, np.ones(9))]
+    assert [(node.rule, node.args[0].rule.name) for node in nodes] == [(core.IN_BOUNDS, "accel.input")]
+
+
+def test_an_index_that_nobody_uses_may_be_anything() -> None:
+    index, x = np.arange(40) % 9, np.arange(9.0)
+    index[39] = 10**6
+    assert len(outcomes_of(parts, index, x)) == 20
+    fast = accel.accelerate(parts)
+    for k in range(8):
+        index[39] = 10**6 if k > 4 else 0
+        assert fast(index, x) == parts(index, x)
+
+
+def test_an_index_beyond_the_end_raises() -> None:
+    fast = accel.accelerate(parts)
+    index, x = np.arange(40) % 9, np.arange(9.0)
+    for _ in range(6):
+        fast(index, x)
+    index[7] = 9
+    with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 with size 9"):
+        fast(index, x)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("size", [3, 200, 300, 70_000])
+def test_indices_of_every_dtype_stay_within_any_axis(dtype: str, size: int) -> None:
+    """Of which some cannot hold the size of the axis."""
+    from jax import enable_x64
+    from jax import numpy as jnp
+
+    info = np.iinfo(dtype)
+    values = [info.min, max(info.min, -size), max(info.min, -size - 1), 0, min(info.max, size - 1), min(info.max, size)]
+    for value in (*values, info.max):
+        index = np.array([value], dtype)
+        expected = -size <= int(value) < size
+        with enable_x64(True):
+            assert bool(core.in_bounds(index, size)) == bool(core.in_bounds(jnp.asarray(index), size)) == expected
+
+
+# -- gathering in nests -----------------------------------------------------------------------------------------------
+
+
+def rows_of_a_table(start: Any, column: Any, value: Any, x: Any) -> Any:
+    """Places of changing number in a table, weighted and summed over two axes."""
+    table = np.outer(x, np.arange(1.0, 4.0))
+    out = np.zeros((start.size - 1, 3))
+    for i in range(start.size - 1):
+        row = slice(start[i], start[i + 1])
+        out[i] = (table[column[row]] * value[row][:, None]).sum(axis=0)
+    return out
+
+
+def one_after_the_other(start: Any, column: Any, value: Any, x: Any) -> Any:
+    """A triangular solve: each row takes what earlier rows made."""
+    y = x.copy()
+    for i in range(1, start.size - 1):
+        row = slice(start[i], start[i + 1])
+        y[i] -= 0.125 * value[row] @ y[column[row] % i]
+    return y
+
+
+@pytest.mark.parametrize("function", [product, rows_of_a_table, one_after_the_other], ids=lambda each: each.__name__)
+def test_rows_of_changing_length(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lower, "NESTED", 0)
+    fast = accel.accelerate(function)
+    start, column, value, x = sparse(50, 3)
+    for k in range(6):
+        given = start, column, np.roll(value, k), x + k
+        np.testing.assert_allclose(fast(*given), function(*given), rtol=1e-11, atol=1e-11)
+    (path,) = fast._self_target.paths
+    assert path.replays
