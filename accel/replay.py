@@ -11,7 +11,7 @@ import numpy as np
 from accel.compile import Executable, shared
 from accel.lower import PACKS, Program, agrees
 from accel.record import Trace
-from accel.record.inputs import MISSING, same_scalar
+from accel.record.inputs import MISSING, Content, same_scalar
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
 from accel.tape import Node, fill, needed_by
 
@@ -120,7 +120,7 @@ class Constants:
 
     def __init__(self, program: Program) -> None:
         self._scalars = list(program.known.scalars.items())
-        self._arrays = [(slot, array, _words(array)) for slot, array in program.known.arrays.items()]
+        self._arrays = [(slot, Content(array)) for slot, array in program.known.arrays.items()]
 
     def changed_scalars(self, values: list[Any]) -> tuple[int, ...]:
         """Slots that differ from what the program was folded for, by type and bits."""
@@ -128,20 +128,7 @@ class Constants:
 
     def changed_arrays(self, values: list[Any]) -> tuple[int, ...]:
         """The same of arrays: all of their memory is read."""
-        return tuple([slot for slot, known, words in self._arrays if not _same_bits(values[slot], known, words)])
-
-
-def _words(array: np.ndarray[Any, Any]) -> Any:
-    """The array's bits as integers, for comparing."""
-    if array.dtype.itemsize in (1, 2, 4, 8):
-        return array.view(f"u{array.dtype.itemsize}")
-    return array.view("u8") if array.dtype.itemsize == 16 and array.flags.c_contiguous else None
-
-
-def _same_bits(value: Any, known: Any, words: Any) -> bool:
-    if words is None:
-        return value.tobytes() == known.tobytes()
-    return bool((_words(value) == words).all())
+        return tuple([slot for slot, known in self._arrays if not known.is_same(values[slot])])
 
 
 @dataclass(slots=True)

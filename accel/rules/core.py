@@ -72,7 +72,7 @@ def in_bounds(index: Any, size: int) -> Any:
 
 
 def counted(mask: Any, **about: Any) -> Any:
-    """How many elements of a traced `mask` are true. In 32 bits, where these suffice, XLA adds twice as many at once."""
+    """How many elements of a traced `mask` are true. In 32 bits, where those suffice: XLA adds twice as many."""
     small = mask.size <= np.iinfo(np.int32).max
     return mask.sum(dtype=np.int32 if small else np.int64, **about).astype(np.int64)
 

@@ -13,6 +13,7 @@ import accel
 from accel import config, dispatch, lower
 from accel.record import record
 from accel.record.decided import MANY
+from accel.record.inputs import Content
 from accel.rules import core
 
 
@@ -110,6 +111,21 @@ def test_arrays_that_are_written_are_not_compared() -> None:
     for _ in range(6):
         assert fast(mine, np.ones(64)) == count_down(theirs, np.ones(64))
         np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float16", "int8", "bool", "longdouble"])
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_contents_are_compared_bit_by_bit(dtype: str, step: int) -> None:
+    array = np.arange(24).astype(dtype).reshape(4, 6)[:, ::step]
+    content = Content(array)
+    assert content.is_same(array.copy()) and content.is_same(array)
+    for place in ((0, 0), (3, array.shape[1] - 1)):
+        other = np.arange(24).astype(dtype).reshape(4, 6)[:, ::step]
+        other[place] = 5
+        assert not content.is_same(other) or array[place] == other[place]
+    if np.dtype(dtype).kind == "f":
+        assert not Content(np.zeros(2, dtype)).is_same(-np.zeros(2, dtype))
+        assert Content(np.full(2, np.nan, dtype)).is_same(np.full(2, np.nan, dtype))
 
 
 # -- indices ----------------------------------------------------------------------------------------------------------
