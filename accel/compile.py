@@ -11,6 +11,7 @@ import itertools
 import pickle
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ class Executable:
     """A compiled program. seconds: what lowering and compiling took. constants: on the device already.
 
     on_cpu: whether that is the host itself, which then shares its memory with NumPy. spans: of the arrays that it takes
-    as such, by place (see accel.spans).
+    as such, by place; copied: how often others were copied that would gain by one (see accel.spans).
     """
 
     program: Program
@@ -41,12 +42,13 @@ class Executable:
     seconds: float
     on_cpu: bool
     spans: dict[int, Span]
+    copied: Counter[int] = field(default_factory=Counter)
 
     def __call__(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it: new and changed arrays, and the packed outcomes and numbers, as device values."""
         import jax
 
-        given, places = handed_over(arrays, self.spans) if self.on_cpu else (list(arrays), None)
+        given, places = handed_over(arrays, self.spans, self.copied) if self.on_cpu else (list(arrays), None)
         with jax.enable_x64(True):
             made, packs = self.compiled(given, places, self.constants, scalars)
         return made, packs

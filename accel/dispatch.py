@@ -53,6 +53,9 @@ NAMED = 3
 COPIES_TIMED = 8
 """Comparisons of a target in which copies to the device and back are timed."""
 
+SPAN_SAMPLES = 8
+"""Replays after which a path is looked at for arrays that most of them had to copy."""
+
 SPEED_SAMPLES = 8
 """Replays before a variant's speed is judged."""
 
@@ -335,23 +338,25 @@ class Target:
         return path.waited_s >= WORTHWHILE * statistics.fmean(variant.executable.seconds for variant in known)
 
     def _start(self, path: Path, values: list[Any]) -> None:
+        path.started = time.perf_counter()
+        path.pending = self._compile(path, values)
+
+    def _compile(self, path: Path, values: list[Any]) -> Future[Any]:
+        """The path's program, in the background or at once."""
         from accel import compile as compiling
 
-        path.started = time.perf_counter()
+        arguments = path.trace, path.known(), values, path.spanned
         if config.current().ahead_of_time:
             before = sum(other.variant is not None or other.pending is not None for other in self.paths)
-            path.pending = compiling.in_background(
-                path.trace, path.known(), values, path.spanned, worth=path.numpy_call_s, before=before
-            )
-        else:
-            path.pending = Future()
-            try:
-                path.pending.set_result(compiling.compile_trace(path.trace, path.known(), values, path.spanned))
-            except Exception as error:
-                path.pending.set_exception(error)
+            return compiling.in_background(*arguments, worth=path.numpy_call_s, before=before)
+        made: Future[Any] = Future()
+        try:
+            made.set_result(compiling.compile_trace(*arguments))
+        except Exception as error:
+            made.set_exception(error)
+        return made
 
     def _finish(self, path: Path) -> None:
-        from accel.replay import Variant
         from accel.rules.rule import Unsupported
 
         pending, path.pending = path.pending, None
@@ -364,25 +369,55 @@ class Target:
         except Exception as error:
             self._give_up(path, Refusal("compile.failed", "", f"{type(error).__name__}: {error}"))
         else:
-            path.variant = Variant(path.trace, executable)
             for inlined in path.trace.inlined:
                 inlined.ledger.count_inlined()
-            path.replays = 0
-            ledger = self.ledger
-            ledger.compile_s += executable.seconds
-            ledger.variants = sum(other.variant is not None for other in self.paths)
-            ledger.describe = self._describe
-            timeline.note_event(
-                timeline.COMPILE, self.name, f"{executable.program.operations} operations", executable.seconds
-            )
-            _note_device()
-            logs.LOGGER.info(
-                "%s compiled in %.2f s: %d operations, %d folded",
-                self.name,
-                executable.seconds,
-                executable.program.operations,
-                executable.program.folded,
-            )
+            self._install(path, executable)
+
+    def _install(self, path: Path, executable: Any) -> None:
+        """Let the path run as this program from now on; its first replays are compared."""
+        from accel.replay import Variant
+
+        path.variant = Variant(path.trace, executable)
+        path.replays = path.checked_at = 0
+        path.compiled_s.clear()
+        ledger = self.ledger
+        ledger.compile_s += executable.seconds
+        ledger.variants = sum(other.variant is not None for other in self.paths)
+        ledger.describe = self._describe
+        timeline.note_event(
+            timeline.COMPILE, self.name, f"{executable.program.operations} operations", executable.seconds
+        )
+        _note_device()
+        logs.LOGGER.info(
+            "%s compiled in %.2f s: %d operations, %d folded",
+            self.name,
+            executable.seconds,
+            executable.program.operations,
+            executable.program.folded,
+        )
+
+    def _reconsider(self, path: Path, values: list[Any]) -> None:
+        """Compile a path again whose large arrays keep coming so that they have to be copied: with spans for them."""
+        if path.again is not None:
+            if path.again.done():
+                self._renew(path)
+            return
+        executable = path.variant.executable
+        copied = {executable.program.slots[at] for at, count in executable.copied.items() if 2 * count > SPAN_SAMPLES}
+        executable.copied.clear()
+        if copied and not path.spanned and not _compiling():
+            path.spanned = frozenset(copied)
+            path.again = self._compile(path, values)
+
+    def _renew(self, path: Path) -> None:
+        """Put the program with spans in the place of the one without."""
+        again, path.again = path.again, None
+        try:
+            executable = again.result()  # type: ignore[union-attr]
+        except Exception as error:
+            logs.LOGGER.info("%s could not be compiled with spans: %s", self.name, error)
+        else:
+            self._install(path, executable)
 
     def _give_up(self, path: Path, refusal: Refusal) -> None:
         path.dead = True
@@ -400,7 +435,7 @@ class Target:
         path.vary(changed)
         if path.respecialized >= MAX_RESPECIALIZED:
             path.vary(tuple(path.constants))
-        path.variant = None
+        path.variant = path.again = None
         self._start(path, values)
         return self._wait(path, values, args, kwargs)
 
@@ -423,10 +458,10 @@ class Target:
         if self._to_be_checked(path):
             return self._check(path, attempt, args, kwargs, time.perf_counter() - self._began)
         result = path.variant.commit(attempt)
-        self._count_replay(path, time.perf_counter() - self._began)
+        self._count_replay(path, values, time.perf_counter() - self._began)
         return result
 
-    def _count_replay(self, path: Path, seconds: float) -> None:
+    def _count_replay(self, path: Path, values: list[Any], seconds: float) -> None:
         numpy_s = path.numpy_s.median() if len(path.numpy_s) else None
         self.ledger.count_compiled(seconds, 0.0 if numpy_s is None else numpy_s - seconds)
         _thread.counted_s += seconds
@@ -437,7 +472,11 @@ class Target:
         if path is not self.paths[0]:
             self.paths.remove(path)
             self.paths.insert(0, path)
-        if numpy_s is not None and (len(path.compiled_s) >= SPEED_SAMPLES or self._is_plainly_slower(path)):
+        if path.replays % SPAN_SAMPLES == 0:
+            self._reconsider(path, values)
+        if numpy_s is None or path.again is not None:
+            return
+        if len(path.compiled_s) >= SPEED_SAMPLES or self._is_plainly_slower(path):
             self._judge_speed(path, numpy_s)
 
     def _is_plainly_slower(self, path: Path) -> bool:

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from accel.spans import gains_by_span
-
 LOOK_BACK = 8
 """Paths taken last by which the next one is foretold."""
 
@@ -79,7 +77,7 @@ class Path:
     """One recorded path of a target: pending at first, then compiled.
 
     constants: values seen so far, of slots that may be folded. varying: slots that may not. spanned: slots whose arrays
-    gained by a span in any of these calls: where NumPy puts an array is chance. numpy_call_s: seconds of
+    the program takes from spans; again: the program with these, where it is being compiled. numpy_call_s: seconds of
     the last call on NumPy; waited_s: of all of them since it was recorded.
     """
 
@@ -91,7 +89,8 @@ class Path:
         self.observed = 0
         self.constants: dict[int, Any] = {}
         self.varying: set[int] = set()
-        self.spanned: set[int] = set()
+        self.spanned: frozenset[int] = frozenset()
+        self.again: Future[Any] | None = None
         self.respecialized = 0
         self.variant: Any = None
         self.pending: Future[Any] | None = None
@@ -121,7 +120,6 @@ class Path:
         """Watch one more call's inputs, before the call."""
         from accel.record.inputs import same_scalar
 
-        self.spanned |= {slot for slot in self.trace.array_slots if gains_by_span(values[slot])}
         for slot in self._candidates - self.varying:
             value = values[slot]
             if slot not in self.constants:

@@ -12,6 +12,7 @@ A span never reaches into a page of memory that its array is not in: that page m
 from __future__ import annotations
 
 import mmap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,8 +85,8 @@ def _start(array: np.ndarray[Any, Any]) -> int | None:
 
 
 def gains_by_span(sample: np.ndarray[Any, Any]) -> bool:
-    """Whether a program should take arrays like the sample from spans: large ones that lie otherwise than XLA wants."""
-    return LARGE <= sample.nbytes < LARGEST and not is_aligned(sample) and _start(sample) is not None
+    """Whether a program should take arrays like the sample, which is not aligned, from spans: large ones in a piece."""
+    return LARGE <= sample.nbytes < LARGEST and _start(sample) is not None
 
 
 def span_of(sample: np.ndarray[Any, Any]) -> Span:
@@ -98,14 +99,20 @@ def _length(array: np.ndarray[Any, Any]) -> int:
     return array.nbytes + -array.nbytes % ALIGNED + ALIGNED
 
 
-def handed_over(arrays: Sequence[Any], spans: Mapping[int, Span]) -> tuple[list[Any], np.ndarray[Any, Any] | None]:
+def handed_over(
+    arrays: Sequence[Any], spans: Mapping[int, Span], copied: Counter[int]
+) -> tuple[list[Any], np.ndarray[Any, Any] | None]:
     """Arrays as the program takes them, and where in their spans those of them are that have one.
 
-    spans: by place among the arrays.
+    spans: by place among the arrays. copied: counts, by place, arrays that would gain by a span.
     """
+    given = list(arrays)
+    for at, array in enumerate(arrays):
+        if at not in spans and not is_aligned(array):
+            copied[at] += gains_by_span(array)
+            given[at] = aligned(array)
     if not spans:
-        return [*map(aligned, arrays)], None
-    given = [array if at in spans else aligned(array) for at, array in enumerate(arrays)]
+        return given, None
     places = np.empty(len(spans), np.int32)
     for number, (at, span) in enumerate(spans.items()):
         given[at], places[number] = span.of(arrays[at])
@@ -121,9 +128,7 @@ def arrays_from(given: Sequence[Any], places: Any, spans: Mapping[int, Span]) ->
 
 
 def aligned(array: Any) -> Any:
-    """The array, or a copy that XLA can use where it lies. XLA's own copy would be made by another thread, later."""
-    if is_aligned(array):
-        return array
+    """A copy of the array that XLA can use where it lies. XLA's own copy would be made by another thread, later."""
     copy = aligned_room(array.nbytes).view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy

@@ -82,6 +82,10 @@ def test_what_is_not_in_one_piece_is_copied(other: Any) -> None:
 LARGE = (260, 300)
 
 
+CALLS = 24
+"""Calls of an accelerated function until its program takes arrays from spans that it would have to copy, and more."""
+
+
 def compiled_spans(function: Any) -> Any:
     """The spans that the only compiled program of an accelerated function takes."""
     (path,) = function._self_target.paths
@@ -98,8 +102,9 @@ def work(x: Any, y: Any) -> Any:
 def test_results_are_numpys_wherever_arrays_lie(writeable: bool) -> None:
     fast = accel.accelerate(work)
     x, y = numbers(LARGE) / 7, numbers(LARGE) / 3
-    for k in range(24):
-        mine = [placed(x + k, 16 * (k % 9)), placed(y - k, 16 * (k % 5))]
+    for k in range(2 * CALLS):
+        lines = (16 * (k % 3 + 1), 48) if k < CALLS else (16 * (k % 9), 16 * (k % 5))
+        mine = [placed(x + k, lines[0]), placed(y - k, lines[1])]
         for array in mine:
             array.flags.writeable = writeable
         before = [array.copy() for array in mine]
@@ -112,9 +117,39 @@ def test_results_are_numpys_wherever_arrays_lie(writeable: bool) -> None:
 
 def test_aligned_arrays_and_small_ones_come_as_they_are() -> None:
     fast = accel.accelerate(lambda x, y: x + y[0])
-    for _ in range(6):
+    for _ in range(CALLS):
         fast(placed(numbers(LARGE), 64), placed(numbers((3, 300)), 16))
     assert not compiled_spans(fast)
+
+
+def test_what_seldom_has_to_be_copied_comes_as_it_is() -> None:
+    """As what other programs made does: arrays are aligned there, and read faster so."""
+    fast = accel.accelerate(lambda x: x + 1.0)
+    for k in range(2 * CALLS):
+        fast(placed(numbers(LARGE), 16 if k % 3 == 0 else 64))
+    assert not compiled_spans(fast)
+
+
+def test_a_program_with_spans_is_compared_before_it_is_trusted() -> None:
+    fast = accel.accelerate(lambda x: x * 3.0)
+    for _ in range(CALLS):
+        fast(placed(numbers(LARGE), 16))
+    (path,) = fast._self_target.paths
+    assert path.variant.executable.spans
+    assert fast._self_target.ledger.checks >= 2 * dispatch.FIRST_CHECKS
+
+
+def test_a_constant_that_changes_while_spans_are_prepared_is_no_constant_afterwards() -> None:
+    """The program that is still being compiled was made for the old one."""
+    box = {"gain": 2.0}
+    fast = accel.accelerate(lambda x: x * box["gain"])
+    for _ in range(3 + dispatch.SPAN_SAMPLES):
+        fast(placed(numbers(LARGE), 16))
+    (path,) = fast._self_target.paths
+    assert path.again is not None
+    box["gain"] = 5.0
+    for _ in range(CALLS):
+        np.testing.assert_array_equal(fast(placed(numbers(LARGE), 16)), numbers(LARGE) * 5.0)
 
 
 def test_what_is_changed_comes_as_it_is() -> None:
@@ -122,7 +157,7 @@ def test_what_is_changed_comes_as_it_is() -> None:
         x += y
 
     fast = accel.accelerate(change)
-    for k in range(6):
+    for k in range(CALLS):
         x, y = placed(numbers(LARGE), 16), placed(numbers(LARGE) + k, 16)
         fast(x, y)
         np.testing.assert_array_equal(x, numbers(LARGE) * 2 + k)
@@ -132,7 +167,7 @@ def test_what_is_changed_comes_as_it_is() -> None:
 def test_a_program_keeps_the_memory_that_it_reads() -> None:
     """The array is gone once the call is over; nobody has written to its memory before that."""
     fast = accel.accelerate(lambda x: np.cumsum(x, axis=0)[-1])
-    for k in range(12):
+    for k in range(CALLS):
         np.testing.assert_array_equal(fast(placed(numbers(LARGE) + k, 48)), (numbers(LARGE) + k).sum(axis=0))
 
 
@@ -143,7 +178,7 @@ def halves(x: Any) -> Any:
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int16", "uint8", "bool", "complex64", "complex128"])
 def test_each_kind_of_number(dtype: str) -> None:
     fast = accel.accelerate(halves)
-    for offset in (16, 32, 0, 48, 16, 64):
+    for offset in (16, 32, 0, 48, 16, 80) * 4:
         x = placed(numbers((2048, 256), dtype), offset)
         for got, wanted in zip(fast(x), halves(x), strict=True):
             np.testing.assert_array_equal(got, wanted)
