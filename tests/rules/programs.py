@@ -2,7 +2,7 @@
 
 All numbers are small multiples of 1/64, kept so by rounding and clipping, so that sums and products are exact and a
 comparison never hangs on the last digit. Nor does rounding: halves, which a mean of 24 numbers may leave, are moved off
-the tie first.
+the tie first. And no function tells the zeros apart, whose sign may differ.
 """
 
 # ruff: noqa: E501  (tables read best by the line)
@@ -29,7 +29,7 @@ np.clip({a}, {s}, None) | np.stack([{r}, {r}, {r} + 1, {r}]) | np.sort({a}, axis
 {a} // 2 | np.fmod({a}, 3) | {a}.T.copy().T | {a} * {m} | {a} + {i} | np.zeros_like({a}) | np.full_like({a}, {s})
 np.broadcast_to({r}, (4, 6)) + {a} | np.tile({r}, (4, 1)) | np.negative({a}, out={b}.copy()) | {a} - {a}.mean()
 np.diff({a}, axis=1, prepend=0.0) | np.diff({a}, axis=0, append={a}[:1]) | {a} + {s} | np.sign({a}) | {a} ** 2
-np.nan_to_num({a} / {b}) | np.sqrt(np.abs({a})) | np.sin({a}) | np.exp(np.minimum({a}, 2)) | np.arctan2({a}, {b})
+np.nan_to_num({a} / {b}) | np.sqrt(np.abs({a})) | np.sin({a}) | np.exp(np.minimum({a}, 2)) | np.arctan2({a} + ({a} == 0), {b})
 np.cumsum({a}, axis=1) | np.add.accumulate({a}, axis=0) | {a} * {b} | {a} * {r} | np.outer({r}[:4], {r}) | {a} @ np.eye(6)
 np.gradient({a}, axis=0) | np.gradient({a}, 0.5, axis=1) | np.einsum("ij,ij->ij", {a}, {b}) | np.hypot({a}, {b})
 np.take_along_axis({a}, np.argsort({b}, axis=1, kind="stable"), axis=1) | np.select([{m}, {a} > 1], [{b}, {a}], {s})

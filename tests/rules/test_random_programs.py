@@ -33,6 +33,7 @@ def faults(sources: list[str], options: Mapping[str, Any], spanned: bool) -> lis
     return [f"{source}\n{problem}" for source, job in zip(sources, jobs, strict=True) for problem in job.problems[:1]]
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_programs_agree(part: int) -> None:
     @seed(SEED * PARTS + part)
