@@ -4,7 +4,7 @@
 read and the write, which works in place where nothing else reads the array. It looks for such readers, but misses those
 that see the array in another shape (a bug, seen in JAX 0.10.2, in plain `jax.numpy` too): and as the reshape may move
 past what is elementwise, and slices past the reshape, `b` above is one that does. Rows are then copied one after the
-other, the first into all. The values of writes that might meet this are stored first. An input that comes in a span
+other, the first into all. The values of writes that might meet this are copied first. An input that comes in a span
 (see accel.spans) is itself a reshape.
 """
 

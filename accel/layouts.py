@@ -190,7 +190,9 @@ def _entries(shape: tuple[int, ...], key: tuple[Any, ...]) -> Iterator[tuple[str
         if entry is None:
             yield "new", 0, 1
         elif isinstance(entry, slice):
-            start, stop, _ = entry.indices(length)
+            start, stop, step = entry.indices(length)
+            if step != 1:
+                raise Irregular
             yield "kept", start, max(0, stop - start)
         else:
             yield "dropped", entry + length if entry < 0 else entry, 1

@@ -510,7 +510,7 @@ def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = 
     shape: the result's, where it is not the node's.
     """
     if node.endangered:
-        args = (*args[:2], fusion.materialize(_as_array(args[2])))
+        args = (*args[:2], fusion.taken(_as_array(args[2])))
     try:
         value = apply(node, args, kwargs)
     except Unsupported as gap:

@@ -405,7 +405,7 @@ class _Planner:
             self._uses.append(Use(site.register, cut, write=site))
 
         def write(at: At) -> Any:
-            new = fusion.materialize(value(at)) if endangered else value(at)
+            new = fusion.taken(value(at)) if endangered else value(at)
             if stored is not None:
                 at.registers[site.register] = stored(at)
             at.write(site.register, cut, new, None if mask is None else mask(at))

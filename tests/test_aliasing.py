@@ -57,3 +57,40 @@ def test_all_is_read_before_anything_is_written(write: str, spanned: bool) -> No
     assert not [problem for job in jobs for problem in job.problems[:1]]
     refused = {job.name.partition(";")[0]: job.status for job in jobs if job.status != "compiled"}
     assert set(refused.values()) <= {"rule.missing"} and len(refused) <= 1, refused
+
+
+LARGE = (
+    "v = c; v[1:] *= v[:-1]",
+    "v = c * 2.0; v[1:] = v[:-1]",
+    "v = c * 2.0; v[1:] = v[:-1] + 1.0",
+    "v = c * 2.0; v[1:] = v[:-1] + c.mean()",
+    "v = a + c; v[1:] = v[:-1] + c[0]",
+    "v = np.where(a > 0, c, a); v[:, 1:] = v[:, :-1]",
+    "v = c.copy(); v[2:] = v[:-2] * a[2:]",
+    "v = c.reshape(210, 200) * 2.0; v[1:] = v[:-1]",
+    "v = c.reshape(-1)[10:12010].reshape(60, 200) * 2.0; v[1:] = v[:-1] + 1.0",
+    "v = np.sin(c[:, ::-1]); v[1:] = np.where(v[:-1] > 0, v[:-1], v[1:])",
+    "v = c - a; v[:-1] = v[1:]",
+    "v = c.T * 2.0; v[1:] = v[:-1]",
+    "v = a * 2.0 + c; v[1:] = v[:-1]; v[:, 1:] = v[:, :-1]",
+    "v = np.stack([a, c])[1] * 3.0; v[1:] = v[:-1] + v[1:]",
+    "v = -c; v[1:] += v[:-1]",
+    "v = c + 1.0\n    for k in range(8): v[1:] = v[:-1] * 0.5",
+    "v = c + 1.0\n    for k in range(8): v[k + 1] = v[k] + v[k + 1]",
+)
+
+
+def large(seed: int) -> tuple[Any, ...]:
+    return tuple(np.random.default_rng(seed).standard_normal((2, 200, 210)))
+
+
+@pytest.mark.parametrize("spanned", [False, True], ids=["", "spanned"])
+def test_large_arrays_too_are_read_before_they_are_written(spanned: bool) -> None:
+    """Of more elements than what is stored by a copy anyway."""
+    jobs = []
+    for text in LARGE:
+        lines = "".join(f"    {line}\n" for line in (*text.split("; "), "return v, v + 1"))
+        jobs.append(Job(text, program(f"def case(a, c):\n{lines}"), large))
+    judge(jobs, seeds=(1,), batch=len(jobs), options=QUICK, spanned=spanned)
+    assert not [problem for job in jobs for problem in job.problems[:1]]
+    assert {job.status for job in jobs} == {"compiled"}

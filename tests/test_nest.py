@@ -158,6 +158,17 @@ def gathered(a: Any, b: Any, v: Any) -> Any:
     return np.array(found)
 
 
+def every_other(a: Any, b: Any, v: Any) -> Any:
+    """Slices with a step, of changing length."""
+    out = np.zeros((4, N))
+    for i in range(1, N):
+        out[0, i] = v[i::3].sum() + v[i - 1 :: -1].sum()
+        out[1, i] = a[0, 0:i:2].max()
+        out[2, :i:2] += b[i, :i:2]
+        out[3, i] = v[:i][::-1] @ v[i - 1 :: -1]
+    return out
+
+
 ABREAST: list[Callable[..., Any]] = [rows_of_products, columns_backwards, crossing, gathered]
 
 
@@ -251,6 +262,12 @@ def test_dependent_rounds_are_computed_one_by_one(program: Any, found: list[nest
     assert found and not any(part.abreast for part in found)
 
 
+def test_slices_with_a_step_are_no_windows(found: list[nest.Nest]) -> None:
+    variant = variant_of(every_other, inputs)
+    assert not found
+    assert_replays_agree(variant, every_other, inputs)
+
+
 def test_a_program_that_only_looks_like_a_nest_is_none(found: list[nest.Nest]) -> None:
     def swapping(a: Any, b: Any, v: Any) -> Any:
         """Each round takes what two rounds before it made: no register holds that."""
@@ -269,7 +286,7 @@ def test_a_program_that_only_looks_like_a_nest_is_none(found: list[nest.Nest]) -
 NESTS = int(os.environ.get("ACCEL_NESTS", "24"))
 """Random nests that are tried."""
 
-_SLICES = ":i | i: | i + 1: | :i + 1 | 1:i + 1 | i - 1: | :-i | 2:i + 2".split(" | ")
+_SLICES = "i::2 | :i:3 | ::-1 | i - 1 :: -1 | :i | i: | i + 1: | :i + 1 | 1:i + 1 | i - 1: | :-i | 2:i + 2".split(" | ")
 _INNER = ":j | j: | j + 1: | :j + 1 | i: | :i | j:i + 1".split(" | ")
 
 

@@ -89,7 +89,11 @@ class Fixed:
 
 
 def _index(template: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(entry.array() if isinstance(entry, Fixed) else entry for entry in template)
+    """The key that a template stands for. Small dtypes cannot hold every size that JAX compares with."""
+    return tuple(
+        entry.array() if isinstance(entry, Fixed) else entry.astype(np.int64) if hasattr(entry, "astype") else entry
+        for entry in template
+    )
 
 
 def _scatter_numpy(base: Any, index: Any, value: Any) -> Any:

@@ -146,6 +146,17 @@ def materialize(x: Any) -> Any:
     return lax.dynamic_update_slice(x, first, (place,) * x.ndim)
 
 
+def taken(x: Any) -> Any:
+    """`x`, copied before anything is written to the arrays that it is read from.
+
+    `materialize` is not enough for that: XLA:CPU may join the write in it with the one that follows, both in place.
+    """
+    from jax import lax
+
+    always = _always.get()
+    return x if always is None or x.size == 0 else lax.cond(always, _same, _other, x)
+
+
 def copied(x: Any) -> Any:
     """`x`, copied row by row, with which XLA:CPU computes nothing else; small or flat as `materialize` stores it."""
     from jax import lax

@@ -176,6 +176,24 @@ def test_indices_of_every_dtype_stay_within_any_axis(dtype: str, size: int) -> N
             assert bool(core.in_bounds(index, size)) == bool(core.in_bounds(jnp.asarray(index), size)) == expected
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+@pytest.mark.parametrize("size", [100, 300, 70_000])
+def test_small_indices_into_long_axes(dtype: str, size: int) -> None:
+    def pick(index: Any, x: Any) -> Any:
+        x[index[:2]] = 7.0
+        return x[index] * 2.0
+
+    fast = accel.accelerate(pick)
+    low = -90 if dtype.startswith("i") else 0
+    for k in range(6):
+        index = np.array([3, 50, low + k, 7 * k], dtype)
+        mine, theirs = np.arange(float(size)), np.arange(float(size))
+        np.testing.assert_array_equal(fast(index, mine), pick(index, theirs))
+        np.testing.assert_array_equal(mine, theirs)
+    (path,) = fast._self_target.paths
+    assert path.replays == 3
+
+
 # -- gathering in nests -----------------------------------------------------------------------------------------------
 
 
