@@ -87,11 +87,14 @@ _SENTENCES = {
 
 
 def _environment(way: str) -> dict[str, str]:
-    """The child's environment: relative places made absolute, since it works elsewhere; accel importable."""
+    """The child's environment: relative places made absolute, since it works elsewhere; accel importable.
+
+    What it writes goes to one file, unbuffered: its last words stand last there.
+    """
     paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     paths.append(str(Path(__file__).resolve().parent.parent))
     own = {} if way == "accel" else {"QD_USE_JAX": "0"}
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **own}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1", **own}
 
 
 # -- the result -------------------------------------------------------------------------------------------------------

@@ -46,9 +46,16 @@ class Executable:
 
     def __call__(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it: new and changed arrays, and the packed outcomes and numbers, as device values."""
+        return self.run(*self.hand_over(arrays), scalars)
+
+    def hand_over(self, arrays: Sequence[Any]) -> tuple[list[Any], Any]:
+        """Arrays as the program takes them, and where in their spans they are."""
+        return handed_over(arrays, self.spans, self.copied) if self.on_cpu else (list(arrays), None)
+
+    def run(self, given: list[Any], places: Any, scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Run it on what was handed over."""
         import jax
 
-        given, places = handed_over(arrays, self.spans, self.copied) if self.on_cpu else (list(arrays), None)
         with jax.enable_x64(True):
             made, packs = self.compiled(given, places, self.constants, scalars)
         return made, packs

@@ -348,11 +348,12 @@ def _holding(executable: Any, inputs: tuple[Any, Any]) -> Callable[[], Any]:
     """A call of the executable on these inputs, handed to JAX once."""
     import jax
 
+    arrays, scalars = inputs
     with jax.enable_x64(True):
-        arrays, scalars = jax.device_put(inputs)
+        given = jax.device_put((*executable.hand_over(arrays), scalars))
 
     def call() -> Any:
-        made, packs = executable(arrays, scalars)
+        made, packs = executable.run(*given)
         jax.block_until_ready((made, packs))
         return made[0]
 
