@@ -4,7 +4,8 @@ XLA reads an array in place if it starts at a multiple of 64 bytes. NumPy's star
 nearly always 16 bytes after such a place; XLA copies those first, which costs as much as a simple program itself. So
 the program gets the *span* of such an array: the aligned memory around it, one-dimensional and of a length that is
 the same for all arrays of the shape, and as a number where in it the array begins. What belongs to others there is
-never part of a result.
+never part of a result. A program reads a span a little slower than an array that is aligned, as those are that other
+programs made: it is compiled again with spans once it has turned out that it would have to copy.
 
 A span never reaches into a page of memory that its array is not in: that page might not be there.
 """
@@ -110,7 +111,7 @@ def handed_over(
     for at, array in enumerate(arrays):
         if at not in spans and not is_aligned(array):
             copied[at] += gains_by_span(array)
-            given[at] = aligned(array)
+            given[at] = aligned_copy(array)
     if not spans:
         return given, None
     places = np.empty(len(spans), np.int32)
@@ -127,7 +128,7 @@ def arrays_from(given: Sequence[Any], places: Any, spans: Mapping[int, Span]) ->
     return arrays
 
 
-def aligned(array: Any) -> Any:
+def aligned_copy(array: Any) -> Any:
     """A copy of the array that XLA can use where it lies. XLA's own copy would be made by another thread, later."""
     copy = aligned_room(array.nbytes).view(array.dtype).reshape(array.shape)
     copy[...] = array

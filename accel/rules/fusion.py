@@ -33,7 +33,7 @@ counts as more."""
 
 SLICED = 64.0
 """The same before a slice reads it: slices of slices meet at the same places, and are read with whole vectors. A
-fourth-order diffusion on 64x64x60 takes 1.0 ms so, and 1.5 with 8."""
+limited diffusion on 64x64x60 takes 0.4 ms so, and 0.85 with 8."""
 
 COSTLY = 20.0
 """Work of an operation that is worth having whole vectors: exponentials and the like."""
