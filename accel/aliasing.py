@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Sequence
 
 from accel.rules import core
 from accel.tape import INPUT, Node
-from accel.views import Index
+from accel.views import Index, box_of
 from accel.webs import Webs
 
 MOST_LOOKED_AT = 1000
@@ -31,7 +31,13 @@ def mark(body: Iterable[Node], spanned: Container[int] = ()) -> None:
     families = _Families(nodes, spanned)
     for node in nodes:
         if node.rule is core.WRITE:
-            node.endangered = families.reshaped(node) and families.depends(node.args[2], node)
+            node.endangered = _is_part(node) and families.reshaped(node) and families.depends(node.args[2], node)
+
+
+def _is_part(write: Node) -> bool:
+    """Whether something of the array stays: otherwise nothing is written in place, the value is the array."""
+    box = box_of(write.shape, write.args[1].key) if isinstance(write.args[1], Index) else None
+    return box is None or box.sizes != write.shape
 
 
 class _Families:

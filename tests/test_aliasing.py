@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accel.lower import Known, lower
+from accel.record import record
+from accel.rules import core
 from tests.rules.oracle import QUICK, Job, judge, program
 
 ARRAYS = """
@@ -75,6 +78,9 @@ LARGE = (
     "v = a * 2.0 + c; v[1:] = v[:-1]; v[:, 1:] = v[:, :-1]",
     "v = np.stack([a, c])[1] * 3.0; v[1:] = v[:-1] + v[1:]",
     "v = -c; v[1:] += v[:-1]",
+    "v = c * 2.0; v[:] = v[::-1]",
+    "v = c.reshape(210, 200) + 1.0; v[...] = v[:, ::-1] - v",
+    "v = c * 2.0; v[:] = np.minimum(v, np.add.outer(v[:, 3], v[3]))",
     "v = c + 1.0\n    for k in range(8): v[1:] = v[:-1] * 0.5",
     "v = c + 1.0\n    for k in range(8): v[k + 1] = v[k] + v[k + 1]",
 )
@@ -94,3 +100,17 @@ def test_large_arrays_too_are_read_before_they_are_written(spanned: bool) -> Non
     judge(jobs, seeds=(1,), batch=len(jobs), options=QUICK, spanned=spanned)
     assert not [problem for job in jobs for problem in job.problems[:1]]
     assert {job.status for job in jobs} == {"compiled"}
+
+
+def test_what_replaces_a_whole_array_is_not_copied() -> None:
+    def shortest(a: Any, c: Any) -> Any:
+        v = c.reshape(210, 200)[:200] * 2.0
+        for k in range(3):
+            v[:] = np.minimum(v, np.add.outer(v[:, k], v[k]))
+            v[1:] = v[:-1]
+        return v
+
+    trace = record(shortest, large(0), {}, max_nodes=1000).trace
+    lower(trace, Known())
+    writes = [node for node in trace.tape.nodes if node.rule is core.WRITE]
+    assert [node.endangered for node in writes] == [False, True] * 3
