@@ -18,8 +18,9 @@ from accel import config, dispatch, spans
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Programs are compiled where they are needed, kept nowhere, and never too slow."""
+    """Programs are compiled where they are needed, kept nowhere, and never too slow; no other test's are under way."""
     monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 10**9)
+    monkeypatch.setattr(dispatch, "_compiling", lambda: False)
     monkeypatch.setattr(dispatch, "LOST_S", float("inf"))
     with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
