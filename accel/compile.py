@@ -86,8 +86,7 @@ def compile_trace(
 ) -> Executable:
     """Lower and compile. Raises Unsupported.
 
-    samples: a value of each slot, for shapes and dtypes. spanned: slots of arrays that a CPU takes from spans, except
-    for those that the program changes: it has to copy them anyway, and aligned memory makes the faster copy.
+    samples: a value of each slot, for shapes and dtypes. spanned: slots of arrays that a CPU takes from spans.
     """
     import jax
 
@@ -97,7 +96,7 @@ def compile_trace(
     start(max((value.size for value in samples if isinstance(value, np.ndarray)), default=0))
     place = device(settings.platform)
     on_cpu = place.platform == "cpu"
-    chosen = frozenset(spanned).difference(slot for slot, _ in trace.outputs.changed) if on_cpu else frozenset()
+    chosen = frozenset(spanned) if on_cpu else frozenset()
     with jax.enable_x64(True), jax.default_device(place):
         program = lower(trace, known, on_cpu=on_cpu, spanned=chosen)
         spans = {at: span_of(samples[slot]) for at, slot in enumerate(program.slots) if slot in chosen}
@@ -262,25 +261,12 @@ def busy() -> bool:
     return bool(_under_way)
 
 
-class _Buffer:
-    """A device buffer in host memory, as NumPy's array interface describes it. Keeps the buffer alive."""
-
-    __slots__ = ("__array_interface__", "_array")
-
-    def __init__(self, array: Any, shape: tuple[int, ...], typestr: str) -> None:
-        self._array = array
-        self.__array_interface__ = {
-            "data": (array.unsafe_buffer_pointer(), False),
-            "shape": shape,
-            "typestr": typestr,
-            "version": 3,
-        }
-
-
 def shared(array: Any, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:
     """A finished result of an executable `on_cpu` as a plain, writable ndarray that keeps its memory alive.
 
     Nobody else has that memory, and XLA's buffers start on 64-byte boundaries, so that state comes back to the next
     call without a copy. shape, typestr: the array's.
     """
-    return np.asarray(_Buffer(array, shape, typestr)) if 0 not in shape else np.array(array)
+    if 0 in shape:
+        return np.array(array)
+    return memory.array_at(array.unsafe_buffer_pointer(), shape, typestr, owner=array, writeable=True)

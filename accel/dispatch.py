@@ -402,9 +402,10 @@ class Target:
             if path.again.done():
                 self._renew(path)
             return
-        executable = path.variant.executable
+        executable, changed = path.variant.executable, {slot for slot, _ in path.trace.outputs.changed}
         copied = {executable.program.slots[at] for at, count in executable.copied.items() if 2 * count > SPAN_SAMPLES}
         executable.copied.clear()
+        copied -= changed  # a program has to copy them anyway, and aligned memory makes the faster copy
         if copied and not path.spanned and not _compiling():
             path.spanned = frozenset(copied)
             path.again = self._compile(path, values)

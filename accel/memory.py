@@ -1,4 +1,5 @@
-"""Memory: keeping what a program frees, instead of giving it back to the kernel at every step; and what it held.
+"""Memory: keeping what a program frees, instead of giving it back to the kernel at every step; what it held; and arrays
+over memory that something else owns.
 
 A compiled step allocates and frees megabytes of temporaries each time. The C library on Linux returns large blocks to
 the kernel at once, and getting them back costs a page fault for every 4 KiB: on PyGCM's whole steps that was 40 % of
@@ -12,6 +13,10 @@ import functools
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
 
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
@@ -50,3 +55,22 @@ def peak_mb() -> float | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
+
+
+def array_at(
+    address: int, shape: tuple[int, ...], typestr: str, *, owner: Any, writeable: bool
+) -> np.ndarray[Any, Any]:
+    """The memory at an address as an ndarray, which keeps its owner alive. typestr: its dtype's `str`."""
+    import numpy as np
+
+    return np.asarray(_Described(address, shape, typestr, owner, writeable))
+
+
+class _Described:
+    """Memory as NumPy's array interface describes it."""
+
+    __slots__ = ("__array_interface__", "_owner")
+
+    def __init__(self, address: int, shape: tuple[int, ...], typestr: str, owner: Any, writeable: bool) -> None:
+        self._owner = owner
+        self.__array_interface__ = {"data": (address, not writeable), "shape": shape, "typestr": typestr, "version": 3}

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from accel.memory import array_at
+
 ALIGNED = 64
 """XLA on CPU uses a NumPy array where it lies if it starts at a multiple of so many bytes, and copies it otherwise."""
 
@@ -51,8 +53,8 @@ class Span:
             room = aligned_room(self.nbytes).view(self.dtype)
             room[: array.size].reshape(array.shape)[...] = array
             return room, 0
-        memory = np.asarray(_Memory(array, start, self.length, self.dtype.str))
-        return memory, (array.ctypes.data - start) // self.dtype.itemsize
+        around = array_at(start, (self.length,), self.dtype.str, owner=array, writeable=False)
+        return around, (array.ctypes.data - start) // self.dtype.itemsize
 
     def read(self, memory: Any, place: Any) -> Any:
         """The array inside a program, from its span and place."""
@@ -60,16 +62,6 @@ class Span:
 
         size = int(np.prod(self.shape))
         return lax.dynamic_slice(memory, (place,), (size,)).reshape(self.shape)
-
-
-class _Memory:
-    """Memory around an array, as NumPy's array interface describes it. Keeps the array alive."""
-
-    __slots__ = ("__array_interface__", "_array")
-
-    def __init__(self, array: Any, start: int, length: int, typestr: str) -> None:
-        self._array = array
-        self.__array_interface__ = {"data": (start, True), "shape": (length,), "typestr": typestr, "version": 3}
 
 
 def _start(array: np.ndarray[Any, Any]) -> int | None:
