@@ -165,6 +165,18 @@ def test_what_is_changed_comes_as_it_is() -> None:
     assert list(compiled_spans(fast).values()) == [spans.span_of(numbers(LARGE))]
 
 
+def test_what_is_changed_is_no_reason_to_compile_again() -> None:
+    def double(x: Any) -> None:
+        x *= 2.0
+
+    fast = accel.accelerate(double)
+    for _ in range(CALLS):
+        fast(placed(numbers(LARGE), 16))
+    (path,) = fast._self_target.paths
+    assert path.replays > dispatch.SPAN_SAMPLES
+    assert not path.spanned and path.again is None
+
+
 def test_a_program_keeps_the_memory_that_it_reads() -> None:
     """The array is gone once the call is over; nobody has written to its memory before that."""
     fast = accel.accelerate(lambda x: np.cumsum(x, axis=0)[-1])
