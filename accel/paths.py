@@ -1,14 +1,22 @@
-"""Paths: the ways that calls of one target take, each recorded once and compiled, and which of them is likely next."""
+"""Paths: the ways that calls of one target take, each recorded once, then compiled, and which one is likely next."""
 
 from __future__ import annotations
 
-import statistics
-from collections import deque
-from collections.abc import Iterator
+import time
 from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
+
+from accel import config, logs
+from accel.reasons import Refusal
+from accel.speed import Speed
+
+SPAN_SAMPLES = 8
+"""Replays after which a path is looked at for arrays that most of them had to copy."""
+
+MAX_RESPECIALIZED = 3
+"""Times that a path is compiled again because a constant changed; after that nothing of it is constant."""
 
 LOOK_BACK = 8
 """Paths taken last by which the next one is foretold."""
@@ -45,64 +53,37 @@ class Forecast:
         self._recent = (*self._recent, id(path))[-LOOK_BACK:]
 
 
-class Times:
-    """The last 32 of one kind of times, in seconds."""
-
-    def __init__(self) -> None:
-        self._seconds: deque[float] = deque(maxlen=32)
-        self._median: float | None = None
-
-    def __len__(self) -> int:
-        return len(self._seconds)
-
-    def __iter__(self) -> Iterator[float]:
-        return iter(self._seconds)
-
-    def add(self, seconds: float) -> None:
-        self._seconds.append(seconds)
-        self._median = None
-
-    def clear(self) -> None:
-        self._seconds.clear()
-        self._median = None
-
-    def median(self) -> float:
-        """Asked for at every replay, and changed by comparisons only. Raises statistics.StatisticsError if empty."""
-        if self._median is None:
-            self._median = statistics.median(self._seconds)
-        return self._median
-
-
 class Path:
-    """One recorded path of a target: pending at first, then compiled.
+    """One recorded path of a target: observed at first, then pending, then compiled.
 
-    constants: values seen so far, of slots that may be folded. varying: slots that may not. spanned: slots whose arrays
-    the program takes from spans; again: the program with these, where it is being compiled. numpy_call_s: seconds of
-    the last call on NumPy; waited_s: of all of them since it was recorded.
+    name: the target's, for messages. constants: values seen so far, of slots that may be folded. varying: slots that
+    may not. spanned: slots whose arrays the program takes from spans. pending: the program that is being compiled;
+    again: the same for one with spans, while the one without runs. numpy_call_s: seconds of the last call on NumPy;
+    waited_s: of all of them since it was recorded. replays, checked_at: replays of the program, and at the last check.
     """
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: Any, name: str) -> None:
         from accel.replay import Matcher
 
         self.trace = trace
+        self.name = name
         self.matcher = Matcher(trace)
         self.observed = 0
         self.constants: dict[int, Any] = {}
         self.varying: set[int] = set()
         self.spanned: frozenset[int] = frozenset()
-        self.again: Future[Any] | None = None
-        self.respecialized = 0
         self.variant: Any = None
         self.pending: Future[Any] | None = None
-        self.started = 0.0
+        self.again: Future[Any] | None = None
+        self._respecialized = 0
+        self._started = 0.0
+        self._before = 0
         self.numpy_call_s = 0.0
         self.waited_s = 0.0
         self.dead = False
         self.replays = 0
         self.checked_at = 0
-        self.slower = 0
-        self.numpy_s = Times()
-        self.compiled_s = Times()
+        self.speed = Speed()
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
         self._candidates = self._foldable()
 
@@ -126,24 +107,128 @@ class Path:
                 self.constants[slot] = value.copy() if isinstance(value, np.ndarray) else value
             elif isinstance(value, np.ndarray):
                 if value.tobytes() != self.constants[slot].tobytes():
-                    self.vary((slot,))
+                    self._vary((slot,))
             elif not same_scalar(value, self.constants[slot]):
-                self.vary((slot,))
+                self._vary((slot,))
         self.observed += 1
 
-    def vary(self, slots: tuple[int, ...]) -> None:
+    def _vary(self, slots: tuple[int, ...]) -> None:
         """What changed once is never folded again."""
         self.varying.update(slots)
         for slot in slots:
             self.constants.pop(slot, None)
 
-    def known(self) -> Any:
+    def _known(self) -> Any:
         """What the next program takes for constant."""
         from accel.lower import Known
 
         arrays = {slot: value for slot, value in self.constants.items() if isinstance(value, np.ndarray)}
         scalars = {slot: value for slot, value in self.constants.items() if slot not in arrays}
         return Known(scalars, arrays)
+
+    # -- its program --------------------------------------------------------------------------------------------------
+
+    def start(self, values: list[Any], before: int) -> None:
+        """Compile the path: in the background, or at once. before: programs that its target has already."""
+        self._started = time.perf_counter()
+        self._before = before
+        self.pending = self._compile(values)
+
+    def _compile(self, values: list[Any]) -> Future[Any]:
+        from accel import compile as compiling
+
+        arguments = self.trace, self._known(), values, self.spanned
+        if config.current().ahead_of_time:
+            return compiling.in_background(*arguments, worth=self.numpy_call_s, before=self._before)
+        made: Future[Any] = Future()
+        try:
+            made.set_result(compiling.compile_trace(*arguments))
+        except Exception as error:
+            made.set_exception(error)
+        return made
+
+    def is_overdue(self) -> bool:
+        """Whether compiling takes longer than it may."""
+        return self.pending is not None and time.perf_counter() - self._started > config.current().max_compile_s
+
+    def finish(self) -> Refusal | None:
+        """Run as the program that is ready from now on; what kept it from being one, if anything did.
+
+        Raises SettingError where the settings name no device that there is.
+        """
+        from accel.rules.rule import Unsupported
+
+        pending, self.pending = self.pending, None
+        try:
+            executable = pending.result()  # type: ignore[union-attr]
+        except Unsupported as gap:
+            return Refusal(gap.reason, "", gap.detail)
+        except config.SettingError:
+            raise
+        except Exception as error:
+            return Refusal("compile.failed", "", f"{type(error).__name__}: {error}")
+        self._install(executable)
+        return None
+
+    def _install(self, executable: Any) -> None:
+        """The first replays of a program are compared, whatever those of another one showed."""
+        from accel.replay import Variant
+
+        self.variant = Variant(self.trace, executable)
+        self.replays = self.checked_at = 0
+        self.speed.compiled_s.clear()
+
+    def respecialize(self, changed: tuple[int, ...]) -> None:
+        """Constants changed: the program will not do, and the next one takes them as inputs."""
+        self._respecialized += 1
+        self._vary(changed)
+        if self._respecialized >= MAX_RESPECIALIZED:
+            self._vary(tuple(self.constants))
+        self.variant = self.again = None
+
+    def reconsider(self, values: list[Any]) -> bool:
+        """Compile again, with spans, where large arrays keep coming so that they have to be copied.
+
+        Returns whether the program with spans has just taken the place of the one without.
+        """
+        if self.again is not None:
+            return self.again.done() and self._renew()
+        if self.replays % SPAN_SAMPLES or self.spanned:
+            return False
+        from accel import compile as compiling
+
+        executable, changed = self.variant.executable, {slot for slot, _ in self.trace.outputs.changed}
+        copied = {executable.program.slots[at] for at, count in executable.copied.items() if 2 * count > SPAN_SAMPLES}
+        executable.copied.clear()
+        copied -= changed  # a program has to copy them anyway, and aligned memory makes the faster copy
+        if copied and not compiling.busy():
+            self.spanned = frozenset(copied)
+            self.again = self._compile(values)
+        return False
+
+    def _renew(self) -> bool:
+        again, self.again = self.again, None
+        try:
+            self._install(again.result())  # type: ignore[union-attr]
+        except Exception as error:
+            logs.LOGGER.info("%s could not be compiled with spans: %s", self.name, error)
+            return False
+        return True
+
+    def describe(self) -> dict[str, Any]:
+        """The compiled path for the report: what it is, and by what a call is known to be one of its calls."""
+        program = self.variant.executable.program
+        folded = {*program.known.scalars, *program.known.arrays}
+        name = self.trace.inputs.name
+        return {
+            "state": "given up" if self.dead else "in use",
+            "replays": self.replays,
+            "operations": program.operations,
+            "compile_s": self.variant.executable.seconds,
+            "inputs": len(self.trace.inputs.slots),
+            "constants": sorted({name(slot) for slot in folded}),
+            "outcomes": [f"line {outcome.where[1]}: {outcome.expected!r}" for outcome in self.trace.tape.outcomes],
+        }
 
 
 def continues(other: Path, path: Path, place: int, value: Any) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from accel import config, hook, ledger
+from accel import config, hook, ledger, speed
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,6 +31,19 @@ def books() -> Iterator[ModuleType]:
     ledger.reset()
     yield ledger
     ledger.reset()
+
+
+@pytest.fixture
+def foreground(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Compile in the calling thread, keep no program on disk, and give nothing up for its speed on tiny arrays.
+
+    Warnings are errors in tests, and accel leaves a call to NumPy where a floating-point event would raise one.
+    """
+    monkeypatch.setattr(speed, "SPEED_SAMPLES", 10**9)
+    monkeypatch.setattr(speed, "LOST_S", float("inf"))
+    with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 WriteModules = Callable[[Mapping[str, str]], Path]

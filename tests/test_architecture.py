@@ -16,7 +16,7 @@ PACKAGE = Path(accel.__file__).parent
 ROOT = PACKAGE.parent
 
 LAYERS = (
-    ("config", "interpreter", "reasons", "logs", "memory", "timeline"),
+    ("config", "interpreter", "reasons", "logs", "memory", "timeline", "speed"),
     ("commandline",),
     ("ledger", "catalogue", "cache", "devices", "spans"),
     ("tape", "views"),
@@ -34,8 +34,10 @@ LAYERS = (
     ("compile",),
     ("replay",),
     ("verify",),
-    ("paths",),
+    ("paths", "hindrances"),
+    ("checks",),
     ("dispatch",),
+    ("decorator",),
     ("reporting",),
     ("profiling",),
     ("hook", "observing", "comparing"),

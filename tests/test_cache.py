@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +13,9 @@ import numpy as np
 import pytest
 
 import accel
-from accel import cache, compile, config, dispatch
+from accel import cache, checks, compile, config
 from accel.__main__ import main
+from accel.ledger import open_ledger
 
 KEY = "ab" * 20
 OTHER = "cd" * 20
@@ -149,13 +149,10 @@ def test_processes_that_write_at_once_never_see_half_an_entry(folder: Path) -> N
 
 
 @pytest.fixture
-def bare(monkeypatch: pytest.MonkeyPatch, books: object) -> Iterator[None]:
-    """Compile at once, do not compare, do not give up for slowness, and do not mind warnings as errors."""
-    monkeypatch.setattr(dispatch, "FIRST_CHECKS", 0)
-    monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 10**9)
-    monkeypatch.setattr(dispatch, "LOST_S", float("inf"))
-    with config.override(ahead_of_time=False), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
+def bare(foreground: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Do not compare, and keep programs in `folder`."""
+    monkeypatch.setattr(checks, "FIRST_CHECKS", 0)
+    with config.override(cache_dir=tmp_path / "cache"):
         yield
 
 
@@ -164,7 +161,7 @@ def settled(function, *arguments):
     accelerated = accel.accelerate(function)
     for _ in range(6):
         result = accelerated(*arguments)
-    entry = dispatch.open_ledger(f"{function.__module__}.{function.__qualname__}")
+    entry = open_ledger(f"{function.__module__}.{function.__qualname__}")
     assert entry.compiled_calls > 0, entry
     return result
 

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
@@ -18,21 +17,13 @@ import numpy as np
 import pytest
 
 import accel
+from accel import checks, config, dispatch, speed
 from accel import compile as compiling
-from accel import config, dispatch
 from accel.ledger import State, open_ledger
 from accel.replay import Parted, Variant
 from accel.rules.rule import RULES, Rule
 
-
-@pytest.fixture(autouse=True)
-def foreground(books: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Compile in the calling thread, and give nothing up for its speed."""
-    monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 10**9)
-    monkeypatch.setattr(dispatch, "LOST_S", float("inf"))
-    with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield
+pytestmark = pytest.mark.usefixtures("foreground")
 
 
 def some(i: int) -> Any:
@@ -132,7 +123,7 @@ def test_a_mismatch_demotes_and_numpys_result_is_returned(monkeypatch: pytest.Mo
 
 
 def test_slower_than_numpy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 4)
+    monkeypatch.setattr(speed, "SPEED_SAMPLES", 4)
     fast = accel.accelerate(double, name="slow")
     for i in range(60):
         fast(some(i))
@@ -147,13 +138,13 @@ def test_what_costs_tenths_of_seconds_is_given_up_after_a_few_calls(monkeypatch:
         return run(self, values)
 
     monkeypatch.setattr(Variant, "run", slow)
-    monkeypatch.setattr(dispatch, "LOST_S", 0.5)
+    monkeypatch.setattr(speed, "LOST_S", 0.5)
     fast = accel.accelerate(double, name="costly")
     for i in range(16):
         fast(some(i))
     ledger = open_ledger("costly")
     assert ledger.state is State.DEMOTED
-    assert 0 < ledger.compiled_calls <= dispatch.FIRST_CHECKS + 5
+    assert 0 < ledger.compiled_calls <= checks.FIRST_CHECKS + 5
 
 
 def test_variants_are_limited_and_the_report_names_what_multiplies_them() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import accel
-from accel import config
 from accel.compile import compile_trace
 from accel.lower import Known, lower
 from accel.record import record
@@ -22,12 +20,7 @@ from accel.rules import fusion
 few = settings(max_examples=40, deadline=None, derandomize=True)
 
 
-@pytest.fixture(autouse=True)
-def at_once() -> Iterator[None]:
-    """Programs are compiled where they are needed, and kept nowhere."""
-    with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield
+pytestmark = pytest.mark.usefixtures("foreground")
 
 
 def both(function: Callable[..., Any], *arguments: Any, changed: Callable[[Any], Any] = lambda x: x * 1.5) -> None:

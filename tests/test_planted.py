@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import re
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config, dispatch
+from accel import checks, config, dispatch, speed
 from accel.ledger import State, current_run, open_ledger
 from accel.record import calls
 from accel.record.values import RecordedArray
@@ -28,14 +27,9 @@ MODES = ("auto", "verify")
 
 
 @pytest.fixture(autouse=True)
-def foreground(books: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Compile in the calling thread, and give nothing up for its speed."""
-    monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 10**9)
-    monkeypatch.setattr(dispatch, "LOST_S", float("inf"))
+def rules(foreground: None) -> None:
+    """Every row is there to be made wrong."""
     load()
-    with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield
 
 
 def field(i: int) -> Any:
@@ -226,11 +220,11 @@ def test_an_error_that_comes_late_is_found_by_the_sample_however_little_is_saved
 
     monkeypatch.setattr(Variant, "run", wrong)
     fast = accel.accelerate(exponential, name="late")
-    for i in range(dispatch.RAREST * 30):
+    for i in range(checks.RAREST * 30):
         fast(field(i))
     ledger = open_ledger("late")
     assert ledger.state is State.DEMOTED
-    assert ledger.checks > dispatch.FIRST_CHECKS
+    assert ledger.checks > checks.FIRST_CHECKS
 
 
 def test_an_exception_that_only_numpy_raises_is_a_mismatch_and_reaches_the_caller() -> None:
@@ -317,15 +311,15 @@ def test_comparisons_stay_within_their_share_of_what_is_saved_by_the_function_an
         fast(field(i))
     target, ledger = fast._self_target, open_ledger("budget")
     (path,) = target.paths
-    for _ in range(dispatch.NUMPY_SAMPLES):
-        path.numpy_s.add(1.0)
+    for _ in range(speed.NUMPY_SAMPLES):
+        path.speed.numpy_s.add(1.0)
     path.replays, path.checked_at = 50, 40
-    target.check_s = 1.0
+    target._checks.last_s = 1.0
     run = current_run()
     for saved, in_all, expected in ((100.0, 100.0, True), (100.0, 20.0, False), (20.0, 100.0, False)):
         ledger.saved_s, run.saved_s, ledger.checking_s, run.checking_s = saved, in_all, 1.0, 1.0
-        assert target._to_be_checked(path) is expected
+        assert target._checks.are_due(path, "auto") is expected
     with config.override(check_share=0.5):
-        assert target._to_be_checked(path)
-    path.replays = dispatch.RAREST * path.checked_at
-    assert target._to_be_checked(path), "never stopping altogether"
+        assert target._checks.are_due(path, "auto")
+    path.replays = checks.RAREST * path.checked_at
+    assert target._checks.are_due(path, "auto"), "never stopping altogether"

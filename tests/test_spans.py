@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,18 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import accel
-from accel import config, dispatch, spans
+from accel import checks, paths, spans
+from accel import compile as compiling
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Programs are compiled where they are needed, kept nowhere, and never too slow; no other test's are under way."""
-    monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 10**9)
-    monkeypatch.setattr(dispatch, "_compiling", lambda: False)
-    monkeypatch.setattr(dispatch, "LOST_S", float("inf"))
-    with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield
+def undisturbed(foreground: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests have left compiling does not matter."""
+    monkeypatch.setattr(compiling, "busy", lambda: False)
 
 
 def placed(array: Any, offset: int, room: Any = None) -> Any:
@@ -137,14 +131,14 @@ def test_a_program_with_spans_is_compared_before_it_is_trusted() -> None:
         fast(placed(numbers(LARGE), 16))
     (path,) = fast._self_target.paths
     assert path.variant.executable.spans
-    assert fast._self_target.ledger.checks >= 2 * dispatch.FIRST_CHECKS
+    assert fast._self_target.ledger.checks >= 2 * checks.FIRST_CHECKS
 
 
 def test_a_constant_that_changes_while_spans_are_prepared_is_no_constant_afterwards() -> None:
     """The program that is still being compiled was made for the old one."""
     box = {"gain": 2.0}
     fast = accel.accelerate(lambda x: x * box["gain"])
-    for _ in range(3 + dispatch.SPAN_SAMPLES):
+    for _ in range(3 + paths.SPAN_SAMPLES):
         fast(placed(numbers(LARGE), 16))
     (path,) = fast._self_target.paths
     assert path.again is not None
@@ -173,7 +167,7 @@ def test_what_is_changed_is_no_reason_to_compile_again() -> None:
     for _ in range(CALLS):
         fast(placed(numbers(LARGE), 16))
     (path,) = fast._self_target.paths
-    assert path.replays > dispatch.SPAN_SAMPLES
+    assert path.replays > paths.SPAN_SAMPLES
     assert not path.spanned and path.again is None
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config, dispatch
+from accel import checks, speed
 from accel.ledger import Ledger, open_ledger
 
 CALLS = 9
@@ -159,15 +158,10 @@ Check = Callable[..., Checked]
 
 
 @pytest.fixture(autouse=True)
-def bare_replays(monkeypatch: pytest.MonkeyPatch, books: Any) -> Iterator[None]:
-    """Replays stand as they are: not compared with NumPy first, and not given up for being slow on tiny arrays."""
-    monkeypatch.setattr(dispatch, "FIRST_CHECKS", 0)
-    monkeypatch.setattr(dispatch, "NUMPY_SAMPLES", 1)
-    monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 10**9)
-    monkeypatch.setattr(dispatch, "LOST_S", float("inf"))
-    with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield
+def bare_replays(foreground: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replays stand as they are: not compared with NumPy first."""
+    monkeypatch.setattr(checks, "FIRST_CHECKS", 0)
+    monkeypatch.setattr(speed, "NUMPY_SAMPLES", 1)
 
 
 @pytest.fixture

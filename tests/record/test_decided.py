@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import accel
-from accel import config, dispatch, lower
+from accel import lower
 from accel.record import record
 from accel.record.decided import MANY
 from accel.record.inputs import Content
 from accel.rules import core
 
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Programs are compiled where they are needed, kept nowhere, and never too slow."""
-    monkeypatch.setattr(dispatch, "SPEED_SAMPLES", 10**9)
-    monkeypatch.setattr(dispatch, "LOST_S", float("inf"))
-    with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield
+pytestmark = pytest.mark.usefixtures("foreground")
 
 
 def product(start: Any, column: Any, value: Any, x: Any) -> Any:

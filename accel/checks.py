@@ -1,0 +1,95 @@
+"""Checks: which replays of a target are compared with NumPy, and which differences take it back to NumPy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from accel import config, logs
+from accel.ledger import Ledger, current_run, open_ledger
+from accel.paths import Path
+from accel.reasons import Refusal
+
+if TYPE_CHECKING:
+    from accel.verify import Comparison
+
+FIRST_CHECKS = 2
+"""Replays of a new program that are always compared with NumPy."""
+
+RAREST = 10
+"""However little a target saves, it is compared again when a path has been replayed so many times as often."""
+
+NEAR_POINTS = 1e-3
+"""The share of all compared points that may differ because a comparison lay near its threshold."""
+
+NEAR_FREE = 16
+"""So many points may in any case."""
+
+NAMED = 3
+"""Fields that a message names, the worst ones; the report holds the others."""
+
+COPIES_TIMED = 8
+"""Comparisons of a target in which copies to the device and back are timed."""
+
+
+class Checks:
+    """A target's comparisons with NumPy. last_s: seconds that the last one took, NumPy's run included."""
+
+    def __init__(self, name: str) -> None:
+        self.last_s = 0.0
+        self._name = name
+        self._points = 0
+        self._near_points = 0
+        self._explained: dict[str, float] = {}
+
+    @property
+    def _ledger(self) -> Ledger:
+        return open_ledger(self._name)
+
+    def are_due(self, path: Path, mode: str) -> bool:
+        """Whether the path's next replay is to be compared."""
+        if mode == "verify" or path.replays < FIRST_CHECKS:
+            return True
+        if not path.speed.knows_numpy:
+            from accel import compile as compiling
+
+            return not compiling.busy()
+        if path.replays >= RAREST * max(1, path.checked_at):
+            return True
+        share = config.current().check_share
+        return all(each.checking_s + self.last_s < share * each.saved_s for each in (self._ledger, current_run()))
+
+    def time_copies(self, executable: Any, attempt: Any) -> None:
+        """Enter into the ledger how long the copies of a run to the device and back take, for the first few runs."""
+        copy_s = self._ledger.copy_s
+        if len(copy_s) < COPIES_TIMED:
+            arrays = [attempt.values[slot] for slot in executable.program.slots]
+            copy_s.append(executable.time_copies(arrays, attempt.made, attempt.changed))
+
+    def judge(self, comparison: Comparison, tolerance: float) -> Refusal | None:
+        """Enter what a comparison found into the ledger; what demotes the target, if anything does."""
+        from accel.verify import Verdict
+
+        ledger, verdict, beyond = self._ledger, comparison.judge(self._explained), comparison.beyond
+        self._points += comparison.points
+        if verdict in (Verdict.WITHIN, Verdict.MISMATCH):
+            ledger.compared(comparison.error)
+        if verdict is Verdict.THRESHOLD:
+            self._near_points += sum(difference.points for difference in beyond)
+            if self._near_points > max(NEAR_FREE, NEAR_POINTS * self._points):
+                verdict = Verdict.MISMATCH
+        new = [difference for difference in beyond if ledger.differ(difference, str(verdict))]
+        if verdict is Verdict.MISMATCH:
+            return Refusal("verify.mismatch", "", self._detail(comparison, tolerance))
+        for difference in new:
+            logs.LOGGER.info("%s differs from NumPy, %s: %s", self._name, verdict, difference.detail)
+        return None
+
+    def _detail(self, comparison: Comparison, tolerance: float) -> str:
+        beyond = comparison.beyond
+        detail = "; ".join(difference.detail for difference in beyond[:NAMED])
+        if len(beyond) > NAMED:
+            detail += f"; and {len(beyond) - NAMED} more fields, see the report"
+        detail += f"; relative error {comparison.error:.2g}, tolerance {tolerance:.2g}"
+        if self._near_points > NEAR_FREE:
+            detail += f"; {self._near_points} of {self._points} points compared so far lay near a threshold, too many"
+        return detail

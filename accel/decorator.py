@@ -1,0 +1,86 @@
+"""The decorator: a function's wrapper, which binds, copies and pickles as the function does and asks its target."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, TypeVar
+
+import wrapt
+
+from accel import config
+from accel.dispatch import Target
+from accel.ledger import open_ledger
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _BoundAccelerated(wrapt.BoundFunctionWrapper):
+    """A target's wrapper bound to an object: copied and pickled as a bound method is."""
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return getattr(copy.deepcopy(self.__self__, memo), self.__name__)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return getattr, (self.__self__, self.__name__)
+
+
+class Accelerated(wrapt.FunctionWrapper):
+    """A target's wrapper: binds as the function does, pickles and copies by reference."""
+
+    __bound_function_wrapper__ = _BoundAccelerated
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+    def __init__(self, function: Any, target: Target) -> None:
+        super().__init__(function, _answer_for(target))
+        self._self_target = target
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """By module and qualified name, as functions are."""
+        return self.__wrapped__.__qualname__
+
+
+def _answer_for(target: Target) -> Callable[..., Any]:
+    def answer(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return target.call(args if instance is None else (instance, *args), kwargs)
+
+    return answer
+
+
+def accelerate(
+    fn: Function | None = None, *, name: str | None = None, rtol: float | None = None, mode: str | None = None
+) -> Function | Callable[[Function], Function]:
+    """Accelerate one function: a decorator, with and without arguments.
+
+    fn: a function, method, static or class method written in Python. name: in the report; default module and
+    qualified name. rtol: relative error that comparisons with NumPy allow; default `Settings.rtol`. mode: "off",
+    "auto", "verify" or "strict" for this function alone; default `Settings.mode`, asked at every call.
+    Raises TypeError for what is no Python function, and SettingError for a mode that there is not.
+
+    >>> import accel
+    >>> @accel.accelerate
+    ... def double(x):
+    ...     return 2.0 * x
+    """
+    if mode is not None:
+        config.check("mode", mode)
+    if fn is None:
+        return lambda function: accelerate(function, name=name, rtol=rtol, mode=mode)  # type: ignore[return-value]
+    if isinstance(fn, (staticmethod, classmethod)):
+        inner = accelerate(fn.__func__, name=name, rtol=rtol, mode=mode)
+        return type(fn)(inner)
+    function = getattr(fn, "__wrapped__", fn) if isinstance(fn, Accelerated) else fn
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"accelerate takes a function written in Python, not {type(fn).__name__}")
+    target = Target(function, name or f"{function.__module__}.{function.__qualname__}", rtol, mode)
+    open_ledger(target.name)
+    return Accelerated(function, target)
