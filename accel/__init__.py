@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from accel import ndimage
     from accel.config import SettingError, Settings, override
-    from accel.decorator import accelerate
+    from accel.dispatch import accelerate
     from accel.explanation import explain
     from accel.hook import install, installed, uninstall
     from accel.reporting import report, summary_line
@@ -42,7 +42,7 @@ _HOMES = {
     "SettingError": "accel.config",
     "Settings": "accel.config",
     "override": "accel.config",
-    "accelerate": "accel.decorator",
+    "accelerate": "accel.dispatch",
     "explain": "accel.explanation",
     "install": "accel.hook",
     "installed": "accel.hook",

@@ -329,7 +329,7 @@ class _Accelerating:
     mode: str | None
 
     def __call__(self, row: Row, function: FunctionType) -> Any:
-        from accel.decorator import accelerate
+        from accel.dispatch import accelerate
 
         return accelerate(function, name=row.target, rtol=row.rtol, mode=self.mode)
 
@@ -400,7 +400,7 @@ def install(
     if not settings.enabled or (mode or settings.mode) == "off":
         _say_off("mode='off'" if mode == "off" else config.VARIABLES["mode" if settings.enabled else "enabled"])
         return
-    from accel import decorator  # noqa: F401  # not later: an import must not fail in the midst of the program's own
+    from accel import dispatch  # noqa: F401  # not later: an import must not fail in the midst of the program's own
 
     if not settings.quiet:
         _speak_at_exit()

@@ -75,7 +75,7 @@ class Observer:
 
     def accelerated(self, row: Row, function: FunctionType) -> Any:
         """The function accelerated, its direct calls observed."""
-        from accel.decorator import accelerate
+        from accel.dispatch import accelerate
 
         made: Any = accelerate(function, name=row.target, rtol=row.rtol)
         if self._is_observed(row.target):

@@ -34,7 +34,7 @@ class Node:
     host: computed from scalars alone, so Python evaluates it before launch. constant: computed from literals alone.
     index: place on the tape. site: equal for nodes that the same instruction of the program wrote down, called from
     the same ones: what a loop repeats. repeats: where the program computed the same again: the index that a node
-    would have had, and its site. endangered: a write whose value has to be copied first (see accel.aliasing).
+    would have had, and its site. endangered: a write whose value has to be copied first (see accel.lower.aliasing).
     """
 
     __slots__ = (

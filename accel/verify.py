@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from accel.ledger import Difference
-from accel.lower import evaluate
+from accel.lower.operations import evaluate
 from accel.record.inputs import MISSING
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
 from accel.replay import Attempt, Variant, as_scalar

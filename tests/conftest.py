@@ -11,7 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from accel import config, hook, ledger, speed
+from accel import config, hook, ledger
+from accel.dispatch import speed
 
 ROOT = Path(__file__).resolve().parent.parent
 

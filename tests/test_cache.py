@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import accel
-from accel import cache, checks, compile, config
+from accel import cache, compile, config
 from accel.__main__ import main
+from accel.dispatch import checks
 from accel.ledger import open_ledger
 
 KEY = "ab" * 20

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import accel
-from accel import checks, paths, spans
 from accel import compile as compiling
+from accel import spans
+from accel.dispatch import checks, paths
 
 
 @pytest.fixture(autouse=True)

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from accel import config
+from accel.dispatch.hindrances import hindrance
 from accel.explanation import apart
 from accel.explanation.callables import Call, call_of, check_arguments
 from accel.explanation.text import as_text
-from accel.hindrances import hindrance
 from accel.reasons import source_line
 
 SCHEMA = 1

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import checks, speed
+from accel.dispatch import checks, speed
 from accel.ledger import Ledger, open_ledger
 
 CALLS = 9

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import wrapt
 
 from accel import config
-from accel.dispatch import Target
+from accel.dispatch.target import Target
 from accel.ledger import open_ledger
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel import roll
 from accel.compile import compile_trace
-from accel.lower import Known
+from accel.lower import Known, roll
 from accel.record import record
 from accel.replay import Variant
 

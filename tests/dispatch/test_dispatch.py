@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 import accel
-from accel import checks, config, dispatch, speed
 from accel import compile as compiling
+from accel import config, dispatch
+from accel.dispatch import checks, speed, target
 from accel.ledger import State, open_ledger
 from accel.replay import Parted, Variant
 from accel.rules.rule import RULES, Rule
@@ -327,11 +328,11 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
         for _ in range(8):
             fast(some(1), False)
         assert programs() == 1
-        monkeypatch.setattr(dispatch, "WORTHWHILE", 1e9)
+        monkeypatch.setattr(target, "WORTHWHILE", 1e9)
         for _ in range(8):
             assert np.array_equal(fast(some(1), True), some(1) * 3.0)
         assert programs() == 1
-        monkeypatch.setattr(dispatch, "WORTHWHILE", 0.0)
+        monkeypatch.setattr(target, "WORTHWHILE", 0.0)
         for _ in range(8):
             assert np.array_equal(fast(some(1), True), some(1) * 3.0)
         assert programs() == 2

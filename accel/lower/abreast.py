@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from accel.layouts import At, Computed, Cut
-from accel.nest import Block, Nest, Site
+from accel.lower.layouts import At, Computed, Cut
+from accel.lower.nest import Block, Nest, Site
 
 FEW = 4
 """Fewer rounds than this are computed one by one."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from accel import roll
-from accel.roll import Before, Boxes, Loop, Own, Reads, Relation, Same, Stacked, Table
+from accel.lower import roll
+from accel.lower.roll import Before, Boxes, Loop, Own, Reads, Relation, Same, Stacked, Table
 from accel.rules import core, fusion
 from accel.tape import Node
 from accel.views import Box, Index, box_of

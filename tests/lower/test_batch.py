@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel import batch, config
+from accel import config
+from accel.lower import batch
 from tests.replays import assert_replays_agree, program_of, variant_of
 
 ROUNDS = 20

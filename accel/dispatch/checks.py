@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
+from accel.dispatch.paths import Path
 from accel.ledger import Ledger, current_run, open_ledger
-from accel.paths import Path
 from accel.reasons import Refusal
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from accel import config, logs
+from accel.dispatch.speed import Speed
 from accel.reasons import Refusal
-from accel.speed import Speed
 
 SPAN_SAMPLES = 8
 """Replays after which a path is looked at for arrays that most of them had to copy."""

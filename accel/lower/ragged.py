@@ -1,8 +1,8 @@
 """Ragged values: what a nest computes where slices change their length from round to round.
 
-A value has the largest shape of all rounds, and each round says which part of it counts (see accel.layouts). Elements
-beyond are whatever they are: elementwise operations compute them too; sums and products leave them out; writes leave
-alone what is there.
+A value has the largest shape of all rounds, and each round says which part of it counts (see accel.lower.layouts).
+Elements beyond are whatever they are: elementwise operations compute them too; sums and products leave them out; writes
+leave alone what is there.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from accel import abreast, roll
-from accel.abreast import Use
-from accel.layouts import At, Computed, Cut, Ints, Layout, cut_of, even, joined
-from accel.nest import (
+from accel.lower import abreast, roll
+from accel.lower.abreast import Use
+from accel.lower.layouts import At, Computed, Cut, Ints, Layout, cut_of, even, joined
+from accel.lower.nest import (
     Block,
     Content,
     Fixed,

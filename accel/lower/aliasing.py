@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
+from accel.lower.webs import Webs
 from accel.rules import core
 from accel.tape import INPUT, Node
 from accel.views import Index, box_of
-from accel.webs import Webs
 
 MOST_LOOKED_AT = 1000
 """Operations that are looked at to see what a value depends on; beyond, it counts as dependent."""

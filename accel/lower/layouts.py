@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.nest import Block, Irregular, Site
+from accel.lower.nest import Block, Irregular, Site
 from accel.rules import fusion
 from accel.tape import Node
 from accel.views import Index, per_axis
@@ -213,8 +213,8 @@ class At:
 
     rounds: of each block, since it was entered last. registers: their contents, but for writes of this round that are
     pending. written: those to which this round's writes have been made. owned: those that all rounds write to at once
-    (see accel.abreast): there this round's writes stay pending. cuts: what this round reads, where it is known: by
-    identity of the cut, in the shape of its boxes.
+    (see accel.lower.abreast): there this round's writes stay pending. cuts: what this round reads, where it is known:
+    by identity of the cut, in the shape of its boxes.
     """
 
     values: Any

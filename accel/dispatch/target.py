@@ -1,4 +1,4 @@
-"""Dispatch: what one call of a target does. The only place that decides what a refusal leads to.
+"""Targets: what one call of an accelerated function does. The only place that decides what a refusal leads to.
 
 A target's life: its first calls are recorded; the next few run on NumPy while their inputs are watched for what never
 changes; then its paths are compiled, and calls are replayed where guards and outcomes hold.
@@ -13,10 +13,10 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs, timeline
-from accel.checks import Checks
-from accel.hindrances import hindrance
+from accel.dispatch.checks import Checks
+from accel.dispatch.hindrances import hindrance
+from accel.dispatch.paths import Forecast, Path, continues
 from accel.ledger import Ledger, State, current_run, open_ledger
-from accel.paths import Forecast, Path, continues
 from accel.reasons import Refusal
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class Target:
     # -- recording ----------------------------------------------------------------------------------------------------
 
     def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from accel.lower import is_worth
+        from accel.lower.arrangement import is_worth
         from accel.record import Recorded, Rerun, record
 
         self.attempts += 1

@@ -1,11 +1,11 @@
 """Nests: loops in loops whose numbers of rounds, and whose slices, change from round to round.
 
-`for i in range(n): for j in range(i): a[i, j] -= a[i, :j] @ a[:j, j]` repeats nothing that `accel.roll` finds: no two
-rounds of `i` have as many operations, no two of `j` operands of the same shape. Here operations are equal if the same
-instruction of the program wrote them down. Equal sequences become the rounds of a *block*, innermost first; its
+`for i in range(n): for j in range(i): a[i, j] -= a[i, :j] @ a[:j, j]` repeats nothing that `accel.lower.roll` finds:
+no two rounds of `i` have as many operations, no two of `j` operands of the same shape. Here operations are equal if the
+same instruction of the program wrote them down. Equal sequences become the rounds of a *block*, innermost first; its
 operations are *sites*. What a site takes is a static value, a number from a table, or the content of a *register*: a
 variable that some sites write to. Whether that holds is not reasoned about but tried: all rounds are followed on the
-tape, with the registers' contents. How values of changing shape are computed, `accel.ragged` says.
+tape, with the registers' contents. How values of changing shape are computed, `accel.lower.ragged` says.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from accel.roll import LARGEST_TABLE, LEAVES, leaves
+from accel.lower.roll import LARGEST_TABLE, LEAVES, leaves
+from accel.lower.webs import Webs
 from accel.rules import core
 from accel.tape import Node, fill, frozen_static
 from accel.views import Index, is_window
-from accel.webs import Webs
 
 OPERATIONS = 48
 """Fewer operations than this, all rounds together, are not worth a nest."""
@@ -125,7 +125,7 @@ class Nest:
     initial: what registers hold before, where anything. final: nodes that are used afterwards and that a register
     still holds then. collected: nodes that are used afterwards otherwise, with their site and round. tables: what it
     looks up; places: whole numbers of blocks and sites, abreast: blocks whose rounds are computed at once, both by
-    identity (see accel.ragged and accel.abreast).
+    identity (see accel.lower.ragged and accel.lower.abreast).
     """
 
     block: Block

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel import config, lower, nest
+from accel import config, lower
+from accel.lower import nest
 from tests.replays import assert_replays_agree, program_of, variant_of
 
 N = 12

@@ -1,0 +1,115 @@
+"""Operations: one operation of a tape, by its rule's lowering in a traced program, or by NumPy itself."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accel.reasons import source_line
+from accel.rules import core, fusion
+from accel.rules.rule import Rule, Unsupported
+from accel.tape import Node, fill
+
+
+def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = None) -> Any:
+    """One operation in a traced program, checked; Unsupported with its place in the user's program.
+
+    shape: the result's, where it is not the node's.
+    """
+    if node.endangered:
+        args = (*args[:2], fusion.taken(as_array(args[2])))
+    try:
+        value = apply(node, args, kwargs)
+    except Unsupported as gap:
+        raise Unsupported(gap.reason, f"{node.rule.name} at {source_line(*node.where)}: {gap.detail}") from gap
+    except Exception as error:
+        raise Unsupported(
+            "lower.failed", f"{node.rule.name} at {source_line(*node.where)}: {type(error).__name__}: {error}"
+        ) from error
+    return check(node, value, node.shape if shape is None else shape)
+
+
+def compute_inside(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = None) -> Any:
+    """One operation in a loop's rounds."""
+    with fusion.inside():
+        return compute(node, args, kwargs, shape)
+
+
+def apply(node: Node, args: Any, kwargs: Any) -> Any:
+    """One operation by its rule's lowering."""
+    rule: Rule = node.rule
+    if rule.lower is None:
+        raise Unsupported("rule.missing", rule.name)
+    if rule.cast:
+        kwargs = {
+            name: value if name in rule.keep or name not in rule.operands else _cast_all(value, node.dtype)
+            for name, value in kwargs.items()
+        }
+    else:
+        kwargs = {name: as_array(value) if name in rule.operands else value for name, value in kwargs.items()}
+    for name in rule.scattered:
+        if isinstance(kwargs.get(name), jax_array()):
+            kwargs[name] = fusion.materialize(kwargs[name])
+    return rule.lower(*args, **kwargs)
+
+
+@functools.cache
+def jax_array() -> Any:
+    import jax
+
+    return jax.Array
+
+
+def _cast_all(value: Any, dtype: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_cast_all(part, dtype) for part in value)
+    return value if value is None else core.cast(value, dtype)
+
+
+def as_array(value: Any) -> Any:
+    """Operands of functions are arrays, whatever they were in NumPy."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(as_array(part) for part in value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        from jax import numpy as jnp
+
+        return jnp.asarray(value)
+    return value
+
+
+def check(node: Node, value: Any, shape: tuple[int, ...]) -> Any:
+    """The value, if it has the shape and dtype that NumPy produced there."""
+    if node.dtype is None:  # several results: each is checked where it is picked
+        return value
+    from jax import numpy as jnp
+
+    value = jnp.asarray(value)
+    if value.shape != shape or value.dtype != node.dtype:
+        raise Unsupported(
+            "lower.mismatch",
+            f"{node.rule.name} at {source_line(*node.where)}: NumPy gives {node.dtype}{list(shape)}, "
+            f"JAX {value.dtype}{list(value.shape)}",
+        )
+    return value
+
+
+def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
+    """One operation by NumPy itself."""
+    rule: Rule = node.rule
+    args, kwargs = fill(node.args, value_of), fill(node.kwargs, value_of)
+    if rule.special == "write":  # NumPy changes the first operand, and gives nothing
+        changed = kwargs[rule.operands[0]] = np.array(kwargs[rule.operands[0]])
+        _call(rule, args, kwargs)
+        return changed
+    return _call(rule, args, kwargs)
+
+
+def _call(rule: Rule, args: Any, kwargs: Any) -> Any:
+    if rule.signature is not None and not args:
+        bound = inspect.BoundArguments(rule.signature, kwargs)
+        return rule.function(*bound.args, **bound.kwargs)
+    return rule.function(*args, **kwargs)

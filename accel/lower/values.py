@@ -1,0 +1,167 @@
+"""Values: those of a program's operations while it is traced, and what of them XLA is to store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from accel import views
+from accel.lower import batch, nest, ragged, roll
+from accel.lower.arrangement import Part
+from accel.lower.compact import Repeated
+from accel.lower.operations import compute, compute_inside
+from accel.rules import core, fusion
+from accel.tape import Node, fill
+
+
+class Lowering(Protocol):
+    """What values need of the lowering that they belong to."""
+
+    def is_leaf(self, node: Node) -> bool:
+        """Whether the device gets the node's value instead of computing it."""
+
+    def leaf_value(self, node: Node, arrays: Any, constants: Any, scalars: Any) -> Any:
+        """A leaf's value inside the program."""
+
+    def table(self, values: Any, constants: Any) -> Any:
+        """A loop's table inside the program."""
+
+
+class Values:
+    """The values of a program's nodes while it is traced."""
+
+    def __init__(self, lowering: Lowering, arrays: Any, constants: Any, scalars: Any) -> None:
+        self._lowering = lowering
+        self._inputs = (arrays, constants, scalars)
+        self._values: dict[int, Any] = {}
+        self._rows: dict[int, tuple[Any, int]] = {}
+        self._recomputation = fusion.Recomputation()
+
+    def __getitem__(self, node: Node) -> Any:
+        value = self._least(node)
+        if not isinstance(value, Repeated):
+            return value
+        if self._recomputation.is_costly(node):
+            self._recomputation.stored(node)
+            self._store(node, fusion.materialize)
+        return self._least(node).whole()
+
+    def _store(self, node: Node, store: Callable[[Any], Any]) -> None:
+        """Have XLA store the value, instead of computing it again wherever it is read."""
+        value = self._least(node)
+        if isinstance(value, Repeated):
+            self.set(node, Repeated(store(value.value), value.shape))
+        else:
+            self.set(node, store(value))
+
+    def _least(self, node: Node) -> Any:
+        """The node's value, or what repeats in it."""
+        value = self._values.get(node.index)
+        if value is None:
+            if node.index in self._rows:
+                column, row = self._rows[node.index]
+                value = column[row]
+            elif roll.is_box_read(node) and not self._lowering.is_leaf(node):  # a loop had it, and left it to others
+                value = compute(node, fill(node.args, self.__getitem__), {})
+            else:
+                value = self._lowering.leaf_value(node, *self._inputs)
+            self._values[node.index] = value
+        return value
+
+    def table(self, values: Any) -> Any:
+        """A loop's table: as it stands, or an argument of the program."""
+        return self._lowering.table(values, self._inputs[1])
+
+    def set_row(self, node: Node, column: Any, row: int) -> None:
+        """Set a node's value to a row of an array, not looked up before it is asked for."""
+        self._rows[node.index] = column, row
+
+    def stack(self, nodes: Sequence[Node]) -> Any:
+        """The nodes' values along a new first axis."""
+        from jax import numpy as jnp
+
+        columns: dict[int, tuple[Any, list[int], list[int]]] = {}  # array, its rows, their places in the stack
+        single = [place for place, node in enumerate(nodes) if node.index not in self._rows]
+        for place, node in enumerate(nodes):
+            if node.index in self._rows:
+                column, row = self._rows[node.index]
+                _, rows, places = columns.setdefault(id(column), (column, [], []))
+                rows.append(row)
+                places.append(place)
+        parts = [column[np.array(rows)] for column, rows, _ in columns.values()]
+        if single:
+            parts.append(jnp.stack([jnp.asarray(self[nodes[place]]) for place in single]))
+        order = [place for _, _, places in columns.values() for place in places] + single
+        return jnp.concatenate(parts)[np.argsort(order)]
+
+    def set(self, node: Node, value: Any) -> None:
+        self._values[node.index] = value
+
+    def compute(self, part: Part) -> None:
+        """Compute an operation, or all rounds of a loop or nest."""
+        if isinstance(part, nest.Nest):
+            ragged.run(part, self, compute_inside)
+            return
+        if isinstance(part, Node):
+            part = self._before_writes(part)
+            for operand in self._recomputation.to_copy(part):
+                self._store(operand, fusion.copied)
+            for operand in self._recomputation.to_store(part):
+                self._store(operand, fusion.materialize)
+            shape = self._repeated_shape(part)
+            value_of = self.__getitem__ if shape is None else self._least_value
+            value = compute(part, fill(part.args, value_of), fill(part.kwargs, value_of), shape)
+            self.set(part, value if shape is None else Repeated(value, part.shape))
+            for operand in part.operands():
+                if operand.index in self._values:
+                    self.set(operand, fusion.reread(self._values[operand.index]))
+            return
+        for node in part.rounds[0]:
+            self.compute(node)
+        batched = batch.plan(part)
+        if batched is None:
+            with self._recomputation.in_loop(roll.stored_before(part)):
+                roll.run(part, self, self._compute_in_loop)
+        else:
+            batch.run(batched, self, self._compute_in_loop)
+
+    def _compute_in_loop(self, node: Node, args: Any, kwargs: Any) -> Any:
+        """One operation of a loop's rounds. What it has stored, others of the round store again: XLA sees that."""
+        costly = frozenset(operand.index for operand in self._recomputation.to_store(node))
+        if costly:
+            args, kwargs = fusion.materialize_operands((node.args, node.kwargs), (args, kwargs), costly)
+        return compute_inside(node, args, kwargs)
+
+    def _before_writes(self, node: Node) -> Node:
+        """A read of what later writes elsewhere in the array left alone, as a read of the array before them.
+
+        Otherwise XLA keeps a copy of the whole array for each: it may still have to be read when the next write is
+        made.
+        """
+        while node.rule is core.READ and node.args[0].rule is core.WRITE:
+            before, step = node.args[0].args[:2]
+            if not views.apart(before.shape, step, node.args[1]) or not self._is_known(before):
+                break
+            node = node.with_args((before, *node.args[1:]))
+        return node
+
+    def _is_known(self, node: Node) -> bool:
+        """Whether the node has a value: those inside a loop have none."""
+        return node.index in self._values or self._lowering.is_leaf(node)
+
+    def _repeated_shape(self, node: Node) -> tuple[int, ...] | None:
+        """The shape of what repeats in the result, where that follows from the operands alone."""
+        arrays = [operand for operand in node.operands() if operand.shape]
+        if not node.rule.elementwise or node.dtype is None or not arrays:
+            return None
+        values = [self._least(operand) for operand in arrays]
+        if not all(isinstance(value, Repeated) for value in values):
+            return None
+        shape = np.broadcast_shapes(*(value.value.shape for value in values))
+        return shape if len(shape) == len(node.shape) and shape != node.shape else None
+
+    def _least_value(self, node: Node) -> Any:
+        value = self._least(node)
+        return value.value if isinstance(value, Repeated) else value
