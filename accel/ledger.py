@@ -86,7 +86,7 @@ class Ledger:
     saved_s: what compiled calls took less than NumPy's median. checks, checking_s: comparisons, and the seconds that
     they took (NumPy's run for comparison included). copy_s: seconds that copies to the device and back take per call,
     as measured in comparisons. found: differences beyond the tolerance, by field and verdict. describe: gives the
-    target's variants for the report.
+    target's variants for the report; waits: what its calls on NumPy wait for, where no variant is compiled yet.
     """
 
     target: str
@@ -109,6 +109,7 @@ class Ledger:
     copy_s: deque[float] = field(default_factory=_samples)
     found: dict[tuple[str, str], Found] = field(default_factory=dict)
     describe: Callable[[], list[dict[str, Any]]] | None = None
+    waits: Callable[[], Refusal | None] | None = None
 
     def count_numpy(self, seconds: float | None = None, own_s: float | None = None) -> None:
         """Count a call that NumPy answered.

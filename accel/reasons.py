@@ -176,6 +176,17 @@ _ROWS = (
         "measured, the compiled program is slower than NumPy here",
         "none needed: the faster one is used; larger arrays may tip the balance",
     ),
+    # -- not yet ---------------------------------------------------------------------------------------------------
+    Reason(
+        "wait.calls",
+        "the function was called too few times: a program is compiled after one recorded call and some more",
+        "none needed: in a longer run it is compiled",
+    ),
+    Reason(
+        "wait.compile",
+        "its program was not compiled yet when the function was last called",
+        "none needed: a longer run uses it, and a next run finds it on disk, unless QD_JAX_CACHE_DIR is off",
+    ),
     # -- choices ---------------------------------------------------------------------------------------------------
     Reason(
         "mode.off",

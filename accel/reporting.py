@@ -59,6 +59,15 @@ def _reasons(refusals: Mapping[Refusal, int]) -> list[dict[str, Any]]:
     ]
 
 
+def _refusals(book: Ledger) -> Counter[Refusal]:
+    """Return what kept calls on NumPy; what they only waited for is told where nothing has been compiled."""
+    refusals = Counter(book.refusals)
+    awaited = book.waits() if book.waits is not None and book.state is State.NUMPY else None
+    if awaited is not None:
+        refusals[awaited] = book.numpy_calls - refusals.total()
+    return +refusals
+
+
 def _differences(book: Ledger) -> list[dict[str, Any]]:
     """Return what comparisons found beyond the tolerance, the worst first."""
     found = sorted(book.found.values(), key=lambda each: (-each.worst.error, each.worst.field))
@@ -98,7 +107,7 @@ def _function(book: Ledger) -> dict[str, Any]:
         "copying_s": median(book.copy_s) * book.compiled_calls if book.copy_s else None,
         "differences": _differences(book),
         "programs": [] if book.describe is None else book.describe(),
-        "reasons": _reasons(Counter(book.refusals)),
+        "reasons": _reasons(_refusals(book)),
     }
 
 

@@ -45,6 +45,8 @@ EXPECTED = {
     "recorder.gap": "accel's recorder failed, and the call was run plainly instead",
     "verify.mismatch": "the compiled result differed from NumPy's by more than the tolerance; NumPy's was returned",
     "speed.slower": "measured, the compiled program is slower than NumPy here",
+    "wait.calls": "the function was called too few times: a program is compiled after one recorded call and some more",
+    "wait.compile": "its program was not compiled yet when the function was last called",
     "mode.off": "acceleration is switched off",
     "choice.excluded": "this function was left out by --only or --exclude",
     "choice.declined": "the catalogue declines this function",

@@ -203,6 +203,7 @@ class Target:
             self._note_refusal(recorded.refusal, recorded.trace)
         else:
             self.paths.insert(0, Path(recorded.trace, self.name))
+            self.ledger.waits = self._waits
             timeline.note_event(timeline.RECORDED, self.name, f"{len(recorded.trace.tape.nodes)} operations", spent)
             logs.LOGGER.info("%s recorded, %d operations", self.name, len(recorded.trace.tape.nodes))
         return recorded.result
@@ -425,6 +426,13 @@ class Target:
             logs.LOGGER.warning("%s", message)
         if self.mode == "strict":
             raise Refused(message)
+
+    def _waits(self) -> Refusal | None:
+        """What calls wait for where no path has a program yet, nor was given up."""
+        if self.final or any(path.dead or path.variant is not None for path in self.paths):
+            return None
+        observed = any(path.observed > OBSERVED for path in self.paths)
+        return Refusal("wait.compile" if observed else "wait.calls")
 
     def _describe(self) -> list[dict[str, Any]]:
         """The target's variants for the report: what each is, and by what a call is known to be one of its calls."""

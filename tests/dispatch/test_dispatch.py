@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import json
 import pickle
 import sys
 import threading
@@ -336,6 +337,34 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
         for _ in range(8):
             assert np.array_equal(fast(some(1), True), some(1) * 3.0)
         assert programs() == 2
+
+
+def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: Future[Any] = Future()
+
+    def never_ready(*arguments: Any, **options: Any) -> Any:
+        return made
+
+    def reasons() -> dict[str, int]:
+        (function,) = json.loads(accel.report("json"))["functions"]
+        return {each["id"]: each["count"] for each in function["reasons"]}
+
+    fast = accel.accelerate(double, name="patient")
+    with monkeypatch.context() as patch, config.override(ahead_of_time=True):
+        patch.setattr(compiling, "in_background", never_ready)
+        fast(some(0))
+        fast(some(1))
+        assert reasons() == {"wait.calls": 2}
+        for i in range(6):
+            fast(some(i))
+        assert reasons() == {"wait.compile": 8}
+        made.set_exception(ValueError("planted"))
+        fast(some(0))
+        assert reasons() == {"compile.failed": 1}
+    fast = accel.accelerate(double, name="patient")
+    for i in range(6):
+        fast(some(i))
+    assert reasons() == {"compile.failed": 1}
 
 
 def test_a_call_that_is_always_refused_is_looked_at_ever_more_rarely() -> None:

@@ -192,7 +192,9 @@ def test_a_lowering_that_raises_leaves_the_function_on_numpy(monkeypatch: pytest
         assert np.array_equal(fast(field(i)), exponential(field(i)))
     (refusal,) = open_ledger("unlowered").refusals
     assert refusal.reason == "lower.failed"
-    assert re.fullmatch(r"numpy\.exp at tests/dispatch/test_planted\.py:\d+: ZeroDivisionError: planted", refusal.detail)
+    assert re.fullmatch(
+        r"numpy\.exp at tests/dispatch/test_planted\.py:\d+: ZeroDivisionError: planted", refusal.detail
+    )
 
 
 def test_a_program_that_cannot_run_leaves_the_function_on_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
