@@ -180,21 +180,65 @@ def _save(key: str | None, compiled: Any) -> None:
         logs.LOGGER.info("a program cannot be kept on disk: %s", error)
 
 
+def stand_ins(values: Sequence[Any]) -> list[Any]:
+    """Arrays like those among the values, without their memory: what waits to be compiled holds nothing of a call."""
+    return [
+        np.broadcast_to(np.zeros((), value.dtype), value.shape) if isinstance(value, np.ndarray) else None
+        for value in values
+    ]
+
+
+class Compile(Future[Executable]):
+    """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace."""
+
+    def __init__(self, order: tuple[float, int], arguments: tuple[Any, ...]) -> None:
+        super().__init__()
+        self.order = order
+        self._arguments = arguments
+        self._began: float | None = None
+
+    def __lt__(self, other: Compile) -> bool:
+        return self.order < other.order
+
+    def seconds(self) -> float:
+        """How long it has been compiled, not counting how long it waited."""
+        return 0.0 if self._began is None else time.perf_counter() - self._began
+
+    def run(self) -> None:
+        """Compile it, in this thread."""
+        self._began = time.perf_counter()
+        try:
+            if not threading.main_thread().is_alive():  # when the program ends, what waits is not worth it any more
+                raise Unsupported("compile.failed", "the program ended first")
+            executable = compile_trace(*self._arguments)
+        except BaseException as error:
+            self.set_exception(error)
+        else:
+            self.set_result(executable)
+
+    def abandon(self) -> None:
+        """Leave the worker to it, for good; what waits gets a new one."""
+        global _worker
+        with _worker_lock:
+            _under_way.discard(self)
+            if _worker is not None:
+                _worker.shutdown(wait=False, cancel_futures=True)
+                _worker = None
+            _work(len(_waiting))
+
+
 _worker: ThreadPoolExecutor | None = None
 _worker_lock = threading.Lock()
-
-
-@dataclass(slots=True, order=True)
-class _Job:
-    """What waits to be compiled."""
-
-    order: tuple[float, int]
-    arguments: tuple[Any, ...] = field(compare=False)
-    future: Future[Executable] = field(compare=False, default_factory=Future)
-
-
-_waiting: list[_Job] = []
+_waiting: list[Compile] = []
+_under_way: set[Future[Executable]] = set()
 _numbers = itertools.count()
+
+
+def at_once(*arguments: Any) -> Compile:
+    """`compile_trace`, done."""
+    job = Compile((0.0, 0), arguments)
+    job.run()
+    return job
 
 
 def in_background(
@@ -205,55 +249,38 @@ def in_background(
     *,
     worth: float,
     before: int,
-) -> Future[Executable]:
+) -> Compile:
     """`compile_trace` in a worker thread, the program going on in NumPy meanwhile.
 
     worth: seconds that a call takes without it. before: programs that its target has already, each of which is taken
     to halve the calls that this one will get. The functions of a step are ready at the same time: what saves most goes
     first, a large function's second program before a small one's first, and its tenth after.
     """
-    global _worker
-    job = _Job((-worth * 0.5**before, next(_numbers)), (trace, known, samples, spanned))
-    _under_way.add(job.future)
-    job.future.add_done_callback(_under_way.discard)
+    job = Compile((-worth * 0.5**before, next(_numbers)), (trace, known, samples, spanned))
+    _under_way.add(job)
+    job.add_done_callback(_under_way.discard)
     with _worker_lock:
         heapq.heappush(_waiting, job)
-        tasks = 1
-        if _worker is None:
-            _worker = ThreadPoolExecutor(1, thread_name_prefix="accel-compile")
-            tasks = len(_waiting)  # those that an abandoned worker left behind among them
-        for _ in range(tasks):
-            _worker.submit(_compile_next)
-    return job.future
+        _work(1)
+    return job
+
+
+def _work(tasks: int) -> None:
+    """Have so many of those that wait compiled; within the lock."""
+    global _worker
+    if tasks and _worker is None:
+        _worker = ThreadPoolExecutor(1, thread_name_prefix="accel-compile")
+    for _ in range(tasks):
+        _worker.submit(_compile_next)  # type: ignore[union-attr]
 
 
 def _compile_next() -> None:
-    """What waits in the queue when the program ends is not worth compiling any more."""
     with _worker_lock:
-        if not _waiting:  # given up meanwhile
+        if not _waiting:  # an abandoned worker was given it already
             return
         job = heapq.heappop(_waiting)
-    try:
-        if not threading.main_thread().is_alive():
-            raise Unsupported("compile.failed", "the program ended first")
-        with interpreter.taking_turns(), interpreter.keeping():
-            executable = compile_trace(*job.arguments)
-        job.future.set_result(executable)
-    except BaseException as error:
-        job.future.set_exception(error)
-
-
-def abandon() -> None:
-    """Leave the worker to what it is compiling; the next compile gets a new one."""
-    global _worker
-    with _worker_lock:
-        if _worker is not None:
-            _worker.shutdown(wait=False, cancel_futures=False)
-            _worker = None
-    _under_way.clear()
-
-
-_under_way: set[Future[Executable]] = set()
+    with interpreter.taking_turns(), interpreter.keeping():
+        job.run()
 
 
 def busy() -> bool:

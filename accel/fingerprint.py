@@ -30,15 +30,18 @@ class Indescribable(Exception):
     """A value whose description would not hold in another process."""
 
 
-def fingerprint(body: Iterable[Node], results: Iterable[Node], leaf: Callable[[Node], Any]) -> str | None:
+def fingerprint(
+    body: Iterable[Node], results: Iterable[Node], leaf: Callable[[Node], Any], tables: Iterable[Any] = ()
+) -> str | None:
     """The fingerprint of a program, or None.
 
     body: its operations, in order. results: the nodes that it returns, in order. leaf(node): how a node that is not
     in the body comes into the program: for an argument its place, for a value that is written into it the value.
+    tables: arguments that loops and nests look up, which say how the operations are arranged in these.
     """
     describe = _Describer(leaf)
     try:
-        parts = [describe.operation(node) for node in body], [describe(node) for node in results]
+        parts = [describe.operation(node) for node in body], [describe(each) for each in (*results, *tables)]
     except Indescribable:
         return None
     return digest(parts)

@@ -25,8 +25,8 @@ M_MMAP_THRESHOLD = -3
 KEPT = 512 * 2**20
 """Bytes of freed memory at the end of the heap that are kept."""
 
-LARGEST = 64 * 2**20
-"""Blocks of fewer bytes come from the heap; larger ones from the kernel, as before."""
+LARGEST = 64 * 2**20, 32 * 2**20
+"""Blocks of fewer bytes come from the heap; larger ones from the kernel, as before. Older glibc takes the second."""
 
 
 @functools.cache
@@ -38,7 +38,8 @@ def keep_freed() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return False
-    return bool(mallopt(M_MMAP_THRESHOLD, LARGEST)) and bool(mallopt(M_TRIM_THRESHOLD, KEPT))
+    told = any(mallopt(M_MMAP_THRESHOLD, size) for size in LARGEST)
+    return bool(mallopt(M_TRIM_THRESHOLD, KEPT)) and told
 
 
 def peak_mb() -> float | None:

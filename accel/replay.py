@@ -13,7 +13,7 @@ from accel.lower import PACKS, Program, agrees
 from accel.record import Trace
 from accel.record.inputs import MISSING, Content, same_scalar
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
-from accel.tape import Node, fill, needed_by
+from accel.tape import Node, fill, needed_by, nodes_in
 
 
 @dataclass(slots=True)
@@ -53,6 +53,7 @@ class HostTape:
             return "(" + "".join(self._argument(inner) + ", " for inner in part) + ")"
         if isinstance(part, list):
             return "[" + ", ".join(self._argument(inner) for inner in part) + "]"
+        assert not any(nodes_in(part)), "nodes elsewhere than in tuples and lists"
         return self._name(part)
 
     def _name(self, value: Any) -> str:
@@ -157,6 +158,10 @@ class Changed:
     slots: tuple[int, ...]
 
 
+class TooLarge(Exception):
+    """A Python integer of this call has more than 64 bits."""
+
+
 class Variant:
     """A compiled program with its guards and its plan of what to commit."""
 
@@ -172,7 +177,7 @@ class Variant:
         self._made = [(node.shape, np.dtype(node.dtype).str) for node in trace.outputs.arrays]
 
     def run(self, values: list[Any]) -> Attempt | Parted | Changed:
-        """Run the program on the slots' values.
+        """Run the program on the slots' values. Raises TooLarge.
 
         The contents of constant arrays are compared while the device computes: the program itself never reads them.
         """
@@ -181,11 +186,14 @@ class Variant:
         if changed:
             return Changed(changed)
         host = self._host.evaluate(values) if program.host else {}
-        scalars = {
-            pack: np.array([host[node.index] for node in nodes], PACKS[pack])
-            for pack, nodes in program.scalars.items()
-            if nodes
-        }
+        try:
+            scalars = {
+                pack: np.array([host[node.index] for node in nodes], PACKS[pack])
+                for pack, nodes in program.scalars.items()
+                if nodes
+            }
+        except OverflowError as error:
+            raise TooLarge from error
         made, packs = self.executable([values[slot] for slot in program.slots], scalars)
         changed = self._constants.changed_arrays(values)
         if changed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -112,6 +112,7 @@ class Comparison:
         self._variant, self._attempt, self._snapshot, self._rtol = variant, attempt, snapshot, rtol
         self._names: dict[Any, tuple[int, str]] = {}
         self._objects: dict[int, tuple[Any, str]] = {}
+        self._seen: list[_Seen] = []
         self._run(result)
         self.differences.sort(key=lambda difference: -difference.error)
 
@@ -139,7 +140,7 @@ class Comparison:
             return Verdict.MISMATCH
         if all(difference.error <= explained.get(difference.field, 0.0) for difference in beyond):
             return Verdict.ROUNDING
-        verdict = explanation(self._variant, self._attempt, self._snapshot, self._rtol)
+        verdict = explanation(self._variant, self._attempt, self._snapshot, self._seen, self._rtol)
         if verdict is Verdict.ROUNDING:
             for difference in beyond:
                 allowed = min(AS_LARGE * difference.error, LARGEST * self._rtol)
@@ -154,8 +155,9 @@ class Comparison:
             owner = values[write.owner]
             now = _parts(owner).get(write.name, MISSING) if write.is_item else getattr(owner, write.name, MISSING)
             self._template(write.value, now, _part_name(variant, write.owner, write.name, is_item=write.is_item))
-        for (slot, _), array in zip(outputs.changed, self._attempt.changed, strict=True):
-            self._arrays(array, values[slot], variant.trace.inputs.name(slot))
+        first = len(self._attempt.made)
+        for place, ((slot, _), array) in enumerate(zip(outputs.changed, self._attempt.changed, strict=True), first):
+            self._arrays(array, values[slot], variant.trace.inputs.name(slot), place)
         self.differences += self._snapshot.differences(variant, values)
 
     def _structure(self, name: str, what: str) -> None:
@@ -192,12 +194,11 @@ class Comparison:
             self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
         else:
             replayed = as_scalar(self._attempt.numbers[leaf.index], leaf.kind)
-            self._arrays(np.asarray(replayed), np.asarray(actual), name)
+            first = len(self._attempt.made) + len(self._attempt.changed)
+            self._arrays(np.asarray(replayed), np.asarray(actual), name, first + leaf.index)
 
     def _made(self, leaf: Made, actual: Any, name: str) -> None:
-        made = self._attempt.made[leaf.index]
-        for step in leaf.chain:
-            made = step.read(made)
+        made = _view(self._attempt.made[leaf.index], leaf.chain)
         if type(actual) is not np.ndarray:
             self._structure(name, f"NumPy gives a {_kind(actual)}, the replay an array")
             return
@@ -210,7 +211,7 @@ class Comparison:
                 shared, fresh = f"memory of {self._slot(slot)}", "memory of its own"
                 what = (shared, fresh) if theirs else (fresh, shared)
                 self._structure(name, f"NumPy gives {what[0]}, the replay {what[1]}")
-        self._arrays(made, actual, name)
+        self._arrays(made, actual, name, leaf.index, leaf.chain)
 
     def _shared(self, leaf: Shared, actual: Any, name: str) -> None:
         if not isinstance(leaf.template, Leaf):
@@ -226,7 +227,7 @@ class Comparison:
         if before != key:
             self._structure(name, f"NumPy gives the same array as for {other}, the replay another")
 
-    def _arrays(self, replayed: Any, actual: Any, name: str) -> None:
+    def _arrays(self, replayed: Any, actual: Any, name: str, place: int, chain: Any = ()) -> None:
         self.points += actual.size
         if replayed.dtype != actual.dtype or replayed.shape != actual.shape:
             self._structure(
@@ -237,14 +238,32 @@ class Comparison:
         errors = relative_errors(replayed, actual)
         if errors is None:
             return
-        place = int(errors.argmax())
-        at = tuple(int(i) for i in np.unravel_index(place, actual.shape))
+        self._seen.append(_Seen(place, chain, actual))
+        worst = int(errors.argmax())
+        at = tuple(int(i) for i in np.unravel_index(worst, actual.shape))
         what = f"NumPy {actual[at]!r}, replay {replayed[at]!r}"
         points = int(np.count_nonzero(~(errors <= self._rtol)))
         self.differences.append(Difference(name, str(list(at)) if at else "", what, float(errors[at]), points))
 
     def _slot(self, slot: int) -> str:
         return self._variant.trace.inputs.name(slot)
+
+
+class _Seen(NamedTuple):
+    """What NumPy's call gave where the replay gave something else.
+
+    place: among the new arrays, the changed ones and the numbers of the trace. chain: what view of that.
+    """
+
+    place: int
+    chain: Any
+    value: Any
+
+
+def _view(array: Any, chain: Any) -> Any:
+    for step in chain:
+        array = step.read(array)
+    return array
 
 
 _LEAVES: dict[type, Callable[[Comparison, Any, Any, str], None]] = {
@@ -312,7 +331,7 @@ STEPS = frozenset(f"numpy.{name}" for name in "ceil floor rint round sign trunc"
 """Operations that jump, but give floating-point numbers."""
 
 
-def explanation(variant: Variant, attempt: Attempt, snapshot: Snapshot, rtol: float) -> Verdict:
+def explanation(variant: Variant, attempt: Attempt, snapshot: Snapshot, seen: list[_Seen], rtol: float) -> Verdict:
     """What a difference beyond the tolerance is: by Monte Carlo arithmetic.
 
     Where a result is what cancellation leaves of its operands, NumPy and XLA differ by rounding alone, and the relative
@@ -320,6 +339,8 @@ def explanation(variant: Variant, attempt: Attempt, snapshot: Snapshot, rtol: fl
     last place, shows how sensitive each element is (D. S. Parker, Monte Carlo Arithmetic, 1997). In a first round all
     comparisons and steps keep their answers; in a second they are free, and comparisons of operands within the
     tolerance of each other are answered at random.
+
+    seen: what NumPy's call gave. The tape explains nothing if it gives something else: it was written down wrong.
     """
     outputs = variant.trace.outputs
     nodes = [*outputs.arrays, *(node for _, node in outputs.changed), *outputs.numbers]
@@ -336,7 +357,10 @@ def explanation(variant: Variant, attempt: Attempt, snapshot: Snapshot, rtol: fl
             base = _run_tape(nodes, snapshot.values, keep)
             for verdict, kept, near in ((Verdict.ROUNDING, answers, 0.0), (Verdict.THRESHOLD, {}, rtol)):
                 moved = [_run_tape(nodes, snapshot.values, _Rounding(seed, kept, near)) for seed in SEEDS]
-                if all(_within(*each, rtol) for each in zip(replayed, base, zip(*moved, strict=True), strict=True)):
+                spread = list(zip(base, zip(*moved, strict=True), strict=True))
+                if not all(_is_told(each, *spread[each.place], rtol) for each in seen):
+                    return Verdict.MISMATCH
+                if all(_within(value, *each, rtol) for value, each in zip(replayed, spread, strict=True)):
                     return verdict
     except Exception:  # perturbed values may leave the path: then nothing is explained
         pass
@@ -405,6 +429,11 @@ class _Rounding:
         near = (gap > 0) & (gap <= self._near * _scale(np.asarray(magnitude, float), np.isfinite(magnitude)))
         tossed = np.where(near & (self._generator.random(np.shape(gap)) < 0.5), ~np.asarray(answer), answer)
         return tossed if isinstance(answer, np.ndarray) else type(answer)(tossed)
+
+
+def _is_told(seen: _Seen, value: Any, moved: tuple[Any, ...], rtol: float) -> bool:
+    """Whether the tape's own value is what NumPy's call gave."""
+    return _within(seen.value, _view(value, seen.chain), tuple(_view(each, seen.chain) for each in moved), rtol)
 
 
 def _within(replay: Any, value: Any, moved: tuple[Any, ...], rtol: float) -> bool:

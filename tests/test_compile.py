@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
+import accel
 from accel import compile as compiling
+from accel import config
 
 
 class Bench:
@@ -35,7 +39,6 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setattr(compiling, "compile_trace", made.compile)
     yield made
     made.go_on.set()
-    compiling.abandon()
 
 
 def submit(name: Any, worth: float, before: int = 0) -> Any:
@@ -63,6 +66,31 @@ def test_what_saves_most_is_compiled_first(bench: Bench) -> None:
     assert not compiling.busy()
 
 
+def test_what_is_compiled_holds_nothing_of_the_call() -> None:
+    values = [(1, 2), {}, np.arange(6.0).reshape(2, 3)[:, ::2], np.float32(3.0), np.array(2)]
+    like = compiling.stand_ins(values)
+    for value, other in zip(values, like, strict=True):
+        if isinstance(value, np.ndarray):
+            assert (other.shape, other.dtype, other.nbytes) == (value.shape, value.dtype, value.nbytes)
+            assert not np.shares_memory(other, value)
+        else:
+            assert other is None
+
+
+def test_an_array_can_be_resized_while_its_program_is_compiled(bench: Bench) -> None:
+    submit("slow", 9.0)
+    assert bench.started.wait(20)
+    fast = accel.accelerate(lambda x: x + 1.0)
+    x = np.ones(10)
+    with warnings.catch_warnings(), config.override(ahead_of_time=True, cache_dir=None):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(6):
+            fast(x)
+        (path,) = fast._self_target.paths
+        assert path.pending is not None and not path.pending.done()
+        x.resize(20)
+
+
 def test_a_failure_is_the_futures_and_the_worker_goes_on(bench: Bench) -> None:
     broken, fine = submit("broken", 2.0), submit("fine", 1.0)
     assert fine.result(20) == "FINE"
@@ -74,9 +102,12 @@ def test_what_waited_behind_an_abandoned_compile_is_compiled(bench: Bench) -> No
     stuck = submit("slow", 1.0)
     assert bench.started.wait(20)
     waiting = submit("waiting", 1.0)
-    compiling.abandon()
+    assert stuck.seconds() > 0.0
+    assert waiting.seconds() == 0.0, "waiting is not compiling"
+    stuck.abandon()
+    assert waiting.result(20) == "WAITING", "without another one having to ask for it"
     assert submit("next", 1.0).result(20) == "NEXT"
-    assert waiting.result(20) == "WAITING"
     assert not stuck.done()
+    assert not compiling.busy(), "what was given up is waited for no longer"
     bench.go_on.set()
     assert stuck.result(20) == "SLOW"

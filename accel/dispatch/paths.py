@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from concurrent.futures import Future
-from typing import Any
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from accel import config, logs
 from accel.dispatch.speed import Speed
 from accel.reasons import Refusal
+
+if TYPE_CHECKING:
+    from accel.compile import Compile
 
 SPAN_SAMPLES = 8
 """Replays after which a path is looked at for arrays that most of them had to copy."""
@@ -34,7 +37,7 @@ class Forecast:
 
     def __init__(self) -> None:
         self._recent: tuple[int, ...] = ()
-        self._after: dict[tuple[int, ...], Path] = {}
+        self._after: MutableMapping[tuple[int, ...], Path] = WeakValueDictionary()  # paths are replaced by others
 
     def order(self, paths: list[Path]) -> list[Path]:
         """The paths, the likely one first."""
@@ -72,11 +75,11 @@ class Path:
         self.constants: dict[int, Any] = {}
         self.varying: set[int] = set()
         self.spanned: frozenset[int] = frozenset()
+        self._spans_tried = False
         self.variant: Any = None
-        self.pending: Future[Any] | None = None
-        self.again: Future[Any] | None = None
+        self.pending: Compile | None = None
+        self.again: Compile | None = None
         self._respecialized = 0
-        self._started = 0.0
         self._before = 0
         self.numpy_call_s = 0.0
         self.waited_s = 0.0
@@ -130,26 +133,25 @@ class Path:
 
     def start(self, values: list[Any], before: int) -> None:
         """Compile the path: in the background, or at once. before: programs that its target has already."""
-        self._started = time.perf_counter()
         self._before = before
         self.pending = self._compile(values)
 
-    def _compile(self, values: list[Any]) -> Future[Any]:
+    def _compile(self, values: list[Any]) -> Compile:
         from accel import compile as compiling
 
-        arguments = self.trace, self._known(), values, self.spanned
+        arguments = self.trace, self._known(), compiling.stand_ins(values), self.spanned
         if config.current().ahead_of_time:
             return compiling.in_background(*arguments, worth=self.numpy_call_s, before=self._before)
-        made: Future[Any] = Future()
-        try:
-            made.set_result(compiling.compile_trace(*arguments))
-        except Exception as error:
-            made.set_exception(error)
-        return made
+        return compiling.at_once(*arguments)
 
-    def is_overdue(self) -> bool:
-        """Whether compiling takes longer than it may."""
-        return self.pending is not None and time.perf_counter() - self._started > config.current().max_compile_s
+    def give_up_if_overdue(self) -> Refusal | None:
+        """Why the path's program is waited for no longer, where compiling it takes longer than it may."""
+        limit = config.current().max_compile_s
+        if self.pending is None or not self.pending.seconds() > limit:
+            return None
+        pending, self.pending = self.pending, None
+        pending.abandon()
+        return Refusal("limit.compile", "", f"more than {limit:g} s")
 
     def finish(self) -> Refusal | None:
         """Run as the program that is ready from now on; what kept it from being one, if anything did.
@@ -160,14 +162,13 @@ class Path:
 
         pending, self.pending = self.pending, None
         try:
-            executable = pending.result()  # type: ignore[union-attr]
+            self._install(pending.result())  # type: ignore[union-attr]
         except Unsupported as gap:
             return Refusal(gap.reason, "", gap.detail)
         except config.SettingError:
             raise
         except Exception as error:
             return Refusal("compile.failed", "", f"{type(error).__name__}: {error}")
-        self._install(executable)
         return None
 
     def _install(self, executable: Any) -> None:
@@ -193,7 +194,7 @@ class Path:
         """
         if self.again is not None:
             return self.again.done() and self._renew()
-        if self.replays % SPAN_SAMPLES or self.spanned:
+        if self.replays % SPAN_SAMPLES or self._spans_tried:
             return False
         from accel import compile as compiling
 
@@ -202,7 +203,7 @@ class Path:
         executable.copied.clear()
         copied -= changed  # a program has to copy them anyway, and aligned memory makes the faster copy
         if copied and not compiling.busy():
-            self.spanned = frozenset(copied)
+            self.spanned, self._spans_tried = frozenset(copied), True
             self.again = self._compile(values)
         return False
 
@@ -211,6 +212,7 @@ class Path:
         try:
             self._install(again.result())  # type: ignore[union-attr]
         except Exception as error:
+            self.spanned = frozenset()
             logs.LOGGER.info("%s could not be compiled with spans: %s", self.name, error)
             return False
         return True

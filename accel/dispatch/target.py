@@ -251,10 +251,10 @@ class Target:
             self._finish(path)
             if path.variant is not None:
                 return self._follow(path, values, args, kwargs)
-        elif path.is_overdue():
-            path.pending = None
-            _abandon_compiling()
-            self._give_up(path, Refusal("limit.compile", "", f"more than {config.current().max_compile_s:g} s"))
+        else:
+            overdue = path.give_up_if_overdue()
+            if overdue is not None:
+                self._give_up(path, overdue)
         quiet = not _compiling()
         started = time.perf_counter()
         result = self._plain(args, kwargs, timed=quiet)
@@ -317,10 +317,12 @@ class Target:
     def _replay(
         self, path: Path, values: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, siblings: bool
     ) -> Any:
-        from accel.replay import Changed, Parted
+        from accel.replay import Changed, Parted, TooLarge
 
         try:
             attempt = path.variant.run(values)
+        except TooLarge:  # a number of this call; the next one may be smaller
+            return self._plain(args, kwargs, timed=False)
         except Exception as error:
             self._give_up(path, Refusal("compile.failed", "", f"{type(error).__name__}: {error}"))
             return self._plain(args, kwargs, timed=False)
@@ -437,12 +439,6 @@ class Target:
     def _describe(self) -> list[dict[str, Any]]:
         """The target's variants for the report: what each is, and by what a call is known to be one of its calls."""
         return [path.describe() for path in self.paths if path.variant is not None]
-
-
-def _abandon_compiling() -> None:
-    from accel import compile as compiling
-
-    compiling.abandon()
 
 
 def _compiling() -> bool:

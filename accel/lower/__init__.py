@@ -196,7 +196,12 @@ class _Lowering:
             known=self._known,
             operations=len(body),
             folded=len(self._folded),
-            fingerprint=fingerprint(body, [*targets, *checked, *device_numbers], self._entry),
+            fingerprint=fingerprint(
+                body,
+                [*targets, *checked, *device_numbers],
+                self._entry,
+                [self._constants[place].stored for place in self._tables.values()],
+            ),
         )
 
     def _number(self, node: Node, places: dict[int, tuple[str, int]]) -> Any:
@@ -238,9 +243,10 @@ class _Lowering:
 
     def _leaf(self, node: Node) -> None:
         """Give a leaf its way into the program."""
-        if not self.is_leaf(node) or self.fixed(node):
-            if self.is_leaf(node):
-                self._constant(node)
+        if not self.is_leaf(node):
+            return
+        if self.fixed(node):
+            self._constant(node)
         elif node.host:
             if node.index not in self._scalar_places:
                 pack = pack_of(node.dtype)

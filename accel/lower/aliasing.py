@@ -10,7 +10,7 @@ other, the first into all. The values of writes that might meet this are copied 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 
 from accel.lower.webs import Webs
 from accel.rules import core
@@ -25,13 +25,15 @@ _SHIFTS = frozenset(f"numpy.{name}" for name in "roll gradient diff concatenate"
 """Functions that XLA computes in the shape of their result, as it does all that is elementwise."""
 
 
-def mark(body: Iterable[Node], spanned: Container[int] = ()) -> None:
-    """Set `endangered` of the writes in a program's operations. spanned: slots of inputs that come in spans."""
-    nodes = list(body)
-    families = _Families(nodes, spanned)
-    for node in nodes:
-        if node.rule is core.WRITE:
-            node.endangered = _is_part(node) and families.reshaped(node) and families.depends(node.args[2], node)
+def mark(body: Sequence[Node], spanned: Container[int] = ()) -> None:
+    """Set `endangered` of such writes among a program's operations. spanned: slots of inputs that come in spans.
+
+    It is never taken back: another thread may be lowering the same tape, with other constants and spans.
+    """
+    families = _Families(body, spanned)
+    for node in body:
+        if node.rule is core.WRITE and not node.endangered and _is_part(node) and families.reshaped(node):
+            node.endangered = families.depends(node.args[2], node)
 
 
 def _is_part(write: Node) -> bool:

@@ -266,18 +266,7 @@ def run(batch: Batch, values: Any, compute: Callable[[Node, Any, Any], Any]) -> 
     written = [place for place in batch.sites if place not in batch.dropped]
 
     def body(read: dict[int, Any], entries: list[Any]) -> Any:
-        own: list[Any] = []
-        looked_up = iter(entries)
-        for place, (node, relations) in enumerate(zip(rounds[1], loop.relations, strict=True)):
-            if place in read:
-                own.append(read[place])
-            elif place in batch.forwarded:
-                own.append(own[batch.forwarded[place]])
-            elif place in batch.sites:
-                own.append(_resolve(relations[2], own, values, looked_up))
-            else:
-                filled = iter([_resolve(relation, own, values, looked_up) for relation in relations])
-                own.append(compute(node, *roll.filled((node.args, node.kwargs), filled)))
+        own = _round(batch, read, iter(entries), values, compute)
         return {place: own[place] for place in kept}, {place: own[place] for place in written}
 
     made, new = jax.vmap(body, axis_size=count)(stacked, tables)
@@ -293,6 +282,29 @@ def run(batch: Batch, values: Any, compute: Callable[[Node, Any, Any], Any]) -> 
             for k in range(1, count):
                 values.set_row(rounds[k][place], made[place], k - 1)
         values.set(rounds[-1][place], made[place][-1])
+
+
+def _round(
+    batch: Batch,
+    read: dict[int, Any],
+    looked_up: Iterator[Any],
+    values: Any,
+    compute: Callable[[Node, Any, Any], Any],
+) -> list[Any]:
+    """What the operations of one round give. read: what its reads do; looked_up: what differs from round to round."""
+    own: list[Any] = []
+    loop = batch.loop
+    for place, (node, relations) in enumerate(zip(loop.rounds[1], loop.relations, strict=True)):
+        if place in read:
+            own.append(read[place])
+        elif place in batch.forwarded:
+            own.append(own[batch.forwarded[place]])
+        elif place in batch.sites:
+            own.append(_resolve(relations[2], own, values, looked_up))
+        else:
+            filled = iter([_resolve(relation, own, values, looked_up) for relation in relations])
+            own.append(compute(node, *roll.filled((node.args, node.kwargs), filled)))
+    return own
 
 
 def _looked_up(batch: Batch) -> Iterator[Relation]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.lower.roll import LARGEST_TABLE, LEAVES, leaves
+from accel.lower.roll import LARGEST_TABLE, LEAVES, leaves, may_vary
 from accel.lower.webs import Webs
 from accel.rules import core
 from accel.tape import Node, fill, frozen_static
@@ -479,7 +479,7 @@ def _nest(
     webs = Webs()
     for site in block.sites():
         operands = zip(*(leaves((node.args, node.kwargs)) for node in site.nodes), strict=True)
-        site.operands = [_operand(column, virtual, inside, said, value_of) for column in operands]
+        site.operands = [_operand(site.node, column, virtual, inside, said, value_of) for column in operands]
         together = [site.nodes, *_contents(site)]
         if site.node.rule is core.WRITE:
             together += [(node, node.args[0]) for node in site.nodes]
@@ -508,13 +508,19 @@ def _contents(site: Site) -> Iterator[Sequence[Node]]:
 
 
 def _operand(
-    column: Sequence[Any], virtual: set[int], inside: set[int], said: _Said, value_of: Callable[[Node], Any]
+    user: Node,
+    column: Sequence[Any],
+    virtual: set[int],
+    inside: set[int],
+    said: _Said,
+    value_of: Callable[[Node], Any],
 ) -> Operand:
+    """What an operation takes over all rounds. user: the operation in the first one."""
     first = column[0]
     if not isinstance(first, Node):
-        return _static(column)
+        return _static(user, column)
     if first.index in virtual:
-        base = _operand([node.args[0] for node in column], virtual, inside, said, value_of)
+        base = _operand(user, [node.args[0] for node in column], virtual, inside, said, value_of)
         return base if first.rule is core.SCALAR else Window(base, column)
     if first.index not in inside and all(said.origin(node) is said.origin(first) for node in column):
         return Fixed(said.origin(first))
@@ -528,13 +534,13 @@ def _operand(
     return Numbers(np.array(known, first.dtype))
 
 
-def _static(column: Sequence[Any]) -> Operand:
+def _static(user: Node, column: Sequence[Any]) -> Operand:
     first = column[0]
     if isinstance(first, Index):
         return Fixed(first) if all(step == first for step in column) else Steps(column)
     if all(frozen_static(leaf) == frozen_static(first) for leaf in column):
         return Fixed(first)
-    if len({type(leaf) for leaf in column}) != 1:
+    if not may_vary(user) or len({type(leaf) for leaf in column}) != 1:
         raise Irregular
     return Numbers(np.array(column))
 

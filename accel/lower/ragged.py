@@ -125,7 +125,7 @@ class _Planner:
 
     def check_carried(self) -> None:
         """What a loop carries has one shape and dtype."""
-        lives = _Lives(self.nest)
+        lives = self._lives
         carried = {register for block in self.nest.block.blocks() for register in lives.carried(block)}
         carried |= set(self.nest.initial)
         kinds = {register: {(node.shape, node.dtype)} for register, node in self.nest.initial.items()}
@@ -497,11 +497,11 @@ def _enter(nest: Nest, block: Block, trips: Any, at: At, lives: _Lives) -> None:
     from jax import numpy as jnp
 
     carried = lives.carried(block)
-    shapes = {site.register: site.node for site in block.sites()}
+    likes = {site.register: site.node for site in block.sites()}
 
     def first(register: int) -> Any:
         held = at.registers.get(register)
-        return jnp.zeros(shapes[register].shape, shapes[register].dtype) if held is None else held
+        return jnp.zeros(likes[register].shape, likes[register].dtype) if held is None else held
 
     def body(k: Any, carry: Any) -> Any:
         inner = at.inside(block, k)

@@ -133,16 +133,16 @@ class Loop:
         for node in self.rounds[0]:
             yield from node.operands()
         yield from from_outside(self)
-        for relation in self._relations():
+        for relation in self.all_relations():
             if isinstance(relation, Stacked):
                 yield from relation.nodes
 
     @property
     def tables(self) -> list[Any]:
         """What its rounds look up."""
-        return [relation.values for relation in self._relations() if isinstance(relation, Table)]
+        return [relation.values for relation in self.all_relations() if isinstance(relation, Table)]
 
-    def _relations(self) -> Iterator[Relation]:
+    def all_relations(self) -> Iterator[Relation]:
         for row in self.relations:
             yield from row
 
@@ -162,7 +162,7 @@ def leaves(template: Any) -> Iterator[Any]:
 
 
 def roll(body: list[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Node | Loop]:
-    """The operations with their repetitions rolled, longest first.
+    """The operations with their repetitions rolled.
 
     used: indices of nodes that are results. value_of: a node's value where it is known before launch, else None.
     """
@@ -235,7 +235,10 @@ def _form(template: Any) -> Any:
 
 
 def _repetitions(kinds: list[int]) -> list[tuple[int, int, int]]:
-    """Candidates (start, operations per round, rounds), those that cover most first."""
+    """Candidates (start, operations per round, rounds): the shortest rounds first, among what covers nearly most.
+
+    Two rounds in one are rounds as well, and cover no more.
+    """
     array = np.asarray(kinds)
     found = []
     for length in _distances(array):
@@ -292,7 +295,7 @@ def _relations(parts: list[list[Node]], value_of: Callable[[Node], Any]) -> list
     places = {node.index: (k, j) for k, part in enumerate(parts) for j, node in enumerate(part)}
     table = []
     for j in range(len(parts[0])):
-        columns = zip(*(leaves((part[j].args, part[j].kwargs)) for part in parts[1:]), strict=False)
+        columns = zip(*(leaves((part[j].args, part[j].kwargs)) for part in parts[1:]), strict=True)
         row = []
         for column in columns:
             relation = _relation(column, places, parts[1][j], value_of)
@@ -314,9 +317,17 @@ def _relation(
         return Same(first)
     if isinstance(first, Index):
         return _box_relation(column, node)
-    if node.args and not node.rule.name.startswith("accel.") and len({type(leaf) for leaf in column}) == 1:
+    if may_vary(node) and len({type(leaf) for leaf in column}) == 1:
         return Table(np.array(column))
     return None
+
+
+def may_vary(node: Node) -> bool:
+    """Whether a plain number that the operation takes may be another one in each round, traced: an operand's may.
+
+    Operands of ufuncs come by position; functions take everything by name, axes and sizes too.
+    """
+    return bool(node.args) and not node.rule.name.startswith("accel.")
 
 
 def _operand_relation(
@@ -406,8 +417,7 @@ def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> No
     rounds = loop.rounds
     tables = [
         looked_up(relation, values)
-        for row in loop.relations
-        for relation in row
+        for relation in loop.all_relations()
         if isinstance(relation, (Table, Boxes, Reads, Stacked))
     ]
 
@@ -467,7 +477,7 @@ def looked_up(relation: Table | Boxes | Reads | Stacked, values: Any) -> Any:
 
 def from_outside(loop: Loop) -> Iterator[Node]:
     """The values that the rounds take from outside the loop."""
-    for relation in (relation for row in loop.relations for relation in row):
+    for relation in loop.all_relations():
         if isinstance(relation, Reads):
             yield relation.base
         elif isinstance(relation, Same) and isinstance(relation.leaf, Node):
@@ -509,7 +519,8 @@ def filled(template: Any, given: Iterator[Any]) -> Any:
     if isinstance(template, LEAVES):
         return next(given)
     if isinstance(template, (tuple, list)):
-        return type(template)([filled(part, given) for part in template])
+        parts = [filled(part, given) for part in template]
+        return type(template)(*parts) if hasattr(template, "_fields") else type(template)(parts)
     if isinstance(template, dict):
         return {key: filled(part, given) for key, part in template.items()}
     if isinstance(template, slice):

@@ -30,10 +30,11 @@ operators.attach()
 class Trace:
     """A finished recording: tape, inputs, outputs, and the truths about inputs that its path took for granted.
 
-    aliases, same: pairs of slots that hold the same array or object. distinct: slots of objects with written
-    attributes, which must stay different objects. identity: the path compares objects by `is`, so that all of them
-    must stay different. inlined: targets that ran inside it. decided: the contents of arrays that are the same in every
-    call that matches, by slot (see accel.record.decided).
+    aliases, same: pairs of slots that hold the same array or object. objects: slots of objects and
+    containers, which must stay different ones where the path writes attributes. array_slots, scalar_slots: those of
+    arrays and of numbers. inlined: targets that ran inside it. identity: the path compares objects by `is`, so that all
+    of them must stay different. decided: the contents of arrays that are the same in every call that matches, by slot
+    (see accel.record.decided).
     """
 
     tape: Tape
@@ -163,6 +164,11 @@ def _trace(recording: Recording, plan: outputs.Outputs) -> Trace:
     ]
     if recording.compares_identity:
         objects += [slot for _, slot in recording.tuples.values()]
+    decided = note_decided(recording.tape.outcomes, recording.storages, recording.inputs)
+    try:
+        recording.inputs.prepare()
+    except Exception as error:  # a fault of ours must never reach the user
+        recording.break_("recorder.gap", gap_text(error))
     return Trace(
         recording.tape,
         recording.inputs,
@@ -174,7 +180,7 @@ def _trace(recording: Recording, plan: outputs.Outputs) -> Trace:
         [node.args[0] for node in recording.tape.nodes if node.rule.name == INPUT and node.host],
         frozenset(recording.inlined),
         recording.compares_identity,
-        note_decided(recording.tape.outcomes, recording.storages, recording.inputs),
+        decided,
     )
 
 

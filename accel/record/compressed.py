@@ -61,11 +61,17 @@ def select(rows: RecordedArray, mask: RecordedArray, rest: tuple[Any, ...], resu
 def take(rows: RecordedArray, index: CompressedArray, rest: tuple[Any, ...], result: Any) -> Any:
     """`rows[index, *rest]` for indices that a mask selects."""
     recording = rows._recording_
+    _refuse_masks(index)
     if index._plain_.ndim != 1 or rest:
         raise Unsupported("shape.dynamic", "selected indices beside other indices")
     recording.assume(core.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
     full = _full_node(recording, core.TAKE_ROWS, (rows.node(), index._full, index._mask), {}, index._mask, result)
     return new(recording, result, full, index._mask)
+
+
+def _refuse_masks(index: CompressedArray) -> None:
+    if index._plain_.dtype.kind not in "iu":
+        raise Unsupported("shape.dynamic", "a mask that is itself selected by a mask, as an index of another array")
 
 
 def record_nonzero(recording: Recording, condition: Any, result: Any) -> Any:
@@ -289,13 +295,14 @@ def _check_fits(recording: Recording, value: Any, rows: RecordedArray) -> None:
 def scatter(rows: RecordedArray, index: CompressedArray, value: Any) -> None:
     """`rows[index] = value` for indices that a mask selects."""
     recording = rows._recording_
+    _refuse_masks(index)
     if index._plain_.ndim != 1 or (is_compressed(value) and value._mask is not index._mask):
         raise Unsupported("shape.dynamic", "selections by different masks in one assignment")
-    if np.unique(index._plain_).size != index._plain_.size:
-        raise Unsupported("rule.parameter", "assignment through indices that repeat")
     if not is_compressed(value) and np.ndim(plain(value)) >= rows._plain_.ndim and np.shape(plain(value))[0] != 1:
         raise Unsupported("shape.dynamic", "an array of the selection's length assigned through its indices")
     recording.assume(core.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
+    distinct = np.unique(index._plain_.astype(np.int64) % len(rows._plain_)).size == index._plain_.size
+    recording.assume_distinct(core.SELECTED_DISTINCT, (index._full, index._mask, len(rows._plain_)), distinct)
     template = value._full if is_compressed(value) else as_template(value)
     node = recording.node(
         core.SCATTER_ROWS, (rows.node(), index._full, index._mask, template), {}, rows._plain_, host=False

@@ -206,7 +206,7 @@ class DictProxy(ContainerProxy):
         recording, slot = self._recording_, self._slot_
         if recording.active and slot is not None:
             known = key in self._plain_
-            recording.inputs.narrow(slot, inputs.satisfies(lambda value: (key in value) is known))
+            recording.inputs.narrow(slot, inputs.has_item(key, known))
         return key in self._plain_
 
     def __getitem__(self, key: Any) -> Any:

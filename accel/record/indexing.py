@@ -143,7 +143,8 @@ def _record_set(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
         _set_selection(array, key, value)
         return
     template = index_template(array, key)
-    _refuse_repeats(array, key, value)
+    if issubclass(type(value), RecordedValue) and np.ndim(plain(value)):
+        _assume_distinct(array, key, template)
     node = recording.node(
         core.SCATTER, (array.node(), template, value_node(array, value)), {}, array._plain_, host=False
     )
@@ -160,13 +161,12 @@ def _set_selection(array: RecordedArray, key: tuple[Any, ...], value: Any) -> No
         compressed.scatter(rows, entry, value)
 
 
-def _refuse_repeats(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
+def _assume_distinct(array: RecordedArray, key: tuple[Any, ...], template: tuple[Any, ...]) -> None:
     """With repeated indices NumPy keeps the last value; XLA leaves open which one stays."""
-    if not issubclass(type(value), RecordedValue) or np.ndim(plain(value)) == 0:
-        return
-    positions = np.arange(array._plain_.size).reshape(array._plain_.shape)[plain(key)]
-    if np.unique(positions).size != positions.size:
-        raise Unsupported("rule.parameter", "assignment through indices that repeat")
+    shape = array._plain_.shape
+    positions = np.arange(array._plain_.size).reshape(shape)[plain(key)]
+    distinct = np.unique(positions).size == positions.size
+    array._recording_.assume_distinct(core.DISTINCT, (shape, template), distinct)
 
 
 def value_node(array: RecordedArray, value: Any) -> Any:

@@ -35,11 +35,11 @@ MISSING = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 
 
 class Slot(NamedTuple):
-    """One input. name: as the user would write it. fetch: from the slots before it. check: what must hold."""
+    """One input. name: as the user would write it. fetch: from the slots before it. checks: all that must hold."""
 
     name: str
     fetch: Fetch
-    check: Check
+    checks: tuple[Check, ...] = ()
 
 
 class Inputs:
@@ -60,17 +60,17 @@ class Inputs:
         """The slot that `key` was given before."""
         return self._by_key.get(key)
 
-    def add(self, key: Any, name: str, fetch: Fetch, check: Check) -> int:
+    def add(self, key: Any, name: str, fetch: Fetch, *checks: Check) -> int:
         """A new slot's index. key: what makes it the same input when read again."""
         self._generated = None
-        self.slots.append(Slot(name, fetch, check))
+        self.slots.append(Slot(name, fetch, checks))
         index = len(self.slots) + self.ROOTS - 1
         self._by_key[key] = index
         return index
 
     def add_variable(self, name: str, value: str | None) -> None:
         """An environment variable, which must stay what it is: all of them are checked together."""
-        self._environment[self.add(("env", name), f"${name}", of_constant(value), anything)] = name, value
+        self._environment[self.add(("env", name), f"${name}", of_constant(value))] = name, value
 
     def entries(self) -> Iterable[tuple[Any, int]]:
         """Every input's key and slot."""
@@ -78,17 +78,24 @@ class Inputs:
 
     def narrow(self, index: int, check: Check) -> None:
         """Let slot `index` be checked by `check` too."""
-        self._generated = None
         slot = self.slots[index - self.ROOTS]
-        self.slots[index - self.ROOTS] = slot._replace(check=both(slot.check, check))
+        if not any(_is_same_check(check, known) for known in slot.checks):
+            self._generated = None
+            self.slots[index - self.ROOTS] = slot._replace(checks=(*slot.checks, check))
 
     def name(self, index: int) -> str:
         return self.slots[index - self.ROOTS].name
 
+    def prepare(self) -> None:
+        """Generate the function that fetches. Where that fails, nothing matches from then on."""
+        self._generated = _nothing
+        self._generated = self._generate()
+
     def fetch(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], Slot | None]:
         """Every slot's value, and None; or nothing, and the slot that could not be read or failed."""
         if self._generated is None:
-            self._generated = self._generate()
+            self.prepare()
+        assert self._generated is not None
         found = self._generated(args, kwargs)
         if isinstance(found, list):
             return found, None
@@ -103,8 +110,7 @@ class Inputs:
         for place, slot in enumerate(self.slots):
             index = place + self.ROOTS
             lines += [f"    at = {place}", f"    x = v{index} = {constants.fill(slot.fetch)}"]
-            if slot.check != anything:
-                lines.append(f"    if not ({constants.fill(slot.check)}): return at")
+            lines += [f"    if not ({constants.fill(check)}): return at" for check in slot.checks]
         if self._environment:
             places = {name: index - self.ROOTS for index, (name, _) in self._environment.items()}
             changed = constants.name(Environment(dict(self._environment.values()), places).changed)
@@ -113,6 +119,10 @@ class Inputs:
         lines.append(f"  return [{', '.join(f'v{i}' for i in range(len(self.slots) + self.ROOTS))}]")
         exec("\n".join(lines), constants.namespace)
         return constants.namespace["fetch"]
+
+
+def _nothing(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> int:
+    return 0
 
 
 class _Constants:
@@ -163,17 +173,6 @@ class Environment:
 
 def item(parent: int, key: Any) -> Fetch:
     return Code(f"v{parent}[{{0}}]", (key,))
-
-
-def _item_or_missing(container: Any, key: Any) -> Any:
-    try:
-        return container[key]
-    except (KeyError, IndexError):
-        return MISSING
-
-
-def item_or_missing(parent: int, key: Any) -> Fetch:
-    return Code(f"{{0}}(v{parent}, {{1}})", (_item_or_missing, key))
 
 
 def attribute(parent: int, name: str) -> Fetch:
@@ -228,14 +227,18 @@ CALL_SHAPE = Code("(len(v0), tuple(v1))")
 
 # -- checks -----------------------------------------------------------------------------------------------------------
 
-anything = Code("True")
+
+def _is_same_check(one: Check, other: Check) -> bool:
+    """Whether two checks ask the same of the same objects."""
+    return one.text == other.text and _is_same_constant(one.constants, other.constants)
 
 
-def both(first: Check, second: Check) -> Check:
-    if first == anything:
-        return second
-    moved = second.text.format(*(f"{{{len(first.constants) + i}}}" for i in range(len(second.constants))))
-    return Code(f"({first.text}) and ({moved})", first.constants + second.constants)
+def _is_same_constant(one: Any, other: Any) -> bool:
+    if one is other or type(one) is not type(other):
+        return one is other
+    if type(one) is tuple:
+        return len(one) == len(other) and all(map(_is_same_constant, one, other))
+    return type(one) in (str, bytes, int) and bool(one == other)
 
 
 def satisfies(predicate: Callable[[Any], Any]) -> Check:
@@ -249,6 +252,11 @@ def is_same(expected: Any) -> Check:
 def is_equal(expected: Any) -> Check:
     """Equal value of the same type, for values without parts (str, bytes, bool, enum members)."""
     return Code("type(x) is {0} and x == {1}", (type(expected), expected))
+
+
+def has_item(key: Any, known: bool) -> Check:
+    """A container that `key` is in, or is not."""
+    return Code("({0} in x) is {1}", (key, known))
 
 
 def has_type(kind: type) -> Check:
@@ -329,7 +337,7 @@ def _words(array: np.ndarray[Any, Any]) -> Any:
     """The array's bits as integers; None where there are none of its size."""
     if array.dtype.itemsize in (1, 2, 4, 8):
         return array.view(f"u{array.dtype.itemsize}")
-    return array.view("u8") if array.dtype.itemsize == 16 and array.flags.c_contiguous else None
+    return array.view("u8") if array.dtype.itemsize == 16 and array.ndim and array.flags.c_contiguous else None
 
 
 def same_scalar(left: Any, right: Any) -> bool:

@@ -30,7 +30,6 @@ from accel.record.inputs import (
     Check,
     Fetch,
     Inputs,
-    anything,
     has_code,
     is_equal,
     is_writeable,
@@ -258,7 +257,7 @@ class Recording:
             return value
         slot = self.inputs.find(key)
         if slot is None:
-            slot = self.inputs.add(key, name, fetch, anything)
+            slot = self.inputs.add(key, name, fetch)
             return self.write_down(lambda: self._enter_first(value, slot), value)
         return self.write_down(lambda: self._enter_again(value, slot), value)
 
@@ -384,6 +383,12 @@ class Recording:
             self._within[key] = not chain or (is_index and bool(core.in_bounds(storage.base, size)))
         whole = self._within[key]
         self.assume(core.IN_BOUNDS, (storage.version if whole else self.read_view(storage, chain), size))
+
+    def assume_distinct(self, rule: Rule, args: tuple[Any, ...], distinct: bool) -> None:
+        """Let replays check that no two indices name the same place. Unsupported where some do now."""
+        self.outcome(self.node(rule, args, {}, True, host=False), distinct)
+        if not distinct:
+            raise Unsupported("rule.parameter", "assignment through indices that repeat")
 
     def assume(
         self, rule: Rule, args: tuple[Any, ...], values: tuple[Any, ...] | None = None, *, host: bool = False

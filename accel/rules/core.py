@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -64,11 +65,16 @@ def fits(x: Any, dtype: Any) -> Any:
 
 
 def in_bounds(index: Any, size: int) -> Any:
-    """Whether every index is within an axis of `size`; works on NumPy and JAX. Small dtypes cannot hold every size."""
+    """Whether every index is within an axis of `size`; works on NumPy and JAX."""
+    return _is_within(index, size).all()
+
+
+def _is_within(index: Any, size: int) -> Any:
+    """Whether each index is. Small dtypes cannot hold every size."""
     if index.dtype.kind == "u":
-        return (index.astype(np.uint64) < np.uint64(size)).all()
+        return index.astype(np.uint64) < np.uint64(size)
     index = index.astype(np.int64)
-    return ((index >= -size) & (index < size)).all()
+    return (index >= -size) & (index < size)
 
 
 def counted(mask: Any, **about: Any) -> Any:
@@ -164,8 +170,8 @@ def _unravelled_lowered(shape: tuple[int, ...], axis: int) -> Any:
 
 
 def _take_rows(rows: Any, index: Any, mask: Any) -> Any:
-    """`rows[index]` where `mask` holds; elsewhere any row."""
-    return rows[_xp(index).where(mask, index, 0)]
+    """`rows[index]` where `mask` holds; elsewhere any row. Small dtypes cannot hold every size (see `_index`)."""
+    return rows[_xp(index).where(mask, index, 0).astype(np.int64)]
 
 
 def _scatter_rows_numpy(rows: Any, index: Any, mask: Any, value: Any) -> Any:
@@ -177,13 +183,48 @@ def _scatter_rows_numpy(rows: Any, index: Any, mask: Any, value: Any) -> Any:
 def _scatter_rows(rows: Any, index: Any, mask: Any, value: Any) -> Any:
     from jax import numpy as jnp
 
-    index = jnp.where(mask, jnp.where(index < 0, index + rows.shape[0], index), rows.shape[0])
     value = jnp.broadcast_to(cast(value, rows.dtype), (mask.shape[0], *rows.shape[1:]))
-    return rows.at[index].set(value, mode="drop")
+    return rows.at[_places(index, mask, rows.shape[0])].set(value, mode="drop")
+
+
+def _selected_distinct_numpy(index: Any, mask: Any, size: int) -> Any:
+    chosen = index[mask].astype(np.int64) % size
+    return np.unique(chosen).size == chosen.size
+
+
+def _selected_distinct(index: Any, mask: Any, size: int) -> Any:
+    return _are_distinct(_places(index, mask, size), size)
+
+
+def _places(index: Any, mask: Any, size: int) -> Any:
+    """Where the selected of the indices point to, within an axis of `size`; the others point behind it."""
+    from jax import numpy as jnp
+
+    index = index.astype(np.int64)
+    return jnp.where(mask, jnp.where(index < 0, index + size, index), size)
+
+
+def _distinct_numpy(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+    positions = np.arange(math.prod(shape)).reshape(shape)[_index(index)]
+    return np.unique(positions).size == positions.size
+
+
+def _distinct(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+    from jax import numpy as jnp
+
+    size = math.prod(shape)
+    return _are_distinct(jnp.arange(size).reshape(shape)[_index(index)].reshape(-1), size)
+
+
+def _are_distinct(places: Any, size: int) -> Any:
+    """Whether no place below `size` is there twice; places beyond do not count. Counting takes less than sorting."""
+    from jax import numpy as jnp
+
+    return jnp.zeros(size, np.int32).at[places].add(1, mode="drop").max(initial=0) <= 1
 
 
 def _selected_in_bounds(index: Any, mask: Any, size: int) -> Any:
-    return (~mask | ((index >= -size) & (index < size))).all()
+    return (~mask | _is_within(index, size)).all()
 
 
 def _xp(x: Any) -> Any:
@@ -220,6 +261,8 @@ COUNT = _rule("count", lambda mask: int(np.count_nonzero(mask)), counted)
 BOTH = _rule("both", lambda mask, other: mask & other, lambda mask, other: mask & other)
 TAKE_ROWS = _rule("take_rows", _take_rows, _take_rows)
 SCATTER_ROWS = _rule("scatter_rows", _scatter_rows_numpy, _scatter_rows)
+DISTINCT = _rule("distinct", _distinct_numpy, _distinct)
+SELECTED_DISTINCT = _rule("selected_distinct", _selected_distinct_numpy, _selected_distinct)
 SELECTED_IN_BOUNDS = _rule("selected_in_bounds", _selected_in_bounds, _selected_in_bounds)
 ANY = _rule("any", lambda mask: mask.any(), lambda mask: mask.any())
 CONVERT = _rule("convert", lambda x, kind: kind(x), lambda x, kind: cast(x, np.dtype(kind)))

@@ -251,9 +251,11 @@ class Recomputation:
         for node in stored:
             self.stored(node)
         self._looping = True
-        yield
-        self._looping = False
-        self._cones, self._scalar = outside
+        try:
+            yield
+        finally:
+            self._looping = False
+            self._cones, self._scalar = outside
 
     def to_store(self, node: Node) -> list[Node]:
         """The operands that are better stored before `node` reads them."""

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 import warnings
-from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
@@ -314,10 +313,8 @@ def test_a_periodic_program_costs_few_discarded_runs(monkeypatch: pytest.MonkeyP
 
 
 def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    def at_once(trace: Any, known: Any, samples: Any, spanned: Any, *, worth: float, before: int) -> Any:
-        future: Future[Any] = Future()
-        future.set_result(compiling.compile_trace(trace, known, samples, spanned))
-        return future
+    def at_once(*arguments: Any, worth: float, before: int) -> Any:
+        return compiling.at_once(*arguments)
 
     monkeypatch.setattr(compiling, "in_background", at_once)
     fast = accel.accelerate(lambda x, rare: x * 3.0 if rare else x * 2.0, name="branching")
@@ -340,7 +337,7 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
 
 
 def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: Future[Any] = Future()
+    made = compiling.Compile((0.0, 0), ())
 
     def never_ready(*arguments: Any, **options: Any) -> Any:
         return made

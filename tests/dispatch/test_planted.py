@@ -51,6 +51,10 @@ def attribute(state: Any) -> Any:
     return float(state.total.max())
 
 
+def smallest(x: Any) -> Any:
+    return np.min(x, axis=0)
+
+
 def copied(x: Any) -> Any:
     return np.copy(x)
 
@@ -70,6 +74,16 @@ def plant_exp(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> 
 
 def wrong_element(monkeypatch: pytest.MonkeyPatch) -> None:
     plant_exp(monkeypatch, lambda y: y.at[(1, 2)].multiply(1.0 + 1e-6))
+
+
+def wrong_tape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recorder writes another operation down, and that one is lowered as it should be."""
+    monkeypatch.setitem(
+        calls.SPECIALS,
+        "largest",
+        lambda recording, rule, bound, result: calls.record_bound(recording, RULES[np.max], bound, result),
+    )
+    plant(monkeypatch, np.min, special="largest")
 
 
 def dropped_value(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,6 +135,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 PLANTED: list[tuple[Plant, Callable[..., Any], str]] = [
     (wrong_element, exponential, r"the result\[1, 2\]: NumPy np\.float64\((.+)\), replay np\.float64\((?!\1).+\); "
      r"relative error 1e-06, tolerance 1e-09"),
+    (wrong_tape, smallest, r"the result\[\d\]: NumPy np\.float64\((.+)\), replay np\.float64\((?!\1).+\)"),
     (dropped_value, diagonal, r"x\[1, 1\]: NumPy np\.float64\(7\.0\), replay .*; relative error .*, tolerance 1e-09"),
     (dropped_write, diagonal, r"x: was changed in place by NumPy, not by the replay"),
     (dropped_attribute, attribute, r"state\.total: was set by NumPy, not by the replay"),

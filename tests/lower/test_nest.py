@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel import config, lower
-from accel.lower import nest
+from accel import config
+from accel.lower import arrangement, nest, ragged
 from tests.replays import assert_replays_agree, program_of, variant_of
 
 N = 12
@@ -226,15 +226,15 @@ def inputs(seed: int) -> tuple[Any, Any, Any]:
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch) -> list[nest.Nest]:
     """The nests that programs are compiled with, however few operations they have."""
-    monkeypatch.setattr(lower, "NESTED", 0)
+    monkeypatch.setattr(arrangement, "NESTED", 0)
     nests: list[nest.Nest] = []
-    real = lower.ragged.run
+    real = ragged.run
 
     def spy(part: nest.Nest, *args: Any) -> None:
         nests.append(part)
         real(part, *args)
 
-    monkeypatch.setattr(lower.ragged, "run", spy)
+    monkeypatch.setattr(ragged, "run", spy)
     return nests
 
 
@@ -267,6 +267,18 @@ def test_slices_with_a_step_are_no_windows(found: list[nest.Nest]) -> None:
     variant = variant_of(every_other, inputs)
     assert not found
     assert_replays_agree(variant, every_other, inputs)
+
+
+def test_parameters_that_change_from_round_to_round_are_no_operands(found: list[nest.Nest]) -> None:
+    def turning(a: Any, b: Any, v: Any) -> Any:
+        for i in range(N):
+            for j in range(i):
+                a[i] += np.roll(b[j], j) * v[i]
+        return a
+
+    variant = variant_of(turning, inputs)
+    assert not found
+    assert_replays_agree(variant, turning, inputs)
 
 
 def test_a_program_that_only_looks_like_a_nest_is_none(found: list[nest.Nest]) -> None:

@@ -292,3 +292,49 @@ def test_the_same_tuple_twice(check: Any) -> None:
         return make
 
     check(work, worlds=worlds, replays=3)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_indices_that_repeat_later(check: Any, columns: bool) -> None:
+    """With repeated indices NumPy keeps the last value; XLA leaves open which."""
+
+    def work(rows: Any, index: Any, values: Any) -> Any:
+        if columns:
+            rows[1:, index] = values
+        else:
+            rows[index] = values.T
+        return rows
+
+    def make(i: int) -> Any:
+        index = np.array([3, 1, -4] if i % 4 != 3 else [3, -1, 1])
+        return np.zeros((4, 4)), index, np.arange(12.0).reshape(4, 3)[1 if columns else 0 :] + i
+
+    check(work, make, calls=24, replays=4, reason="rule.parameter")
+
+
+def test_an_integer_beyond_64_bits_is_that_calls_own_matter(check: Any) -> None:
+    def work(n: int, x: Any) -> Any:
+        return x * (n * n)
+
+    check(work, lambda i: (2**40 if i == 12 else i + 2, np.arange(3.0)), calls=20, replays=12)
+
+
+def test_a_constant_array_of_one_complex_number(check: Any) -> None:
+    class Wave:
+        def __init__(self) -> None:
+            self.phase = np.array(1.0 + 2.0j)
+
+        def turn(self, x: Any) -> Any:
+            return x * self.phase
+
+    def worlds() -> Any:
+        wave = Wave()
+
+        def make(i: int) -> Any:
+            if i == 12:
+                wave.phase = np.array(1.0 - 2.0j)
+            return wave, np.arange(3.0) + i
+
+        return make
+
+    check(Wave.turn, worlds=worlds, calls=20)

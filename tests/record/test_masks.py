@@ -221,3 +221,47 @@ def test_any_decides_and_selects(check: Any) -> None:
         return x
 
     check(work, some, calls=24, replays=10)
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_mask_among_a_selection_is_no_index(check: Any, written: bool) -> None:
+    """Its length is that of the selection, on each call another one."""
+
+    def work(x: Any, y: Any, mask: Any) -> Any:
+        chosen = x[mask] > 0.5
+        if written:
+            y[chosen] = 7.0
+        return y.sum() if written else y[chosen].sum()
+
+    def make(i: int) -> Any:
+        return np.random.default_rng(i).random(10), np.arange(5.0) * 10.0, np.arange(10) % 2 == i % 2
+
+    check(work, make, reason="shape.dynamic")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64"])
+def test_selected_indices_of_any_dtype(check: Any, dtype: str) -> None:
+    def work(rows: Any, index: Any, mask: Any) -> Any:
+        chosen = index[mask]
+        rows[chosen] = rows[chosen] * 2.0
+        return rows[chosen].sum()
+
+    def make(i: int) -> Any:
+        generator = np.random.default_rng(i)
+        return generator.normal(size=300), generator.permutation(100)[:40].astype(dtype), generator.random(40) < 0.5
+
+    check(work, make)
+
+
+def test_selected_indices_that_repeat_later(check: Any) -> None:
+    """With repeated indices NumPy keeps the last value; XLA leaves open which."""
+
+    def work(rows: Any, index: Any, mask: Any, values: Any) -> Any:
+        rows[index[mask]] = values[mask]
+        return rows
+
+    def make(i: int) -> Any:
+        index = np.array([5, 1, 2, 3, -1, 4]) if i % 4 != 3 else np.array([0, 1, 0, 3, -7, -6])
+        return np.arange(7.0), index, np.array([True, True, True, i > 3, True, True]), np.arange(6.0) * 10.0 + i
+
+    check(work, make, calls=24, replays=4, reason="rule.parameter")

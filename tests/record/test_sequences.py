@@ -144,3 +144,36 @@ def matched_mapping(s: Any) -> Any:
 def test_patterns(check: Any) -> None:
     check(matched, holder, reason="code.unsupported")
     check(matched_mapping, lambda i: SimpleNamespace(x=some(i), table={"u": 1.0}), reason="code.unsupported")
+
+
+def to_its_end(items: Any, x: Any) -> Any:
+    i = 0
+    while i < len(items):
+        x = x + items[i]
+        i += 1
+    return x
+
+
+def last_ones(items: Any, x: Any) -> Any:
+    for _ in range(300):
+        x = x + items[-1]
+    return x
+
+
+def known_keys(items: Any, x: Any) -> Any:
+    for i in range(300):
+        if (i % 3, "a") in items:
+            x = x + items[i % 3, "a"]
+    return x
+
+
+@pytest.mark.parametrize("function", [to_its_end, last_ones, known_keys])
+def test_a_container_that_is_asked_hundreds_of_times(check: Any, function: Any) -> None:
+    """What is asked of it is checked once; a longer one is another path."""
+
+    def make(i: int) -> Any:
+        numbers = [float(k + i) for k in range(300 if i < 12 else 301)]
+        return {(k, "a"): numbers[k] for k in range(2)} if function is known_keys else numbers, np.arange(3.0)
+
+    paths = check(function, make, calls=20, replays=10).function._self_target.paths
+    assert all(len(slot.checks) < 8 for path in paths for slot in path.trace.inputs.slots)
