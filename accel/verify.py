@@ -6,7 +6,7 @@ confined to points where a recorded comparison lay close to its threshold, or is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -49,7 +49,7 @@ class Snapshot:
             self.values[slot] = values[slot].copy()
         changed = {slot for slot, _ in trace.outputs.changed}
         self._kept = [slot for slot in trace.array_slots if slot not in changed]
-        self._written = {(write.owner, write.name) for write in trace.outputs.writes}
+        self._written = {(id(values[write.owner]), write.name) for write in trace.outputs.writes}
         self._parts = {slot: dict(_parts(values[slot])) for slot in {*trace.objects, *_containers(values)}}
 
     def differences(self, variant: Variant, values: list[Any]) -> Iterator[Difference]:
@@ -61,7 +61,9 @@ class Snapshot:
         for slot, before in self._parts.items():
             now = _parts(values[slot])
             for key in sorted(before.keys() | now.keys(), key=str):
-                if (slot, key) not in self._written and not _same(before.get(key, MISSING), now.get(key, MISSING)):
+                if (id(values[slot]), key) not in self._written and not _same(
+                    before.get(key, MISSING), now.get(key, MISSING)
+                ):
                     name = _part_name(variant, slot, key, is_item=type(values[slot]) in (dict, list))
                     yield Difference(name, "", "was set by NumPy, not by the replay", np.inf)
 
@@ -140,7 +142,7 @@ class Comparison:
             return Verdict.MISMATCH
         if all(difference.error <= explained.get(difference.field, 0.0) for difference in beyond):
             return Verdict.ROUNDING
-        verdict = explanation(self._variant, self._attempt, self._snapshot, self._seen, self._rtol)
+        verdict = explanation(self._variant, self._attempt, self._snapshot, self._rtol, self._seen)
         if verdict is Verdict.ROUNDING:
             for difference in beyond:
                 allowed = min(AS_LARGE * difference.error, LARGEST * self._rtol)
@@ -331,7 +333,9 @@ STEPS = frozenset(f"numpy.{name}" for name in "ceil floor rint round sign trunc"
 """Operations that jump, but give floating-point numbers."""
 
 
-def explanation(variant: Variant, attempt: Attempt, snapshot: Snapshot, seen: list[_Seen], rtol: float) -> Verdict:
+def explanation(
+    variant: Variant, attempt: Attempt, snapshot: Snapshot, rtol: float, seen: Sequence[_Seen] = ()
+) -> Verdict:
     """What a difference beyond the tolerance is: by Monte Carlo arithmetic.
 
     Where a result is what cancellation leaves of its operands, NumPy and XLA differ by rounding alone, and the relative

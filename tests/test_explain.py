@@ -21,12 +21,12 @@ import numpy as np
 import pytest
 
 import accel
-from accel import lower
 from accel.catalogue import Catalogue, Row
 from accel.config import SettingError
 from accel.explanation import apart
 from accel.explanation.command import main
 from accel.explanation.text import marked
+from accel.lower import arrangement
 
 ROOT = Path(__file__).resolve().parent.parent
 FACTOR = 3.0
@@ -199,7 +199,7 @@ def test_a_forced_value_is_told() -> None:
 
 
 def test_a_refusal_of_the_lowering_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lower, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(arrangement, "MAX_OPERATIONS", 1)
     stop = stop_of(accel.explain(Plate().step, 0.5))
     assert stop["id"] == "limit.compile"
 

@@ -20,6 +20,7 @@ from accel.ledger import Ledger, State, current_run, open_ledger
 from accel.reasons import Refusal
 
 if TYPE_CHECKING:
+    from accel.record.recording import Recording
     from accel.replay import Parted
 
 OBSERVED = 2
@@ -160,13 +161,18 @@ class Target:
         return self._plain(args, kwargs, timed=False)
 
     def _refuse(self, refusal: Refusal) -> None:
+        self._note(refusal)
+        if self.mode == "strict":
+            raise Refused(refusal.message(self.name))
+
+    def _note(self, refusal: Refusal | None) -> None:
+        if refusal is None:
+            return
         self.last_refusal = refusal
         if self.ledger.refuse(refusal):
             kind = timeline.DEMOTED if refusal.reason == "speed.slower" else timeline.REFUSED
             timeline.note_event(kind, self.name, f"[{refusal.reason}] {refusal.where or refusal.detail}")
             logs.LOGGER.info("%s", refusal.message(self.name))
-        if self.mode == "strict":
-            raise Refused(refusal.message(self.name))
 
     def _what_multiplies(self) -> str:
         """The input or line at which the known paths part."""
@@ -186,14 +192,17 @@ class Target:
 
         self.attempts += 1
         recorded: Recorded | Rerun
-        started = time.perf_counter()
+        recordings: list[Recording] = []
+        limit, started = config.current().max_nodes, time.perf_counter()
         try:
-            recorded = record(self.function, args, kwargs, max_nodes=config.current().max_nodes, worth=is_worth)
+            recorded = record(self.function, args, kwargs, max_nodes=limit, watch=recordings.append, worth=is_worth)
         except Rerun as rerun:  # outside this handler, so that what the plain call raises has no context of ours
             recorded = rerun
         except BaseException:  # the program's own, past an effect that could not be undone
             self._count_recorded(started)
             self.final = self.attempts >= MAX_ATTEMPTS and not self.paths
+            for recording in recordings:
+                self._note(recording.refusal)
             raise
         if isinstance(recorded, Rerun):
             self._note_refusal(recorded.refusal, recorded.trace)

@@ -23,7 +23,7 @@ import numpy as np
 
 from accel.fingerprint import Indescribable, fingerprint
 from accel.lower import aliasing
-from accel.lower.arrangement import MAX_OPERATIONS, Part, arranged, size_of
+from accel.lower.arrangement import Part, arranged, check_size
 from accel.lower.compact import Compact, compact
 from accel.lower.operations import as_array, evaluate
 from accel.lower.values import Values
@@ -276,9 +276,7 @@ class _Lowering:
     def _rolled(self, body: list[Node], results: list[Node]) -> list[Part]:
         """The program's operations, loops rolled; tables of numbers that are too large to be written into it."""
         parts = arranged(body, frozenset(node.index for node in results), self._fixed_value)
-        size = size_of(parts)
-        if size > MAX_OPERATIONS:
-            raise Unsupported("limit.compile", f"{size} operations, loops rolled; at most {MAX_OPERATIONS}")
+        check_size(parts)
         for table in (table for part in parts if not isinstance(part, Node) for table in part.tables):
             if table.size > EMBEDDED:
                 self._tables[id(table)] = len(self._constants)

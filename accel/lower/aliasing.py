@@ -21,8 +21,10 @@ MOST_LOOKED_AT = 1000
 """Operations that are looked at to see what a value depends on; beyond, it counts as dependent."""
 
 _SAME_SHAPE = frozenset({core.CAST, core.ELEMENTWISE_CAST, core.SELECT, core.BROADCAST})
-_SHIFTS = frozenset(f"numpy.{name}" for name in "roll gradient diff concatenate".split())
-"""Functions that XLA computes in the shape of their result, as it does all that is elementwise."""
+_FLATTENING = {"numpy.roll": None, "numpy.concatenate": 0}
+_SHIFTS = frozenset({*_FLATTENING, "numpy.gradient", "numpy.diff"})
+"""Functions that XLA computes in the shape of their result, as it does all that is elementwise; but some of them, with
+None for an axis, work on flattened arrays. By name: the axis where none is given."""
 
 
 def mark(body: Sequence[Node], spanned: Container[int] = ()) -> None:
@@ -112,6 +114,8 @@ def _moulds(node: Node) -> bool:
         return False
     if node.rule in (core.READ, core.WRITE):
         return not isinstance(node.args[1], Index) or (node.rule is core.READ and _changes_axes(node))
+    if node.rule.name in _FLATTENING and node.kwargs.get("axis", _FLATTENING[node.rule.name]) is None:
+        return any(len(operand.shape) > 1 for operand in node.operands())
     return not (node.rule.elementwise or node.rule in _SAME_SHAPE or node.rule.name in _SHIFTS)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.lower import nest, ragged, roll
+from accel.rules.rule import Unsupported
 from accel.tape import INPUT, Node
 
 NESTED = 400
@@ -41,6 +42,13 @@ def arranged(body: list[Node], used: frozenset[int], value_of: Callable[[Node], 
         return rolled
     nested: list[Part] = [*nest.find(body, used, value_of, ragged.plan)]
     return nested if 2 * size_of(nested) < size else rolled
+
+
+def check_size(parts: Sequence[Part]) -> None:
+    """Raise Unsupported if there are too many operations for XLA."""
+    size = size_of(parts)
+    if size > MAX_OPERATIONS:
+        raise Unsupported("limit.compile", f"{size} operations, loops rolled; at most {MAX_OPERATIONS}")
 
 
 def size_of(parts: Sequence[Part]) -> int:

@@ -163,7 +163,7 @@ def _trace(recording: Recording, plan: outputs.Outputs) -> Trace:
         if issubclass(type(wrapper), (ObjectProxy, ContainerProxy)) and wrapper._slot_ is not None
     ]
     if recording.compares_identity:
-        objects += [slot for _, slot in recording.tuples.values()]
+        objects += [entered.slot for entered in recording.tuples.values()]
     decided = note_decided(recording.tape.outcomes, recording.storages, recording.inputs)
     try:
         recording.inputs.prepare()
@@ -246,7 +246,11 @@ class _Watch:
         return self._on_event
 
     def _clear_up(self) -> None:
-        """Let every recorded frame on the stack be made plain when it goes on."""
+        """Let every recorded frame on the stack be made plain when it goes on.
+
+        What plain code writes is not journalled: from here on the call cannot be undone any more.
+        """
+        self._recording.touched = True
         self._recording.builtins.update(PLAIN_BUILTINS)
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:

@@ -15,6 +15,7 @@ from accel.record.objects import ObjectProxy, class_attribute, class_proxy
 from accel.record.proxy import one_per_object
 from accel.record.recording import (
     Recording,
+    Wrapper,
     has_wrapper,
     plain,
 )
@@ -107,7 +108,7 @@ def _import(recording: Recording) -> Callable[..., Any]:
 def _super(recording: Recording) -> Callable[..., Any]:
     def super_(*args: Any) -> Any:
         if not args:
-            frame = sys._getframe(1)
+            frame = sys._getframe(2)  # beyond Builtin.__call__
             args = (frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
         kind, proxy = plain(args[0]), args[1]
         if not recording.active or not issubclass(type(proxy), ObjectProxy):
@@ -149,19 +150,44 @@ _EFFECTS = {
 }
 
 
+class Builtin(Wrapper):
+    """The stand-in for a builtin function, or for `type` or `super`: what the program keeps is the builtin itself."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, recording: Recording, function: Any, call: Callable[..., Any]) -> None:
+        self._recording_, self._plain_, self._call = recording, function, call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return isinstance(plain(value), self._plain_) or (self._plain_ is type and type(value) is TypeStandIn)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plain_, name)
+
+    def __eq__(self, other: Any) -> bool:
+        return bool(self._plain_ == plain(other))
+
+    def __hash__(self) -> int:
+        return hash(self._plain_)
+
+
 def make_builtins(recording: Recording) -> dict[str, Any]:
     """The builtins of recorded code."""
+    calls = {name: _ending(recording, getattr(builtins, name), reason) for name, reason in _EFFECTS.items()}
+    calls["type"] = _type(recording)
+    calls["max"] = _extreme(recording, max)
+    calls["min"] = _extreme(recording, min)
+    calls["sum"] = _sum(recording)
+    calls["callable"] = lambda value, /: callable(plain(value))
+    calls["id"] = _identity(recording)
+    calls["super"] = _super(recording)
     made = dict(vars(builtins))
     made.update({kind.__name__: TYPE_STAND_INS[kind] for kind in (float, int, complex)})
-    made.update({name: _ending(recording, getattr(builtins, name), reason) for name, reason in _EFFECTS.items()})
-    made["type"] = TypeOf(recording)
-    made["max"] = _extreme(recording, max)
-    made["min"] = _extreme(recording, min)
-    made["sum"] = _sum(recording)
-    made["callable"] = lambda value, /: callable(plain(value))
-    made["id"] = _identity(recording)
+    made.update({name: Builtin(recording, getattr(builtins, name), call) for name, call in calls.items()})
     made["__import__"] = _import(recording)
-    made["super"] = _super(recording)
     return made
 
 
@@ -170,16 +196,3 @@ PLAIN_BUILTINS = {
     for name in ("float", "int", "complex", "type", "max", "min", "sum", "callable", "id", "__import__")
 }
 """What those without effects become once the tape is broken."""
-
-
-class TypeOf:
-    """The stand-in for `type`."""
-
-    def __init__(self, recording: Recording) -> None:
-        self._call = _type(recording)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call(*args, **kwargs)
-
-    def __instancecheck__(self, value: Any) -> bool:
-        return isinstance(plain(value), type) or type(value) is TypeStandIn

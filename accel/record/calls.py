@@ -12,7 +12,7 @@ import numpy as np
 from accel.record import compressed
 from accel.record.indexing import get_item
 from accel.record.numbers import record_scalar
-from accel.record.operands import check_cast, flat
+from accel.record.operands import STORED, check_casts, flat
 from accel.record.recording import (
     Recording,
     current,
@@ -160,11 +160,21 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
 
 def rule_node(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Node:
     template = templates(recording, rule, bound)
+    if isinstance(result, (np.ndarray, np.generic)):
+        _check_stored(recording, rule, bound, result.dtype)
     assume_holds(recording, rule, bound, template, result)
     names = list(nodes_in(template))
     if names and all(node.host for node in names) and not isinstance(result, (np.ndarray, tuple, list)):
         return recording.node(scalars.host_rule(rule.function), (), template, result, host=True)
     return recording.node(rule, (), template, result, host=False)
+
+
+def _check_stored(recording: Recording, rule: Rule, bound: dict[str, Any], dtype: np.dtype[Any]) -> None:
+    """Check the operands that the rule casts to the result's dtype, where they may not fit (see `check_casts`)."""
+    stored = STORED | {"v"} if rule.function is np.put else STORED
+    for name, value in bound.items():
+        if name in rule.operands and (name in stored or (rule.cast and name not in rule.keep)):
+            check_casts(recording, value, dtype)
 
 
 def without_out(rule: Rule, bound: dict[str, Any]) -> Any:
@@ -253,7 +263,9 @@ def _record_like(recording: Recording, rule: Rule, bound: dict[str, Any], result
     for value in bound.values():
         if issubclass(type(value), CompressedArray):
             return compressed.record_like(recording, rule, bound, result)
-    fill = as_template(bound.get("fill_value", rule.notes.get("fill")))
+    given = bound.get("fill_value", rule.notes.get("fill"))
+    check_casts(recording, given, result.dtype)
+    fill = as_template(given)
     node = recording.node(core.FULL, (result.shape, fill, result.dtype), {}, result, host=False)
     return wrap(recording, result, node)
 
@@ -276,8 +288,8 @@ def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     if issubclass(type(source), RecordedArray) and np.shares_memory(source._plain_, result):
         raise Unsupported("rule.missing", f"{rule.name} gave a view")
     template = as_template(source)
+    check_casts(recording, source, result.dtype)
     if isinstance(template, Node):
-        check_cast(recording, template, result.dtype, plain(source))
         node = recording.node(core.CAST, (template, result.dtype), {}, result, host=False)
     else:
         template = _nested(template)
@@ -322,6 +334,7 @@ def _record_write(recording: Recording, rule: Rule, bound: dict[str, Any], resul
         raise Unsupported("array.unknown", f"{rule.name} writes to an array whose origin the recording did not see")
     check_parameters(rule, bound)
     template = templates(recording, rule, bound)
+    _check_stored(recording, rule, {**bound, name: None}, target._plain_.dtype)
     assume_holds(recording, rule, bound, template, result)
     node = recording.node(rule, (), template, target._plain_, host=False)
     recording.write_view(target._storage, target._chain, node)

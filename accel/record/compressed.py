@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.record.operands import flat, ufunc_kwargs
+from accel.record.operands import check_casts, flat, ufunc_kwargs
 from accel.record.recording import Recording, isinstance_wrapper, plain
 from accel.record.values import (
     CompressedArray,
@@ -287,6 +287,9 @@ def assign(rows: RecordedArray, mask: RecordedArray, value: Any) -> None:
 
 
 def _check_fits(recording: Recording, value: Any, rows: RecordedArray) -> None:
+    if not is_compressed(value):
+        check_casts(recording, value, rows._plain_.dtype)
+        return
     dtype = np.asarray(plain(value)).dtype if isinstance_wrapper(value) else None
     if dtype is not None and dtype.kind == "f" and rows._plain_.dtype.kind in "iu":
         raise Unsupported("rule.parameter", "floats assigned through a mask into an integer array")

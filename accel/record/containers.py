@@ -13,6 +13,7 @@ from accel.record.inputs import MISSING
 from accel.record.proxy import Proxy
 from accel.record.recording import (
     AttributeState,
+    Wrapper,
     plain,
 )
 from accel.record.values import (
@@ -228,10 +229,10 @@ class DictProxy(ContainerProxy):
         return self._plain_.keys()
 
     def values(self) -> Any:
-        return DictView(self, lambda key: self[key])
+        return DictView(self, lambda key: self[key], self._plain_.values())
 
     def items(self) -> Any:
-        return DictView(self, lambda key: (key, self[key]))
+        return DictView(self, lambda key: (key, self[key]), self._plain_.items())
 
     def copy(self) -> Any:
         return dict(self.items())
@@ -256,10 +257,13 @@ class DictProxy(ContainerProxy):
         self._recording_.on_undo(restore)
 
 
-class DictView:
-    """The values or items of a dict from outside, each entered when it is reached."""
+class DictView(Wrapper):
+    """The values or items of a dict from outside, each entered when it is reached. real: Python's own view."""
 
-    def __init__(self, source: DictProxy, part: Callable[[Any], Any]) -> None:
+    __slots__ = ("_part", "_source")
+
+    def __init__(self, source: DictProxy, part: Callable[[Any], Any], real: Any) -> None:
+        self._recording_, self._plain_ = source._recording_, real
         self._source = source
         self._part = part
 

@@ -41,7 +41,7 @@ from accel.record.objects import (
 )
 from accel.record.opaque import TRANSPARENT, Harmless, computes, is_harmless
 from accel.record.proxy import find_in_class, one_per_object
-from accel.record.recording import Recording, recordable
+from accel.record.recording import EnteredTuple, Recording, recordable
 from accel.record.surroundings import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
 from accel.record.values import RecordedArray, RecordedScalar, known, remember
 from accel.rules.rule import lookup
@@ -139,14 +139,14 @@ def _tuple(recording: Recording, value: Any, slot: int) -> Entered:
         return _opaque(recording, value, slot)
     before, made = recording.stand_ins.get(id(value), (None, None))
     if before is value:
-        recording.same.append((slot, recording.tuples[id(made)][1]))
+        recording.same.append((slot, recording.tuples[id(made)].slot))
         return inputs.has_type(kind), made
     recording.inputs.narrow(slot, inputs.has_length(kind, len(value)))
     parts = [
         recording.enter(part, ("item", slot, i), f"{name}[{i}]", inputs.item(slot, i)) for i, part in enumerate(value)
     ]
     made = kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
-    recording.tuples[id(made)] = (recording.keep(made), slot)
+    recording.tuples[id(made)] = EnteredTuple(recording.keep(made), value, slot)
     recording.stand_ins[id(value)] = (value, made)
     return None, made
 
@@ -210,7 +210,7 @@ def _bound(recording: Recording, value: Any, slot: int) -> Entered:
         inputs.of_slot(slot, lambda method: method.__self__),
     )
     function = value.__func__
-    return inputs.is_method_of(function), Followed(recording, unwrapped(recording, function), (owner,))
+    return inputs.is_method_of(function), Followed(recording, unwrapped(recording, function), (owner,), value)
 
 
 def callable_stand_in(recording: Recording, value: Any) -> Any:
@@ -226,7 +226,7 @@ def callable_stand_in(recording: Recording, value: Any) -> Any:
     if computes(value):
         return RuleFunction(value)
     function = unwrapped(recording, value)
-    return Followed(recording, function, ()) if isinstance(function, FunctionType) else Opaque(recording, value)
+    return Followed(recording, function, (), value) if isinstance(function, FunctionType) else Opaque(recording, value)
 
 
 def _is_pure(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import CellType, FunctionType
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import wrapt
@@ -54,17 +54,25 @@ def globals_for(recording: Recording, namespace: dict[str, Any]) -> SubstitutedG
 
 
 class Followed(Wrapper):
-    """A function of the program's: calling it runs its own code with substituted globals."""
+    """A function or method of the program's: calling it runs its own code with substituted globals.
 
-    __slots__ = ("_bound", "_slot_")
+    bound: the object or class of a method. stands_for: what the program has in its place, where that is not just the
+    function or a method of it (a wrapper around it, or the very method that an attribute holds).
+    """
 
-    def __init__(self, recording: Recording, function: FunctionType, bound: tuple[Any, ...]) -> None:
-        own = {"_recording_": recording, "_plain_": function, "_bound": bound, "_slot_": None}
+    __slots__ = ("_bound", "_function", "_slot_")
+
+    def __init__(
+        self, recording: Recording, function: FunctionType, bound: tuple[Any, ...] = (), stands_for: Any = None
+    ) -> None:
+        if stands_for is None:
+            stands_for = MethodType(function, plain(bound[0])) if bound else function
+        own = {"_recording_": recording, "_plain_": stands_for, "_function": function, "_bound": bound, "_slot_": None}
         for name, value in own.items():
             object.__setattr__(self, name, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recording, function = self._recording_, self._plain_
+        recording, function = self._recording_, self._function
         args = (*self._bound, *args)
         if isinstance(function.__globals__, SubstitutedGlobals):
             return function(*args, **kwargs)
@@ -77,9 +85,11 @@ class Followed(Wrapper):
         return function(*map(recording.hold, args), **{name: recording.hold(kwargs[name]) for name in kwargs})
 
     def __getattr__(self, name: str) -> Any:
-        recording, function = self._recording_, self._plain_
+        recording, function = self._recording_, self._function
         if not recording.active or isinstance(function.__globals__, SubstitutedGlobals):
-            return getattr(function, name)
+            return getattr(self._plain_, name)
+        if self._bound and name in ("__self__", "__func__"):
+            return self._bound[0] if name == "__self__" else Followed(recording, function)
         if not hasattr(function, name):
             recording.guard_missing(vars(function), name, f"{function.__qualname__}.{name}")
         value = getattr(function, name)
@@ -87,7 +97,7 @@ class Followed(Wrapper):
         return recording.enter(value, key, f"{function.__qualname__}.{name}", inputs.of_object(function, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._recording_.break_("effect.global", f"{self._plain_.__qualname__}.{name} is assigned", touched=True)
+        self._recording_.break_("effect.global", f"{self._function.__qualname__}.{name} is assigned", touched=True)
         setattr(self._plain_, name, self._recording_.hold(value))
 
     def __eq__(self, other: Any) -> bool:

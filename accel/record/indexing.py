@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from accel.record import compressed
-from accel.record.operands import check_cast
+from accel.record.operands import check_casts
 from accel.record.recording import plain
 from accel.record.values import (
     CompressedArray,
@@ -174,6 +174,7 @@ def value_node(array: RecordedArray, value: Any) -> Any:
     if issubclass(type(value), CompressedArray):
         raise Unsupported("shape.dynamic", "a masked selection is assigned elsewhere")
     template = as_template(value)
+    check_casts(array._recording_, value, array._plain_.dtype)
     if type(template) in (list, tuple):
         shape = np.shape(plain(value))
         return array._recording_.node(
@@ -183,8 +184,6 @@ def value_node(array: RecordedArray, value: Any) -> Any:
             np.asarray(plain(value)),
             host=False,
         )
-    if isinstance(template, Node):
-        check_cast(array._recording_, template, array._plain_.dtype, plain(value))
     return template
 
 

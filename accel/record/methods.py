@@ -12,7 +12,7 @@ from accel.record.calls import record_rule
 from accel.record.inputs import has_flags
 from accel.record.numbers import record_scalar, scalar_call
 from accel.record.opaque import EFFECTS_IN_NUMPY
-from accel.record.operands import check_cast
+from accel.record.operands import check_casts
 from accel.record.recording import Wrapper, plain
 from accel.record.ufuncs import one_out, record_ufunc
 from accel.record.values import (
@@ -202,7 +202,7 @@ def _astype(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     node = value.node()
     if node.host:
         raise Unsupported("rule.missing", "astype of a scalar")
-    check_cast(recording, node, result.dtype, value._plain_)
+    check_casts(recording, value, result.dtype)
     return wrap(recording, result, recording.node(core.CAST, (node, result.dtype), {}, result, host=False))
 
 
@@ -235,7 +235,9 @@ def _fill(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
     if not issubclass(type(value), RecordedArray):
         raise Unsupported("shape.dynamic", "fill of a masked selection")
     recording, real = value._recording_, value._plain_
-    fill = as_template(args[0] if args else kwargs["value"])
+    given = args[0] if args else kwargs["value"]
+    check_casts(recording, given, real.dtype)
+    fill = as_template(given)
     node = recording.node(core.FULL, (real.shape, fill, real.dtype), {}, real, host=False)
     recording.write_view(value._storage, value._chain, node)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -81,10 +82,21 @@ def _is_python(value: Any) -> bool:
     return type(plain(value)) in (bool, *NUMBERS)
 
 
+def _logarithm(recording: Recording, value: Any) -> Any:
+    """Python divides by the logarithm of the base."""
+    result = math.log(plain(value))
+    if not isinstance_wrapper(value):
+        return result
+    return _record_python(recording, math.log, (value,), (as_template(value),), result)
+
+
 def _record_python(
     recording: Recording, function: Any, args: tuple[Any, ...], template: tuple[Any, ...], result: Any
 ) -> Any:
     """Python's own arithmetic on numbers that come from arrays: what Python would raise becomes an outcome."""
+    if function is math.log and len(args) == 2:
+        parts = [_logarithm(recording, arg) for arg in args]
+        return _record_python(recording, operator.truediv, tuple(parts), as_template(tuple(parts)), result)
     row = scalars.PYTHON.get(function)
     if row is None:
         raise Unsupported("rule.missing", f"{getattr(function, '__name__', function)} of a number from an array")

@@ -183,13 +183,13 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     _guard_absent(recording, proxy._slot_, name)
     if isinstance(function, FunctionType):
         guard_class(recording, kind, name, found)
-        return Followed(recording, function, (proxy,))
+        return Followed(recording, function, (proxy,), found.__get__(proxy._plain_, kind))
     if isinstance(function, (staticmethod, classmethod)):
         guard_class(recording, kind, name, found)
         inner = unwrapped(recording, function.__func__)
         if isinstance(inner, FunctionType):
             bound = (class_proxy(recording, type(proxy._plain_)),) if isinstance(function, classmethod) else ()
-            return Followed(recording, inner, bound)
+            return Followed(recording, inner, bound, found.__get__(proxy._plain_, type(proxy._plain_)))
     if hasattr(type(found), "__get__"):
         return _opaque_attribute(proxy, name)
     recording.keep(kind)
@@ -255,6 +255,7 @@ def _special(name: str) -> Callable[..., Any]:
             if name == "__bool__":
                 return len(self) != 0 if find_in_class(kind, "__len__")[0] else True
             if name in ("__eq__", "__ne__"):
+                recording.compares_identity = True
                 return (self._plain_ is plain(args[0])) is (name == "__eq__")
             if name in OPERATORS:
                 return NotImplemented
@@ -277,7 +278,13 @@ for _name in (
         setattr(ObjectProxy, _name, _special(_name))
 
 
-ObjectProxy.__hash__ = lambda self: hash(self._plain_)  # type: ignore[method-assign]
+def _hash(self: Any) -> int:
+    """Asked for by dicts and sets, which tell objects apart by it and by `==`."""
+    self._recording_.compares_identity = True
+    return hash(self._plain_)
+
+
+ObjectProxy.__hash__ = _hash  # type: ignore[method-assign]
 
 
 def followable_class(kind: type) -> bool:
@@ -333,7 +340,7 @@ def _attribute_of_class(self: Any, name: str) -> Any:
         guard_class(recording, real, name, found)
         bound = (self,) if isinstance(function, classmethod) else ()
         inner = function if isinstance(function, FunctionType) else unwrapped(recording, function.__func__)
-        return Followed(recording, inner, bound)
+        return Followed(recording, inner, bound, getattr(real, name))
     recording.keep(real)
     return recording.enter(
         getattr(real, name),

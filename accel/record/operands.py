@@ -11,6 +11,7 @@ from accel.record.recording import (
     plain,
 )
 from accel.record.values import (
+    RecordedArray,
     RecordedScalar,
     as_static,
     as_template,
@@ -18,14 +19,28 @@ from accel.record.values import (
 from accel.rules import core, scalars, ufuncs
 from accel.tape import Node
 
+STORED = frozenset(
+    """a_max a_min constant_values default end_values fill_value initial max min src start stop val vals
+    values""".split()
+)
+"""Names of parameters of NumPy's functions whose values are cast to the result's dtype."""
 
-def check_cast(recording: Recording, node: Node, dtype: np.dtype[Any], value: Any) -> None:
-    """A cast of floats to integers: XLA and NumPy differ where a value does not fit, so that must not happen.
 
-    value: the node's plain value.
+def check_casts(recording: Recording, value: Any, dtype: np.dtype[Any]) -> None:
+    """Let replays check that numbers which are cast to integers fit: those of a value, and of lists and tuples in it.
+
+    XLA and NumPy differ where floats do not; Python's integers raise in NumPy, and wrap in XLA.
     """
-    if node.dtype is not None and node.dtype.kind == "f" and dtype.kind in "iu":
-        recording.assume(core.FITS, (node, dtype), (np.asarray(value), dtype))
+    if dtype.kind not in "iu":
+        return
+    for part in flat((value,)):
+        node = as_template(part) if issubclass(type(part), (RecordedArray, RecordedScalar)) else None
+        if not isinstance(node, Node) or node.dtype is None:
+            continue
+        if node.dtype.kind == "f":
+            recording.assume(core.FITS, (node, dtype), (np.asarray(plain(part)), dtype))
+        elif node.scalar is int:
+            _assume_in_range(recording, node, dtype)
 
 
 def flat(values: Any) -> Any:
@@ -49,6 +64,13 @@ def _check_range(operand: Any, dtype: np.dtype[Any]) -> None:
     """A Python integer that its loop's dtype cannot hold raises in NumPy; XLA would wrap it."""
     if not issubclass(type(operand), RecordedScalar) or type(operand._plain_) is not int or dtype.kind not in "iu":
         return
-    node, info = as_template(operand), np.iinfo(dtype)
-    if isinstance(node, Node) and dtype != np.int64:
-        operand._recording_.assume(scalars.IN_RANGE, (node, info.min, info.max), host=node.host)
+    node = as_template(operand)
+    if isinstance(node, Node):
+        _assume_in_range(operand._recording_, node, dtype)
+
+
+def _assume_in_range(recording: Recording, node: Node, dtype: np.dtype[Any]) -> None:
+    info = np.iinfo(dtype)
+    if dtype != np.int64:
+        high = info.max if node.host else min(info.max, np.iinfo(np.int64).max)
+        recording.assume(scalars.IN_RANGE, (node, info.min, high), host=node.host)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.record.builtin import Builtin
 from accel.record.follow import Followed, SubstitutedGlobals
 from accel.record.functions import RuleFunction
 from accel.record.inputs import MISSING
@@ -163,9 +164,9 @@ class Planner:
         raise Unsupported("escape.object", f"a new {kind.__name__} leaves the recorded call")
 
     def _container(self, value: Any) -> Any:
-        entered = self._recording.tuples.get(id(value))
-        if entered is not None and entered[0] is value:
-            return FromSlot(entered[1])
+        entered = self._recording.entered_tuple(value)
+        if entered is not None:
+            return FromSlot(entered.slot)
         if isinstance(value, tuple):
             return self._parts(value)
         return self._shared(value, lambda: self._parts(value))
@@ -213,7 +214,7 @@ class Planner:
         raise Unsupported("escape.object", f"a new {type(value._plain_).__name__} leaves the recorded call")
 
     def _followed(self, value: Followed) -> Leaf:
-        if value._bound or isinstance(value._plain_.__globals__, SubstitutedGlobals):
+        if value._bound or isinstance(value._function.__globals__, SubstitutedGlobals):
             raise Unsupported("escape.object", "a method or nested function leaves the recorded call")
         return Literal(value._plain_)
 
@@ -239,7 +240,7 @@ _LEAVES: tuple[tuple[Any, Callable[[Planner, Any], Leaf]], ...] = (
     (CompressedArray, Planner._compressed),
     (Proxy, Planner._proxy),
     (Followed, Planner._followed),
-    ((RuleFunction, TypeStandIn), lambda planner, value: Literal(plain(value))),
+    ((RuleFunction, TypeStandIn, Builtin), lambda planner, value: Literal(plain(value))),
     (FunctionType, _refuse_function),
 )
 

@@ -17,7 +17,7 @@ import traceback
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType, FunctionType, GeneratorType
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -138,7 +138,7 @@ class Recording:
         self.aliases: list[tuple[int, int]] = []  # slots that hold the same array, as now
         self.overlapping: set[tuple[int, int]] = set()  # slots of arrays that share memory
         self.same: list[tuple[int, int]] = []  # slots that lead to the same object
-        self.tuples: dict[int, tuple[Any, int]] = {}  # id of an entered tuple -> it and its slot
+        self.tuples: dict[int, EnteredTuple] = {}  # by id of its recorded form
         self.containers: list[Any] = []  # lists, dicts and sets that the program stored, wrappers in them
         self.stand_ins: dict[int, tuple[Any, Any]] = {}  # id of a function, module, class ... -> it and its stand-in
         self.changed: dict[int, Any] = {}  # containers of the program's that are journalled, by id
@@ -431,10 +431,10 @@ class Recording:
 
     def before_write(self, storage: Storage) -> None:
         """Journal a storage of an input at its first write, and refuse where other inputs overlap it."""
-        if storage.before is not None or storage.origin is None:
-            return
-        before = storage.before = storage.base.copy()
         base = storage.base
+        if storage.before is not None or storage.origin is None or not base.flags.writeable:
+            return  # what may not be written to will not be, and could not be put back either
+        before = storage.before = base.copy()
         self.on_undo(lambda: np.copyto(base, before))
         if self.refusal is not None:
             return
@@ -507,9 +507,15 @@ class Recording:
             self.containers.append(value)
             return value if self.active else self.settle(value)
         if issubclass(kind, tuple):
-            return rebuilt(value, map(self.hold, value))
+            entered = self.entered_tuple(value)
+            return rebuilt(value, map(self.hold, value)) if entered is None else entered.plain
         self._note_leak(value)
         return value
+
+    def entered_tuple(self, value: Any) -> EnteredTuple | None:
+        """What is known of a tuple that came in from outside: its recorded form is another object."""
+        entered = self.tuples.get(id(value))
+        return entered if entered is not None and entered.made is value else None
 
     def settle(self, value: Any, seen: set[int] | None = None) -> Any:
         """`value` as the program may keep it: lists, dicts and sets changed in place, tuples rebuilt."""
@@ -521,7 +527,8 @@ class Recording:
                 self._settle_in_place(value, seen)
             return value
         if issubclass(kind, tuple) and not isinstance_wrapper(value):
-            return rebuilt(value, [self.settle(part, seen) for part in value])
+            entered = self.entered_tuple(value)
+            return rebuilt(value, [self.settle(part, seen) for part in value]) if entered is None else entered.plain
         self._note_leak(value)
         return plain(value)
 
@@ -553,6 +560,14 @@ def _view_of(storage: Storage, chain: Chain) -> Any:
     for step in chain:
         view = step.read(view)
     return view
+
+
+class EnteredTuple(NamedTuple):
+    """A tuple that came in from outside. made: its recorded form, of wrappers. plain: itself."""
+
+    made: Any
+    plain: Any
+    slot: int
 
 
 class AttributeState:

@@ -407,11 +407,17 @@ add_rule(np.cross, same("cross"), "a b | axisa axisb axisc axis")
 add_rule(np.linalg.cross, spread("cross", "x1", "x2"), "x1 x2 | axis")
 
 
+def _observations(m: Any, rowvar: bool) -> int:
+    return int(m.shape[-1] if rowvar or m.ndim < 2 else m.shape[0])
+
+
 def _covariance(name: str) -> Callable[..., Any]:
     def lower(**bound: Any) -> Any:
         for operand in ("m", "x", "y"):
             if operand in bound:
                 bound[operand] = cast(bound[operand], np.result_type(bound[operand].dtype, float))
+        if name == "cov" and _observations(bound["m"], bound.get("rowvar", True)) < (bound.get("ddof") or 0):
+            raise Unsupported("rule.parameter", "numpy.cov: fewer observations than ddof")
         return getattr(jnp, name)(**bound)
 
     return lower

@@ -382,6 +382,8 @@ def searchsorted(*, a: Any, v: Any, side: str = "left") -> Any:
 @rewritten(np.digitize, "x bins | right")
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """By searchsorted, for bins that rise and for bins that fall."""
+    if len(bins) and bool(bins[-1] != bins[-1]):
+        raise Unsupported("rule.parameter", "numpy.digitize: NaN among the bins")
     falling = len(bins) > 1 and bool(bins[0] > bins[-1])
     side: Any = "left" if right else "right"
     if not falling:

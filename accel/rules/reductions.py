@@ -63,7 +63,8 @@ def _masked_var(
 ) -> Any:
     mean = _masked_mean(a=a, mask=mask, axis=axis, dtype=dtype, keepdims=True)
     squares = _where(mask, abs(a - mean) ** 2, 0)
-    return jnp.sum(squares, axis=_axis(axis), keepdims=keepdims) / (_selected(mask, a, axis) - ddof)
+    count = jnp.maximum(_selected(mask, a, axis) - ddof, 0)
+    return jnp.sum(squares, axis=_axis(axis), keepdims=keepdims) / count
 
 
 def _masked_std(**bound: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accel.compile import compile_trace
-from accel.lower import Known, lower
+from accel.lower import Known, arrangement, lower
 from accel.record import record
 from accel.replay import Attempt, Variant
 from accel.rules.rule import Unsupported
@@ -100,9 +100,7 @@ def test_an_input_changed_after_the_call_leaves_results_alone() -> None:
 
 
 def test_a_program_that_does_not_repeat_and_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    import accel.lower as lowering
-
-    monkeypatch.setattr(lowering, "MAX_OPERATIONS", 3)
+    monkeypatch.setattr(arrangement, "MAX_OPERATIONS", 3)
     trace, _ = trace_of(metric, Grid(), np.arange(12.0))
     with pytest.raises(Unsupported) as caught:
         lower(trace, Known())

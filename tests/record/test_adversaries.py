@@ -1,0 +1,341 @@
+"""What an adversary found: programs that a recording or a replay once got wrong without a word."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel.ledger import open_ledger
+
+
+def some(i: int, *shape: int) -> Any:
+    return np.random.default_rng(i).normal(size=shape or (4,))
+
+
+# -- a call is run once, whatever happens after its tape has ended -----------------------------------------------------
+
+
+def swallowed(s: Any, x: Any) -> Any:
+    np.unique(x)
+    try:
+        x += 1
+        s.items.append(2)
+        s.n += 1
+        {}["missing"]
+    except KeyError:
+        s.table["met"] = s.table.get("met", 0) + 1
+    return x
+
+
+def passed_on(s: Any, x: Any) -> Any:
+    np.unique(x)
+    x += 1
+    s.n += 1
+    raise ValueError("late")
+
+
+def kept(s: Any, x: Any) -> Any:
+    s.again = map(float, [s.n])
+    np.unique(x)
+    x += 1
+    s.n += 1
+    s.again = list(s.again)
+    return x
+
+
+@pytest.mark.parametrize("function", [swallowed, passed_on, kept])
+def test_writes_after_the_tape_has_ended_happen_once(check: Any, function: Any) -> None:
+    def make(i: int) -> Any:
+        return SimpleNamespace(n=0, items=[1], table={}), some(i)
+
+    check(function, make, reason="shape.dynamic")
+
+
+def test_a_closure_that_is_kept_when_the_tape_ends(check: Any) -> None:
+    """What a recording cannot take back is not run again either."""
+
+    def work(s: Any, x: Any) -> Any:
+        s.later = lambda: s.n
+        np.unique(x)
+        x += 1
+        s.n += 1
+        del s.later
+        return x
+
+    check(work, lambda i: (SimpleNamespace(n=0), some(i)), reason="shape.dynamic")
+
+
+# -- methods -----------------------------------------------------------------------------------------------------------
+
+
+class Limiter:
+    """Methods of each kind."""
+
+    top = 3.0
+
+    def __init__(self) -> None:
+        self.factor = 2.0
+
+    def limit(self, r: float = 0.5, k: float = 2.0) -> float:
+        return r * k * self.factor
+
+    def slope(self, y: Any) -> Any:
+        return -y * self.factor
+
+    @classmethod
+    def highest(cls, y: Any) -> Any:
+        return np.minimum(y, cls.top)
+
+    @staticmethod
+    def half(y: Any) -> Any:
+        return y * 0.5
+
+
+def euler(slope: Any, y: Any) -> Any:
+    np.unique(y)
+    return y + 0.1 * slope(y)
+
+
+def named(o: Any, y: Any) -> Any:
+    limit = o.limit
+    np.unique(y)
+    return limit(3.0) * y
+
+
+def handed_on(o: Any, y: Any) -> Any:
+    return euler(o.slope, y)
+
+
+def of_the_class(o: Any, y: Any) -> Any:
+    return euler(o.highest, y), euler(o.half, y), euler(Limiter.highest, y)
+
+
+def in_a_list(o: Any, y: Any) -> Any:
+    methods = [o.slope, {"key": o.half}]
+    np.unique(y)
+    return methods[0](y) + methods[1]["key"](y)
+
+
+@pytest.mark.parametrize("function", [named, handed_on, of_the_class, in_a_list])
+def test_methods_keep_their_object_when_the_tape_ends(check: Any, function: Any) -> None:
+    check(function, lambda i: (Limiter(), some(i)), reason="shape.dynamic")
+
+
+def test_methods_that_are_kept_keep_their_object() -> None:
+    def keep(o: Any, table: Any, y: Any) -> Any:
+        o.callback = o.limit
+        table["highest"] = o.highest
+        return o.slope
+
+    fast = accel.accelerate(keep)
+    for _ in range(6):
+        limiter, table = Limiter(), {}
+        slope = fast(limiter, table, some(0))
+        assert slope == limiter.slope
+        assert limiter.callback(3.0) == limiter.limit(3.0)
+        assert table["highest"](5.0) == 3.0
+
+
+def test_what_a_method_belongs_to(check: Any) -> None:
+    def work(o: Any, y: Any) -> Any:
+        method = o.slope
+        return method.__self__.factor * y + method.__func__(o, y) * (method == o.slope)
+
+    check(work, lambda i: (Limiter(), some(i)))
+
+
+# -- objects that a path tells apart -----------------------------------------------------------------------------------
+
+
+class Grid:
+    """Equal to itself alone."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
+TELLING = {
+    "==": lambda a, b: a.x + 1.0 if a == b else a.x * 2.0,
+    "!=": lambda a, b: a.x + 1.0 if a != b else a.x * 2.0,
+    "in": lambda a, b: a.x + 1.0 if a in [b] else a.x * 2.0,
+    "index": lambda a, b: a.x * [b, a].index(a),
+    "dict": lambda a, b: a.x * {a: 1.0, b: 2.0}[a],
+    "set": lambda a, b: a.x * len({a, b}),
+}
+
+
+@pytest.mark.parametrize("way", TELLING)
+@pytest.mark.parametrize("first", [False, True], ids=["apart first", "same first"])
+def test_objects_that_are_told_apart(check: Any, way: str, first: bool) -> None:
+    def make(i: int) -> Any:
+        a = Grid(some(i))
+        return a, a if (i >= 9) is not first else Grid(some(i + 1))
+
+    check(TELLING[way], make, calls=18, replays=8)
+
+
+# -- numbers that do not fit -------------------------------------------------------------------------------------------
+
+STORES = {
+    "item": lambda a, k: a.__setitem__(1, k),
+    "mask": lambda a, k: a.__setitem__(a == 0, k),
+    "indices": lambda a, k: a.__setitem__(np.array([0, 2]), k),
+    "list": lambda a, k: a.__setitem__(slice(0, 2), [k, 1]),
+    "fill": lambda a, k: a.fill(k),
+    "copyto": lambda a, k: np.copyto(a, k),
+    "put": lambda a, k: np.put(a, [0], k),
+    "place": lambda a, k: np.place(a, a == 0, k),
+    "putmask": lambda a, k: np.putmask(a, a == 0, k),
+    "fill_diagonal": lambda a, k: np.fill_diagonal(a.reshape(1, 3), k),
+    "full": lambda a, k: a.__setitem__(..., np.full(3, k, dtype=a.dtype)),
+    "full_like": lambda a, k: a.__setitem__(..., np.full_like(a, k)),
+    "array": lambda a, k: a.__setitem__(..., np.array([k, 1, 2], dtype=a.dtype)),
+    "pad": lambda a, k: a.__setitem__(..., np.pad(a, 1, constant_values=k)[:3]),
+    "insert": lambda a, k: a.__setitem__(..., np.insert(a, 1, k)[:3]),
+    "clip": lambda a, k: a.__setitem__(..., np.clip(a, k, None)),
+    "initial": lambda a, k: a.__setitem__(..., a.max(initial=k)),
+    "where": lambda a, k: a.__setitem__(..., np.where(a == 0, k, a)),
+}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_integers_that_do_not_fit_later(check: Any, store: str) -> None:
+    """NumPy raises for Python's integers; XLA would wrap them."""
+    function = STORES[store]
+
+    def work(a: Any, k: Any) -> Any:
+        function(a, k)
+        return a
+
+    check(work, lambda i: (np.zeros(3, np.uint8), (200, 7, 300, -1)[i % 4] if i > 8 else 200), calls=17, replays=4)
+
+
+@pytest.mark.parametrize("store", sorted(set(STORES) - {"clip", "where", "initial", "copyto"}))
+def test_floats_that_do_not_fit_later(check: Any, store: str) -> None:
+    function = STORES[store]
+
+    def work(a: Any, k: Any) -> Any:
+        function(a, k)
+        return a
+
+    check(work, lambda i: (np.zeros(3, int), (2.5, math.nan, -3.0, 7.5)[i % 4] if i > 8 else 2.5), calls=17, replays=4)
+
+
+def test_numbers_of_an_array_that_do_not_fit_later(check: Any) -> None:
+    def work(x: Any) -> Any:
+        return np.array([x[0], x.sum()], dtype=int)
+
+    check(work, lambda i: np.array([1.5, math.nan if i == 12 else 2.0]), calls=16, replays=8)
+
+
+# -- smaller ones ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compiled_before", [False, True])
+def test_an_array_that_may_not_be_written_to(check: Any, compiled_before: bool) -> None:
+    def work(a: Any) -> Any:
+        try:
+            a[0] = 1.0
+        except ValueError:
+            return "read-only"
+        return "written"
+
+    def make(i: int) -> Any:
+        a = some(i)
+        a.flags.writeable = compiled_before and i < 9
+        return a
+
+    check(work, make, calls=14, reason="path.exception", replays=3 if compiled_before else None)
+
+
+def test_variances_of_fewer_elements_than_ddof(check: Any) -> None:
+    def work(x: Any, mask: Any) -> Any:
+        return x[mask].var(ddof=2), x[mask].std(ddof=1), x.reshape(4, 2)[mask[:4]].var(axis=0, ddof=3)
+
+    check(work, lambda i: (some(i, 8), np.arange(8) < 9 - i), calls=10)
+
+
+def test_covariances_of_fewer_observations_than_ddof(check: Any) -> None:
+    check(lambda a, b: np.cov(a, b, ddof=5), lambda i: (some(i), some(i + 1)), reason="rule.parameter")
+
+
+def test_bins_that_are_no_numbers(check: Any) -> None:
+    def work(x: Any, k: float) -> Any:
+        return np.digitize(x, [0.0, k])
+
+    check(work, lambda i: (some(i), math.nan if i > 8 else 1.0), calls=12, replays=5, reason="rule.parameter")
+
+
+def test_logarithms_to_a_base(check: Any) -> None:
+    def work(x: Any, base: float) -> Any:
+        return x * math.log(float(abs(x[0])), 2) + math.log(8.0, float(base + abs(x[1])))
+
+    check(work, lambda i: (some(i), 3.0))
+
+
+def test_builtins_and_views_that_are_kept_are_pythons_own() -> None:
+    def keep(s: Any, y: Any) -> Any:
+        s.reduce, s.kind, s.table = max, type, {"sum": sum}
+        s.values, s.items = s.fields.values(), s.fields.items()
+        np.unique(y)
+        s.later = min
+        return y
+
+    fast = accel.accelerate(keep)
+    for _ in range(4):
+        s = SimpleNamespace(fields={"u": np.ones(2)})
+        fast(s, some(0))
+        assert (s.reduce, s.kind, s.table, s.later) == (max, type, {"sum": sum}, min)
+        assert s.reduce is max and pickle.loads(pickle.dumps(s.table)) == {"sum": sum}
+        assert type(s.values) is type({}.values()) and type(s.items) is type({}.items())
+
+
+def test_builtins_do_what_they_do(check: Any) -> None:
+    class Above:
+        def scale(self, y: Any) -> Any:
+            return y * 2.0
+
+    class Below(Above):
+        def scale(self, y: Any) -> Any:
+            return super().scale(y) + max([1.0, 3.0]) + min(y[0], y[1]) + sum([y[2], 1.0]) * isinstance(Below, type)
+
+    def work(o: Any, y: Any) -> Any:
+        return o.scale(y) * (type(o) is Below) * callable(o.scale) * isinstance(y, np.ndarray)
+
+    check(work, lambda i: (Below(), some(i)))
+
+
+def test_a_tuple_that_comes_back_is_the_same_tuple() -> None:
+    def back(t: Any, d: Any, y: Any) -> Any:
+        d["kept"] = d["given"]
+        return t
+
+    fast = accel.accelerate(back)
+    for i in range(8):
+        pair, given = (some(i), 1), (some(i), 2)
+        table = {"given": given}
+        assert fast(pair, table, some(i)) is pair
+        assert table["kept"] is given
+
+
+def test_what_two_names_share_is_no_difference() -> None:
+    """Comparisons see the item that was set under the other name too."""
+
+    def work(s: Any) -> Any:
+        s.a[0] = s.b[0] * 2.0
+        return s.b[0] + s.a[0]
+
+    fast = accel.accelerate(work, name="shared", mode="verify")
+    for i in range(8):
+        items = [float(i), 2.0]
+        s = SimpleNamespace(a=items, b=items)
+        expected = work(copy.deepcopy(s))
+        assert fast(s) == expected
+    assert "verify.mismatch" not in {refusal.reason for refusal in open_ledger("shared").refusals}
