@@ -331,7 +331,7 @@ class Target:
         try:
             attempt = path.variant.run(values)
         except TooLarge:  # a number of this call; the next one may be smaller
-            return self._plain(args, kwargs, timed=False)
+            return self._stay(args, kwargs, Refusal("rule.parameter", "", "an integer of more than 64 bits"))
         except Exception as error:
             self._give_up(path, Refusal("compile.failed", "", f"{type(error).__name__}: {error}"))
             return self._plain(args, kwargs, timed=False)

@@ -164,8 +164,14 @@ class Builtin(Wrapper):
     def __instancecheck__(self, value: Any) -> bool:
         return isinstance(plain(value), self._plain_) or (self._plain_ is type and type(value) is TypeStandIn)
 
+    def __subclasscheck__(self, kind: Any) -> bool:
+        return issubclass(plain(kind), self._plain_)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._plain_, name)
+
+    def __repr__(self) -> str:
+        return repr(self._plain_)
 
     def __eq__(self, other: Any) -> bool:
         return bool(self._plain_ == plain(other))
