@@ -408,7 +408,8 @@ add_rule(np.linalg.cross, spread("cross", "x1", "x2"), "x1 x2 | axis")
 
 
 def _observations(m: Any, rowvar: bool) -> int:
-    return int(m.shape[-1] if rowvar or m.ndim < 2 else m.shape[0])
+    """Of one variable where there is one axis or none."""
+    return int(m.shape[-1] if rowvar or m.ndim < 2 else m.shape[0]) if m.ndim else 1
 
 
 def _covariance(name: str) -> Callable[..., Any]:
