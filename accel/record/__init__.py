@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType, FunctionType
 from typing import Any
@@ -17,7 +17,7 @@ from accel.record.decided import note_decided
 from accel.record.enter import enter_value
 from accel.record.follow import Followed, SubstitutedGlobals
 from accel.record.objects import ObjectProxy
-from accel.record.recording import Recording, gap_text, isinstance_wrapper, place_text, plain
+from accel.record.recording import Recording, Unwound, gap_text, isinstance_wrapper, place_text, plain
 from accel.record.values import RecordedValue
 from accel.rules import load
 from accel.rules.rule import Unsupported
@@ -96,6 +96,8 @@ def record(
     with interpreter.keeping(), recording, _Watch(recording):
         try:
             made = [_run(recording, function, args, kwargs)]
+        except Unwound:
+            raise _rerun(recording) from None
         except BaseException as error:
             recording.note_exception(error, recording.where())
             if recording.touched or not isinstance(error, Exception):
@@ -203,6 +205,15 @@ def _parameter(function: FunctionType, index: int) -> str:
     return names[index] if index < len(names) else f"argument {index}"
 
 
+def _recorded_frames() -> Iterator[FrameType]:
+    """The frames of recorded code on the stack."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if type(frame.f_globals) is SubstitutedGlobals:
+            yield frame
+        frame = frame.f_back
+
+
 class _Watch:
     """Sees every exception that passes through recorded code, handled there or not; and clears up once the tape breaks.
 
@@ -234,7 +245,7 @@ class _Watch:
         return self._on_event
 
     def _on_event(self, frame: FrameType, event: str, arg: Any) -> Callable[..., Any]:
-        if event == "exception" and not issubclass(arg[0], (StopIteration, GeneratorExit)):
+        if event == "exception" and not issubclass(arg[0], (StopIteration, GeneratorExit, Unwound)):
             if not self._recording.is_foreseen(arg[1]):
                 self._recording.note_exception(arg[1], (frame.f_code.co_filename, frame.f_lineno))
         elif event == "opcode" and not self._recording.active:
@@ -246,17 +257,19 @@ class _Watch:
         return self._on_event
 
     def _clear_up(self) -> None:
-        """Let every recorded frame on the stack be made plain when it goes on.
+        """Leave the recorded code, or where that is not possible, let it go on with plain values.
 
-        What plain code writes is not journalled: from here on the call cannot be undone any more.
+        What holds recorded values half-way through a statement or a loop cannot be made plain. But nobody must catch
+        what leaves it, no `finally` run, and nothing have happened that cannot be undone. Otherwise every recorded
+        frame on the stack is made plain when it goes on; what it writes then is not journalled.
         """
+        frames = list(_recorded_frames())
+        if self._recording.can_be_undone and not any(frame.f_code.co_exceptiontable for frame in frames):
+            raise Unwound
         self._recording.touched = True
         self._recording.builtins.update(PLAIN_BUILTINS)
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            if type(frame.f_globals) is SubstitutedGlobals:
-                frame.f_trace_lines = frame.f_trace_opcodes = True
-            frame = frame.f_back
+        for frame in frames:
+            frame.f_trace_lines = frame.f_trace_opcodes = True
 
     def _make_plain(self, frame: FrameType, *, proxies: bool = True) -> None:
         """Give a frame's variables plain values. A trace function may: changes to `f_locals` are written back.

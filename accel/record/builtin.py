@@ -11,7 +11,7 @@ from typing import Any
 from accel.record import inputs
 from accel.record.follow import SubstitutedGlobals
 from accel.record.numbers import TYPE_STAND_INS, TypeStandIn, record_extreme, record_sum
-from accel.record.objects import ObjectProxy, class_attribute, class_proxy
+from accel.record.objects import ObjectProxy, class_attribute, class_proxy, property_of
 from accel.record.proxy import one_per_object
 from accel.record.recording import (
     Recording,
@@ -111,7 +111,9 @@ def _super(recording: Recording) -> Callable[..., Any]:
             frame = sys._getframe(2)  # beyond Builtin.__call__
             args = (frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
         kind, proxy = plain(args[0]), args[1]
-        if not recording.active or not issubclass(type(proxy), ObjectProxy):
+        if recording.active and not issubclass(type(proxy), ObjectProxy):
+            recording.break_("call.opaque", "super() of a class")
+        if not recording.active:
             return super(kind, plain(proxy))
         return SuperProxy(recording, kind, proxy)
 
@@ -131,6 +133,8 @@ class SuperProxy:
                 found = owner.__dict__[name]
                 if owner is object and name == "__init__":
                     return lambda *args, **kwargs: None
+                if isinstance(found, property):
+                    return property_of(self._proxy, name, owner, found)
                 return class_attribute(self._proxy, name, owner, found)
         return getattr(super(self._kind, plain(self._proxy)), name)
 

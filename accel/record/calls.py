@@ -50,12 +50,12 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def call_without_rule(recording: Recording, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function that no rule covers: the tape ends here, and the function may change what it is given."""
-    recording.touched |= any(callable(plain(value)) for value in (*args, *kwargs.values()))
     name = f"{getattr(function, '__module__', '') or ''}.{getattr(function, '__name__', function)}".lstrip(".")
     for value in (*args, *kwargs.values()):
         if issubclass(type(value), RecordedArray):
             recording.before_write(value._storage)
-    recording.break_("rule.missing", name)
+    calls_back = any(callable(plain(value)) for value in (*args, *kwargs.values()))
+    recording.break_("rule.missing", name, touched=calls_back)
     return function(*plain(args), **plain(kwargs))
 
 
@@ -64,7 +64,7 @@ def written_operands(function: Any, rule: Rule | None, args: tuple[Any, ...], kw
     outs = kwargs.get("out")
     found = [outs] if not isinstance(outs, tuple) else list(outs)
     if rule is not None and rule.special in ("write", "nan_to_num"):
-        found.append(args[0] if args else next(iter(kwargs.values()), None))
+        found.append(args[0] if args else kwargs.get(rule.operands[0]))
     elif rule is None or "out" in getattr(rule.signature, "parameters", ()):
         found.extend(args[function.nin if isinstance(function, np.ufunc) else 1 :])  # `out` given by position
     return [array for array in found if issubclass(type(array), RecordedArray)]

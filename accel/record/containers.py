@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -57,7 +58,7 @@ class ContainerProxy(Proxy):
         state = recording.attributes.get((id(self._plain_), _item_name(key)))
         if state is not None and state.wrapped is not MISSING:
             if self._plain_[key] is not state.held:
-                recording.break_("guard.unstable", "a container was changed from outside the recorded code")
+                recording.meddled("a container was changed from outside the recorded code")
                 return self._plain_[key]
             return state.wrapped
         return self._enter(key, self._plain_[key])
@@ -144,6 +145,11 @@ def _nameable(key: Any) -> bool:
     return type(key) in (str, int, bytes, type(None)) or (type(key) is tuple and all(map(_nameable, key)))
 
 
+def _is_bare_key(key: Any) -> bool:
+    """Whether a key says all of itself, and there is nothing more to be read of it."""
+    return _nameable(key) or isinstance(key, (float, complex, np.generic, enum.Enum, type))
+
+
 class ListProxy(ContainerProxy):
     """A list from outside."""
 
@@ -159,7 +165,11 @@ class ListProxy(ContainerProxy):
         return super().__getitem__(key)
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
+        self._guard_length()
+        i = 0
+        while i < len(self._plain_):  # which may change meanwhile
+            yield self[i]
+            i += 1
 
     def __add__(self, other: Any) -> Any:
         return list(self) + list(other) if isinstance(other, list) else NotImplemented
@@ -196,8 +206,11 @@ class DictProxy(ContainerProxy):
         return dict(self.items())
 
     def _guard_keys(self) -> None:
-        if self._recording_.active and self._slot_ is not None:
-            self._recording_.inputs.narrow(self._slot_, inputs.has_keys(tuple(self._plain_)))
+        recording, slot = self._recording_, self._slot_
+        if not all(map(_is_bare_key, self._plain_)):
+            recording.break_("call.opaque", "a loop over a dict with objects for keys")
+        if recording.active and slot is not None:
+            recording.inputs.narrow(slot, inputs.has_keys(tuple(self._plain_)))
 
     def _guard_length(self) -> None:
         self._guard_keys()

@@ -210,7 +210,8 @@ def _bound(recording: Recording, value: Any, slot: int) -> Entered:
         inputs.of_slot(slot, lambda method: method.__self__),
     )
     function = value.__func__
-    return inputs.is_method_of(function), Followed(recording, unwrapped(recording, function), (owner,), value)
+    made = Followed(recording, unwrapped(recording, function), (owner,), value)
+    return inputs.is_method_of(function), one_per_object(recording, value, lambda *_: made)
 
 
 def callable_stand_in(recording: Recording, value: Any) -> Any:

@@ -71,6 +71,13 @@ class Followed(Wrapper):
         for name, value in own.items():
             object.__setattr__(self, name, value)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._plain_)
+
+    def __repr__(self) -> str:
+        return repr(self._plain_)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording, function = self._recording_, self._function
         args = (*self._bound, *args)
@@ -80,8 +87,8 @@ class Followed(Wrapper):
             stop = why_not(recording, function)
             if stop is None:
                 return substituted(recording, function)(*args, **kwargs)
-            recording.touched = True
             recording.refuse(stop)
+            recording.touched = True
         return function(*map(recording.hold, args), **{name: recording.hold(kwargs[name]) for name in kwargs})
 
     def __getattr__(self, name: str) -> Any:

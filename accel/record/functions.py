@@ -24,6 +24,10 @@ class RuleFunction(Wrapper):
     def __init__(self, function: Any) -> None:
         self._plain_ = function
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._plain_)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self._plain_
         if function in SCALAR_FUNCTIONS:

@@ -259,6 +259,11 @@ def has_item(key: Any, known: bool) -> Check:
     return Code("({0} in x) is {1}", (key, known))
 
 
+def has_own(name: str) -> Check:
+    """An object with an attribute of its own of that name, not only its class's."""
+    return Code("{0} in x.__dict__", (name,))
+
+
 def has_type(kind: type) -> Check:
     return Code("type(x) is {0}", (kind,))
 

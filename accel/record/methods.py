@@ -95,9 +95,9 @@ class Method(Wrapper):
         recording = value._recording_
         if name in _CHANGING and issubclass(type(value), RecordedArray):
             recording.before_write(value._storage)
-        out: Any = kwargs.get("out")
-        if issubclass(type(out), RecordedArray):
-            recording.before_write(out._storage)
+        for given in (*args, kwargs.get("out")):  # `out` may be given by position
+            if issubclass(type(given), RecordedArray):
+                recording.before_write(given._storage)
         result = getattr(value._plain_, name)(*plain(args), **plain(kwargs))
         return recording.write_down(lambda: METHODS[name](value, name, args, kwargs, result), result)
 

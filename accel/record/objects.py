@@ -59,9 +59,9 @@ def get_attribute(proxy: Any, name: str) -> Any:
     real = proxy._plain_
     if not recording.active:
         return getattr(real, name)
-    owner, found = find_in_class(type(real), name)
+    _, found = find_in_class(type(real), name)
     if isinstance(found, property):
-        return _property(proxy, name, owner, found)
+        return property_of(proxy, name, type(real), found)
     state = recording.attributes.get((id(real), name))
     if state is not None:
         return _current_attribute(proxy, name, state)
@@ -90,7 +90,7 @@ def _current_attribute(proxy: Any, name: str, state: AttributeState) -> Any:
     real = proxy._plain_
     now = _own_attribute(real, name, find_in_class(type(real), name)[1])
     if now is not state.held:
-        proxy._recording_.break_("guard.unstable", f".{name} was changed from outside the recorded code")
+        proxy._recording_.meddled(f".{name} was changed from outside the recorded code")
         return getattr(real, name)
     if state.wrapped is MISSING:
         if not state.written:
@@ -103,7 +103,11 @@ def _current_attribute(proxy: Any, name: str, state: AttributeState) -> Any:
 def _note(proxy: Any, name: str, wrapped: Any, *, written: bool) -> None:
     real = proxy._plain_
     held = _own_attribute(real, name, find_in_class(type(real), name)[1])
-    proxy._recording_.attributes[(id(real), name)] = AttributeState(proxy, name, wrapped, written, held)
+    attributes, key = proxy._recording_.attributes, (id(real), name)
+    before = attributes.get(key)
+    if written and (before is None or before.wrapped is MISSING):
+        attributes.pop(key, None)  # new ones are set in the order in which they came
+    attributes[key] = AttributeState(proxy, name, wrapped, written, held)
 
 
 def _enter_attribute(proxy: Any, name: str, own: Any) -> Any:
@@ -169,10 +173,13 @@ def _guard_absent(recording: Recording, slot: int | None, name: str) -> None:
     absent.add(name)
 
 
-def _property(proxy: Any, name: str, owner: Any, found: property) -> Any:
-    guard_class(proxy._recording_, type(proxy._plain_), name, found)
+def property_of(proxy: Any, name: str, kind: type, found: property) -> Any:
+    """What a property gives. kind: the class that the lookup begins at."""
+    recording = proxy._recording_
+    guard_class(recording, kind, name, found)
     if found.fget is None or not isinstance(found.fget, FunctionType):
-        return _opaque_attribute(proxy, name)
+        recording.break_("call.opaque", f".{name} is computed by a descriptor")
+        return found.__get__(proxy._plain_, kind)
     return Followed(proxy._recording_, found.fget, (proxy,))()
 
 
@@ -235,7 +242,9 @@ def delete_attribute(proxy: Any, name: str) -> None:
         return
     before = _own_attribute(real, name, found)
     if recording.active:
-        get_attribute(proxy, name)  # it must be there on later calls too
+        get_attribute(proxy, name)  # it must be there on later calls too, and the object's own
+        if recording.active and recording.inputs.find(("attr", proxy._slot_, name)) is not None and not _is_slot(found):
+            recording.inputs.narrow(proxy._slot_, inputs.has_own(name))
     delattr(real, name)
     recording.on_undo(lambda: _restore(real, name, before))
     if recording.active:
@@ -252,11 +261,12 @@ def _special(name: str) -> Callable[..., Any]:
         if recording.active and isinstance(found, FunctionType):
             return get_attribute(self, name)(*args)
         if found is MISSING or found is getattr(object, name, None):
+            if name == "__reversed__" and find_in_class(kind, "__getitem__")[0] is not None:
+                return (self[i] for i in range(len(self) - 1, -1, -1))
             if name == "__bool__":
                 return len(self) != 0 if find_in_class(kind, "__len__")[0] else True
             if name in ("__eq__", "__ne__"):
-                recording.compares_identity = True
-                return (self._plain_ is plain(args[0])) is (name == "__eq__")
+                return _identity(self, args[0], name)
             if name in OPERATORS:
                 return NotImplemented
             if found is MISSING:
@@ -269,10 +279,21 @@ def _special(name: str) -> Callable[..., Any]:
     return method
 
 
+def _identity(self: Any, other: Any, name: str) -> Any:
+    """`==` and `!=` as `object` has them: `!=` denies what the class's own `==` says; else by identity."""
+    if name == "__ne__" and find_in_class(type(self._plain_), "__eq__")[0] is not object:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+    self._recording_.compares_identity = True
+    if self._plain_ is plain(other):
+        return name == "__eq__"
+    return NotImplemented  # Python asks the other one, then compares by identity itself
+
+
 for _name in (
     *OPERATORS,
-    *"""__eq__ __ne__ __bool__ __len__ __iter__ __next__ __getitem__ __setitem__ __contains__ __call__ __enter__
-    __exit__ __neg__ __pos__ __abs__ __invert__ __float__ __int__ __complex__""".split(),
+    *"""__eq__ __ne__ __bool__ __len__ __iter__ __next__ __reversed__ __getitem__ __setitem__ __contains__ __call__
+    __enter__ __exit__ __neg__ __pos__ __abs__ __invert__ __float__ __int__ __complex__""".split(),
 ):
     if not (_name.startswith("__i") and _name in OPERATORS and not hasattr(operator, _name)):
         setattr(ObjectProxy, _name, _special(_name))
@@ -280,6 +301,9 @@ for _name in (
 
 def _hash(self: Any) -> int:
     """Asked for by dicts and sets, which tell objects apart by it and by `==`."""
+    kind = type(self._plain_)
+    if find_in_class(kind, "__hash__")[0] is not object:
+        self._recording_.break_("call.opaque", f"{kind.__name__}.__hash__")
     self._recording_.compares_identity = True
     return hash(self._plain_)
 
@@ -303,6 +327,8 @@ class ClassProxy(Proxy):
     __slots__ = ()
 
     def __instancecheck__(self, value: Any) -> bool:
+        if getattr(self._plain_, "_is_protocol", False):  # asks for attributes
+            self._recording_.break_("call.opaque", f"isinstance of the protocol {self._plain_.__name__}")
         return isinstance(plain(value), self._plain_)
 
     def __subclasscheck__(self, kind: Any) -> bool:

@@ -56,7 +56,7 @@ _HARMLESS = frozenset({"errstate", "catch_warnings", "simplefilter", "filterwarn
 TRANSPARENT = frozenset(
     value
     for value in (functools.partial, functools.reduce, *vars(itertools).values(), *vars(operator).values())
-    if callable(value)
+    if callable(value) and value not in (operator.is_, operator.is_not)
 )
 """Calls that hand their arguments on and do no more: they are given the recorded values themselves."""
 
@@ -102,6 +102,8 @@ class Harmless(Wrapper):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = plain(args), plain(kwargs)
+        if kwargs.get("record"):
+            self._recording_.break_("effect.print", "warnings are recorded, and replays give none")
         if not _LOUD.isdisjoint(value for value in (*args, *kwargs.values()) if isinstance(value, str)):
             self._recording_.break_("fp.errstate", getattr(self._plain_, "__name__", ""))
         return self._plain_(*args, **kwargs)

@@ -167,12 +167,12 @@ class Planner:
         entered = self._recording.entered_tuple(value)
         if entered is not None:
             return FromSlot(entered.slot)
-        if isinstance(value, tuple):
-            return self._parts(value)
         return self._shared(value, lambda: self._parts(value))
 
     def _parts(self, value: Any) -> Any:
         if type(value) is dict:
+            if any(issubclass(type(key), Proxy) and not isinstance(plain(key), type) for key in value):
+                raise Unsupported("escape.object", "a dict with objects for keys leaves the recorded call")
             return {plain(key): self._template(part) for key, part in value.items()}
         parts = [self._template(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)

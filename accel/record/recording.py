@@ -78,6 +78,10 @@ def current() -> Recording | None:
     return _current.recording
 
 
+class Unwound(BaseException):
+    """Leaves the recorded code where the tape breaks: the call is undone and run plainly. Never seen by the program."""
+
+
 class Wrapper:
     """Base of everything that stands for a plain value while recording."""
 
@@ -151,6 +155,7 @@ class Recording:
         self._started = time.thread_time()
         self._born: list[weakref.ref[Wrapper]] = []
         self._undo: list[Callable[[], None]] = []
+        self._rebuilt: dict[int, tuple[Any, Any]] = {}  # id of a tuple with wrappers -> it and the plain one
         self._forced: dict[int, Any] = {}
         self._within: dict[tuple[int, int], bool] = {}
         self._numbered: dict[Any, Node] = {}  # value numbering: the same computation is one node
@@ -179,6 +184,7 @@ class Recording:
             self.namespaces,
             self.functions,
             self.stand_ins,
+            self._rebuilt,
         ):
             held.clear()
         for listed in (self.storages, self._alive, self._foreseen):
@@ -204,12 +210,26 @@ class Recording:
         return self.refusal is None and not self.closed
 
     def break_(self, reason: str, detail: str = "", *, touched: bool = False) -> None:
-        """Break the tape, for good. touched: what comes next has effects that cannot be undone."""
-        self.touched |= touched
+        """Break the tape, for good. touched: what comes next has effects that cannot be undone.
+
+        May raise Unwound: nothing that cannot be undone has happened yet.
+        """
         if self.refusal is None:
             self.refuse(Refusal(reason, self.where_text(), detail))
         elif self.refusal.detail == NEEDED_AS.format("text") and reason.startswith("effect."):
             self.refusal = Refusal(reason, self.where_text(), detail)  # what the text was for
+        self.touched |= touched
+
+    def meddled(self, detail: str) -> None:
+        """Break the tape: something that it did not see has had an effect, which cannot be undone."""
+        self.touched = True
+        self.break_("guard.unstable", detail)
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether the call may be undone where its tape breaks. What a text is for shows only later."""
+        is_for_text = self.refusal is not None and self.refusal.detail == NEEDED_AS.format("text")
+        return not self.touched and not is_for_text
 
     def refuse(self, refusal: Refusal) -> None:
         """Break the tape because of `refusal`."""
@@ -272,7 +292,7 @@ class Recording:
         before, wrapped = self.entered.get(slot, (None, None))
         if before is value:
             return wrapped
-        self.break_("guard.unstable", f"{self.inputs.name(slot)} changed while it was recorded")
+        self.meddled(f"{self.inputs.name(slot)} changed while it was recorded")
         return value
 
     # -- the way back -------------------------------------------------------------------------------------------------
@@ -507,10 +527,20 @@ class Recording:
             self.containers.append(value)
             return value if self.active else self.settle(value)
         if issubclass(kind, tuple):
-            entered = self.entered_tuple(value)
-            return rebuilt(value, map(self.hold, value)) if entered is None else entered.plain
+            return self._plain_tuple(value, self.hold)
         self._note_leak(value)
         return value
+
+    def _plain_tuple(self, value: Any, made_plain: Callable[[Any], Any]) -> Any:
+        """The tuple as the program may keep it: the one that came in, or one for all places that hold it."""
+        entered = self.entered_tuple(value)
+        if entered is not None:
+            return entered.plain
+        before, made = self._rebuilt.get(id(value), (None, None))
+        if before is not value:
+            made = rebuilt(value, map(made_plain, value))
+            self._rebuilt[id(value)] = value, made
+        return made
 
     def entered_tuple(self, value: Any) -> EnteredTuple | None:
         """What is known of a tuple that came in from outside: its recorded form is another object."""
@@ -527,8 +557,7 @@ class Recording:
                 self._settle_in_place(value, seen)
             return value
         if issubclass(kind, tuple) and not isinstance_wrapper(value):
-            entered = self.entered_tuple(value)
-            return rebuilt(value, [self.settle(part, seen) for part in value]) if entered is None else entered.plain
+            return self._plain_tuple(value, lambda part: self.settle(part, seen))
         self._note_leak(value)
         return plain(value)
 

@@ -103,6 +103,15 @@ class EnvironmentFunction(Wrapper):
         return default if value is None else value
 
 
+def _is_method(value: Any, name: str) -> bool:
+    """Whether an attribute is a method of the value's class, found without running any code; and not hidden."""
+    kind: Any = type(value)
+    if kind.__getattribute__ is not object.__getattribute__ or name in getattr(value, "__dict__", ()):
+        return False
+    found = find_in_class(kind, name)[1]
+    return callable(found) and not hasattr(type(found), "__set__") and not isinstance(found, type)
+
+
 class Opaque(Proxy):
     """What accel does not look into: it gets plain values, and calling it ends the tape."""
 
@@ -119,14 +128,11 @@ class Opaque(Proxy):
     def __getattribute__(self, name: str) -> Any:
         if name in OWN:
             return object.__getattribute__(self, name)
-        attribute = getattr(self._plain_, name)
         recording = self._recording_
-        if not recording.active:
-            return attribute
-        if callable(attribute) and not isinstance(attribute, type):
-            return Opaque(recording, attribute)
-        recording.break_("call.opaque", f".{name} of a {type(self._plain_).__name__}")
-        return attribute
+        if recording.active and not _is_method(self._plain_, name):
+            recording.break_("call.opaque", f".{name} of a {type(self._plain_).__name__}")
+        attribute = getattr(self._plain_, name)
+        return Opaque(recording, attribute) if recording.active else attribute
 
     def __instancecheck__(self, value: Any) -> bool:
         return isinstance(plain(value), self._plain_)

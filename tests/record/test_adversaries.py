@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import json
 import math
+import operator
 import pickle
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +22,7 @@ def some(i: int, *shape: int) -> Any:
     return np.random.default_rng(i).normal(size=shape or (4,))
 
 
-# -- a call is run once, whatever happens after its tape has ended -----------------------------------------------------
+# -- a call is run once, whatever happens after its tape has ended ----------------------------------------------------
 
 
 def swallowed(s: Any, x: Any) -> Any:
@@ -72,7 +75,7 @@ def test_a_closure_that_is_kept_when_the_tape_ends(check: Any) -> None:
     check(work, lambda i: (SimpleNamespace(n=0), some(i)), reason="shape.dynamic")
 
 
-# -- methods -----------------------------------------------------------------------------------------------------------
+# -- methods ----------------------------------------------------------------------------------------------------------
 
 
 class Limiter:
@@ -151,7 +154,7 @@ def test_what_a_method_belongs_to(check: Any) -> None:
     check(work, lambda i: (Limiter(), some(i)))
 
 
-# -- objects that a path tells apart -----------------------------------------------------------------------------------
+# -- objects that a path tells apart ----------------------------------------------------------------------------------
 
 
 class Grid:
@@ -181,7 +184,7 @@ def test_objects_that_are_told_apart(check: Any, way: str, first: bool) -> None:
     check(TELLING[way], make, calls=18, replays=8)
 
 
-# -- numbers that do not fit -------------------------------------------------------------------------------------------
+# -- numbers that do not fit ------------------------------------------------------------------------------------------
 
 STORES = {
     "item": lambda a, k: a.__setitem__(1, k),
@@ -235,7 +238,7 @@ def test_numbers_of_an_array_that_do_not_fit_later(check: Any) -> None:
     check(work, lambda i: np.array([1.5, math.nan if i == 12 else 2.0]), calls=16, replays=8)
 
 
-# -- smaller ones ------------------------------------------------------------------------------------------------------
+# -- smaller ones -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("compiled_before", [False, True])
@@ -339,3 +342,277 @@ def test_what_two_names_share_is_no_difference() -> None:
         expected = work(copy.deepcopy(s))
         assert fast(s) == expected
     assert "verify.mismatch" not in {refusal.reason for refusal in open_ledger("shared").refusals}
+
+
+# -- where the tape breaks in the middle --------------------------------------------------------------------------------
+
+
+def shout(x: Any) -> float:
+    print(end="")
+    return 1.0
+
+
+def in_a_statement(o: Any, dt: float, x: Any) -> Any:
+    info = {
+        "dt": dt,
+        "one": shout(x),
+        "n": 3,
+    }
+    return json.dumps(info)
+
+
+def in_a_loop(o: Any, dt: float, x: Any) -> Any:
+    found = []
+    for value in [dt, x.tolist()]:
+        shout(x)
+        found.append(json.dumps(value))
+    return found
+
+
+def of_a_type(o: Any, dt: float, x: Any) -> Any:
+    return 1 if shout(x) and type(o) is Limiter else 2
+
+
+def beside_the_class(o: Any, dt: float, x: Any) -> Any:
+    object.__setattr__(o, "cache", shout(x))
+    return o.cache
+
+
+def half_way(o: Any, dt: float, x: Any) -> Any:
+    kinds = [(type(a).__name__, type(b).__name__, shout(x)) for a, b in zip([x, x], (x * 2, dt), strict=True)]
+    later = (type(a).__name__ for a in [x * 2, x * 3])
+    shout(x)
+    return kinds, list(later)
+
+
+def with_a_base(o: Any, dt: float, x: Any) -> Any:
+    part = x[1:]
+    return x + 1 if x is part.base else x - 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [in_a_statement, in_a_loop, of_a_type, beside_the_class, half_way, with_a_base],
+    ids=lambda f: f.__name__,
+)
+def test_nothing_recorded_is_left_where_the_tape_breaks(check: Any, function: Any) -> None:
+    check(function, lambda i: (Limiter(), 1.5 + i, some(i)), replays=0)
+
+
+def test_what_an_enclosing_function_counts() -> None:
+    n = 0
+
+    def count() -> None:
+        nonlocal n
+        n += 1
+
+    def work(x: Any) -> Any:
+        count()
+        return x + n
+
+    fast = accel.accelerate(work)
+    for i in range(1, 5):
+        np.testing.assert_array_equal(fast(np.zeros(2)), [i, i])
+
+
+def grows(items: Any, x: Any) -> Any:
+    for item in items:
+        if len(items) < 5:
+            items.append(item)
+    return x * len(items)
+
+
+def shrinks(items: Any, x: Any) -> Any:
+    for item in items:
+        if item < 2:
+            items.remove(item)
+    return x * len(items)
+
+
+def late(items: Any, x: Any) -> Any:
+    it = iter(items)
+    next(it)
+    items.append(9.0)
+    return x * sum(it)
+
+
+@pytest.mark.parametrize("function", [grows, shrinks, late])
+def test_lists_that_change_while_they_are_gone_through(check: Any, function: Any) -> None:
+    check(function, lambda i: ([-1, -2, 1, 3], some(i)), replays=0)
+
+
+# -- objects, again ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Point:
+    n: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Key:
+    n: int
+
+
+class Any_:
+    """Equal to everything, where it is asked."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+EQUAL: dict[str, Any] = {
+    "!=": (lambda a, b, x: x * 2 if a != b else x + 1, lambda i: (Point(1), Point(1 + (i > 6)))),
+    "reflected": (lambda a, b, x: x * 2 if a == b else x + 1, lambda i: (Grid(1), Any_())),
+    "hash": (lambda a, b, x: x * 2 if a in {b} else x + 1, lambda i: (Key(1 + (i > 6)), Key(2))),
+    "operator": (lambda a, b, x: x * 2 if operator.is_(a, b) else x + 1, lambda i: [Grid(1)] * 2 if i > 6 else [1, 2]),
+    "key": (lambda a, b, x: {a: x + 1}[a], lambda i: (Grid(1), 0)),
+}
+
+
+@pytest.mark.parametrize("way", EQUAL)
+def test_what_is_equal(check: Any, way: str) -> None:
+    function, make = EQUAL[way]
+    check(function, lambda i: (*make(i), some(i)), calls=12, replays=0)
+
+
+def test_objects_for_keys(check: Any) -> None:
+    def work(d: Any, x: Any) -> Any:
+        total = 0.0
+        for key in d:
+            total += key.x
+            key.count = 1 + getattr(key, "count", 0)
+        return x * total
+
+    def make(i: int) -> Any:
+        key = Grid(2.0 + i)
+        return {key: 1}, some(i)
+
+    def counted(d: Any, x: Any) -> Any:
+        result = work(d, x)
+        return result, [key.count for key in d]
+
+    fast = accel.accelerate(work)
+    for i in range(8):
+        (d, x), (e, y) = make(i), make(i)
+        expected = counted(d, x)
+        np.testing.assert_array_equal(fast(e, y), expected[0])
+        assert [key.count for key in e] == expected[1]
+
+
+class Base:
+    factor = 2.0
+
+    @property
+    def k(self) -> float:
+        return self.factor
+
+    @classmethod
+    def scale(cls, x: Any) -> Any:
+        return x * cls.factor
+
+
+class Derived(Base):
+    @property
+    def k(self) -> float:
+        return super().k + 1.0
+
+    @classmethod
+    def scale(cls, x: Any) -> Any:
+        return super().scale(x)
+
+
+def test_super(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def change(i: int) -> None:
+        monkeypatch.setattr(Base, "factor", 2.0 + (i > 6))
+
+    check(lambda o, x: x * o.k, lambda i: (Derived(), some(i)), calls=12, before=change, replays=4)
+    check(lambda o, x: o.scale(x), lambda i: (Derived(), some(i)), calls=12, before=change, replays=0)
+
+
+class Config(dict):  # type: ignore[type-arg]
+    """What accel does not look into."""
+
+
+def test_what_accel_does_not_look_into(check: Any) -> None:
+    def asked(config: Any, x: Any) -> Any:
+        return x * 2 if hasattr(config, "scale") and config.hook is not None else x
+
+    def make(i: int) -> Any:
+        config = Config()
+        config.hook = max if i % 2 else None  # type: ignore[attr-defined]
+        if i % 3:
+            config.scale = 2.0  # type: ignore[attr-defined]
+        return config, some(i)
+
+    check(asked, make, calls=12, replays=0)
+
+    def stored(config: Any, x: Any) -> Any:
+        items = [x]
+        config["items"] = items
+        items.append(1)
+        config.total = x.sum()
+        return len(config["items"])
+
+    check(stored, make, replays=0)
+
+
+def test_out_by_position_is_undone_too(check: Any) -> None:
+    def clipped(x: Any, buffer: Any) -> Any:
+        total = buffer.sum()
+        x.clip(0.0, 1.0, buffer)
+        try:
+            [].pop()
+        except IndexError:
+            pass
+        return total
+
+    def copied(x: Any, buffer: Any) -> Any:
+        total = buffer.sum()
+        np.copyto(src=x, dst=buffer)
+        try:
+            [].pop()
+        except IndexError:
+            pass
+        return total
+
+    for function in (clipped, copied):
+        check(function, lambda i: (some(i), some(i + 1)), reason="path.exception")
+
+
+def test_attributes_in_their_order_and_tuples_in_two_places(check: Any) -> None:
+    def work(o: Any, x: Any) -> Any:
+        if hasattr(o, "b"):
+            return x
+        o.a = x + 1.0
+        o.b = x + 2.0
+        o.first = o.second = (x * 2.0, 1)
+        return list(o.__dict__) if False else x * 2.0
+
+    fast = accel.accelerate(work)
+    for i in range(8):
+        mine, theirs = SimpleNamespace(n=1), SimpleNamespace(n=1)
+        work(mine, some(i))
+        fast(theirs, some(i))
+        assert list(vars(theirs)) == list(vars(mine))
+        assert theirs.first is theirs.second
+    assert open_ledger(fast._self_target.name).compiled_calls
+
+
+def test_what_is_deleted_must_be_the_objects_own(check: Any) -> None:
+    class Holder:
+        x = 1.0
+
+    def work(o: Any, y: Any) -> Any:
+        del o.x
+        return y * 2.0
+
+    def make(i: int) -> Any:
+        holder = Holder()
+        if i < 8:
+            holder.x = 2.0
+        return holder, some(i)
+
+    check(work, make, calls=12, replays=2)
