@@ -344,7 +344,7 @@ def test_what_two_names_share_is_no_difference() -> None:
     assert "verify.mismatch" not in {refusal.reason for refusal in open_ledger("shared").refusals}
 
 
-# -- where the tape breaks in the middle --------------------------------------------------------------------------------
+# -- where the tape breaks in the middle -------------------------------------------------------------------------------
 
 
 def shout(x: Any) -> float:
