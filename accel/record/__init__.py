@@ -265,6 +265,7 @@ class _Watch:
         """
         frames = list(_recorded_frames())
         if self._recording.can_be_undone and not any(frame.f_code.co_exceptiontable for frame in frames):
+            self._recording.raised = (Unwound.__name__, self._recording.where())  # NumPy may swallow it
             raise Unwound
         self._recording.touched = True
         self._recording.builtins.update(PLAIN_BUILTINS)

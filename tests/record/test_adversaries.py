@@ -399,6 +399,25 @@ def test_nothing_recorded_is_left_where_the_tape_breaks(check: Any, function: An
     check(function, lambda i: (Limiter(), 1.5 + i, some(i)), replays=0)
 
 
+def test_a_break_that_numpy_swallows(check: Any) -> None:
+    """NumPy takes an object whose length raises for a single one."""
+
+    class Span:
+        def __len__(self) -> int:
+            return int(np.unique(np.arange(3)).size)
+
+        def __getitem__(self, i: int) -> float:
+            if i >= 3:
+                raise IndexError
+            return float(i)
+
+    def work(span: Any, x: Any) -> Any:
+        x += 1
+        return np.asarray(span), x
+
+    check(work, lambda i: (Span(), some(i)), replays=0)
+
+
 def test_what_an_enclosing_function_counts() -> None:
     n = 0
 
