@@ -14,6 +14,7 @@ from accel.record import Trace
 from accel.record.inputs import MISSING, Content, same_scalar
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
 from accel.tape import Node, fill, needed_by, nodes_in
+from accel.views import seen_through
 
 
 @dataclass(slots=True)
@@ -260,9 +261,9 @@ def _build(attempt: Attempt, template: Any) -> Any:
 def _build_leaf(attempt: Attempt, leaf: Any) -> Any:
     kind = type(leaf)
     if kind is Made:
-        return _view(attempt.made[leaf.index], leaf.chain)
+        return seen_through(attempt.made[leaf.index], leaf.chain)
     if kind is FromSlot:
-        return _view(attempt.values[leaf.slot], leaf.chain)
+        return seen_through(attempt.values[leaf.slot], leaf.chain)
     if kind is Number:
         return as_scalar(attempt.numbers[leaf.index], leaf.kind)
     if kind is Shared:
@@ -271,12 +272,6 @@ def _build_leaf(attempt: Attempt, leaf: Any) -> Any:
         return attempt.shared[leaf]
     assert kind is Literal
     return leaf.value
-
-
-def _view(array: Any, chain: Any) -> Any:
-    for step in chain:
-        array = step.read(array)
-    return array
 
 
 def as_scalar(value: Any, kind: type) -> Any:

@@ -18,6 +18,7 @@ from accel.record.inputs import MISSING
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
 from accel.replay import Attempt, Variant, as_scalar
 from accel.tape import INPUT, Node, fill, needed_by
+from accel.views import seen_through
 
 ABSOLUTE = 1e-3
 """Relative errors are taken of values down to this share of the field's largest magnitude; below it, of that."""
@@ -200,7 +201,7 @@ class Comparison:
             self._arrays(np.asarray(replayed), np.asarray(actual), name, first + leaf.index)
 
     def _made(self, leaf: Made, actual: Any, name: str) -> None:
-        made = _view(self._attempt.made[leaf.index], leaf.chain)
+        made = seen_through(self._attempt.made[leaf.index], leaf.chain)
         if type(actual) is not np.ndarray:
             self._structure(name, f"NumPy gives a {_kind(actual)}, the replay an array")
             return
@@ -260,12 +261,6 @@ class _Seen(NamedTuple):
     place: int
     chain: Any
     value: Any
-
-
-def _view(array: Any, chain: Any) -> Any:
-    for step in chain:
-        array = step.read(array)
-    return array
 
 
 _LEAVES: dict[type, Callable[[Comparison, Any, Any, str], None]] = {
@@ -437,7 +432,9 @@ class _Rounding:
 
 def _is_told(seen: _Seen, value: Any, moved: tuple[Any, ...], rtol: float) -> bool:
     """Whether the tape's own value is what NumPy's call gave."""
-    return _within(seen.value, _view(value, seen.chain), tuple(_view(each, seen.chain) for each in moved), rtol)
+    return _within(
+        seen.value, seen_through(value, seen.chain), tuple(seen_through(each, seen.chain) for each in moved), rtol
+    )
 
 
 def _within(replay: Any, value: Any, moved: tuple[Any, ...], rtol: float) -> bool:

@@ -207,3 +207,10 @@ def per_axis(shape: tuple[int, ...], key: tuple[Any, ...]) -> list[tuple[Any, in
     full = [*key[:where], *rest, *key[where + 1 :]]
     lengths = iter(shape)
     return [(entry, 0 if entry is None else next(lengths)) for entry in full]
+
+
+def seen_through(array: Any, chain: Chain) -> Any:
+    """What a chain of views shows of an array: an array, or a NumPy scalar."""
+    for step in chain:
+        array = step.read(array)
+    return array

@@ -304,7 +304,7 @@ def scatter(rows: RecordedArray, index: CompressedArray, value: Any) -> None:
     if not is_compressed(value) and np.ndim(plain(value)) >= rows._plain_.ndim and np.shape(plain(value))[0] != 1:
         raise Unsupported("shape.dynamic", "an array of the selection's length assigned through its indices")
     recording.assume(core.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
-    distinct = np.unique(index._plain_.astype(np.int64) % len(rows._plain_)).size == index._plain_.size
+    distinct = core.all_differ(index._plain_.astype(np.int64) % len(rows._plain_))
     recording.assume_distinct(core.SELECTED_DISTINCT, (index._full, index._mask, len(rows._plain_)), distinct)
     template = value._full if is_compressed(value) else as_template(value)
     node = recording.node(

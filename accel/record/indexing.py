@@ -165,8 +165,7 @@ def _assume_distinct(array: RecordedArray, key: tuple[Any, ...], template: tuple
     """With repeated indices NumPy keeps the last value; XLA leaves open which one stays."""
     shape = array._plain_.shape
     positions = np.arange(array._plain_.size).reshape(shape)[plain(key)]
-    distinct = np.unique(positions).size == positions.size
-    array._recording_.assume_distinct(core.DISTINCT, (shape, template), distinct)
+    array._recording_.assume_distinct(core.DISTINCT, (shape, template), core.all_differ(positions))
 
 
 def value_node(array: RecordedArray, value: Any) -> Any:

@@ -20,7 +20,7 @@ from accel.record.recording import Recording, has_wrapper, plain
 from accel.record.values import CompressedArray, RecordedArray, RecordedScalar
 from accel.rules.rule import Unsupported
 from accel.tape import Node, Storage, fill
-from accel.views import Chain, Index, Reshape
+from accel.views import Chain, Index, Reshape, seen_through
 
 
 class Leaf:
@@ -223,9 +223,8 @@ def _is_view(array: np.ndarray[Any, Any], chain: Chain) -> bool:
     """Whether a chain gives a view of a new array, which a replay makes in C order, as it did of NumPy's."""
     if not any(isinstance(step, Reshape) for step in chain):
         return True
-    base = view = np.empty(array.shape, array.dtype)
-    for step in chain:
-        view = step.read(view)
+    base = np.empty(array.shape, array.dtype)
+    view = seen_through(base, chain)
     return view.size == 0 or np.may_share_memory(base, view)
 
 

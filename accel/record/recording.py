@@ -39,7 +39,7 @@ from accel.record.inputs import (
 from accel.rules import core
 from accel.rules.rule import Rule, Unsupported
 from accel.tape import Node, Outcome, Place, Storage, Tape, frozen_static, nodes_in
-from accel.views import Chain, is_window
+from accel.views import Chain, is_window, seen_through
 
 MAX_SECONDS = 6.0
 """Recording one call may take so much of the processor's time; beyond that the tape breaks."""
@@ -471,7 +471,7 @@ class Recording:
         known = storage.cached(chain)
         if known is None:
             inner = self.read_view(storage, chain[:-1])
-            view = _view_of(storage, chain)
+            view = seen_through(storage.base, chain)
             known = self.node(core.READ, (inner, chain[-1]), {}, view, host=False)
             if not isinstance(view, np.ndarray):
                 known.scalar = None
@@ -484,7 +484,7 @@ class Recording:
         """A new version of the storage with `value`, cast to its dtype and broadcast, stored through the view."""
         if storage.origin is not None and not storage.written:
             self.inputs.narrow(storage.origin.args[0], is_writeable)
-        value = self._fitted(value, _view_of(storage, chain))
+        value = self._fitted(value, seen_through(storage.base, chain))
         for depth in range(len(chain) - 1, -1, -1):
             inner = self.read_view(storage, chain[:depth])
             shape, dtype = inner.shape, inner.dtype
@@ -581,14 +581,6 @@ class Recording:
             self.leaked |= getattr(scope, "recording", None) is self
         elif kind in ITERATORS:
             self.leaked = True
-
-
-def _view_of(storage: Storage, chain: Chain) -> Any:
-    """What a view shows now: an array, or a NumPy scalar."""
-    view: Any = storage.base
-    for step in chain:
-        view = step.read(view)
-    return view
 
 
 class EnteredTuple(NamedTuple):

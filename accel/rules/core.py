@@ -188,8 +188,7 @@ def _scatter_rows(rows: Any, index: Any, mask: Any, value: Any) -> Any:
 
 
 def _selected_distinct_numpy(index: Any, mask: Any, size: int) -> Any:
-    chosen = index[mask].astype(np.int64) % size
-    return np.unique(chosen).size == chosen.size
+    return all_differ(index[mask].astype(np.int64) % size)
 
 
 def _selected_distinct(index: Any, mask: Any, size: int) -> Any:
@@ -205,8 +204,12 @@ def _places(index: Any, mask: Any, size: int) -> Any:
 
 
 def _distinct_numpy(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
-    positions = np.arange(math.prod(shape)).reshape(shape)[_index(index)]
-    return np.unique(positions).size == positions.size
+    return all_differ(np.arange(math.prod(shape)).reshape(shape)[_index(index)])
+
+
+def all_differ(values: Any) -> bool:
+    """Whether no two elements of a NumPy array are equal."""
+    return np.unique(values).size == values.size
 
 
 def _distinct(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
