@@ -132,7 +132,7 @@ _ROWS = (
     # -- limits ----------------------------------------------------------------------------------------------------
     Reason(
         "limit.nodes",
-        "the recording grew longer than accel's limits on operations and time",
+        "the recording grew longer than accel's limits on operations",
         "loop over fewer cells in Python, or raise QD_JAX_MAX_NODES",
     ),
     Reason(

@@ -54,7 +54,7 @@ class HostTape:
             return "(" + "".join(self._argument(inner) + ", " for inner in part) + ")"
         if isinstance(part, list):
             return "[" + ", ".join(self._argument(inner) for inner in part) + "]"
-        assert not any(nodes_in(part)), "nodes elsewhere than in tuples and lists"
+        assert not nodes_in(part), "nodes elsewhere than in tuples and lists"
         return self._name(part)
 
     def _name(self, value: Any) -> str:

@@ -11,7 +11,7 @@ steps. Reading a view applies the chain to the newest version, writing through i
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,18 +112,25 @@ class Node:
         return f"%{self.index} = {name} {self.dtype}{list(self.shape)}"
 
 
-def nodes_in(template: Any) -> Iterator[Node]:
+def nodes_in(template: Any) -> list[Node]:
     """The nodes of a template (nested tuples, lists, dicts and slices), in order."""
+    found: list[Node] = []
+    _find_nodes(template, found)
+    return found
+
+
+def _find_nodes(template: Any, found: list[Node]) -> None:
     if isinstance(template, Node):
-        yield template
+        found.append(template)
     elif isinstance(template, (tuple, list)):
         for part in template:
-            yield from nodes_in(part)
+            _find_nodes(part, found)
     elif isinstance(template, dict):
         for part in template.values():
-            yield from nodes_in(part)
+            _find_nodes(part, found)
     elif isinstance(template, slice):
-        yield from nodes_in((template.start, template.stop, template.step))
+        for part in (template.start, template.stop, template.step):
+            _find_nodes(part, found)
 
 
 def needed_by(roots: Iterable[Node]) -> list[Node]:

@@ -36,7 +36,7 @@ EXPECTED = {
     "environment.traced": "a debugger, a tracer or an outer JAX transformation watches this call",
     "environment.busy": "another call of this function was under way, in another thread or around this one",
     "guard.unstable": "an input that decides the path is different in almost every call",
-    "limit.nodes": "the recording grew longer than accel's limits on operations and time",
+    "limit.nodes": "the recording grew longer than accel's limits on operations",
     "limit.compile": "compiling took longer than accel's limit",
     "limit.variants": "this function takes more different paths than accel keeps compiled programs for",
     "lower.mismatch": "JAX gives this operation another shape or dtype than NumPy did",

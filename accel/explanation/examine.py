@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import Any, NoReturn
 
 from accel.explanation import describe
@@ -16,7 +15,6 @@ from accel.explanation.apart import Message, Send
 from accel.explanation.callables import Call
 from accel.reasons import Refusal
 from accel.record import Rerun, record
-from accel.record import recording as recording_module
 from accel.record.recording import Recording
 from accel.rules.rule import Unsupported
 
@@ -34,8 +32,6 @@ _BEYOND = frozenset(
 def examine(call: Call, max_nodes: int, with_jax: bool, send: Send) -> None:
     """Record `call` and send what came of it: one message, or two where a second look with JAX follows."""
     watch = _Watch(send)
-    limit, recording_module.MAX_SECONDS = recording_module.MAX_SECONDS, float("inf")  # this process ends anyway
-    started = time.perf_counter()
     try:
         recorded = record(call.function, call.args, call.kwargs, max_nodes=max_nodes, watch=watch.start)
     except Rerun as rerun:
@@ -46,11 +42,7 @@ def examine(call: Call, max_nodes: int, with_jax: bool, send: Send) -> None:
         watch.stop(recorded.refusal)
     watch.armed = False
     trace = recorded.trace
-    message: Message = {"verdict": "recorded", "stop": None, **watch.seen, **describe.program(trace)}
-    seconds = time.perf_counter() - started
-    if seconds > limit / 2:
-        message["notes"] = [f"recording took {seconds:.1f} s here; accel itself gives up after {limit:g} s"]
-    send(message)
+    send({"verdict": "recorded", "stop": None, **watch.seen, **describe.program(trace)})
     from accel.explanation import second_look  # needs the lowering, and JAX where there is a choice
 
     try:

@@ -163,7 +163,7 @@ def rule_node(recording: Recording, rule: Rule, bound: dict[str, Any], result: A
     if isinstance(result, (np.ndarray, np.generic)):
         _check_stored(recording, rule, bound, result.dtype)
     assume_holds(recording, rule, bound, template, result)
-    names = list(nodes_in(template))
+    names = nodes_in(template)
     if names and all(node.host for node in names) and not isinstance(result, (np.ndarray, tuple, list)):
         return recording.node(scalars.host_rule(rule.function), (), template, result, host=True)
     return recording.node(rule, (), template, result, host=False)

@@ -12,7 +12,6 @@ import functools
 import gc
 import sys
 import threading
-import time
 import traceback
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -40,9 +39,6 @@ from accel.rules import core
 from accel.rules.rule import Rule, Unsupported
 from accel.tape import Node, Outcome, Place, Storage, Tape, frozen_static, nodes_in
 from accel.views import Chain, is_window, seen_through
-
-MAX_SECONDS = 6.0
-"""Recording one call may take so much of the processor's time; beyond that the tape breaks."""
 
 LOOK_AT = 8192
 """Operations after which a recording that cannot lead to a program is given up."""
@@ -152,7 +148,6 @@ class Recording:
         self.builtins: dict[str, Any] = {}
         self._alive: list[Any] = []
         self._foreseen: list[Exception] = []
-        self._started = time.thread_time()
         self._born: list[weakref.ref[Wrapper]] = []
         self._undo: list[Callable[[], None]] = []
         self._rebuilt: dict[int, tuple[Any, Any]] = {}  # id of a tuple with wrappers -> it and the plain one
@@ -355,8 +350,6 @@ class Recording:
             raise Unsupported("limit.nodes", f"more than {self.max_nodes} operations")
         if len(self.tape.nodes) == LOOK_AT and not self._worth(self.tape.nodes):
             raise Unsupported("limit.nodes", f"{LOOK_AT} operations, too few of them in equal rounds")
-        if len(self.tape.nodes) % 256 == 255 and time.thread_time() - self._started > MAX_SECONDS:
-            raise Unsupported("limit.nodes", f"more than {MAX_SECONDS:.0f} s of recording")
         key = (rule.name, id(rule), frozen(args), frozen(kwargs))
         known = self._numbered.get(key)
         if known is not None:

@@ -71,7 +71,7 @@ def assume_defined(recording: Recording, ufunc: np.ufunc, template: Any, loop: A
 
 
 def nodes_in_any(template: Any) -> bool:
-    return next(nodes_in(template), None) is not None
+    return bool(nodes_in(template))
 
 
 def _ufunc_node(
