@@ -56,7 +56,7 @@ class Settings:
         replay with NumPy; "strict" turns a refusal into an error.
     log: how much the logger named "accel" says.
     max_variants: compiled programs kept per target.
-    max_nodes: operations on one tape.
+    max_nodes: operations in one recording, repeated ones among them.
     max_compile_s: seconds that one compile may take.
     rtol: largest accepted difference from NumPy, relative to an array's largest magnitude, unless a row says otherwise.
     check_share: in mode "auto", how much of the time saved so far comparisons with NumPy may take.

@@ -114,6 +114,7 @@ class Recording:
     ) -> None:
         self._worth = worth
         self._assumed = 0
+        self._again = 0  # operations whose node was there already
         self._entered = entered
         self.start = start
         self.package = package
@@ -346,13 +347,14 @@ class Recording:
 
     def node(self, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, *, host: bool) -> Node:
         """Write one operation down. result: the real value, for its shape, dtype and type."""
-        if len(self.tape.nodes) >= self.max_nodes:
+        if len(self.tape.nodes) + self._again >= self.max_nodes:
             raise Unsupported("limit.nodes", f"more than {self.max_nodes} operations")
         if len(self.tape.nodes) == LOOK_AT and not self._worth(self.tape.nodes):
             raise Unsupported("limit.nodes", f"{LOOK_AT} operations, too few of them in equal rounds")
         key = (rule.name, id(rule), frozen(args), frozen(kwargs))
         known = self._numbered.get(key)
         if known is not None:
+            self._again += 1
             if not known.host and rule is not core.READ and rule is not core.SCALAR:
                 known.repeat(len(self.tape.nodes), self._standing()[1])
             return known

@@ -540,8 +540,14 @@ def test_recording_ends_at_max_nodes(check: Any) -> None:
             x = x * 0.9 + 1
         return x
 
-    with accel.config.override(max_nodes=40):
-        check(work, some, reason="limit.nodes")
+    def again(x: Any) -> Any:
+        for _ in range(60):
+            y = x * 0.9
+        return y
+
+    for each in (work, again):
+        with accel.config.override(max_nodes=40):
+            check(each, some, reason="limit.nodes")
 
 
 def test_nothing_of_a_result_is_recorded(check: Any) -> None:
