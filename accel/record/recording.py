@@ -171,6 +171,15 @@ class Recording:
 
     def survivors(self) -> list[Any]:
         """The wrappers that something outside holds on to, once the recording itself has let go of all."""
+        self._let_go()
+        found = self._now_alive()
+        if found:
+            del found
+            gc.collect()  # a nested function that calls itself is freed no sooner
+            found = self._now_alive()
+        return found
+
+    def _let_go(self) -> None:
         self.closed = True
         for held in (
             self.values,
@@ -185,19 +194,13 @@ class Recording:
             held.clear()
         for listed in (self.storages, self._alive, self._foreseen):
             listed.clear()
-        found = self._now_alive()
-        if found:
-            del found
-            gc.collect()  # a nested function that calls itself is freed no sooner
-            found = self._now_alive()
-        return found
 
     def _now_alive(self) -> list[Any]:
         return [wrapper for wrapper in (reference() for reference in self._born) if wrapper is not None]
 
     def close(self) -> None:
         """End the recording: what of it outlives it is passive from now on, and holds on to nothing."""
-        self.survivors()
+        self._let_go()
         self._undo.clear()
         self._born.clear()
 
