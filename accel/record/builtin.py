@@ -10,15 +10,15 @@ from typing import Any
 
 from accel.record import inputs
 from accel.record.follow import SubstitutedGlobals
-from accel.record.numbers import TYPE_STAND_INS, TypeStandIn, record_extreme, record_sum
+from accel.record.numbers import TYPE_STAND_INS, record_extreme, record_sum
 from accel.record.objects import ObjectProxy, class_attribute, class_proxy, property_of
 from accel.record.proxy import one_per_object
 from accel.record.recording import (
     Recording,
-    Wrapper,
     has_wrapper,
     plain,
 )
+from accel.record.standin import StandIn
 from accel.record.surroundings import ModuleProxy
 from accel.record.values import RecordedScalar
 
@@ -154,7 +154,7 @@ _EFFECTS = {
 }
 
 
-class Builtin(Wrapper):
+class Builtin(StandIn):
     """The stand-in for a builtin function, or for `type` or `super`: what the program keeps is the builtin itself."""
 
     __slots__ = ("_call",)
@@ -166,22 +166,7 @@ class Builtin(Wrapper):
         return self._call(*args, **kwargs)
 
     def __instancecheck__(self, value: Any) -> bool:
-        return isinstance(plain(value), self._plain_) or (self._plain_ is type and type(value) is TypeStandIn)
-
-    def __subclasscheck__(self, kind: Any) -> bool:
-        return issubclass(plain(kind), self._plain_)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._plain_, name)
-
-    def __repr__(self) -> str:
-        return repr(self._plain_)
-
-    def __eq__(self, other: Any) -> bool:
-        return bool(self._plain_ == plain(other))
-
-    def __hash__(self) -> int:
-        return hash(self._plain_)
+        return isinstance(plain(value), self._plain_)
 
 
 def make_builtins(recording: Recording) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from accel.record import inputs, scan
 from accel.record.opaque import opaque_reason
 from accel.record.recording import (
     Recording,
-    Wrapper,
     place_text,
     plain,
 )
+from accel.record.standin import StandIn
 
 PHYSICAL = ("__name__", "__package__", "__spec__", "__file__", "__doc__")
 """Globals that CPython reads past a dict's `__missing__`."""
@@ -53,7 +53,7 @@ def globals_for(recording: Recording, namespace: dict[str, Any]) -> SubstitutedG
     return made
 
 
-class Followed(Wrapper):
+class Followed(StandIn):
     """A function or method of the program's: calling it runs its own code with substituted globals.
 
     bound: the object or class of a method. stands_for: what the program has in its place, where that is not just the
@@ -70,13 +70,6 @@ class Followed(Wrapper):
         own = {"_recording_": recording, "_plain_": stands_for, "_function": function, "_bound": bound, "_slot_": None}
         for name, value in own.items():
             object.__setattr__(self, name, value)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return type(self._plain_)
-
-    def __repr__(self) -> str:
-        return repr(self._plain_)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording, function = self._recording_, self._function
@@ -106,12 +99,6 @@ class Followed(Wrapper):
     def __setattr__(self, name: str, value: Any) -> None:
         self._recording_.break_("effect.global", f"{self._function.__qualname__}.{name} is assigned", touched=True)
         setattr(self._plain_, name, self._recording_.hold(value))
-
-    def __eq__(self, other: Any) -> bool:
-        return bool(self._plain_ == plain(other))
-
-    def __hash__(self) -> int:
-        return hash(self._plain_)
 
 
 def why_not(recording: Recording, function: FunctionType) -> Refusal | None:

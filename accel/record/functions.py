@@ -10,23 +10,19 @@ import numpy as np
 from accel.record.calls import call
 from accel.record.numbers import TYPE_STAND_INS, TypeStandIn, scalar_call
 from accel.record.recording import (
-    Wrapper,
     current,
     plain,
 )
+from accel.record.standin import StandIn
 
 
-class RuleFunction(Wrapper):
+class RuleFunction(StandIn):
     """A function that rules may cover: numpy.sum, numpy.add, scipy.ndimage.convolve, math.sqrt."""
 
     __slots__ = ()
 
     def __init__(self, function: Any) -> None:
         self._plain_ = function
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return type(self._plain_)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self._plain_
@@ -40,12 +36,6 @@ class RuleFunction(Wrapper):
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._plain_, name)
         return RuleFunction(attribute) if callable(attribute) and isinstance(self._plain_, np.ufunc) else attribute
-
-    def __eq__(self, other: Any) -> bool:
-        return bool(self._plain_ == plain(other))
-
-    def __hash__(self) -> int:
-        return hash(self._plain_)
 
 
 SCALAR_FUNCTIONS = frozenset(

@@ -14,6 +14,7 @@ from accel.record.numbers import record_scalar, scalar_call
 from accel.record.opaque import EFFECTS_IN_NUMPY
 from accel.record.operands import check_casts
 from accel.record.recording import Wrapper, plain
+from accel.record.standin import StandIn
 from accel.record.ufuncs import one_out, record_ufunc
 from accel.record.values import (
     CompressedArray,
@@ -73,7 +74,7 @@ def attribute_of(value: Any, name: str) -> Any:
     return attribute
 
 
-class Method(Wrapper):
+class Method(StandIn):
     """A bound method of a recorded array or NumPy scalar."""
 
     __slots__ = ("_name", "_value")
@@ -83,12 +84,6 @@ class Method(Wrapper):
         self._plain_ = getattr(value._plain_, name)
         self._value = value
         self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._plain_, name)
-
-    def __repr__(self) -> str:
-        return repr(self._plain_)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         value, name = self._value, self._name

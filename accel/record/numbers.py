@@ -11,13 +11,13 @@ import numpy as np
 
 from accel.record.recording import (
     Recording,
-    Wrapper,
     all_host,
     current,
     has_wrapper,
     isinstance_wrapper,
     plain,
 )
+from accel.record.standin import StandIn
 from accel.record.ufuncs import record_ufunc
 from accel.record.values import (
     NUMBERS,
@@ -173,7 +173,7 @@ def record_sum(recording: Recording, values: list[Any], start: Any, result: Any)
     return wrap(recording, result, total.node()) if isinstance_wrapper(total) else result
 
 
-class TypeStandIn(Wrapper):
+class TypeStandIn(StandIn):
     """A number type whose call would force a value (float, int, numpy.float64).
 
     As a dtype it is the type; isinstance and issubclass work with it.
@@ -209,26 +209,11 @@ class TypeStandIn(Wrapper):
     def __instancecheck__(self, value: Any) -> bool:
         return isinstance(value, self._plain_)
 
-    def __subclasscheck__(self, kind: Any) -> bool:
-        return issubclass(plain(kind), self._plain_)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._plain_, name)
-
     def __or__(self, other: Any) -> Any:
         return self._plain_ | plain(other)
 
     def __ror__(self, other: Any) -> Any:
         return plain(other) | self._plain_
-
-    def __eq__(self, other: Any) -> bool:
-        return self._plain_ == plain(other)
-
-    def __hash__(self) -> int:
-        return hash(self._plain_)
-
-    def __repr__(self) -> str:
-        return repr(self._plain_)
 
 
 _NUMBER_TYPES: tuple[type, ...] = (float, int, complex, *(np.dtype(code).type for code in "bBhHiIlLqQefdFD"))

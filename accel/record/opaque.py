@@ -11,9 +11,9 @@ from typing import Any
 
 from accel.record.recording import (
     Recording,
-    Wrapper,
     plain,
 )
+from accel.record.standin import StandIn
 from accel.rules.rule import lookup
 
 _OPAQUE_REASONS = {
@@ -91,7 +91,7 @@ def computes(value: Any) -> bool:
     )
 
 
-class Harmless(Wrapper):
+class Harmless(StandIn):
     """A function whose effects a replay may leave out, unless it turns floating-point events into errors."""
 
     __slots__ = ()

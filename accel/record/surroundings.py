@@ -12,9 +12,9 @@ from accel.record.opaque import call_opaque
 from accel.record.proxy import OPERATORS, OWN, Proxy, find_in_class
 from accel.record.recording import (
     Recording,
-    Wrapper,
     plain,
 )
+from accel.record.standin import StandIn
 from accel.record.values import (
     as_static,
 )
@@ -89,7 +89,7 @@ def read_environment(recording: Recording, name: Any) -> str | None:
     return value
 
 
-class EnvironmentFunction(Wrapper):
+class EnvironmentFunction(StandIn):
     """The stand-in for os.getenv."""
 
     __slots__ = ()
