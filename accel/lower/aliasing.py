@@ -34,8 +34,12 @@ def mark(body: Sequence[Node], spanned: Container[int] = ()) -> None:
     """
     families = _Families(body, spanned)
     for node in body:
-        if node.rule is core.WRITE and not node.endangered and _is_part(node) and families.reshaped(node):
+        if _is_update(node) and not node.endangered and families.reshaped(node):
             node.endangered = families.depends(node.args[2], node)
+
+
+def _is_update(node: Node) -> bool:
+    return node.rule is core.WRITE and _is_part(node)
 
 
 def _is_part(write: Node) -> bool:
@@ -51,11 +55,13 @@ class _Families:
         self._webs = Webs()
         self._moulded: dict[int, bool] = {}
         self._spanned = spanned
-        written = {node.args[0].index for node in nodes if node.rule is core.WRITE}
+        writes = [node for node in nodes if node.rule is core.WRITE]
+        replaced = [node for node in writes if not _is_part(node)]  # the array is the value then
+        written = {node.args[0].index for node in writes} | {node.args[2].index for node in replaced}
         for node in nodes:
             if node.rule in (core.READ, core.WRITE):
                 self._webs.join(node, node.args[0])
-            if node.rule is core.WRITE and not isinstance(node.args[1], Index):
+            if node.rule is core.WRITE and not (isinstance(node.args[1], Index) and _is_part(node)):
                 self._webs.join(node, node.args[2])
         reshaped = [node for node in nodes if self._is_reshaped(node, written)]
         reshaped += [operand for node in nodes for operand in node.operands() if self._in_span(operand)]
@@ -99,7 +105,7 @@ class _Families:
                 self._moulded[top.index] = (
                     _moulds(top)
                     or self._in_span(top)
-                    or (top.rule is not core.WRITE and any(self._moulded[each.index] for each in top.operands()))
+                    or (not _is_update(top) and any(self._moulded[each.index] for each in top.operands()))
                 )
             known = self._moulded[node.index]
         return known
