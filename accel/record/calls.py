@@ -150,9 +150,12 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
             raise Unsupported("shape.dynamic", f"{rule.name} with out on a masked selection")
         return compressed.record_call(recording, rule, bound, result)
     if out is not None:
-        if rule.notes.get("out") == "dtype":
-            bound.setdefault("dtype", result.dtype)
-        node = rule_node(recording, rule, bound, without_out(rule, bound))
+        if rule.notes.get("out") == "dtype" and "dtype" not in bound:
+            bound["dtype"] = np.promote_types(np.asarray(plain(bound[rule.operands[0]])).dtype, result.dtype)
+        computed = without_out(rule, bound)
+        if "out" in rule.notes and computed.dtype != result.dtype:  # NumPy stores there what it has so far
+            raise Unsupported("rule.parameter", f"{rule.name} with an out of less or another precision")
+        node = rule_node(recording, rule, bound, computed)
         return one_out(recording, node, out, True, result)
     node = rule_node(recording, rule, bound, result)
     return wrap_result(recording, rule, bound, result, node)
@@ -162,11 +165,21 @@ def rule_node(recording: Recording, rule: Rule, bound: dict[str, Any], result: A
     template = templates(recording, rule, bound)
     if isinstance(result, (np.ndarray, np.generic)):
         _check_stored(recording, rule, bound, result.dtype)
+    if bound.get("dtype") is not None and "dtype" in rule.static:
+        for name in bound.keys() & set(rule.operands):
+            _check_dtype(recording, rule, bound[name], np.dtype(as_static(bound["dtype"])))
     assume_holds(recording, rule, bound, template, result)
     names = nodes_in(template)
     if names and all(node.host for node in names) and not isinstance(result, (np.ndarray, tuple, list)):
         return recording.node(scalars.host_rule(rule.function), (), template, result, host=True)
     return recording.node(rule, (), template, result, host=False)
+
+
+def _check_dtype(recording: Recording, rule: Rule, operand: Any, dtype: np.dtype[Any]) -> None:
+    """What the parameter dtype makes of an operand must not depend on when it is cast."""
+    if dtype.kind not in "cb" and any(np.iscomplexobj(plain(part)) for part in flat((operand,))):
+        raise Unsupported("rule.parameter", f"{rule.name} of complex numbers in a real dtype")
+    check_casts(recording, operand, dtype)
 
 
 def _check_stored(recording: Recording, rule: Rule, bound: dict[str, Any], dtype: np.dtype[Any]) -> None:

@@ -35,7 +35,8 @@ def record_ufunc(
         outs = named if type(named) is tuple else (named,)
     where = options.pop("where", True)
     dtype = options.pop("dtype", None)
-    options.pop("casting", None)  # NumPy has checked it
+    if options.pop("casting", None) == "unsafe" and dtype is not None:
+        raise Unsupported("rule.parameter", f"{rule.name}: casting='unsafe' with a dtype")
     options.pop("order", None)  # memory order of a new array, which no result depends on
     options.pop("subok", None)
     if options:
@@ -116,6 +117,11 @@ def one_out(recording: Recording, node: Node, out: Any, where: Any, value: Any) 
         return wrap(recording, value, node)
     if not issubclass(type(out), RecordedArray):
         raise Unsupported("array.unknown", "out= names an array whose origin the recording did not see")
+    if node.dtype is not None and out.dtype.kind in "iu":
+        if node.dtype.kind == "c":
+            raise Unsupported("rule.parameter", "complex numbers in an out of integers")
+        if node.dtype.kind == "f":
+            recording.assume(core.FITS, (node, np.dtype(out.dtype)))
     if where is not True:
         node = recording.node(core.SELECT, (as_template(where), node, out.node()), {}, out._plain_, host=False)
     recording.write_view(out._storage, out._chain, node)

@@ -60,7 +60,7 @@ def fits(x: Any, dtype: Any) -> Any:
     """Whether every element of a floating-point `x` can be cast to the integer `dtype`; works on NumPy and JAX."""
     info = np.iinfo(dtype)
     # the largest float below the bound: the bound itself may round up to a value that does not fit
-    low, high = float(info.min), np.nextafter(float(info.max) + 1.0, 0.0)
+    low, high = np.float64(info.min), np.nextafter(np.float64(info.max) + 1.0, 0.0)
     return ((x > low - 1.0 if info.bits < 64 else x >= low) & (x <= high)).all()
 
 

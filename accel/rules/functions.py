@@ -342,7 +342,8 @@ def trapezoid(*, y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     else:
         width = diff(a=x, axis=-1 if x.ndim == 1 else axis)
         width = width.reshape((-1,) + (1,) * (y.ndim - axis - 1)) if x.ndim == 1 else width
-    area = width * (upper | lower if y.dtype.kind == "b" else upper + lower)
+    height = cast(upper | lower, jnp.result_type(width, float)) if y.dtype.kind == "b" else upper + lower
+    area = width * height
     return ((area if area.dtype.kind in "fc" else cast(area, np.dtype(float))) / 2.0).sum(axis=axis)
 
 
@@ -403,8 +404,28 @@ def sum_of(parts: list[Any], add: Callable[[Any, Any], Any]) -> Any:
     return total
 
 
-add_rule(np.cross, same("cross"), "a b | axisa axisb axisc axis")
-add_rule(np.linalg.cross, spread("cross", "x1", "x2"), "x1 x2 | axis")
+@rule(np.cross, "a b | axisa axisb axisc axis")
+def cross(*, a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
+    """Of vectors of two or three components; what a vector has not is left out, as zeros times NaN would be NaN."""
+    axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
+    dtype = np.result_type(a.dtype, b.dtype)
+    a0, a1, *a2 = jnp.moveaxis(cast(a, dtype), axisa, 0)
+    b0, b1, *b2 = jnp.moveaxis(cast(b, dtype), axisb, 0)
+    last = a0 * b1 - a1 * b0
+    if not a2 and not b2:
+        return last
+    if not a2:
+        first, second = a1 * b2[0], -(a0 * b2[0])
+    elif not b2:
+        first, second = -(a2[0] * b1), a2[0] * b0
+    else:
+        first, second = a1 * b2[0] - a2[0] * b1, a2[0] * b0 - a0 * b2[0]
+    return jnp.stack([first, second, last], axis=axisc)
+
+
+@rule(np.linalg.cross, "x1 x2 | axis")
+def linalg_cross(*, x1: Any, x2: Any, axis: int = -1) -> Any:
+    return cross(a=x1, b=x2, axis=axis)
 
 
 def _observations(m: Any, rowvar: bool) -> int:

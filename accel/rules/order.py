@@ -216,18 +216,24 @@ def _quantiles(scale: float, skip_nan: bool) -> Callable[..., Any]:
         if method not in VIRTUAL:
             raise Unsupported("rule.parameter", f"method={method!r}")
         weak = type(q) in (int, float)
+        if getattr(q, "dtype", np.dtype(float)) in (np.float16, np.float32):
+            raise Unsupported("rule.parameter", "quantiles in single precision, in which NumPy computes places")
         asked = np.true_divide(q, scale)
         flat, shape = _flat(a, axis, keepdims)
-        exact = method in ("lower", "higher", "nearest")
+        whole = scale == 1 and method == "linear" and np.asarray(q).dtype.kind in "biu"
+        exact = whole or method in ("lower", "higher", "nearest")
         dtype = flat.dtype if exact else _quantile_dtype(flat.dtype, weak)
+        if flat.dtype.kind == "f" and dtype != flat.dtype and (skip_nan or not asked.shape + shape):
+            raise Unsupported("rule.parameter", "a dtype that depends on whether values are NaN")
         if a.size == 0:
             raise Unsupported("rule.parameter", "a quantile of no values")
         keys, count, bad = _counted(flat, None, skip_nan)
         place = _places(method, asked.reshape(-1), count, flat, skip_nan)
         previous = jnp.clip(jnp.floor(place), 0, (jnp.maximum(count, 1) - 1).astype(float))
         low, high = (from_keys(part, flat.dtype) for part in select_two(keys, previous.astype(np.int32)))
-        # a place before the first or after the last value takes that value
+        # a place before the first or after the last value takes that value, whatever comes behind it
         inside = (place > 0) & (place < count - 1)
+        high = where(inside, high, low)
         result = low if exact else _lerp(low, high, cast(where(inside, place - previous, number(0, place)), dtype))
         result = where(bad, number(np.nan, result), result) if dtype.kind == "f" else result
         return result.reshape(asked.shape + shape)
@@ -315,6 +321,8 @@ def _sort_keys(a: Any) -> tuple[Any, ...]:
 def argsort(*, a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
     """Always stable; NumPy's default leaves the order of equal elements open."""
     _check_kind(kind)
+    if kind == "heapsort":
+        raise Unsupported("rule.parameter", "the order that a heap gives equal elements")
     if not a.ndim:
         return jnp.zeros(1, np.int64)
     a, axis = _line_up(a, axis)

@@ -111,16 +111,19 @@ def _count_nonzero(*, a: Any, axis: Any = None, **bound: Any) -> Any:
 
 
 OUT_DTYPE = {"out": "dtype"}
-"""`out` decides the dtype that NumPy computes in."""
+"""`out` takes part in the choice of the dtype that NumPy computes in, and must be of that dtype."""
+
+OUT_SAME = {"out": "same"}
+"""`out` must be of the dtype that the result has without it: NumPy keeps there what it has so far."""
 
 add_rule(np.sum, _sum, SUMS, masked=_filled("sum", lambda x: 0), notes=OUT_DTYPE)
 add_rule(np.prod, reduction("prod"), SUMS, masked=_filled("prod", lambda x: 1), notes=OUT_DTYPE)
 
 
 for _function in (np.max, np.amax):
-    add_rule(_function, reduction("max", real_only), EXTREMES, masked=_filled("max", _lowest), notes=RAISES)
+    add_rule(_function, reduction("max", real_only), EXTREMES, masked=_filled("max", _lowest), notes=RAISES | OUT_SAME)
 for _function in (np.min, np.amin):
-    add_rule(_function, reduction("min", real_only), EXTREMES, masked=_filled("min", _highest), notes=RAISES)
+    add_rule(_function, reduction("min", real_only), EXTREMES, masked=_filled("min", _highest), notes=RAISES | OUT_SAME)
 add_rule(np.any, reduction("any", nonzero), TRUTHS, masked=_filled("any", lambda x: False))
 add_rule(np.all, reduction("all", nonzero), TRUTHS, masked=_filled("all", lambda x: True))
 add_rule(
@@ -162,8 +165,11 @@ def _counted(a: Any, chosen: Any, axis: Any, keepdims: bool) -> Any:
 def _mean(*, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = None) -> Any:
     inner, outer = _dtypes(a, dtype)
     axis = axis_within(axis, a.ndim)
+    count = _counted(a, where, axis, keepdims)
+    if inner.kind in "iu" and (where is not None or not count):
+        raise Unsupported("rule.parameter", "a mean in whole numbers of what may be no values")
     total = jnp.sum(a, axis=axis, dtype=inner, keepdims=keepdims, where=where)
-    return cast(_divided(total, _counted(a, where, axis, keepdims)), outer)
+    return cast(_divided(total, count), outer)
 
 
 def _divided(total: Any, count: Any) -> Any:
@@ -182,6 +188,8 @@ def _var(
     correction: Any = None,
 ) -> Any:
     inner, outer = _dtypes(a, dtype)
+    if inner.kind in "iu":
+        raise Unsupported("rule.parameter", "a variance in whole numbers")
     a, axis = cast(a, inner), axis_within(axis, a.ndim)
     centre = _mean(a=a, axis=axis, dtype=inner, keepdims=True, where=where) if mean is None else cast(mean, inner)
     deviation = a - centre
@@ -197,9 +205,9 @@ def _std(**bound: Any) -> Any:
 
 
 VARIANCES = "a where mean | axis dtype keepdims ddof correction"
-add_rule(np.mean, _mean, "a where | axis dtype keepdims", masked=_masked_mean)
-add_rule(np.var, _var, VARIANCES, masked=_masked_var)
-add_rule(np.std, _std, VARIANCES, masked=_masked_std)
+add_rule(np.mean, _mean, "a where | axis dtype keepdims", masked=_masked_mean, notes=OUT_SAME)
+add_rule(np.var, _var, VARIANCES, masked=_masked_var, notes=OUT_SAME)
+add_rule(np.std, _std, VARIANCES, masked=_masked_std, notes=OUT_SAME)
 
 
 @rewritten(np.average, "a weights | axis keepdims returned")
@@ -284,8 +292,8 @@ def _nan_extreme(name: str, fill: float) -> Callable[..., Any]:
     return lower
 
 
-add_rule(np.nanmax, _nan_extreme("max", -np.inf), "a | axis keepdims")
-add_rule(np.nanmin, _nan_extreme("min", np.inf), "a | axis keepdims")
+add_rule(np.nanmax, _nan_extreme("max", -np.inf), "a | axis keepdims", notes=OUT_SAME)
+add_rule(np.nanmin, _nan_extreme("min", np.inf), "a | axis keepdims", notes=OUT_SAME)
 
 
 def _some(*, a: Any, shape: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -306,7 +314,7 @@ add_rule(np.nanargmax, _nan_place("argmax", -np.inf), "a | axis keepdims", holds
 add_rule(np.nanargmin, _nan_place("argmin", np.inf), "a | axis keepdims", holds=_some)
 
 
-@rule(np.nanmean, "a where | axis dtype keepdims")
+@rule(np.nanmean, "a where | axis dtype keepdims", notes=OUT_SAME)
 def nanmean(*, a: Any, where: Any = None, **bound: Any) -> Any:
     return _mean(a=a, where=_seen(a, where), **bound)
 
@@ -323,6 +331,8 @@ def _nanvar(*, a: Any, where: Any = None, ddof: Any = 0, correction: Any = None,
     from accel.rules.lowering import where as choose
 
     ddof = ddof if correction is None else correction
+    if a.dtype.kind in "fc" and bound.get("dtype", a.dtype) != a.dtype:
+        raise Unsupported("rule.parameter", "a nan-variance in another dtype than the array's")
     seen = _seen(a, where)
     result = _var(a=a, where=seen, ddof=ddof, **bound)
     if seen is None or a.dtype.kind not in "fc":
@@ -335,5 +345,5 @@ def _nanstd(**bound: Any) -> Any:
     return jnp.sqrt(_nanvar(**bound))
 
 
-add_rule(np.nanvar, _nanvar, VARIANCES)
-add_rule(np.nanstd, _nanstd, VARIANCES)
+add_rule(np.nanvar, _nanvar, VARIANCES, notes=OUT_SAME)
+add_rule(np.nanstd, _nanstd, VARIANCES, notes=OUT_SAME)

@@ -72,6 +72,8 @@ def _evaluate(ufunc: np.ufunc, *operands: Any, loop: Loop) -> Any:
 def _lower(function: Callable[..., Any], *operands: Any, loop: Loop) -> Any:
     inputs = [x if _is_small_number(x) else cast(x, dtype) for x, dtype in zip(operands, loop, strict=False)]
     outputs = loop[len(operands) :]
+    if function is _power and type(inputs[1]) is int and inputs[1] >= 0 and loop[1].kind in "iu":
+        return lax.integer_pow(inputs[0], inputs[1])
     result = function(*_at_least_one_array(inputs, loop))
     if len(outputs) == 1:
         return cast(result, outputs[0])
@@ -112,7 +114,20 @@ def _power(x: Any, y: Any) -> Any:
             return _at_edges(x, _BY_ROOTS[y](x))
     x = cast(x, x_dtype)
     y = cast(y, x.dtype)
+    if x_dtype.kind in "iu":
+        return _integer_power(x, y)
     return _complex_power(x, y) if x_dtype.kind == "c" else jnp.power(x, y)
+
+
+def _integer_power(x: Any, y: Any) -> Any:
+    """By squaring, through all bits of the exponents: jax.numpy stops after six. What overflows wraps, as in NumPy."""
+    x, y = jnp.broadcast_arrays(x, y)
+
+    def step(state: Any) -> Any:
+        result, power, left = state
+        return where(left % 2 == 1, result * power, result), power * power, left // 2
+
+    return lax.while_loop(lambda state: (state[2] > 0).any(), step, (jnp.ones_like(x), x, y))[0]
 
 
 _BY_ROOTS: dict[float, Callable[[Any], Any]] = {

@@ -181,15 +181,15 @@ ROWS: list[Row] = [
         np.right_shift: a >> b | a >> 3 | a >> 70
         np.maximum: np.maximum(a, 0) | np.maximum(a, 0.5, out=a)
         np.less: a < b | a < 2 | a <= z | a > 1.5 | a == b | a != 3 | (a > 0) & (b < 1) | ~(a > 0)
-        np.add.reduce: np.add.reduce(a) | np.add.reduce(a, axis=-1, keepdims=True) | np.add.reduce(a, axis=None) | np.multiply.reduce(a, axis=0) | np.maximum.reduce(a, axis=-1) | np.minimum.reduce(a) | np.logical_and.reduce(a) | np.logical_or.reduce(a, axis=-1) | np.bitwise_xor.reduce(a) | np.add.reduce(a, initial=3) | np.add.reduce(a, where=m) | np.maximum.reduce(a, initial=1) | np.subtract.reduce(a) | np.logical_xor.reduce(a)
-        np.add.accumulate: np.add.accumulate(a) | np.add.accumulate(a, axis=-1) | np.maximum.accumulate(a, axis=-1) | np.multiply.accumulate(a) | np.minimum.accumulate(a)
+        np.add.reduce: np.add.reduce(a) | np.add.reduce(a, axis=-1, keepdims=True) | np.add.reduce(a, axis=None) | np.multiply.reduce(a, axis=0) | np.maximum.reduce(a, axis=-1) | np.minimum.reduce(a) | np.logical_and.reduce(a) | np.logical_or.reduce(a, axis=-1) | np.bitwise_xor.reduce(a) | np.add.reduce(a, initial=3) | np.add.reduce(a, where=m) | np.add.reduce(a, out=c) | np.maximum.reduce(a, out=np.zeros(a.shape[1:])) | np.maximum.reduce(a, initial=1) | np.subtract.reduce(a) | np.logical_xor.reduce(a)
+        np.add.accumulate: np.add.accumulate(a) | np.add.accumulate(a, axis=-1) | np.add.accumulate(a, axis=-1, out=out) | np.add.accumulate(a, out=np.zeros(a.shape)) | np.maximum.accumulate(a, axis=-1) | np.multiply.accumulate(a) | np.minimum.accumulate(a)
         np.add.outer: np.add.outer(a, v) | np.multiply.outer(v, u) | np.subtract.outer(v, a) | np.less.outer(v, u)
         np.add.at: np.add.at(a, j, 1); a | np.add.at(v, i, 2); v | np.subtract.at(v, i, 1); v | np.maximum.at(v, i, 1); v | np.multiply.at(v, i, z); v
         np.add.reduceat: np.add.reduceat(v, [0, 2, 4]) | np.add.reduceat(a, [0, 1], axis=-1)
         # reductions
-        np.sum: np.sum(a) | np.sum(a, axis=0) | np.sum(a, axis=-1, keepdims=True) | a.sum() | np.sum(a, dtype=float) | np.sum(a, axis=(0, 1)) | np.sum(a, initial=5) | np.sum(a, where=m) | np.sum(a, axis=0, out=c)
+        np.sum: np.sum(a) | np.sum(a, axis=0) | np.sum(a, axis=-1, keepdims=True) | a.sum() | np.sum(a, dtype=float) | np.sum(a, axis=(0, 1)) | np.sum(a, initial=5) | np.sum(a, where=m) | np.sum(a, axis=0, out=c) | np.sum(a, axis=0, out=np.zeros(a.shape[1:])) | np.sum(a, axis=0, dtype=np.int16)
         np.prod: np.prod(a) | np.prod(a, axis=0) | a.prod(axis=-1) | np.prod(a, where=m, initial=2)
-        np.max: np.max(a) | np.max(a, axis=0) | a.max(axis=-1, keepdims=True) | np.max(a, initial=2) | np.max(a, initial=0, where=m) | np.amax(a, axis=0) | np.amin(a)
+        np.max: np.max(a) | np.max(a, axis=0) | a.max(axis=-1, keepdims=True) | np.max(a, initial=2) | np.max(a, initial=0, where=m) | np.max(a, axis=0, out=c) | np.max(a, axis=0, out=np.zeros(a.shape[1:], complex)) | np.amax(a, axis=0) | np.amin(a)
         np.min: np.min(a) | np.min(a, axis=0) | a.min(axis=-1, keepdims=True) | np.min(a, initial=2) | np.min(a, initial=0, where=m)
         np.any: np.any(a) | np.any(a, axis=0) | a.any(axis=-1, keepdims=True) | np.any(a, where=m) | np.any(a > 1)
         np.all: np.all(a) | np.all(a, axis=0) | a.all(axis=-1, keepdims=True) | np.all(a, where=m)
@@ -268,7 +268,7 @@ ROWS: list[Row] = [
         np.ediff1d: np.ediff1d(a) | np.ediff1d(v, to_begin=v[:2]) | np.ediff1d(v, to_end=v[:1])
         np.convolve: np.convolve(v, s[0]) | np.convolve(v, s[0], mode="same") | np.convolve(s[0], v, "valid") | np.convolve(v, v)
         np.correlate: np.correlate(v, s[0]) | np.correlate(v, s[0], mode="same") | np.correlate(s[0], v, "full")
-        np.cross: np.cross(s, t) | np.cross(s[0], t) | np.cross(s, t, axis=0)
+        np.cross: np.cross(s, t) | np.cross(s[0], t) | np.cross(s, t, axis=0) | np.cross(a[:, :3], b[:, 1:4]) | np.cross(a[:, :2], b[:, :3]) | np.cross(a[:, :3], b[:, :2]) | np.cross(a[:, :2], b[:, :2]) | np.linalg.cross(a[:, :3], b[:, 1:4])
         np.append: np.append(a, b) | np.append(a, b, axis=0) | np.append(v, 3)
         np.delete: np.delete(a, 1, axis=0) | np.delete(v, [0, 2]) | np.delete(a, slice(0, 2), axis=-1)
         np.insert: np.insert(v, 2, 7) | np.insert(a, 1, 3, axis=0) | np.insert(v, [1, 3], s[0][:2]) | np.insert(a, 1, c, axis=0)
@@ -355,23 +355,24 @@ ROWS: list[Row] = [
         np.copysign: np.copysign(1.0, a) | 1.0 / a
         """
     ),
+    *rows("np.power: a ** 64 | a ** 129 | 7 ** (n * 60) | a ** (n[:5] * 30)", dtypes=REAL),
     *rows(
         """
-        np.mean: np.mean(a) | np.mean(a, axis=0) | a.mean(axis=-1, keepdims=True) | np.mean(a, dtype=float) | np.mean(a, where=m)
-        np.var: np.var(a) | np.var(a, axis=0) | a.var(axis=-1, keepdims=True) | np.var(a, ddof=1) | np.var(a, where=m) | np.var(a, correction=1) | np.var(a, axis=0, mean=np.mean(a, axis=0, keepdims=True))
+        np.mean: np.mean(a) | np.mean(a, axis=0) | a.mean(axis=-1, keepdims=True) | np.mean(a, dtype=float) | np.mean(a, where=m) | np.mean(a, axis=0, out=np.zeros(a.shape[1:])) | np.mean(a, axis=0, out=np.zeros(a.shape[1:], np.float32)) | np.mean(a, dtype=int)
+        np.var: np.var(a) | np.var(a, axis=0) | a.var(axis=-1, keepdims=True) | np.var(a, ddof=1) | np.var(a, where=m) | np.var(a, correction=1) | np.var(a, dtype=int) | np.var(a, dtype=float) | np.var(a, axis=0, mean=np.mean(a, axis=0, keepdims=True))
         np.std: np.std(a) | np.std(a, axis=0) | a.std(axis=-1, keepdims=True) | np.std(a, ddof=1)
         np.average: np.average(a) | np.average(a, axis=0) | np.average(a, weights=b) | np.average(a, axis=-1, weights=c) | np.average(a, axis=-1, weights=c, returned=True)
         np.nanmean: np.nanmean(a) | np.nanmean(a, axis=0) | np.nanmean(a, axis=-1, keepdims=True)
-        np.nanvar: np.nanvar(a) | np.nanvar(a, axis=0) | np.nanvar(a, ddof=1)
+        np.nanvar: np.nanvar(a) | np.nanvar(a, axis=0) | np.nanvar(a, ddof=1) | np.nanvar(a, dtype=float) | np.nanvar(a, axis=0, out=np.zeros(a.shape[1:]))
         np.nanstd: np.nanstd(a) | np.nanstd(a, axis=0) | np.nanstd(a, ddof=1)
-        np.percentile: np.percentile(a, 30) | np.percentile(a, [10, 50], axis=0) | np.percentile(a, 70, axis=-1, keepdims=True) | np.percentile(a, 25, method="lower") | np.percentile(a, 25, method="nearest") | np.percentile(a, 40, method="midpoint") | np.percentile(a, 40, method="higher") | np.percentile(a, 40, method="hazen")
-        np.quantile: np.quantile(a, 0.3) | np.quantile(a, [0.1, 0.5], axis=0) | np.quantile(a, 1.0)
-        np.nanpercentile: np.nanpercentile(a, 30) | np.nanpercentile(a, 30, axis=0)
+        np.percentile: np.percentile(a, 30) | np.percentile(a, [10, 50], axis=0) | np.percentile(a, 70, axis=-1, keepdims=True) | np.percentile(a, 25, method="lower") | np.percentile(a, 25, method="nearest") | np.percentile(a, 40, method="midpoint") | np.percentile(a, 40, method="higher") | np.percentile(a, 40, method="hazen") | np.percentile(a, 100) | np.percentile(a, [0, 100], axis=0, method="weibull")
+        np.quantile: np.quantile(a, 0.3) | np.quantile(a, [0.1, 0.5], axis=0) | np.quantile(a, 1.0) | np.quantile(a, 1) | np.quantile(a, [0, 1]) | np.quantile(a, np.float32(0.5))
+        np.nanpercentile: np.nanpercentile(a, 30) | np.nanpercentile(a, 30, axis=0) | np.nanpercentile(a, 100) | np.nanpercentile(a, [0, 100], axis=0)
         np.nanquantile: np.nanquantile(a, 0.3) | np.nanquantile(a, [0.3, 0.6], axis=-1)
         np.cov: np.cov(a) | np.cov(v, u) | np.cov(a, rowvar=False) | np.cov(a, bias=True) | np.cov(a, ddof=0)
         np.corrcoef: np.corrcoef(s) | np.corrcoef(v, u)
         np.gradient: np.gradient(a) | np.gradient(a, axis=0) | np.gradient(v, 2.0) | np.gradient(v, edge_order=2) | np.gradient(v, np.array([0.0, 1.0, 2.5, 3.0, 5.0, 7.0])) | np.gradient(a, 2.0, 0.5)
-        np.trapezoid: np.trapezoid(a) | np.trapezoid(a, axis=0) | np.trapezoid(v, u) | np.trapezoid(a, dx=0.5)
+        np.trapezoid: np.trapezoid(a) | np.trapezoid(a, axis=0) | np.trapezoid(v, u) | np.trapezoid(a, dx=0.5) | np.trapezoid(m, a) | np.trapezoid(a > 0, dx=z)
         np.interp: np.interp(v, x, u[:5]) | np.interp(a, x, x * 2, left=-1.0, right=9.0) | np.interp(0.5, x, u[:5]) | np.interp(v, x, u[:5], period=5.0)
         np.linspace: np.linspace(0, 1, 5) * z | np.linspace(z, 3, 4) | np.linspace(0, 1, 5, endpoint=False) | np.linspace(0, 1, 1) | np.linspace(v, u, 3) | np.linspace(0, 9, 4, dtype=int) | np.linspace(z, 2, 3, retstep=True) | np.linspace(v, u, 3, axis=-1)
         np.logspace: np.logspace(0, 1, 5) * z | np.logspace(z, 2, 3)

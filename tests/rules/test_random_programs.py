@@ -110,10 +110,39 @@ _FOUND = {
     "indices out of bounds raise": """
         return np.take_along_axis(a0, i0 // 2, axis=1)
     """,
+    "whole numbers to powers of more than six bits": """
+        return i0 ** 64, i0 ** (i0 * i0 + 100), np.uint8(7) ** (i0 + 200).astype(np.uint8)
+    """,
+    "a value behind the last place does not enter": """
+        a0[0, 0] = np.nan
+        a0[1, 1] = np.inf
+        return np.nanpercentile(a0, 100), np.quantile(a0[1:], 1), np.percentile(a0, [0, 100], axis=0)
+    """,
+    "a component that a vector has not is not zero times NaN": """
+        a0[0] = np.nan
+        return np.cross(a0[:, :2], a0[:, 2:5]), np.cross(a0[:, 1:4], a0[:, :2])
+    """,
+    "no area over NaN where both truths are false": """
+        a0[:, 0] = np.nan
+        return np.trapezoid(m0, a0)
+    """,
+    "the largest values in an out that stores less": """
+        c = np.zeros(6, np.float32)
+        np.max(a0, axis=0, out=c)
+        return c
+    """,
+    "the order that a heap gives equal elements": """
+        return np.argsort(i0, axis=1, kind="heapsort")
+    """,
 }
 
 
-_REFUSED = {"a reshape in Fortran order of a transposed array": "rule.parameter"}
+_REFUSED = {
+    "a reshape in Fortran order of a transposed array": "rule.parameter",
+    "out of another dtype": "rule.parameter",
+    "the largest values in an out that stores less": "rule.parameter",
+    "the order that a heap gives equal elements": "rule.parameter",
+}
 
 
 @pytest.mark.parametrize("name", _FOUND)
