@@ -20,7 +20,7 @@ from accel.rules import core, scalars, ufuncs
 from accel.tape import Node
 
 STORED = frozenset(
-    """a_max a_min constant_values default end_values fill_value initial max min src start stop val vals
+    """a_max a_min constant_values default end_values fill_value funclist initial max min src start stop val vals
     values""".split()
 )
 """Names of parameters of NumPy's functions whose values are cast to the result's dtype."""
@@ -37,7 +37,7 @@ def check_casts(recording: Recording, value: Any, dtype: np.dtype[Any]) -> None:
         node = as_template(part) if issubclass(type(part), (RecordedArray, RecordedScalar)) else None
         if not isinstance(node, Node) or node.dtype is None:
             continue
-        if node.dtype.kind == "f":
+        if node.dtype.kind in "fc":
             recording.assume(core.FITS, (node, dtype), (np.asarray(plain(part)), dtype))
         elif node.scalar is int:
             _assume_in_range(recording, node, dtype)

@@ -57,7 +57,8 @@ def _select(condition: Any, value: Any, base: Any) -> Any:
 
 
 def fits(x: Any, dtype: Any) -> Any:
-    """Whether every element of a floating-point `x` can be cast to the integer `dtype`; works on NumPy and JAX."""
+    """Whether every element of `x`, or its real part, can be cast to the integer `dtype`; works on NumPy and JAX."""
+    x = x.real if np.iscomplexobj(x) else x
     info = np.iinfo(dtype)
     # the largest float below the bound: the bound itself may round up to a value that does not fit
     low, high = np.float64(info.min), np.nextafter(np.float64(info.max) + 1.0, 0.0)
@@ -135,14 +136,14 @@ def _stack_numpy(nested: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
 def _stack(nested: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
     from jax import numpy as jnp
 
-    parts = [cast(part, dtype).reshape(-1) for part in _leaves(nested)]
+    parts = [cast(part, dtype).reshape(-1) for part in leaves(nested)]
     return (jnp.concatenate(parts) if parts else jnp.zeros(0, dtype)).reshape(shape)
 
 
-def _leaves(nested: Any) -> Iterator[Any]:
+def leaves(nested: Any) -> Iterator[Any]:
     if isinstance(nested, (list, tuple)):
         for part in nested:
-            yield from _leaves(part)
+            yield from leaves(part)
     else:
         yield nested
 

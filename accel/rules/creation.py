@@ -28,6 +28,8 @@ add_rule(np.meshgrid, spread("meshgrid", "xi"), "*xi | indexing sparse")
 
 @rule(np.logspace, "start stop | num endpoint base dtype axis")
 def logspace(*, start: Any, stop: Any, **bound: Any) -> Any:
+    if np.dtype(bound.get("dtype") or float).kind in "iu":
+        raise Unsupported("rule.parameter", "numpy.logspace of whole numbers")
     return jnp.logspace(_as_float(start), _as_float(stop), **bound)
 
 
@@ -38,7 +40,13 @@ def _as_float(x: Any) -> Any:
     return x if x.dtype.kind in "fc" else cast(x, np.dtype(float))
 
 
-add_rule(np.geomspace, same("geomspace"), "start stop | num endpoint dtype axis")
+@rule(np.geomspace, "start stop | num endpoint dtype axis")
+def geomspace(*, start: Any, stop: Any, **bound: Any) -> Any:
+    if np.dtype(bound.get("dtype") or float).kind in "iu":
+        raise Unsupported("rule.parameter", "numpy.geomspace of whole numbers")
+    return jnp.geomspace(start, stop, **bound)
+
+
 add_rule(np.hanning, same("hanning"), "| M")
 add_rule(np.hamming, same("hamming"), "| M")
 add_rule(np.blackman, same("blackman"), "| M")

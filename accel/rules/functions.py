@@ -160,7 +160,7 @@ def choose(*, a: Any, choices: Any, mode: str = "raise") -> Any:
 @rule(np.piecewise, "x *condlist *funclist")
 def piecewise(*, x: Any, condlist: Any, funclist: Any) -> Any:
     """For values; functions are the program's own."""
-    values = list(funclist)
+    values = list(funclist) if isinstance(funclist, (list, tuple)) else [funclist]
     if any(map(callable, values)):
         raise Unsupported("call.opaque", "numpy.piecewise of functions")
     conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
@@ -242,12 +242,14 @@ def _counts(*, x: Any, shape: Any, weights: Any = None, minlength: int = 0) -> A
     """NumPy raises for negative numbers, and the largest decides the length."""
     if not x.size:
         return True
+    x = x.astype(np.int64)
     largest = x.max()
     return (x.min() >= 0) & ((largest < shape[0]) if shape[0] == minlength else (largest == shape[0] - 1))
 
 
 @rule(np.bincount, "x weights | minlength", holds=_counts, special="shaped")
 def bincount(*, x: Any, shape: Any, weights: Any = None, minlength: int = 0) -> Any:
+    x = x.astype(np.int64)
     if weights is None:
         return jnp.zeros(shape, np.int64).at[x].add(1)
     return jnp.zeros(shape, float).at[x].add(cast(weights, np.dtype(float)))
@@ -280,11 +282,14 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     values = np.ravel(a)
     place = np.searchsorted(_listed(edges), values, side="right")
     count = len(edges) - 1
-    place = np.where(np.equal(values, edges[count]), count, place)
-    inside = (place > 0) & (place <= count) & np.equal(values, values)
-    chosen = np.where(inside, place, 0)
-    counted = np.bincount(chosen, None if weights is None else np.ravel(weights), count + 1)
-    return counted[1:], edges
+    last = edges[count]
+    place = np.where(np.equal(values, last) | np.not_equal(last, last), np.minimum(place, count), place)
+    counted = np.bincount(place, None if weights is None else np.ravel(weights), count + 2)
+    if weights is not None and not isinstance(bins, int):  # NumPy takes differences of the weights' running sum
+        total = np.cumsum(counted)
+        spoilt = np.logical_not(np.isfinite(total))
+        counted = np.where(spoilt, np.diff(total, prepend=0.0), counted)
+    return counted[1 : count + 1], edges
 
 
 def _listed(edges: Any) -> Any:
@@ -348,7 +353,9 @@ def trapezoid(*, y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 def _kernel_finite(*, a: Any, v: Any, shape: Any, mode: str = "full") -> Any:
-    """The padding's zeros times an infinity would be NaN."""
+    """The padding's zeros times an infinity would be NaN. Of numbers there is nothing to slide."""
+    if np.ndim(a) != 1 or np.ndim(v) != 1:
+        return False
     kernel = a if a.shape[0] < v.shape[0] else v
     return mode == "valid" or kernel.dtype.kind not in "fc" or (abs(kernel) < np.inf).all()
 
@@ -356,8 +363,7 @@ def _kernel_finite(*, a: Any, v: Any, shape: Any, mode: str = "full") -> Any:
 @rule(np.convolve, "a v | mode", holds=_kernel_finite)
 def convolve(*, a: Any, v: Any, mode: str = "full") -> Any:
     """The shorter one slides over the longer."""
-    dtype = np.result_type(a.dtype, v.dtype)
-    a, v = cast(a, dtype), cast(v, dtype)
+    a, v = _common(a, v)
     if v.shape[0] > a.shape[0]:
         a, v = v, a
     return _slide(a, v[::-1], mode)
@@ -370,9 +376,8 @@ def _correlated_finite(*, a: Any, v: Any, shape: Any, mode: str = "valid") -> An
 @rule(np.correlate, "a v | mode", holds=_correlated_finite)
 def correlate(*, a: Any, v: Any, mode: str = "valid") -> Any:
     """As NumPy: the second is conjugated; where it is the longer one, the result is turned round."""
-    dtype = np.result_type(a.dtype, v.dtype)
-    a, v = cast(a, dtype), cast(v, dtype)
-    v = lax.conj(v) if dtype.kind == "c" else v
+    a, v = _common(a, v)
+    v = lax.conj(v) if v.dtype.kind == "c" else v
     if v.shape[0] > a.shape[0]:
         return _slide(v, a, mode)[::-1]
     return _slide(a, v, mode)
@@ -382,8 +387,17 @@ SHORT = 32
 """Kernels up to this length are written out as sums of slices; longer ones are products with a matrix of windows."""
 
 
+def _common(a: Any, v: Any) -> tuple[Any, Any]:
+    dtype = np.result_type(a.dtype, v.dtype)
+    return cast(a, dtype), cast(v, dtype)
+
+
 def _slide(a: Any, v: Any, mode: str) -> Any:
-    """sum_k a[i + k] * v[k]; v is not longer than a."""
+    """sum_k a[i + k] * v[k], of halves in single precision; v is not longer than a."""
+    if mode not in ("full", "same", "valid"):
+        raise Unsupported("rule.parameter", f"mode={mode!r}")
+    if a.dtype == np.float16:
+        return cast(_slide(cast(a, np.dtype("f")), cast(v, np.dtype("f")), mode), a.dtype)
     m = v.shape[0]
     left = {"full": m - 1, "same": m // 2, "valid": 0}[mode]
     right = {"full": m - 1, "same": m - 1 - m // 2, "valid": 0}[mode]
@@ -473,6 +487,9 @@ def _along_holds(*, arr: Any, indices: Any, shape: Any, axis: Any = -1) -> Any:
 
 @rule(np.take_along_axis, "arr indices | axis", holds=_along_holds)
 def take_along_axis(*, arr: Any, indices: Any, axis: Any = -1) -> Any:
+    indices = indices.astype(np.int64)
+    size = arr.size if axis is None else arr.shape[axis]
+    indices = where(indices < 0, indices + number(size, indices), indices)
     return jnp.take_along_axis(arr, indices, axis=axis, mode="promise_in_bounds")
 
 
@@ -484,9 +501,16 @@ def gradient(*, f: Any, varargs: Any = (), axis: Any = None, edge_order: int = 1
     """Second-order differences inside, of first or second order at the edges, by NumPy's formulas."""
     axes = tuple(range(f.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
+    if any(_kind(step) in "bc" or (f.dtype == np.float16 and _kind(step) == "f") for step in steps):
+        raise Unsupported("rule.parameter", "numpy.gradient: distances that are truths, complex, or wider than halves")
     f = f if f.dtype.kind in "fc" else f.astype(float)
     parts = [_slope(f, jnp.asarray(step), ax % f.ndim, edge_order) for step, ax in zip(steps, axes, strict=True)]
     return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _kind(x: Any) -> str:
+    """The kind of an array's dtype; of Python's numbers that follow the array's, none."""
+    return "c" if type(x) is complex else "" if type(x) in (int, float) else x.dtype.kind
 
 
 def _slope(f: Any, step: Any, axis: int, edge_order: int) -> Any:
@@ -498,25 +522,32 @@ def _slope(f: Any, step: Any, axis: int, edge_order: int) -> Any:
 
     real = f.real.dtype
     if step.ndim:
+        step = step if step.dtype.kind == "f" else cast(step, np.dtype(float))
         steps = cast(step[1:] - step[:-1], real)
         at = (1,) * axis + (-1,) + (1,) * (f.ndim - axis - 1)
         before, after = steps[:-1].reshape(at), steps[1:].reshape(at)
         first, second, penult, last = steps[0], steps[min(1, size - 2)], steps[max(-2, 1 - size)], steps[-1]
         total = before + after
-        inner = (
+        uneven = (
             -after / (before * total) * part(0, size - 2)
             + (after - before) / (before * after) * part(1, size - 2)
             + before / (after * total) * part(2, size - 2)
         )
+        inner = where((steps == first).all(), _even_slope(part(0, size - 2), part(2, size - 2), first), uneven)
     else:
         first = second = penult = last = cast(step, real)
-        inner = (part(2, size - 2) - part(0, size - 2)) / (number(2, first) * first)
+        inner = _even_slope(part(0, size - 2), part(2, size - 2), first)
     if edge_order == 1:
         begin, end = (part(1) - part(0)) / first, (part(-1) - part(-2)) / last
     else:
         begin = _edge_slope((part(0), part(1), part(2)), first, second)
         end = -_edge_slope((part(-1), part(-2), part(-3)), last, penult)
     return join([begin, inner, end], axis)
+
+
+def _even_slope(before: Any, after: Any, step: Any) -> Any:
+    """Between neighbours that are all as far apart, whatever lies in the middle."""
+    return (after - before) / (number(2, step) * step)
 
 
 def _edge_slope(points: Any, near: Any, far: Any) -> Any:

@@ -355,6 +355,7 @@ def sort_complex(a: Any) -> Any:
 
 def _common(a: Any, v: Any) -> tuple[Any, Any]:
     """Both as the dtype in which NumPy compares them, as keys that sort as NumPy's comparison does."""
+    a, v = jnp.asarray(a), jnp.asarray(v)
     dtype = np.result_type(a.dtype, v.dtype)
     a, v = cast(a, dtype), cast(v, dtype)
     if dtype.kind == "c":

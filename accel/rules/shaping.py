@@ -201,6 +201,13 @@ add_rule(np.tile, same("tile"), "A | reps")
 def _pad(*, array: Any, mode: str = "constant", **bound: Any) -> Any:
     if array.dtype.kind == "c" and mode in ("maximum", "minimum", "median"):
         raise Unsupported("rule.parameter", "the order of complex numbers")
+    width = bound["pad_width"]
+    if isinstance(width, dict):
+        raise Unsupported("rule.parameter", "numpy.pad: widths by axis")
+    if bound.get("reflect_type") == "odd" and (array.dtype.kind == "b" or np.max(width) >= min(array.shape, default=0)):
+        raise Unsupported("rule.parameter", "numpy.pad: odd reflections of truths, or of reflections")
+    if not isinstance(bound.get("end_values", 0), (int, float)):
+        raise Unsupported("rule.parameter", "numpy.pad: several end_values, or one that changes")
     return jnp.pad(array, mode=mode, **bound)
 
 
@@ -224,10 +231,11 @@ def delete(*, arr: Any, obj: Any, axis: Any = None) -> Any:
 def insert(*, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     """Where each result comes from is NumPy's own answer for the places' numbers; values count from -1 downwards."""
     arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
-    values = cast(values, arr.dtype)
-    if isinstance(obj, int) and values.ndim:
+    values, single = cast(values, arr.dtype), isinstance(obj, int)
+    if not single and (not isinstance(obj, (list, tuple)) or len(obj) < 2 or isinstance(obj[0], bool)):
+        raise Unsupported("rule.parameter", "numpy.insert at other than one place or a list of several")
+    if single and values.ndim:
         values = jnp.moveaxis(values.reshape((1,) * (arr.ndim - values.ndim) + values.shape), 0, axis)
-    single = isinstance(obj, int)
     count = (values.shape[axis] if values.ndim == arr.ndim else 1) if single else len(obj)
     places = np.insert(np.arange(arr.shape[axis]), obj, -1 - np.arange(count))
     wide = jnp.broadcast_to(values, (*arr.shape[:axis], count, *arr.shape[axis + 1 :]))

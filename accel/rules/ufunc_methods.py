@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from accel.rules import ufuncs
-from accel.rules.core import cast, in_bounds
+from accel.rules.core import cast, in_bounds, leaves
 from accel.rules.lowering import jnp, lax, nonzero
 from accel.rules.reductions import OUT_DTYPE, OUT_SAME, real_only, reduction, running
 from accel.rules.rule import Unsupported, add_rule, rewritten
@@ -28,7 +30,7 @@ REDUCE = {
 """Reductions that jax.numpy has under another name."""
 
 ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
-AT = {np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np.maximum: "max", np.minimum: "min"}
+AT: dict[Any, str] = {np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np.maximum: "max", np.minimum: "min"}
 """In-place operations through indices, by the name of JAX's scatter."""
 
 
@@ -103,6 +105,8 @@ def _accumulate_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
 
 def _outer(ufunc: np.ufunc) -> Callable[..., Any]:
     def rewrite(A: Any, B: Any) -> Any:
+        if not (hasattr(A, "dtype") and hasattr(B, "dtype")):  # here a number does not follow the other's dtype
+            raise Unsupported("rule.parameter", f"{ufunc.__name__}.outer of a number")
         return ufunc(np.reshape(A, np.shape(A) + (1,) * np.ndim(B)), B)
 
     return rewrite
@@ -123,18 +127,58 @@ def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
     return rewrite
 
 
-def _at(name: str) -> Callable[..., Any]:
+def _at(ufunc: np.ufunc) -> Callable[..., Any]:
     def lower(*, a: Any, indices: Any, b: Any) -> Any:
-        if a.dtype.kind == "b":
-            raise Unsupported("rule.parameter", "ufunc.at on booleans")
-        return getattr(a.at[indices], name)(cast(b, a.dtype))
+        _check_at(ufunc, a.dtype, b)
+        return getattr(a.at[_indices(indices)], AT[ufunc])(cast(jnp.asarray(b), a.dtype))
 
     return lower
 
 
+def _check_at(ufunc: np.ufunc, dtype: np.dtype[Any], b: Any) -> None:
+    """NumPy casts each result to the array's dtype, not the operand: the same where they compute in that dtype.
+
+    And where whole numbers wrap, or a number of the program's text is one of the dtype.
+    """
+    given = np.asarray(b).dtype if isinstance(b, (bool, int, float, complex)) else b.dtype
+    order = AT[ufunc] in ("max", "min")
+    if dtype.kind == "b" or (order and dtype.kind == "c"):
+        raise Unsupported("rule.parameter", f"{ufunc.__name__}.at on {dtype}")
+    if np.promote_types(dtype, given) == dtype:
+        return
+    wraps = not order and dtype.kind in "iu" and np.promote_types(dtype, given).kind in "iu"
+    if not wraps and not _is_number_of(b, dtype):
+        raise Unsupported("rule.parameter", f"{ufunc.__name__}.at on {dtype} with {given}")
+
+
+def _is_number_of(b: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a number is one of the dtype; of floats only single precision is as good as what it is computed in."""
+    if isinstance(b, int) and dtype.kind in "iu" and dtype != np.uint64:
+        return bool(np.iinfo(dtype).min <= b <= np.iinfo(dtype).max)
+    return isinstance(b, (int, float)) and dtype == np.float32 and abs(b) <= np.finfo(dtype).max
+
+
+def _indices(indices: Any) -> tuple[Any, ...]:
+    """An index array for each axis. Small dtypes cannot hold every size that JAX compares with."""
+    entries = indices if isinstance(indices, tuple) else (indices,)
+    return tuple(_index_array(entry).astype(np.int64) for entry in entries)
+
+
+def _index_array(entry: Any) -> Any:
+    if hasattr(entry, "dtype"):
+        return entry
+    return np.asarray(entry) if all(map(np.isscalar, leaves(entry))) else jnp.asarray(entry)
+
+
 def _at_holds(*, a: Any, indices: Any, shape: Any, b: Any = None) -> Any:
-    indices = np.asarray(indices) if isinstance(indices, (int, list)) else indices
-    return indices.dtype.kind in "iu" and in_bounds(indices, a.shape[0])
+    """Index arrays within bounds; no masks, slices or new axes."""
+    entries = indices if isinstance(indices, tuple) else (indices,)
+    if any(entry is None or entry is Ellipsis or isinstance(entry, slice) for entry in entries):
+        return False
+    arrays = [_index_array(entry) for entry in entries]
+    if len(arrays) > a.ndim or any(array.dtype.kind not in "iu" for array in arrays):
+        return False
+    return functools.reduce(operator.and_, map(in_bounds, arrays, a.shape))
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
@@ -169,8 +213,8 @@ for _ufunc in _binary():
     if _ufunc in AT:
         add_rule(
             _ufunc.at,
-            _at(AT[_ufunc]),
-            "a indices b",
+            _at(_ufunc),
+            "a *indices b",
             signature=_signature(_at_signature),
             special="write",
             holds=_at_holds,

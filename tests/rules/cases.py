@@ -184,7 +184,7 @@ ROWS: list[Row] = [
         np.add.reduce: np.add.reduce(a) | np.add.reduce(a, axis=-1, keepdims=True) | np.add.reduce(a, axis=None) | np.multiply.reduce(a, axis=0) | np.maximum.reduce(a, axis=-1) | np.minimum.reduce(a) | np.logical_and.reduce(a) | np.logical_or.reduce(a, axis=-1) | np.bitwise_xor.reduce(a) | np.add.reduce(a, initial=3) | np.add.reduce(a, where=m) | np.add.reduce(a, out=c) | np.maximum.reduce(a, out=np.zeros(a.shape[1:])) | np.maximum.reduce(a, initial=1) | np.subtract.reduce(a) | np.logical_xor.reduce(a)
         np.add.accumulate: np.add.accumulate(a) | np.add.accumulate(a, axis=-1) | np.add.accumulate(a, axis=-1, out=out) | np.add.accumulate(a, out=np.zeros(a.shape)) | np.maximum.accumulate(a, axis=-1) | np.multiply.accumulate(a) | np.minimum.accumulate(a)
         np.add.outer: np.add.outer(a, v) | np.multiply.outer(v, u) | np.subtract.outer(v, a) | np.less.outer(v, u)
-        np.add.at: np.add.at(a, j, 1); a | np.add.at(v, i, 2); v | np.subtract.at(v, i, 1); v | np.maximum.at(v, i, 1); v | np.multiply.at(v, i, z); v
+        np.add.at: np.add.at(a, j, 1); a | np.add.at(v, i, 2); v | np.subtract.at(v, i, 1); v | np.maximum.at(v, i, 1); v | np.multiply.at(v, i, z); v | np.add.at(a, (j, j), 2); a | np.add.at(s, (j, i[:3]), v[:3]); s | np.add.at(s, ([0, 0], [1, -1]), z); s | np.add.at(v, n.astype(np.int8), 1); v | np.maximum.at(v, i, 100); v | np.multiply.at(v, i, 1.5); v | np.subtract.at(v, i, n[:4]); v | np.minimum.at(v, 2, z); v | np.add.at(s, (slice(None), [1, 1]), 2); s
         np.add.reduceat: np.add.reduceat(v, [0, 2, 4]) | np.add.reduceat(a, [0, 1], axis=-1)
         # reductions
         np.sum: np.sum(a) | np.sum(a, axis=0) | np.sum(a, axis=-1, keepdims=True) | a.sum() | np.sum(a, dtype=float) | np.sum(a, axis=(0, 1)) | np.sum(a, initial=5) | np.sum(a, where=m) | np.sum(a, axis=0, out=c) | np.sum(a, axis=0, out=np.zeros(a.shape[1:])) | np.sum(a, axis=0, dtype=np.int16)
@@ -231,15 +231,15 @@ ROWS: list[Row] = [
         np.nan_to_num: np.nan_to_num(a) | np.nan_to_num(a, nan=1.0, posinf=2.0, neginf=-2.0) | np.nan_to_num(a, copy=False); a | np.nan_to_num(z)
         np.select: np.select([a > 1, a < 0], [a, b], 3) | np.select([m, ~m], [a, b]) | np.select([m], [1.5])
         np.choose: np.choose(j, [s[0], s[1], t[0]]) | np.choose(n % 2, [v, u]) | np.choose(m, [a, b]) | np.choose(n, [v, u], mode="clip") | np.choose(n, [v, u], mode="wrap")
-        np.piecewise: np.piecewise(a, [a < 0, a > 1], [0, 1, 2]) | np.piecewise(a, [m], [2, 3])
+        np.piecewise: np.piecewise(a, [a < 0, a > 1], [0, 1, 2]) | np.piecewise(a, [m], [2, 3]) | np.piecewise(a, [m], [z, 3]) | np.piecewise(a, [m], [k, 1.5])
         np.copyto: np.copyto(a, b); a | np.copyto(a, b, where=m); a | np.copyto(a, 2); a | np.copyto(a, c, where=m); a
         np.putmask: np.putmask(a, m, 3); a | np.putmask(a, m, v); a | np.putmask(a, a > 0, b); a
         np.place: np.place(a, m, [1, 2]); a | np.place(v, v > 0, u); v
         np.put: np.put(a, [0, 1], [3, 4]); a | np.put(v, j, s[0]); v | np.put(v, [0, 9], 3, mode="clip"); v | np.put(v, [0, 9], 3, mode="wrap"); v | v.put([1, 2], 0); v
-        np.put_along_axis: np.put_along_axis(s, np.argmax(s, axis=0)[None], 9, axis=0); s
+        np.put_along_axis: np.put_along_axis(s, np.argmax(s, axis=0)[None], 9, axis=0); s | np.put_along_axis(v, i, 7, 0); v
         np.fill_diagonal: np.fill_diagonal(a, 3); a | np.fill_diagonal(s, z); s | np.fill_diagonal(s, v[:3]); s | np.fill_diagonal(a, 1, wrap=True); a
         np.take: np.take(a, i % 3, axis=0) | np.take(v, i) | np.take(a, 2) | np.take(a, j, axis=-1) | v.take(j) | np.take(v, n, mode="clip") | np.take(v, n + 9, mode="wrap") | np.take(v, -n - 9, mode="clip") | np.take(a, [[0, 1], [2, 0]], axis=-1)
-        np.take_along_axis: np.take_along_axis(a, np.argsort(a, axis=-1), axis=-1) | np.take_along_axis(a, np.argmax(a, axis=0, keepdims=True), axis=0) | np.take_along_axis(v, j, axis=0)
+        np.take_along_axis: np.take_along_axis(a, np.argsort(a, axis=-1), axis=-1) | np.take_along_axis(a, np.argmax(a, axis=0, keepdims=True), axis=0) | np.take_along_axis(v, j, axis=0) | np.take_along_axis(v, i, 0) | np.take_along_axis(a, i[:, None], -1) | np.take_along_axis(a, i.astype(np.int8), None)
         np.compress: np.compress([True, False, True], a, axis=0) | np.compress(m[0], a, axis=1) | a.compress([0, 1], axis=-1) | np.sum(np.compress(v > 0, v))
         np.extract: np.extract(m, a) | np.sum(np.extract(a > 0, a))
         np.isin: np.isin(a, v) | np.isin(a, [1, 2]) | np.isin(a, v, invert=True)
@@ -249,12 +249,12 @@ ROWS: list[Row] = [
         np.partition: np.partition(v, 2)[2] | np.partition(a, 1, axis=0)[1]
         np.lexsort: np.lexsort((v, n)) | np.lexsort((a,)) | np.lexsort((b, a))
         np.sort_complex: np.sort_complex(v) | np.sort_complex(a)
-        np.searchsorted: np.searchsorted(x, v) | np.searchsorted(x, v, side="right") | np.searchsorted(x, z) | x.searchsorted(a)
-        np.digitize: np.digitize(v, x) | np.digitize(a, x, right=True) | np.digitize(a, [0, 1, 2]) | np.digitize(a, [2, 1, 0])
+        np.searchsorted: np.searchsorted(x, v) | np.searchsorted(x, v, side="right") | np.searchsorted(x, z) | np.searchsorted(x, 2) | x.searchsorted(a)
+        np.digitize: np.digitize(v, x) | np.digitize(a, x, right=True) | np.digitize(a, [0, 1, 2]) | np.digitize(a, [2, 1, 0]) | np.digitize(2, x)
         np.median: np.median(a) | np.median(a, axis=0) | np.median(a, axis=-1, keepdims=True) | np.median(a, axis=(0, 1))
         np.nanmedian: np.nanmedian(a) | np.nanmedian(a, axis=0) | np.nanmedian(a, axis=-1, keepdims=True)
-        np.bincount: np.bincount(n, minlength=6) | np.bincount(n, weights=v, minlength=8) | np.bincount(n)
-        np.histogram: np.histogram(a, bins=4, range=(-3, 3)) | np.histogram(v, bins=[-2, 0, 1, 4]) | np.histogram(v, bins=[-2, 0, 1, 4], weights=u) | np.histogram(v, bins=5) | np.histogram(v, bins=4, range=(-3, 3), density=True)
+        np.bincount: np.bincount(n, minlength=6) | np.bincount(n, weights=v, minlength=8) | np.bincount(n) | np.bincount(n.astype(np.int8), minlength=300) | np.bincount(n > 2, minlength=2) | np.bincount(n.astype(np.uint8), weights=v, minlength=300)
+        np.histogram: np.histogram(a, bins=4, range=(-3, 3)) | np.histogram(v, bins=[-2, 0, 1, 4]) | np.histogram(v, bins=[-2.0, 0.0, np.nan]) | np.histogram(a, bins=x) | np.histogram(v, bins=x, weights=u.astype(float)) | np.histogram(v, bins=[-2, 0, 1, 4], weights=u) | np.histogram(v, bins=5) | np.histogram(v, bins=4, range=(-3, 3), density=True)
         np.histogram_bin_edges: np.histogram_bin_edges(v, bins=4, range=(-3, 3)) | np.histogram_bin_edges(v, bins=[0, 1, 3])
         np.histogram2d: np.histogram2d(v, u, bins=3, range=[[-3, 3], [-3, 3]])
         np.histogramdd: np.histogramdd(s, bins=3, range=[[-3, 3]] * 3)
@@ -266,12 +266,12 @@ ROWS: list[Row] = [
         # along axes
         np.diff: np.diff(a) | np.diff(a, axis=0) | np.diff(a, n=2) | np.diff(a, prepend=0) | np.diff(v, append=u) | np.diff(a, n=0)
         np.ediff1d: np.ediff1d(a) | np.ediff1d(v, to_begin=v[:2]) | np.ediff1d(v, to_end=v[:1])
-        np.convolve: np.convolve(v, s[0]) | np.convolve(v, s[0], mode="same") | np.convolve(s[0], v, "valid") | np.convolve(v, v)
+        np.convolve: np.convolve(v, s[0]) | np.convolve(v, s[0], mode="same") | np.convolve(s[0], v, "valid") | np.convolve(v, v) | np.convolve(v, 3) | np.convolve(v, u, 0)
         np.correlate: np.correlate(v, s[0]) | np.correlate(v, s[0], mode="same") | np.correlate(s[0], v, "full")
         np.cross: np.cross(s, t) | np.cross(s[0], t) | np.cross(s, t, axis=0) | np.cross(a[:, :3], b[:, 1:4]) | np.cross(a[:, :2], b[:, :3]) | np.cross(a[:, :3], b[:, :2]) | np.cross(a[:, :2], b[:, :2]) | np.linalg.cross(a[:, :3], b[:, 1:4])
         np.append: np.append(a, b) | np.append(a, b, axis=0) | np.append(v, 3)
         np.delete: np.delete(a, 1, axis=0) | np.delete(v, [0, 2]) | np.delete(a, slice(0, 2), axis=-1)
-        np.insert: np.insert(v, 2, 7) | np.insert(a, 1, 3, axis=0) | np.insert(v, [1, 3], s[0][:2]) | np.insert(a, 1, c, axis=0)
+        np.insert: np.insert(v, 2, 7) | np.insert(a, 1, 3, axis=0) | np.insert(v, [1, 3], s[0][:2]) | np.insert(a, 1, c, axis=0) | np.insert(v, [1], s[0]) | np.insert(v, slice(1, 3), 0) | np.insert(v, np.int64(2), 1)
         np.trim_zeros: np.trim_zeros(v)
         # shape
         np.reshape: np.reshape(a, -1) | np.reshape(a, (5, 4)) | a.reshape(2, -1) | np.reshape(a, (5, 4), order="F") | a.reshape(-1, order="F") | a.reshape((a.shape[0], -1, 1))
@@ -309,7 +309,7 @@ ROWS: list[Row] = [
         np.block: np.block([[a, b], [b, a]]) | np.block([v, u]) | np.block([[v], [u]])
         np.tile: np.tile(a, 2) | np.tile(v, (2, 2)) | np.tile(a, (1, 2))
         np.repeat: np.repeat(a, 2) | np.repeat(a, 2, axis=0) | np.repeat(v, [1, 0, 2, 1, 1, 3]) | a.repeat(3, axis=-1)
-        np.pad: np.pad(a, 1) | np.pad(a, ((1, 2), (0, 1))) | np.pad(a, 1, mode="edge") | np.pad(a, 2, mode="wrap") | np.pad(a, 1, mode="reflect") | np.pad(a, 1, mode="symmetric") | np.pad(a, 1, constant_values=3) | np.pad(v, (1, 0), mode="constant", constant_values=(1, 2)) | np.pad(a, 1, mode="maximum") | np.pad(a, 2, mode="linear_ramp")
+        np.pad: np.pad(a, 1) | np.pad(a, ((1, 2), (0, 1))) | np.pad(a, 1, mode="edge") | np.pad(a, 2, mode="wrap") | np.pad(a, 1, mode="reflect") | np.pad(a, 1, mode="symmetric") | np.pad(a, 1, constant_values=3) | np.pad(v, (1, 0), mode="constant", constant_values=(1, 2)) | np.pad(a, 1, mode="maximum") | np.pad(a, 2, mode="linear_ramp") | np.pad(v, 2, mode="linear_ramp", end_values=(5, -2)) | np.pad(v, 2, mode="reflect", reflect_type="odd") | np.pad(v, 7, mode="symmetric", reflect_type="odd") | np.pad(v, {0: (1, 2)}) | np.pad(v, 3, mode="mean", stat_length=2)
         np.tril: np.tril(a) | np.tril(a, 1)
         np.triu: np.triu(a) | np.triu(a, -1)
         np.resize: np.resize(a, (3, 7)) | np.resize(v, 10)
@@ -321,7 +321,7 @@ ROWS: list[Row] = [
         np.ascontiguousarray: np.ascontiguousarray(a) | np.asfortranarray(a)
         np.require: np.require(a) | np.require(a, dtype=float)
         np.copy: np.copy(a) | a.copy() | np.copy(a, order="F")
-        np.astype: np.astype(a, complex) | a.astype(complex) | a.astype(np.float32) | a.astype(bool) | a.astype(a.dtype, copy=False)
+        np.astype: np.astype(a, complex) | a.astype(complex) | a.astype(np.float32) | a.astype(np.uint8) | a.astype(np.int32) | a.astype(np.uint64) | a.astype(np.float16) | a.astype(bool) | a.astype(a.dtype, copy=False)
         np.zeros_like: np.zeros_like(a) | np.zeros_like(a, dtype=float) | np.zeros_like(a, shape=(2, 2))
         np.ones_like: np.ones_like(a) | np.ones_like(a, dtype=int)
         np.full_like: np.full_like(a, 3) | np.full_like(a, z) | np.full_like(a, 2.5, dtype=float)
@@ -371,12 +371,12 @@ ROWS: list[Row] = [
         np.nanquantile: np.nanquantile(a, 0.3) | np.nanquantile(a, [0.3, 0.6], axis=-1)
         np.cov: np.cov(a) | np.cov(v, u) | np.cov(a, rowvar=False) | np.cov(a, bias=True) | np.cov(a, ddof=0)
         np.corrcoef: np.corrcoef(s) | np.corrcoef(v, u)
-        np.gradient: np.gradient(a) | np.gradient(a, axis=0) | np.gradient(v, 2.0) | np.gradient(v, edge_order=2) | np.gradient(v, np.array([0.0, 1.0, 2.5, 3.0, 5.0, 7.0])) | np.gradient(a, 2.0, 0.5)
+        np.gradient: np.gradient(a) | np.gradient(a, axis=0) | np.gradient(v, 2.0) | np.gradient(v, edge_order=2) | np.gradient(v, np.array([0.0, 1.0, 2.5, 3.0, 5.0, 7.0])) | np.gradient(a, 2.0, 0.5) | np.gradient(v, np.array([7, 6, 5, 4, 3, 1], np.uint8)) | np.gradient(v, np.sort(u)) | np.gradient(v, np.arange(6.0) * 2) | np.gradient(v, n + 1)
         np.trapezoid: np.trapezoid(a) | np.trapezoid(a, axis=0) | np.trapezoid(v, u) | np.trapezoid(a, dx=0.5) | np.trapezoid(m, a) | np.trapezoid(a > 0, dx=z)
         np.interp: np.interp(v, x, u[:5]) | np.interp(a, x, x * 2, left=-1.0, right=9.0) | np.interp(0.5, x, u[:5]) | np.interp(v, x, u[:5], period=5.0)
         np.linspace: np.linspace(0, 1, 5) * z | np.linspace(z, 3, 4) | np.linspace(0, 1, 5, endpoint=False) | np.linspace(0, 1, 1) | np.linspace(v, u, 3) | np.linspace(0, 9, 4, dtype=int) | np.linspace(z, 2, 3, retstep=True) | np.linspace(v, u, 3, axis=-1)
         np.logspace: np.logspace(0, 1, 5) * z | np.logspace(z, 2, 3)
-        np.geomspace: np.geomspace(1, 100, 5) * z
+        np.geomspace: np.geomspace(1, 100, 5) * z | np.geomspace(k, 100, 5, dtype=int) | np.geomspace(k, 100.0, 5)
         np.dot: np.dot(v, u) | np.dot(s, t) | np.dot(s, v[:3]) | s.dot(t) | np.dot(z, v)
         np.inner: np.inner(v, u) | np.inner(s, t)
         np.vdot: np.vdot(v, u) | np.vdot(s, t)
