@@ -159,8 +159,8 @@ class Changed:
     slots: tuple[int, ...]
 
 
-class TooLarge(Exception):
-    """A Python integer of this call has more than 64 bits."""
+class Unfit(Exception):
+    """What Python computes from this call's numbers raises, or is an integer of more than 64 bits."""
 
 
 class Variant:
@@ -178,7 +178,7 @@ class Variant:
         self._made = [(node.shape, np.dtype(node.dtype).str) for node in trace.outputs.arrays]
 
     def run(self, values: list[Any]) -> Attempt | Parted | Changed:
-        """Run the program on the slots' values. Raises TooLarge.
+        """Run the program on the slots' values. Raises Unfit.
 
         The contents of constant arrays are compared while the device computes: the program itself never reads them.
         """
@@ -186,15 +186,15 @@ class Variant:
         changed = self._constants.changed_scalars(values)
         if changed:
             return Changed(changed)
-        host = self._host.evaluate(values) if program.host else {}
         try:
+            host = self._host.evaluate(values) if program.host else {}
             scalars = {
                 pack: np.array([host[node.index] for node in nodes], PACKS[pack])
                 for pack, nodes in program.scalars.items()
                 if nodes
             }
-        except OverflowError as error:
-            raise TooLarge from error
+        except (ArithmeticError, ValueError) as error:
+            raise Unfit(f"{type(error).__name__}: {error}") from error
         made, packs = self.executable([values[slot] for slot in program.slots], scalars)
         changed = self._constants.changed_arrays(values)
         if changed:

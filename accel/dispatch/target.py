@@ -326,12 +326,12 @@ class Target:
     def _replay(
         self, path: Path, values: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, siblings: bool
     ) -> Any:
-        from accel.replay import Changed, Parted, TooLarge
+        from accel.replay import Changed, Parted, Unfit
 
         try:
             attempt = path.variant.run(values)
-        except TooLarge:  # a number of this call; the next one may be smaller
-            return self._stay(args, kwargs, Refusal("rule.parameter", "", "an integer of more than 64 bits"))
+        except Unfit as error:  # numbers of this call; the next one may have others
+            return self._stay(args, kwargs, Refusal("rule.parameter", "", f"a number of this call: {error}"))
         except Exception as error:
             self._give_up(path, Refusal("compile.failed", "", f"{type(error).__name__}: {error}"))
             return self._plain(args, kwargs, timed=False)

@@ -153,7 +153,7 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
         if rule.notes.get("out") == "dtype" and "dtype" not in bound:
             bound["dtype"] = np.promote_types(np.asarray(plain(bound[rule.operands[0]])).dtype, result.dtype)
         computed = without_out(rule, bound)
-        if "out" in rule.notes and computed.dtype != result.dtype:  # NumPy stores there what it has so far
+        if computed.dtype != result.dtype:  # NumPy may compute in that dtype, or store there what it has so far
             raise Unsupported("rule.parameter", f"{rule.name} with an out of less or another precision")
         node = rule_node(recording, rule, bound, computed)
         return one_out(recording, node, out, True, result)
@@ -171,8 +171,15 @@ def rule_node(recording: Recording, rule: Rule, bound: dict[str, Any], result: A
     assume_holds(recording, rule, bound, template, result)
     names = nodes_in(template)
     if names and all(node.host for node in names) and not isinstance(result, (np.ndarray, tuple, list)):
-        return recording.node(scalars.host_rule(rule.function), (), template, result, host=True)
+        by_place = [template.pop(name) for name in _only_by_place(rule) if name in template]
+        return recording.node(scalars.host_rule(rule.function), tuple(by_place), template, result, host=True)
     return recording.node(rule, (), template, result, host=False)
+
+
+def _only_by_place(rule: Rule) -> list[str]:
+    """Parameters that NumPy does not take by name."""
+    parameters = rule.signature.parameters.values() if rule.signature is not None else ()
+    return [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_ONLY]
 
 
 def _check_dtype(recording: Recording, rule: Rule, operand: Any, dtype: np.dtype[Any]) -> None:

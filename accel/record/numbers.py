@@ -107,6 +107,8 @@ def _record_python(
         recording.assume(row.after, (node,), (result,))
     if type(result) is int:
         recording.assume(scalars.EXACT, (node,), (result,))
+        if function in scalars.UNWRAPPED:
+            recording.assume(scalars.UNWRAPPED[function], template)
     return wrap(recording, result, node)
 
 
@@ -144,6 +146,8 @@ def convert(recording: Recording, kind: type, value: Any) -> Any:
         elif np.dtype(kind).kind in "iu" and kind is not int and node.dtype.kind in "iu":
             info = np.iinfo(kind)
             recording.assume(scalars.IN_RANGE, (node, info.min, info.max), (plain(value), info.min, info.max))
+        elif kind is int and node.dtype == np.uint64:
+            recording.assume(scalars.EXACT, (node,), (int(plain(value)),))
         converted = recording.node(core.CONVERT, (node, kind), {}, result, host=False)
         return wrap(recording, result, converted)
 

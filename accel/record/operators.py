@@ -149,6 +149,12 @@ def _forward(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, An
     return lambda self, other: binary(self, other, (self, other), function, ufunc)
 
 
+def _pow(self: Any, other: Any, modulo: Any = None) -> Any:
+    if modulo is None:
+        return binary(self, other, (self, other), operator.pow, np.power)
+    return scalar_call(self._recording_, pow, (self, other, modulo))
+
+
 def _reflected(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     return lambda self, other: binary(self, other, (other, self), function, ufunc)
 
@@ -201,6 +207,7 @@ def attach() -> None:
 
 
 _OTHERS: tuple[tuple[type, str, Callable[..., Any]], ...] = (
+    (RecordedValue, "__pow__", _pow),
     (RecordedValue, "__pos__", _single(operator.pos, np.positive)),
     (RecordedValue, "__array_ufunc__", _array_ufunc),
     (RecordedValue, "__array_function__", _array_function),

@@ -105,7 +105,9 @@ def _masked_or_out(
     )
     outs = outs or (None,) * ufunc.nout
     wrapped = []
-    for part, out, value in zip(parts, outs, results, strict=True):
+    for part, out, value, dtype in zip(parts, outs, results, node.kwargs["loop"][ufunc.nin :], strict=True):
+        if ufunc.nout > 1 and value.dtype != dtype:
+            raise Unsupported("rule.parameter", f"{ufunc.__name__} with an out of another dtype")
         wrapped.append(one_out(recording, part, out, where, value))
     return tuple(wrapped) if ufunc.nout > 1 else wrapped[0]
 

@@ -25,6 +25,9 @@ def cast(x: Any, dtype: Any) -> Any:
     from jax import lax
     from jax import numpy as jnp
 
+    if type(x) is int:  # JAX takes none beyond int64
+        with np.errstate(all="ignore"):
+            x = np.asarray(x).astype(dtype)
     x = jnp.asarray(x)
     if x.dtype == dtype:
         return x

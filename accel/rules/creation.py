@@ -40,13 +40,6 @@ def _as_float(x: Any) -> Any:
     return x if x.dtype.kind in "fc" else cast(x, np.dtype(float))
 
 
-@rule(np.geomspace, "start stop | num endpoint dtype axis")
-def geomspace(*, start: Any, stop: Any, **bound: Any) -> Any:
-    if np.dtype(bound.get("dtype") or float).kind in "iu":
-        raise Unsupported("rule.parameter", "numpy.geomspace of whole numbers")
-    return jnp.geomspace(start, stop, **bound)
-
-
 add_rule(np.hanning, same("hanning"), "| M")
 add_rule(np.hamming, same("hamming"), "| M")
 add_rule(np.blackman, same("blackman"), "| M")
@@ -56,7 +49,11 @@ add_rule(np.kaiser, same("kaiser"), "| M beta")
 
 @rule(np.vander, "x | N increasing")
 def vander(*, x: Any, N: Any = None, increasing: bool = False) -> Any:
-    return jnp.vander(cast(x, np.promote_types(x.dtype, int)), N, increasing)
+    """By multiplying on and on, as NumPy does."""
+    x = cast(x, np.promote_types(x.dtype, int))
+    factors = jnp.broadcast_to(x[:, None], (*x.shape, (len(x) if N is None else N) or 1)).at[:, 0].set(1)
+    powers = jnp.cumprod(factors, axis=1)[:, : len(x) if N is None else N]
+    return powers if increasing else powers[:, ::-1]
 
 
 @rule(np.empty, "| shape dtype order")
@@ -78,6 +75,8 @@ def _positional(bound: dict[str, Any]) -> list[Any]:
 @rule(np.linspace, "start stop | num endpoint dtype axis")
 def linspace(*, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """By NumPy's own formula: start + i * step, the last value exactly `stop`."""
+    if dtype is not None and np.dtype(dtype).kind in "iu":
+        raise Unsupported("rule.parameter", "numpy.linspace in whole numbers, which the last place decides")
     exact = np.result_type(*(x if type(x) in (int, float, complex) else x.dtype for x in (start, stop)), 1.0)
     start, stop = jnp.broadcast_arrays(cast(start, exact), cast(stop, exact))
     count = num - 1 if endpoint else num
@@ -90,7 +89,23 @@ def linspace(*, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dty
         values = lax.concatenate([values[:-1], stop[None]], 0)
     values = jnp.moveaxis(values, 0, axis)
     kind = exact if dtype is None else np.dtype(dtype)
-    return cast(jnp.floor(values) if kind.kind in "iu" else values, kind)
+    return cast(values, kind)
+
+
+def _of_one_sign(*, start: Any, stop: Any, **rest: Any) -> Any:
+    return (start * stop > 0) & (abs(start) < np.inf) & (abs(stop) < np.inf)
+
+
+@rule(np.geomspace, "start stop | num endpoint", holds=_of_one_sign)
+def geomspace(*, start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Any:
+    """Of two numbers, neither zero, by NumPy's own formula: powers of ten, both ends exact."""
+    start, stop = (cast(end, np.dtype(float)) for end in (start, stop))
+    if start.ndim or stop.ndim:
+        raise Unsupported("rule.parameter", "numpy.geomspace between arrays")
+    first, last = (jnp.log10(abs(end)) for end in (start, stop))
+    values = jnp.sign(start) * jnp.power(10.0, linspace(start=first, stop=last, num=num, endpoint=endpoint))
+    values = values.at[:1].set(start)
+    return values.at[-1:].set(stop) if endpoint and num > 1 else values
 
 
 @rewritten(np.astype, "x | dtype copy")

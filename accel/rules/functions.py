@@ -14,8 +14,18 @@ from accel.rules.rule import RULES, Unsupported, add_rule, rewritten, rule
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
-add_rule(np.isclose, same("isclose"), "a b rtol atol | equal_nan", elementwise=True)
-add_rule(np.allclose, same("allclose"), "a b rtol atol | equal_nan")
+
+def _close(name: str) -> Callable[..., Any]:
+    def lower(*, b: Any, **bound: Any) -> Any:
+        if getattr(b, "dtype", None) == np.float16:
+            raise Unsupported("rule.parameter", f"numpy.{name} to halves, in which NumPy computes the tolerance")
+        return getattr(jnp, name)(b=b, **bound)
+
+    return lower
+
+
+add_rule(np.isclose, _close("isclose"), "a b rtol atol | equal_nan", elementwise=True)
+add_rule(np.allclose, _close("allclose"), "a b rtol atol | equal_nan")
 add_rule(np.array_equal, same("array_equal"), "a1 a2 | equal_nan")
 add_rule(np.array_equiv, same("array_equiv"), "a1 a2")
 
@@ -41,6 +51,8 @@ add_rule(np.i0, _of_floats("i0"), "x", elementwise=True)
 def _round(*, a: Any, decimals: int = 0) -> Any:
     if a.dtype.kind == "b" or (a.dtype.kind in "iu" and decimals < 0):
         raise Unsupported("rule.parameter", "rounding truths, or whole numbers to tens")
+    if decimals and (a.dtype == np.float16 or abs(decimals) > 30):
+        raise Unsupported("rule.parameter", "rounding to decimals whose power of ten is no such number")
     return a if a.dtype.kind in "iu" else jnp.round(a, decimals)
 
 
@@ -113,7 +125,7 @@ def clip(*, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: 
 def _bound(value: Any, dtype: Any) -> Any:
     """A bound in the array's dtype; an integer beyond what that can hold bounds nothing."""
     if type(value) is int and dtype.kind in "iu":
-        value = sorted((int(np.iinfo(dtype).min), value, int(np.iinfo(dtype).max)))[1]
+        value = dtype.type(sorted((int(np.iinfo(dtype).min), value, int(np.iinfo(dtype).max)))[1])
     return None if value is None else cast(value, dtype)
 
 
@@ -135,7 +147,7 @@ def nan_to_num(*, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 def select(*, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     result = cast(default, jnp.result_type(*choicelist))
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        result = where(condition, choice, result)
+        result = where(jnp.asarray(condition), choice, result)
     return result
 
 
@@ -143,12 +155,10 @@ def _within(*, a: Any, choices: Any, shape: Any, mode: str = "raise") -> Any:
     return mode != "raise" or ((a >= 0) & (a < len(choices))).all()
 
 
-@rule(np.choose, "a *choices | mode", holds=_within)
+@rule(np.choose, "a *choices | mode", cast=True, keep=frozenset({"a"}), holds=_within)
 def choose(*, a: Any, choices: Any, mode: str = "raise") -> Any:
     """The i-th choice where `a` is i; outside, by mode."""
-    choices = [jnp.asarray(choice) for choice in choices]
-    dtype = np.result_type(*(choice.dtype for choice in choices))
-    choices = [cast(choice, dtype) for choice in choices]
+    choices = list(choices)
     a = cast(a, np.dtype(np.int64))
     a = a % len(choices) if mode == "wrap" else jnp.clip(a, 0, len(choices) - 1)
     result = choices[0]
@@ -163,7 +173,8 @@ def piecewise(*, x: Any, condlist: Any, funclist: Any) -> Any:
     values = list(funclist) if isinstance(funclist, (list, tuple)) else [funclist]
     if any(map(callable, values)):
         raise Unsupported("call.opaque", "numpy.piecewise of functions")
-    conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
+    single = np.ndim(condlist) == 1 if hasattr(condlist, "ndim") else x.ndim > 0 and np.ndim(condlist[0]) == 0
+    conditions = list(map(jnp.asarray, [condlist] if single else condlist))
     result = jnp.zeros(x.shape, x.dtype)
     if len(values) == len(conditions) + 1:
         result = jnp.full(x.shape, cast(values.pop(), x.dtype))
@@ -348,7 +359,7 @@ def trapezoid(*, y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         width = diff(a=x, axis=-1 if x.ndim == 1 else axis)
         width = width.reshape((-1,) + (1,) * (y.ndim - axis - 1)) if x.ndim == 1 else width
     height = cast(upper | lower, jnp.result_type(width, float)) if y.dtype.kind == "b" else upper + lower
-    area = width * height
+    area = (cast(width, height.dtype) if getattr(width, "dtype", None) == np.bool_ else width) * height
     return ((area if area.dtype.kind in "fc" else cast(area, np.dtype(float))) / 2.0).sum(axis=axis)
 
 
@@ -501,7 +512,7 @@ def gradient(*, f: Any, varargs: Any = (), axis: Any = None, edge_order: int = 1
     """Second-order differences inside, of first or second order at the edges, by NumPy's formulas."""
     axes = tuple(range(f.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
-    if any(_kind(step) in "bc" or (f.dtype == np.float16 and _kind(step) == "f") for step in steps):
+    if any(_kind(step) in ("b", "c") or (f.dtype == np.float16 and _kind(step) == "f") for step in steps):
         raise Unsupported("rule.parameter", "numpy.gradient: distances that are truths, complex, or wider than halves")
     f = f if f.dtype.kind in "fc" else f.astype(float)
     parts = [_slope(f, jnp.asarray(step), ax % f.ndim, edge_order) for step, ax in zip(steps, axes, strict=True)]
@@ -510,7 +521,7 @@ def gradient(*, f: Any, varargs: Any = (), axis: Any = None, edge_order: int = 1
 
 def _kind(x: Any) -> str:
     """The kind of an array's dtype; of Python's numbers that follow the array's, none."""
-    return "c" if type(x) is complex else "" if type(x) in (int, float) else x.dtype.kind
+    return "c" if type(x) is complex else "number" if type(x) in (int, float) else x.dtype.kind
 
 
 def _slope(f: Any, step: Any, axis: int, edge_order: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ def diag_indices_from(arr: Any) -> Any:
 @rewritten(np.unravel_index, "indices | shape order")
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     """By division; indices out of bounds make it raise."""
+    if isinstance(indices, (list, tuple)):
+        raise Unsupported("rule.parameter", "numpy.unravel_index of a list")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     total = int(np.prod(sizes))
     if not bool(np.all((indices >= 0) & (indices < total))):
@@ -47,24 +50,26 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
 
 
 def _multi_holds(*, multi_index: Any, dims: Any, shape: Any, mode: Any = "raise", order: Any = "C") -> Any:
-    if mode != "raise":
-        return True
-    sizes = (dims,) if isinstance(dims, int) else dims
-    inside = [((part >= 0) & (part < size)).all() for part, size in zip(multi_index, sizes, strict=True)]
     result: Any = True
-    for one in inside:
-        result = result & one
+    for part, size, one in _axes(multi_index, dims, mode):
+        if one == "raise":
+            result = result & ((part >= 0) & (part < size)).all()
     return result
+
+
+def _axes(multi_index: Any, dims: Any, mode: Any) -> Iterator[tuple[Any, int, str]]:
+    """Indices, size and mode of each axis."""
+    sizes = (dims,) if isinstance(dims, int) else tuple(dims)
+    modes = (mode,) * len(sizes) if isinstance(mode, str) else tuple(mode)
+    for part, size, one in zip(multi_index, sizes, modes, strict=True):
+        array = part if hasattr(part, "dtype") else np.asarray(part)
+        yield array.astype(np.int64), size, one
 
 
 @rule(np.ravel_multi_index, "*multi_index | dims mode order", holds=_multi_holds)
 def ravel_multi_index(*, multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
-    sizes = (dims,) if isinstance(dims, int) else tuple(dims)
-    modes = (mode,) * len(sizes) if isinstance(mode, str) else tuple(mode)
-    parts = [jnp.asarray(part).astype(np.int64) for part in multi_index]
-    parts = [_moded(part, size, one) for part, size, one in zip(parts, sizes, modes, strict=True)]
+    pairs = [(_moded(part, size, one), size) for part, size, one in _axes(multi_index, dims, mode)]
     total = jnp.zeros((), np.int64)
-    pairs = list(zip(parts, sizes, strict=True))
     for part, size in pairs if order == "C" else reversed(pairs):
         total = total * size + part
     return total

@@ -49,7 +49,7 @@ def place(*, arr: Any, mask: Any, vals: Any) -> Any:
 
 
 def _put_holds(*, a: Any, ind: Any, v: Any, shape: Any, mode: str = "raise") -> Any:
-    return mode != "raise" or in_bounds(ind, a.size)
+    return mode != "raise" or in_bounds(ind if hasattr(ind, "dtype") else np.asarray(ind), a.size)
 
 
 @rule(np.put, "a ind v | mode", special="write", holds=_put_holds)
@@ -84,7 +84,7 @@ def put_along_axis(*, arr: Any, indices: Any, values: Any, axis: Any) -> Any:
     axis, indices = axis % arr.ndim, indices.astype(np.int64)
     rest = [jnp.arange(size).reshape((-1,) + (1,) * (arr.ndim - ax - 1)) for ax, size in enumerate(arr.shape)]
     index = tuple(indices if ax == axis else rest[ax] for ax in range(arr.ndim))
-    positions = jnp.broadcast_to(jnp.arange(arr.size).reshape(arr.shape)[index], np.broadcast_shapes(indices.shape))
+    positions = jnp.arange(arr.size).reshape(arr.shape)[index]
     wide = jnp.broadcast_to(cast(values, arr.dtype), positions.shape)
     return _store_in_order(arr.reshape(-1), positions.reshape(-1), wide.reshape(-1)).reshape(arr.shape)
 

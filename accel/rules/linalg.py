@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.rules.core import cast
-from accel.rules.lowering import jnp, lax, same
+from accel.rules.lowering import jnp, lax, same, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -90,8 +90,8 @@ def einsum(*, operands: Any, optimize: Any = True) -> Any:
         raise Unsupported("rule.parameter", "numpy.einsum without a text of subscripts")
     arrays = [jnp.asarray(array) for array in arrays]
     dtype = np.result_type(*(array.dtype for array in arrays))
-    if dtype.kind == "b":
-        raise Unsupported("rule.parameter", "numpy.einsum of truths")
+    if dtype.kind == "b" or dtype == np.float16:
+        raise Unsupported("rule.parameter", "numpy.einsum of truths or halves")
     arrays = [cast(array, dtype) for array in arrays]
     return jnp.einsum(text, *arrays, precision=lax.Precision.HIGHEST)
 
@@ -105,6 +105,9 @@ def _transform(name: str) -> Callable[..., Any]:
     def lower(*, a: Any, **bound: Any) -> Any:
         if a.dtype == np.float16:
             raise Unsupported("rule.parameter", "transforms of halves")
+        axes, sizes = bound.get("axes"), bound.get("s")
+        if (axes is not None and len({axis % a.ndim for axis in axes}) < len(axes)) or -1 in (sizes or ()):
+            raise Unsupported("rule.parameter", "an axis that is transformed twice, or a size of -1")
         a = a.astype(float) if a.dtype.kind in "biu" else a
         return getattr(jnp.fft, name)(a, **bound)
 
@@ -116,26 +119,48 @@ for _name, _names in (
     *((name, "a | s axes norm") for name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split()),
 ):
     add_rule(getattr(np.fft, _name), _transform(_name), _names)
-for _name, _names in (("fftfreq", "d | n"), ("rfftfreq", "d | n"), ("fftshift", "x | axes"), ("ifftshift", "x | axes")):
+
+
+def _frequencies(name: str) -> Callable[..., Any]:
+    def lower(*, d: Any, **bound: Any) -> Any:
+        if getattr(d, "dtype", None) in (np.float16, np.float32):
+            raise Unsupported("rule.parameter", f"numpy.fft.{name} of less than double precision")
+        return getattr(jnp.fft, name)(d=d, **bound)
+
+    return lower
+
+
+for _name in ("fftfreq", "rfftfreq"):
+    add_rule(getattr(np.fft, _name), _frequencies(_name), "d | n")
+for _name, _names in (("fftshift", "x | axes"), ("ifftshift", "x | axes")):
     add_rule(getattr(np.fft, _name), same(_name, "jax.numpy.fft"), _names)
 
 
 # -- matrices ---------------------------------------------------------------------------------------------------------
 
 
-def _matrix(name: str, *positional: str) -> Callable[..., Any]:
-    """jax.numpy.linalg's function, whole numbers as floats."""
+def _matrix(name: str, *positional: str, symmetric: bool = False) -> Callable[..., Any]:
+    """jax.numpy.linalg's function, whole numbers as floats. symmetric: NumPy's reads one triangle of the first."""
 
-    def lower(**bound: Any) -> Any:
+    def lower(*, UPLO: str = "L", **bound: Any) -> Any:
         given = [_floating(jnp.asarray(bound.pop(parameter))) for parameter in positional]
         if not all(part.size for part in given):
             raise Unsupported("rule.parameter", f"numpy.linalg.{name} of nothing")
         if len(given) > 1:
             dtype = np.result_type(*(part.dtype for part in given))
             given = [cast(part, dtype) for part in given]
+        if symmetric or bound.get("hermitian"):
+            given[0] = _from_triangle(given[0], UPLO in "Uu" or bound.get("upper", False))
         return getattr(jnp.linalg, name)(*given, **bound)
 
     return lower
+
+
+def _from_triangle(a: Any, above: bool) -> Any:
+    """The symmetric or Hermitian matrix of which `a` holds one triangle; jax.numpy would take the mean of both."""
+    half = jnp.triu(a, 1) if above else jnp.tril(a, -1)
+    both = half + jnp.swapaxes(half, -1, -2).conj()
+    return where(jnp.eye(a.shape[-1], dtype=bool), cast(a.real, a.dtype), both)
 
 
 def _floating(x: Any) -> Any:
@@ -151,14 +176,11 @@ def _finite(**operands: Any) -> Any:
     return found
 
 
-for _name, _names in (
-    ("eigvalsh", "a | UPLO"),
-    ("svd", "a | full_matrices compute_uv hermitian"),
-    ("qr", "a | mode"),
-    ("pinv", "a | hermitian"),
-):
-    add_rule(getattr(np.linalg, _name), _matrix(_name, "a"), _names, holds=_finite)
-add_rule(np.linalg.eigh, _matrix("eigh", "a"), "a | UPLO", holds=_finite)
+add_rule(np.linalg.eigvalsh, _matrix("eigvalsh", "a", symmetric=True), "a | UPLO", holds=_finite)
+add_rule(np.linalg.eigh, _matrix("eigh", "a", symmetric=True), "a | UPLO", holds=_finite)
+add_rule(np.linalg.qr, _matrix("qr", "a"), "a | mode", holds=_finite)
+add_rule(np.linalg.svd, _matrix("svd", "a"), "a | full_matrices compute_uv hermitian", holds=_finite)
+add_rule(np.linalg.pinv, _matrix("pinv", "a"), "a | hermitian", holds=_finite)
 add_rule(np.linalg.svdvals, _matrix("svdvals", "x"), "x", holds=_finite)
 add_rule(np.linalg.det, _matrix("det", "a"), "a", holds=_finite)
 add_rule(np.linalg.slogdet, _matrix("slogdet", "a"), "a", holds=_finite)
@@ -170,7 +192,7 @@ add_rule(
 )
 add_rule(np.linalg.inv, _matrix("inv", "a"), "a", special="finite")
 add_rule(np.linalg.solve, _matrix("solve", "a", "b"), "a b", special="finite")
-add_rule(np.linalg.cholesky, _matrix("cholesky", "a"), "a | upper", special="finite")
+add_rule(np.linalg.cholesky, _matrix("cholesky", "a", symmetric=True), "a | upper", special="finite")
 
 
 def _norm_holds(*, x: Any, shape: Any, ord: Any = None, **rest: Any) -> Any:
@@ -209,7 +231,8 @@ def cond(x: Any, p: Any = None) -> Any:
     if p in (None, 2, -2):
         values = np.linalg.svd(x, compute_uv=False)
         largest, smallest = values[..., 0], values[..., -1]
-        return smallest / largest if p == -2 else largest / smallest
+        ratio = smallest / largest if p == -2 else largest / smallest
+        return np.where(np.equal(ratio, ratio), ratio, np.inf)
     try:
         inverse = np.linalg.inv(x)
     except np.linalg.LinAlgError:

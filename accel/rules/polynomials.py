@@ -50,7 +50,7 @@ def polysub(a1: Any, a2: Any) -> Any:
 def polymul(a1: Any, a2: Any) -> Any:
     """The convolution; NumPy drops leading zeros first, so there must be none."""
     for factor in (a1, a2):
-        if len(factor) < 2 or not bool(factor[0] != 0):
+        if np.ndim(factor) != 1 or len(factor) < 2 or not bool(factor[0] != 0):
             raise Unsupported("rule.parameter", "numpy.polymul with leading zeros")
     return np.convolve(a1, a2)
 
@@ -60,8 +60,14 @@ def _falling(p: Any, count: int) -> Any:
     return count + 1 - np.cumsum(np.ones_like(p[:count], dtype=np.int64))
 
 
+def _check_vector(p: Any) -> None:
+    if not hasattr(p, "dtype"):
+        raise Unsupported("rule.parameter", "a polynomial whose coefficients are in a list")
+
+
 @rewritten(np.polyder, "p | m")
 def polyder(p: Any, m: int = 1) -> Any:
+    _check_vector(p)
     for _ in range(m):
         p = p[:-1] * _falling(p, len(p) - 1)
     return p
@@ -69,6 +75,7 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 @rewritten(np.polyint, "p | m")
 def polyint(p: Any, m: int = 1) -> Any:
+    _check_vector(p)
     for _ in range(m):
         terms = p / _falling(p, len(p))
         p = np.concatenate([terms, np.zeros_like(terms[:1])])

@@ -113,17 +113,14 @@ def _count_nonzero(*, a: Any, axis: Any = None, **bound: Any) -> Any:
 OUT_DTYPE = {"out": "dtype"}
 """`out` takes part in the choice of the dtype that NumPy computes in, and must be of that dtype."""
 
-OUT_SAME = {"out": "same"}
-"""`out` must be of the dtype that the result has without it: NumPy keeps there what it has so far."""
-
 add_rule(np.sum, _sum, SUMS, masked=_filled("sum", lambda x: 0), notes=OUT_DTYPE)
 add_rule(np.prod, reduction("prod"), SUMS, masked=_filled("prod", lambda x: 1), notes=OUT_DTYPE)
 
 
 for _function in (np.max, np.amax):
-    add_rule(_function, reduction("max", real_only), EXTREMES, masked=_filled("max", _lowest), notes=RAISES | OUT_SAME)
+    add_rule(_function, reduction("max", real_only), EXTREMES, masked=_filled("max", _lowest), notes=RAISES)
 for _function in (np.min, np.amin):
-    add_rule(_function, reduction("min", real_only), EXTREMES, masked=_filled("min", _highest), notes=RAISES | OUT_SAME)
+    add_rule(_function, reduction("min", real_only), EXTREMES, masked=_filled("min", _highest), notes=RAISES)
 add_rule(np.any, reduction("any", nonzero), TRUTHS, masked=_filled("any", lambda x: False))
 add_rule(np.all, reduction("all", nonzero), TRUTHS, masked=_filled("all", lambda x: True))
 add_rule(
@@ -205,9 +202,9 @@ def _std(**bound: Any) -> Any:
 
 
 VARIANCES = "a where mean | axis dtype keepdims ddof correction"
-add_rule(np.mean, _mean, "a where | axis dtype keepdims", masked=_masked_mean, notes=OUT_SAME)
-add_rule(np.var, _var, VARIANCES, masked=_masked_var, notes=OUT_SAME)
-add_rule(np.std, _std, VARIANCES, masked=_masked_std, notes=OUT_SAME)
+add_rule(np.mean, _mean, "a where | axis dtype keepdims", masked=_masked_mean)
+add_rule(np.var, _var, VARIANCES, masked=_masked_var)
+add_rule(np.std, _std, VARIANCES, masked=_masked_std)
 
 
 @rewritten(np.average, "a weights | axis keepdims returned")
@@ -292,8 +289,8 @@ def _nan_extreme(name: str, fill: float) -> Callable[..., Any]:
     return lower
 
 
-add_rule(np.nanmax, _nan_extreme("max", -np.inf), "a | axis keepdims", notes=OUT_SAME)
-add_rule(np.nanmin, _nan_extreme("min", np.inf), "a | axis keepdims", notes=OUT_SAME)
+add_rule(np.nanmax, _nan_extreme("max", -np.inf), "a | axis keepdims")
+add_rule(np.nanmin, _nan_extreme("min", np.inf), "a | axis keepdims")
 
 
 def _some(*, a: Any, shape: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -314,7 +311,7 @@ add_rule(np.nanargmax, _nan_place("argmax", -np.inf), "a | axis keepdims", holds
 add_rule(np.nanargmin, _nan_place("argmin", np.inf), "a | axis keepdims", holds=_some)
 
 
-@rule(np.nanmean, "a where | axis dtype keepdims", notes=OUT_SAME)
+@rule(np.nanmean, "a where | axis dtype keepdims")
 def nanmean(*, a: Any, where: Any = None, **bound: Any) -> Any:
     return _mean(a=a, where=_seen(a, where), **bound)
 
@@ -345,5 +342,5 @@ def _nanstd(**bound: Any) -> Any:
     return jnp.sqrt(_nanvar(**bound))
 
 
-add_rule(np.nanvar, _nanvar, VARIANCES, notes=OUT_SAME)
-add_rule(np.nanstd, _nanstd, VARIANCES, notes=OUT_SAME)
+add_rule(np.nanvar, _nanvar, VARIANCES)
+add_rule(np.nanstd, _nanstd, VARIANCES)

@@ -41,14 +41,31 @@ def _check(name: str, function: Callable[..., Any]) -> Rule:
 
 
 NOT_ZERO = _check("divisor_not_zero", lambda a, b: b != 0)
-FINITE = _check("finite", lambda x: _xp(x).isfinite(x))
-EXACT = _check("exact_integer", lambda x: abs(x) <= LARGEST_EXACT)
+FINITE = _check("finite", lambda x: isinstance(x, int) or _xp(x).isfinite(x))
+EXACT = _check("exact_integer", lambda x: abs(_float(x)) <= LARGEST_EXACT)
 NOT_NEGATIVE = _check("not_negative", lambda x: _xp(x).logical_not(x < 0))
 POSITIVE = _check("positive", lambda x: _xp(x).logical_not(x <= 0))
 WITHIN_ONE = _check("within_one", lambda x: _xp(x).logical_not(abs(x) > 1))
-POWER = _check("power_defined", lambda a, b: (a > 0) | ((a == 0) & (b >= 0)))
-IN_RANGE = _check("in_range", lambda x, low, high: (x >= low) & (x <= high))
 INTEGER = _check("fits_integer", lambda x: abs(x) <= LARGEST_EXACT)
+
+
+def _are_whole(*numbers: Any) -> bool:
+    return all(isinstance(x, int) or (hasattr(x, "dtype") and x.dtype.kind in "biu") for x in numbers)
+
+
+POWER = _check("power_defined", lambda a, b: (a > 0) | ((b >= 0) & ((a == 0) | _are_whole(a, b))))
+
+
+def _is_in_range(x: Any, low: int, high: int) -> Any:
+    """Whether a whole number is, in a dtype that holds the bounds too."""
+    if isinstance(x, int):
+        return low <= x <= high
+    info = np.iinfo(np.uint64 if x.dtype.kind == "u" else np.int64)
+    wide = x.astype(info.dtype)
+    return (wide >= info.dtype.type(max(low, info.min))) & (wide <= info.dtype.type(min(high, info.max)))
+
+
+IN_RANGE = _check("in_range", _is_in_range)
 
 
 def _xp(x: Any) -> Any:
@@ -107,10 +124,21 @@ def _custom(
 
 
 def _power(a: Any, b: Any) -> Any:
-    from jax import numpy as jnp
+    dtype = np.dtype(np.int64 if _are_whole(a, b) else float)
+    return ufuncs.LOWERED[np.power](cast(a, dtype), cast(b, dtype))
 
-    return jnp.power(cast(a, np.dtype(float)), cast(b, np.dtype(float)))
 
+def _float(x: Any) -> Any:
+    """A number that does not wrap."""
+    return x if isinstance(x, (int, float)) else x.astype(float)
+
+
+def _within(function: Callable[[Any, Any], Any]) -> Rule:
+    return _check("exact_" + function.__name__, lambda a, b: abs(function(_float(a), _float(b))) <= LARGEST_EXACT)
+
+
+UNWRAPPED = {function: _within(function) for function in (operator.add, operator.sub, operator.mul, operator.pow)}
+"""Checks for what wraps on the device, by the operands: their result may look small."""
 
 PYTHON: dict[Callable[..., Any], PythonRow] = dict(
     [

@@ -208,6 +208,8 @@ def _pad(*, array: Any, mode: str = "constant", **bound: Any) -> Any:
         raise Unsupported("rule.parameter", "numpy.pad: odd reflections of truths, or of reflections")
     if not isinstance(bound.get("end_values", 0), (int, float)):
         raise Unsupported("rule.parameter", "numpy.pad: several end_values, or one that changes")
+    if mode == "linear_ramp" and array.dtype.kind in "iu":
+        raise Unsupported("rule.parameter", "numpy.pad: ramps of whole numbers, which the last place decides")
     return jnp.pad(array, mode=mode, **bound)
 
 

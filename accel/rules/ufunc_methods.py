@@ -13,7 +13,7 @@ import numpy as np
 from accel.rules import ufuncs
 from accel.rules.core import cast, in_bounds, leaves
 from accel.rules.lowering import jnp, lax, nonzero
-from accel.rules.reductions import OUT_DTYPE, OUT_SAME, real_only, reduction, running
+from accel.rules.reductions import OUT_DTYPE, real_only, reduction, running
 from accel.rules.rule import Unsupported, add_rule, rewritten
 
 UNROLLED = 64
@@ -30,7 +30,13 @@ REDUCE = {
 """Reductions that jax.numpy has under another name."""
 
 ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
-AT: dict[Any, str] = {np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np.maximum: "max", np.minimum: "min"}
+AT: dict[Any, str] = {
+    np.add: "add",
+    np.subtract: "subtract",
+    np.multiply: "multiply",
+    np.maximum: "max",
+    np.minimum: "min",
+}
 """In-place operations through indices, by the name of JAX's scatter."""
 
 
@@ -198,14 +204,14 @@ for _ufunc in _binary():
         _ufunc.reduce,
         _reduce_by_name(REDUCE[_ufunc]) if _ufunc in REDUCE else _reduce_by_folding(_ufunc),
         "array initial where | axis dtype keepdims" if _ufunc in REDUCE else "array | axis dtype keepdims",
-        notes=OUT_DTYPE if _ufunc in ACCUMULATE else OUT_SAME,
+        notes=OUT_DTYPE if _ufunc in ACCUMULATE else {},
         signature=_signature(_reduce_signature),
     )
     add_rule(
         _ufunc.accumulate,
         running(ACCUMULATE[_ufunc], along=0) if _ufunc in ACCUMULATE else _accumulate_by_folding(_ufunc),
         "array | axis dtype",
-        notes=OUT_DTYPE if _ufunc in ACCUMULATE else OUT_SAME,
+        notes=OUT_DTYPE if _ufunc in ACCUMULATE else {},
         signature=_signature(_accumulate_signature),
     )
     rewritten(_ufunc.outer, "A B", signature=_signature(_outer_signature))(_outer(_ufunc))

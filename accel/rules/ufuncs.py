@@ -119,6 +119,12 @@ def _power(x: Any, y: Any) -> Any:
     return _complex_power(x, y) if x_dtype.kind == "c" else jnp.power(x, y)
 
 
+def _float_power(x: Any, y: Any) -> Any:
+    """Without the square root that NumPy's power takes for a half."""
+    half = type(y) is float and y == 0.5 and x.dtype.kind == "f"
+    return _at_edges(x, jnp.sqrt(x)) if half else _power(x, y)
+
+
 def _integer_power(x: Any, y: Any) -> Any:
     """By squaring, through all bits of the exponents: jax.numpy stops after six. What overflows wraps, as in NumPy."""
     x, y = jnp.broadcast_arrays(x, y)
@@ -254,9 +260,27 @@ def _matmul(x: Any, y: Any) -> Any:
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+
+
+def _compared(name: str) -> Callable[[Any, Any], Any]:
+    """Signed numbers with unsigned ones as exactly as NumPy does; the dtype that holds both would be a float."""
+    ordered = name not in ("equal", "not_equal")
+
+    def lower(x: Any, y: Any) -> Any:
+        kinds = [part.dtype.kind if hasattr(part, "dtype") else "" for part in (x, y)]
+        if sorted(kinds) != ["i", "u"]:
+            return complexes.compared(name)(x, y) if ordered else getattr(jnp, name)(x, y)
+        signed, as_signed = (x, (-1, 0)) if kinds[0] == "i" else (y, (0, -1))
+        found = getattr(jnp, name)(x.astype(np.uint64), y.astype(np.uint64))
+        return where(signed < 0, bool(getattr(np, name)(*as_signed)), found)
+
+    return lower
+
+
 LOWERED: dict[np.ufunc, Callable[..., Any]] = {
     np.power: _power,
-    np.float_power: _power,
+    np.float_power: _float_power,
     np.floor_divide: _guarded("floor_divide", 0),
     np.remainder: _guarded("remainder", 0),
     np.fmod: _guarded("fmod", 0),
@@ -277,7 +301,7 @@ LOWERED: dict[np.ufunc, Callable[..., Any]] = {
     np.square: complexes.square,
     np.sign: complexes.sign,
     np.logaddexp2: _logaddexp2,
-    **{getattr(np, name): complexes.compared(name) for name in ("less", "less_equal", "greater", "greater_equal")},
+    **{getattr(np, name): _compared(name) for name in COMPARISONS},
     **{getattr(np, name): complexes.ordered(name) for name in ("maximum", "minimum", "fmax", "fmin")},
     **{getattr(np, name): complexes.sided(name, 1, 1) for name in ("arcsin", "arcsinh", "arctan", "arctanh")},
     np.sqrt: complexes.sided("sqrt", 0, 1),

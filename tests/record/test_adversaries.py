@@ -238,6 +238,16 @@ def test_numbers_of_an_array_that_do_not_fit_later(check: Any) -> None:
     check(work, lambda i: np.array([1.5, math.nan if i == 12 else 2.0]), calls=16, replays=8)
 
 
+@pytest.mark.parametrize("kind", [int, np.int64, lambda f: 1 / (f - 3.0), lambda f: 2.0**f])
+def test_a_number_that_python_cannot_compute_with(check: Any, kind: Any) -> None:
+    """Of one call; the path is as good as before for the next."""
+
+    def work(a: Any, f: Any) -> Any:
+        return a * kind(f)
+
+    check(work, lambda i: (np.arange(3.0), {9: math.nan, 10: 3.0, 11: 1e9}.get(i, 2.0 + i / 8)), calls=24, replays=8)
+
+
 # -- smaller ones -----------------------------------------------------------------------------------------------------
 
 
@@ -635,3 +645,31 @@ def test_what_is_deleted_must_be_the_objects_own(check: Any) -> None:
         return holder, some(i)
 
     check(work, make, calls=12, replays=2)
+
+
+WRAPPING = {
+    "product": lambda x: int(x[0]) * 2**40,
+    "products": lambda x: (int(x[0]) * int(x[1])) % 1000,
+    "sum": lambda x: int(x[0]) + int(x[0]) + int(x[0]),
+    "difference": lambda x: int(x[0]) - 2**62 - int(x[1]) - 2**62,
+    "power": lambda x: int(x[0]) ** 3,
+    "absolute": lambda x: abs(int(x[0])),
+    "item": lambda x: float(x.item(0) * x.item(1)),
+    "modular power": lambda x: pow(int(x[0]), 3, 7),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPING)
+def test_python_integers_do_not_wrap(check: Any, name: str) -> None:
+    def work(x: Any) -> Any:
+        return x * 1.0, WRAPPING[name](x)
+
+    large = {9: 2**53, 10: 2**62, 11: -(2**63), 12: 2**40 + 1}
+    check(work, lambda i: np.array([large.get(i, i), 2**33 if i in large else 3]), calls=20, replays=0)
+
+
+def test_an_unsigned_integer_as_python_has_it(check: Any) -> None:
+    def work(x: Any) -> Any:
+        return int(x[0]), int(x[0]) + 1
+
+    check(work, lambda i: np.array([2**64 - 1 if i == 9 else i, 3], np.uint64), calls=20, replays=8)

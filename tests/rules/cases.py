@@ -176,14 +176,14 @@ ROWS: list[Row] = [
         np.power: a ** 2 | a ** 0.5 | a ** -1 | a ** 3.0 | 2 ** a | 2.0 ** a | a ** z | a ** b
         np.floor_divide: a // b | a // 2 | a // -1 | a //= b; a
         np.remainder: a % b | a % 3 | a % -3 | a % 2.5
-        np.divmod: divmod(a, b) | np.divmod(a, 3)
+        np.divmod: divmod(a, b) | np.divmod(a, 3) | np.divmod(a, b, out=(out, np.zeros(a.shape))) | np.modf(a, out=(np.zeros(a.shape), np.zeros(a.shape)))
         np.left_shift: a << b | a << 3 | a << 70
         np.right_shift: a >> b | a >> 3 | a >> 70
         np.maximum: np.maximum(a, 0) | np.maximum(a, 0.5, out=a)
-        np.less: a < b | a < 2 | a <= z | a > 1.5 | a == b | a != 3 | (a > 0) & (b < 1) | ~(a > 0)
+        np.less: a < b | a < 2 | a <= z | a > 1.5 | a == b | a != 3 | a == n[:5] | n[:5] < a | a >= np.int64(-1) | (a > 0) & (b < 1) | ~(a > 0)
         np.add.reduce: np.add.reduce(a) | np.add.reduce(a, axis=-1, keepdims=True) | np.add.reduce(a, axis=None) | np.multiply.reduce(a, axis=0) | np.maximum.reduce(a, axis=-1) | np.minimum.reduce(a) | np.logical_and.reduce(a) | np.logical_or.reduce(a, axis=-1) | np.bitwise_xor.reduce(a) | np.add.reduce(a, initial=3) | np.add.reduce(a, where=m) | np.add.reduce(a, out=c) | np.maximum.reduce(a, out=np.zeros(a.shape[1:])) | np.maximum.reduce(a, initial=1) | np.subtract.reduce(a) | np.logical_xor.reduce(a)
         np.add.accumulate: np.add.accumulate(a) | np.add.accumulate(a, axis=-1) | np.add.accumulate(a, axis=-1, out=out) | np.add.accumulate(a, out=np.zeros(a.shape)) | np.maximum.accumulate(a, axis=-1) | np.multiply.accumulate(a) | np.minimum.accumulate(a)
-        np.add.outer: np.add.outer(a, v) | np.multiply.outer(v, u) | np.subtract.outer(v, a) | np.less.outer(v, u)
+        np.add.outer: np.add.outer(v, k) | np.add.outer(a, v) | np.multiply.outer(v, u) | np.subtract.outer(v, a) | np.less.outer(v, u)
         np.add.at: np.add.at(a, j, 1); a | np.add.at(v, i, 2); v | np.subtract.at(v, i, 1); v | np.maximum.at(v, i, 1); v | np.multiply.at(v, i, z); v | np.add.at(a, (j, j), 2); a | np.add.at(s, (j, i[:3]), v[:3]); s | np.add.at(s, ([0, 0], [1, -1]), z); s | np.add.at(v, n.astype(np.int8), 1); v | np.maximum.at(v, i, 100); v | np.multiply.at(v, i, 1.5); v | np.subtract.at(v, i, n[:4]); v | np.minimum.at(v, 2, z); v | np.add.at(s, (slice(None), [1, 1]), 2); s
         np.add.reduceat: np.add.reduceat(v, [0, 2, 4]) | np.add.reduceat(a, [0, 1], axis=-1)
         # reductions
@@ -221,22 +221,22 @@ ROWS: list[Row] = [
         np.iscomplex: np.iscomplex(a)
         np.sinc: np.sinc(a)
         np.i0: np.i0(a)
-        np.round: np.round(a) | np.round(a, 1) | a.round(2) | np.round(a, -1) | np.around(a, 3)
+        np.round: np.round(a) | np.round(a, 1) | a.round(2) | np.round(a, -1) | np.round(a, 40) | np.around(a, 3)
         np.fix: np.fix(a)
         np.isneginf: np.isneginf(a)
         np.isposinf: np.isposinf(a)
         np.unwrap: np.unwrap(v) | np.unwrap(a, axis=0) | np.unwrap(a, period=4) | np.unwrap(a, discont=3)
         np.where: np.where(m, a, b) | np.where(a > 0, a, 0) | np.where(m, 1.5, a) | np.where(a, a, z) | np.where(m, 1, 2)
-        np.clip: np.clip(a, 0, 2) | np.clip(a, -1, None) | np.clip(a, None, 1) | a.clip(0, 1) | np.clip(a, b, 3) | np.clip(a, 0, 1, out=a) | np.clip(a, min=1) | np.clip(a, 3, 1) | np.clip(a, 0.5, 1.5)
+        np.clip: np.clip(a, 0, 2) | np.clip(a, -1, None) | np.clip(a, None, 1) | a.clip(0, 1) | np.clip(a, b, 3) | np.clip(a, 0, 1, out=a) | np.clip(a, min=1) | np.clip(a, 3, 1) | np.clip(a, 0.5, 1.5) | np.clip(a, 0, 2**64 - 1) | np.clip(a, -1, 2**63)
         np.nan_to_num: np.nan_to_num(a) | np.nan_to_num(a, nan=1.0, posinf=2.0, neginf=-2.0) | np.nan_to_num(a, copy=False); a | np.nan_to_num(z)
-        np.select: np.select([a > 1, a < 0], [a, b], 3) | np.select([m, ~m], [a, b]) | np.select([m], [1.5])
-        np.choose: np.choose(j, [s[0], s[1], t[0]]) | np.choose(n % 2, [v, u]) | np.choose(m, [a, b]) | np.choose(n, [v, u], mode="clip") | np.choose(n, [v, u], mode="wrap")
-        np.piecewise: np.piecewise(a, [a < 0, a > 1], [0, 1, 2]) | np.piecewise(a, [m], [2, 3]) | np.piecewise(a, [m], [z, 3]) | np.piecewise(a, [m], [k, 1.5])
+        np.select: np.select([a > 1, a < 0], [a, b], 3) | np.select([m, ~m], [a, b]) | np.select([m], [1.5]) | np.select([v > 0, True], [v, 2])
+        np.choose: np.choose(j, [s[0], s[1], t[0]]) | np.choose(n % 2, [v, u]) | np.choose(m, [a, b]) | np.choose(n, [v, u], mode="clip") | np.choose(n, [v, u], mode="wrap") | np.choose(n % 2, [v, 1]) | np.choose(n % 3, [v, 1, u.astype(np.int8)]) | np.choose(n % 3, s)
+        np.piecewise: np.piecewise(a, [a < 0, a > 1], [0, 1, 2]) | np.piecewise(a, [m], [2, 3]) | np.piecewise(a, [m], [z, 3]) | np.piecewise(a, [m], [k, 1.5]) | np.piecewise(v, v > 0, [z, 3]) | np.piecewise(v, np.stack([v > 0, v < 0]), [1, 2, 3]) | np.piecewise(v, [[True] * 3 + [False] * 3, [False] * 6], [z, 2])
         np.copyto: np.copyto(a, b); a | np.copyto(a, b, where=m); a | np.copyto(a, 2); a | np.copyto(a, c, where=m); a
         np.putmask: np.putmask(a, m, 3); a | np.putmask(a, m, v); a | np.putmask(a, a > 0, b); a
         np.place: np.place(a, m, [1, 2]); a | np.place(v, v > 0, u); v
-        np.put: np.put(a, [0, 1], [3, 4]); a | np.put(v, j, s[0]); v | np.put(v, [0, 9], 3, mode="clip"); v | np.put(v, [0, 9], 3, mode="wrap"); v | v.put([1, 2], 0); v
-        np.put_along_axis: np.put_along_axis(s, np.argmax(s, axis=0)[None], 9, axis=0); s | np.put_along_axis(v, i, 7, 0); v
+        np.put: np.put(a, [0, 1], [3, 4]); a | np.put(v, j, s[0]); v | np.put(v, [0, 9], 3, mode="clip"); v | np.put(v, [0, 9], 3, mode="wrap"); v | v.put([1, 2], 0); v | np.put(v, 2, 5); v
+        np.put_along_axis: np.put_along_axis(s, np.argmax(s, axis=0)[None], 9, axis=0); s | np.put_along_axis(v, i, 7, 0); v | np.put_along_axis(a, np.array([[0, 0]]), [[1, 2]], 1); a
         np.fill_diagonal: np.fill_diagonal(a, 3); a | np.fill_diagonal(s, z); s | np.fill_diagonal(s, v[:3]); s | np.fill_diagonal(a, 1, wrap=True); a
         np.take: np.take(a, i % 3, axis=0) | np.take(v, i) | np.take(a, 2) | np.take(a, j, axis=-1) | v.take(j) | np.take(v, n, mode="clip") | np.take(v, n + 9, mode="wrap") | np.take(v, -n - 9, mode="clip") | np.take(a, [[0, 1], [2, 0]], axis=-1)
         np.take_along_axis: np.take_along_axis(a, np.argsort(a, axis=-1), axis=-1) | np.take_along_axis(a, np.argmax(a, axis=0, keepdims=True), axis=0) | np.take_along_axis(v, j, axis=0) | np.take_along_axis(v, i, 0) | np.take_along_axis(a, i[:, None], -1) | np.take_along_axis(a, i.astype(np.int8), None)
@@ -258,8 +258,8 @@ ROWS: list[Row] = [
         np.histogram_bin_edges: np.histogram_bin_edges(v, bins=4, range=(-3, 3)) | np.histogram_bin_edges(v, bins=[0, 1, 3])
         np.histogram2d: np.histogram2d(v, u, bins=3, range=[[-3, 3], [-3, 3]])
         np.histogramdd: np.histogramdd(s, bins=3, range=[[-3, 3]] * 3)
-        np.unravel_index: np.unravel_index(n, (4, 5)) | np.unravel_index(7, (3, 4)) | np.unravel_index(np.argmax(a), (4, 5))
-        np.ravel_multi_index: np.ravel_multi_index((n, n), (5, 5)) | np.ravel_multi_index((n, n + 2), (5, 5), mode="clip") | np.ravel_multi_index((n, n + 2), (5, 5), mode="wrap")
+        np.unravel_index: np.unravel_index(n, (4, 5)) | np.unravel_index(7, (3, 4)) | np.unravel_index([1, k], (3, 4)) | np.unravel_index(np.argmax(a), (4, 5))
+        np.ravel_multi_index: np.ravel_multi_index((n, n), (5, 5)) | np.ravel_multi_index((n, n + 2), (5, 5), mode="clip") | np.ravel_multi_index((n, n + 2), (5, 5), mode="wrap") | np.ravel_multi_index((n, n + 2), (5, 5), mode=("raise", "clip")) | np.ravel_multi_index((n.astype(np.uint8), n), (300, 400)) | np.ravel_multi_index((k, 1), (4, 4))
         np.nonzero: a[np.nonzero(a)].sum() | np.count_nonzero(np.nonzero(a)[0])
         np.flatnonzero: v[np.flatnonzero(v > 0)].sum() | np.flatnonzero(a > 0).size
         np.argwhere: len(np.argwhere(a))
@@ -340,7 +340,7 @@ ROWS: list[Row] = [
         np.tril_indices: a[np.tril_indices(3)] | s[np.tril_indices_from(s)] | np.triu_indices(3, 1) | s[np.triu_indices_from(s)]
         np.mask_indices: s[np.mask_indices(3, np.triu)]
         np.fromfunction: np.fromfunction(lambda p, q: p + q, (3, 3))
-        np.vander: np.vander(v) | np.vander(v, 3) | np.vander(v, 3, increasing=True)
+        np.vander: np.vander(v) | np.vander(v, 3) | np.vander(v, 3, increasing=True) | np.vander(n, 70) | np.vander(v, 0) | np.vander(v, 1)
         np.mgrid: np.mgrid[0:3, 0:4] | np.ogrid[0:3, 0:2][0] | np.mgrid[0:1:5j]
         np.r_: np.r_[v, 0, u] | np.c_[v, u] | np.r_[1:4, v]
         np.packbits: np.packbits(m) | np.unpackbits(np.packbits(v > 0)) | np.packbits(m, axis=-1)
@@ -355,6 +355,7 @@ ROWS: list[Row] = [
         np.copysign: np.copysign(1.0, a) | 1.0 / a
         """
     ),
+    *rows("np.float_power: np.float_power(a, 0.5) | np.float_power(a, 2) | np.float_power(a, 0.25)", dtypes=REAL),
     *rows("np.power: a ** 64 | a ** 129 | 7 ** (n * 60) | a ** (n[:5] * 30)", dtypes=REAL),
     *rows(
         """
@@ -372,24 +373,24 @@ ROWS: list[Row] = [
         np.cov: np.cov(a) | np.cov(v, u) | np.cov(a, rowvar=False) | np.cov(a, bias=True) | np.cov(a, ddof=0)
         np.corrcoef: np.corrcoef(s) | np.corrcoef(v, u)
         np.gradient: np.gradient(a) | np.gradient(a, axis=0) | np.gradient(v, 2.0) | np.gradient(v, edge_order=2) | np.gradient(v, np.array([0.0, 1.0, 2.5, 3.0, 5.0, 7.0])) | np.gradient(a, 2.0, 0.5) | np.gradient(v, np.array([7, 6, 5, 4, 3, 1], np.uint8)) | np.gradient(v, np.sort(u)) | np.gradient(v, np.arange(6.0) * 2) | np.gradient(v, n + 1)
-        np.trapezoid: np.trapezoid(a) | np.trapezoid(a, axis=0) | np.trapezoid(v, u) | np.trapezoid(a, dx=0.5) | np.trapezoid(m, a) | np.trapezoid(a > 0, dx=z)
+        np.trapezoid: np.trapezoid(a) | np.trapezoid(a, axis=0) | np.trapezoid(v, u) | np.trapezoid(a, dx=0.5) | np.trapezoid(m, a) | np.trapezoid(a > 0, dx=z) | np.trapezoid(v, u > 0)
         np.interp: np.interp(v, x, u[:5]) | np.interp(a, x, x * 2, left=-1.0, right=9.0) | np.interp(0.5, x, u[:5]) | np.interp(v, x, u[:5], period=5.0)
-        np.linspace: np.linspace(0, 1, 5) * z | np.linspace(z, 3, 4) | np.linspace(0, 1, 5, endpoint=False) | np.linspace(0, 1, 1) | np.linspace(v, u, 3) | np.linspace(0, 9, 4, dtype=int) | np.linspace(z, 2, 3, retstep=True) | np.linspace(v, u, 3, axis=-1)
+        np.linspace: np.linspace(0, 1, 5) * z | np.linspace(z, 3, 4) | np.linspace(0, 1, 5, endpoint=False) | np.linspace(0, 1, 1) | np.linspace(v, u, 3) | np.linspace(0, 9, 4, dtype=int) | np.linspace(z, 2, 3, retstep=True) | np.linspace(v, u, 3, axis=-1) | np.linspace(v, u, 3, dtype=np.int8) | np.linspace(k, 9, 4, dtype=int)
         np.logspace: np.logspace(0, 1, 5) * z | np.logspace(z, 2, 3)
-        np.geomspace: np.geomspace(1, 100, 5) * z | np.geomspace(k, 100, 5, dtype=int) | np.geomspace(k, 100.0, 5)
+        np.geomspace: np.geomspace(1, 100, 5) * z | np.geomspace(k, 100, 5, dtype=int) | np.geomspace(k, 100.0, 5) | np.geomspace(-1.5, -k, 4) | np.geomspace(2.0, k, 3, endpoint=False) | np.geomspace(z, 8, 4) | np.geomspace(z, z, 1)
         np.dot: np.dot(v, u) | np.dot(s, t) | np.dot(s, v[:3]) | s.dot(t) | np.dot(z, v)
         np.inner: np.inner(v, u) | np.inner(s, t)
-        np.vdot: np.vdot(v, u) | np.vdot(s, t)
+        np.vdot: np.vdot(v, u) | np.vdot(k, z) | np.vdot(s, t)
         np.outer: np.outer(v, u) | np.outer(a, v)
         np.matmul: s @ t | np.matmul(s, v[:3]) | v @ u | np.matmul(s[None], t)
         np.vecdot: np.vecdot(v, u) | np.vecdot(s, t) | np.matvec(s, v[:3]) | np.vecmat(v[:3], s)
         np.tensordot: np.tensordot(s, t) | np.tensordot(s, t, axes=1) | np.tensordot(s, t, axes=([0], [1]))
         np.kron: np.kron(v, u) | np.kron(s, t)
         np.trace: np.trace(s) | np.trace(a) | np.trace(a, 1) | s.trace()
-        np.einsum: np.einsum("ij,jk->ik", s, t) | np.einsum("ii", s) | np.einsum("ij->ji", s) | np.einsum("i,i", v, u) | np.einsum("ij,ij->i", s, t) | np.einsum("ii->i", s) | np.einsum("i,j", v, u)
+        np.einsum: np.einsum("ij,jk->ik", s, t) | np.einsum("ii", s) | np.einsum("ij->ji", s) | np.einsum("i,i", v, u) | np.einsum("ij,ij->i", s, t) | np.einsum("ii->i", s) | np.einsum("i,j", v, u) | np.einsum("ij->j", s, out=np.zeros(3, int)) | np.einsum("ij->j", s, out=np.zeros(3))
         np.polyval: np.polyval(v, 0.5) | np.polyval([1, 2, 3], a) | np.polyval(x, v)
         np.polyadd: np.polyadd(v, u) | np.polysub(v, x) | np.polymul(v, x) | np.polyadd(v, 3)
-        np.polyder: np.polyder(v) | np.polyder(v, 2) | np.polyint(v) | np.polyint(v, 2)
+        np.polyder: np.polyder(v) | np.polyder(v, 2) | np.polyder([1, 2, z]) | np.polymul(v, 3) | np.polyint(v) | np.polyint(v, 2)
         np.polydiv: np.polydiv(v, x)
         np.polyfit: np.polyfit(v, u, 2)
         np.poly: np.poly(v) | np.roots(v)
@@ -400,21 +401,21 @@ ROWS: list[Row] = [
     ),
     *rows(
         """
-        np.fft: np.fft.fft(a) | np.fft.ifft(a) | np.fft.fft(a, axis=0) | np.fft.fft(v, 8) | np.fft.fft(v, 4, norm="ortho") | np.fft.rfft(a) | np.fft.irfft(a) | np.fft.irfft(v, 9) | np.fft.hfft(v) | np.fft.ihfft(v) | np.fft.fft2(a) | np.fft.ifft2(a) | np.fft.rfft2(a) | np.fft.irfft2(a) | np.fft.fftn(a) | np.fft.ifftn(a) | np.fft.rfftn(a) | np.fft.irfftn(a) | np.fft.fftshift(a) | np.fft.ifftshift(a, axes=0) | np.fft.fftfreq(8) * z | np.fft.rfftfreq(7, d=0.5) | np.fft.fft(a, norm="forward") | np.fft.fft2(a, s=(3, 3)) | np.fft.irfft(a, axis=0)
+        np.fft: np.fft.fft(a) | np.fft.ifft(a) | np.fft.fft(a, axis=0) | np.fft.fft(v, 8) | np.fft.fft(v, 4, norm="ortho") | np.fft.rfft(a) | np.fft.irfft(a) | np.fft.irfft(v, 9) | np.fft.hfft(v) | np.fft.ihfft(v) | np.fft.fft2(a) | np.fft.ifft2(a) | np.fft.rfft2(a) | np.fft.irfft2(a) | np.fft.fftn(a) | np.fft.ifftn(a) | np.fft.rfftn(a) | np.fft.irfftn(a) | np.fft.fftshift(a) | np.fft.ifftshift(a, axes=0) | np.fft.fftfreq(8) * z | np.fft.rfftfreq(7, d=0.5) | np.fft.fft(a, norm="forward") | np.fft.fft2(a, s=(3, 3)) | np.fft.irfft(a, axis=0) | np.fft.fftn(a, axes=(0, 0)) | np.fft.fftn(a, s=(-1, 2), axes=(0, 1))
         np.linalg.norm: np.linalg.norm(a) | np.linalg.norm(v, 1) | np.linalg.norm(v, np.inf) | np.linalg.norm(a, axis=0) | np.linalg.norm(s, 2) | np.linalg.norm(s, "nuc") | np.linalg.norm(s, -1) | np.linalg.norm(v, 3) | np.linalg.norm(v, 0) | np.linalg.norm(s, "fro", keepdims=True) | np.linalg.norm(s, 1) | np.linalg.norm(a, axis=(0, 1)) | np.linalg.norm(a, ord=-np.inf, axis=-1)
         np.linalg.vector_norm: np.linalg.vector_norm(a) | np.linalg.vector_norm(a, axis=0, ord=1) | np.linalg.matrix_norm(s) | np.linalg.matrix_norm(s, ord=2)
         np.linalg.det: np.linalg.det(s) | np.linalg.slogdet(s) | np.linalg.det(s[None])
         np.linalg.inv: np.linalg.inv(s) | np.linalg.inv(np.stack([s, t]))
         np.linalg.solve: np.linalg.solve(s, t) | np.linalg.solve(s, v[:3])
-        np.linalg.cholesky: np.linalg.cholesky(p) | np.linalg.cholesky(p, upper=True)
-        np.linalg.eigvalsh: np.linalg.eigvalsh(p) | np.linalg.eigvalsh(p, UPLO="U") | np.linalg.eigh(p)[0]
-        np.linalg.svd: np.linalg.svd(s)[1] | np.linalg.svd(s, compute_uv=False) | np.linalg.svdvals(s)
+        np.linalg.cholesky: np.linalg.cholesky(p) | np.linalg.cholesky(p, upper=True) | np.linalg.cholesky(p + np.triu(s, 1)) | np.linalg.cholesky(p + np.tril(s, -1), upper=True)
+        np.linalg.eigvalsh: np.linalg.eigvalsh(p) | np.linalg.eigvalsh(p, UPLO="U") | np.linalg.eigh(p)[0] | np.linalg.eigvalsh(s) | np.linalg.eigvalsh(s, "u") | np.linalg.eigh(s, "U")[0] | np.linalg.eigvalsh(np.stack([s, t]))
+        np.linalg.svd: np.linalg.svd(s)[1] | np.linalg.svd(s, compute_uv=False) | np.linalg.svdvals(s) | np.linalg.svd(s, compute_uv=False, hermitian=True)
         np.linalg.qr: np.abs(np.linalg.qr(s)[1]) | np.abs(np.linalg.qr(s, mode="r")) | np.matmul(*np.linalg.qr(s))
         np.linalg.matrix_power: np.linalg.matrix_power(s, 3) | np.linalg.matrix_power(s, 0) | np.linalg.matrix_power(s, -2)
         np.linalg.multi_dot: np.linalg.multi_dot([s, t, s])
-        np.linalg.pinv: np.linalg.pinv(s) | np.linalg.pinv(a) | np.linalg.pinv(p, hermitian=True)
-        np.linalg.matrix_rank: np.linalg.matrix_rank(s) | np.linalg.matrix_rank(a)
-        np.linalg.cond: np.linalg.cond(s) | np.linalg.cond(s, 1)
+        np.linalg.pinv: np.linalg.pinv(s) | np.linalg.pinv(a) | np.linalg.pinv(p, hermitian=True) | np.linalg.pinv(s + 9 * np.eye(3), hermitian=True)
+        np.linalg.matrix_rank: np.linalg.matrix_rank(s) | np.linalg.matrix_rank(a) | np.linalg.matrix_rank(s, hermitian=True)
+        np.linalg.cond: np.linalg.cond(s) | np.linalg.cond(s, 1) | np.linalg.cond(s * 0.0) | np.linalg.cond(s * 0.0, -2)
         np.linalg.lstsq: np.linalg.lstsq(s, t)[0]
         np.linalg.eig: np.sort(np.linalg.eigvals(p).real) | np.linalg.eig(p)[0]
         np.linalg.tensorinv: np.linalg.tensorsolve(s, v[:3]) | np.linalg.tensorinv(s, ind=1)

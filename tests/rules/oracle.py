@@ -19,7 +19,7 @@ import numpy as np
 from accel.compile import Executable, entry
 from accel.lower import Known, lower
 from accel.record import Rerun, Trace, record
-from accel.replay import Attempt, Matcher, Miss, Variant
+from accel.replay import Attempt, Matcher, Miss, Unfit, Variant
 from accel.rules.rule import Unsupported
 from accel.spans import Span, span_of
 
@@ -216,6 +216,8 @@ def prepare(job: Job, seed: int) -> Pending | None:
         job.variant.run(values)
     except Captured:
         pass
+    except Unfit:
+        return None
     return Pending(job, seed, args, values, caught[0])
 
 
