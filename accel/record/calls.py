@@ -239,8 +239,21 @@ def templates(recording: Recording, rule: Rule, bound: dict[str, Any]) -> dict[s
 def _operand(recording: Recording, rule: Rule, name: str, value: Any) -> Any:
     """An operand; nested lists in the place of one array are that array."""
     template = as_template(value)
-    if type(template) not in (list, tuple) or name in rule.sequences:
+    if type(template) not in (list, tuple):
         return template
+    if name in rule.sequences:
+        parts = [_member(recording, rule, part, each) for part, each in zip(template, value, strict=True)]
+        return type(template)(parts)
+    return _stacked(recording, template, value)
+
+
+def _member(recording: Recording, rule: Rule, template: Any, value: Any) -> Any:
+    """One of several arrays, which may be a list of numbers; np.block goes through lists itself."""
+    as_it_is = type(template) not in (list, tuple) or rule.notes.get("lists") == "nested"
+    return template if as_it_is else _stacked(recording, template, value)
+
+
+def _stacked(recording: Recording, template: Any, value: Any) -> Node:
     array = np.asarray(plain(value))
     return recording.node(core.STACK, (_nested(template), array.dtype, array.shape), {}, array, host=False)
 
@@ -380,16 +393,13 @@ def _record_split(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     """Parts of an array along an axis, each a view: taken as slices of it."""
     source = next(iter(bound.values()))
     axis = as_static(bound.get("axis", rule.notes.get("axis", 0)))
-    for name, value in bound.items():
-        if name != rule.operands[0]:
-            as_static(value)
-    parts, start = [], 0
-    for part in result:
-        stop = start + part.shape[axis]
-        key = [slice(None)] * part.ndim
-        key[axis] = slice(start, stop)
+    where = as_static(bound["indices_or_sections"])
+    parts = []
+    for places in np.array_split(np.arange(plain(source).shape[axis]), where):  # need not follow one another
+        start = int(places[0]) if places.size else 0
+        key = [slice(None)] * plain(source).ndim
+        key[axis] = slice(start, start + places.size)
         parts.append(get_item(source, tuple(key)))
-        start = stop
     return parts
 
 
@@ -426,7 +436,13 @@ def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], res
     """A function that is a few calls of others: those are written down, and must give the same result."""
     check_parameters(rule, bound)
     assert rule.rewrite is not None
-    made = rule.rewrite(**bound)
+    try:
+        made = rule.rewrite(**bound)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        given = (bound.get(name) for name in rule.operands if name not in rule.sequences)
+        if any(type(operand) in (list, tuple) for operand in given):
+            raise Unsupported("rule.parameter", f"{rule.name} of a list") from error
+        raise
     if not recording.active:
         raise Unsupported("rule.missing", rule.name)
     sources = [plain(operand) for operand in flat(bound.values()) if issubclass(type(operand), RecordedArray)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from accel.rules.core import cast
-from accel.rules.lowering import jnp, lax, number, same, spread, where
+from accel.rules.lowering import jnp, lax, number, same, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
 _function: Any
@@ -23,21 +23,18 @@ add_rule(np.eye, same("eye"), "| N M k dtype order")
 add_rule(np.identity, same("identity"), "| n dtype")
 add_rule(np.tri, same("tri"), "| N M k dtype")
 add_rule(np.indices, same("indices"), "| dimensions dtype sparse")
-add_rule(np.meshgrid, spread("meshgrid", "xi"), "*xi | indexing sparse")
 
 
-@rule(np.logspace, "start stop | num endpoint base dtype axis")
+@rule(np.meshgrid, "*xi | indexing sparse")
+def meshgrid(*, xi: Any, **bound: Any) -> Any:
+    return jnp.meshgrid(*map(jnp.ravel, map(jnp.asarray, xi)), **bound)
+
+
+@rule(np.logspace, "start stop | num endpoint base axis")
 def logspace(*, start: Any, stop: Any, **bound: Any) -> Any:
-    if np.dtype(bound.get("dtype") or float).kind in "iu":
-        raise Unsupported("rule.parameter", "numpy.logspace of whole numbers")
-    return jnp.logspace(_as_float(start), _as_float(stop), **bound)
-
-
-def _as_float(x: Any) -> Any:
-    """A number or array that is whole, as floats; Python numbers stay weak."""
-    if type(x) in (int, float, complex):
-        return x if type(x) is complex else float(x)
-    return x if x.dtype.kind in "fc" else cast(x, np.dtype(float))
+    base = bound.pop("base", 10.0)
+    exponents = linspace(start=start, stop=stop, **bound)
+    return jnp.power(cast(base, exponents.dtype), exponents)
 
 
 add_rule(np.hanning, same("hanning"), "| M")
@@ -93,7 +90,9 @@ def linspace(*, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dty
 
 
 def _of_one_sign(*, start: Any, stop: Any, **rest: Any) -> Any:
-    return (start * stop > 0) & (abs(start) < np.inf) & (abs(stop) < np.inf)
+    if np.iscomplexobj(start) or np.iscomplexobj(stop):
+        return False
+    return ((start * stop > 0) & (abs(start) < np.inf) & (abs(stop) < np.inf)).all()
 
 
 @rule(np.geomspace, "start stop | num endpoint", holds=_of_one_sign)

@@ -9,7 +9,7 @@ import numpy as np
 
 from accel.rules.core import cast, in_bounds
 from accel.rules.lowering import jnp, join, lax, nonzero, number, same, spread, where
-from accel.rules.order import find_places, rising
+from accel.rules.order import find_places
 from accel.rules.rule import RULES, Unsupported, add_rule, rewritten, rule
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Any:
 # -- interpolation, counting ------------------------------------------------------------------------------------------
 
 
-@rule(np.interp, "x xp fp left right", holds=lambda xp, **rest: rising(xp))
+@rule(np.interp, "x xp fp left right", holds=lambda xp, **rest: (xp[:-1] <= xp[1:]).all())
 def interp(*, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
     """By NumPy's own formula: the slope times the distance from the left point, for points that rise."""
     dtype = np.dtype(complex) if fp.dtype.kind == "c" else np.dtype(float)
@@ -285,12 +285,14 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     """By searching the edges: the last bin holds its right edge too."""
     if density or (weights is not None and weights.dtype != np.float64):
         raise Unsupported("rule.parameter", "numpy.histogram: density, or weights that are not float64")
-    if a.dtype.kind not in "fiu":
+    if a.dtype.kind not in "fiu" or a.dtype == np.float16:
         raise Unsupported("rule.parameter", "numpy.histogram of numbers without an order")
     edges = np.array(bins) if isinstance(bins, (list, tuple)) else bins
     if isinstance(bins, int):
         edges = _even_edges(a, bins, range)
     values = np.ravel(a)
+    if "u" in (kinds := values.dtype.kind + edges.dtype.kind) and "i" in kinds:
+        raise Unsupported("rule.parameter", "numpy.histogram of signed and unsigned numbers")
     place = np.searchsorted(_listed(edges), values, side="right")
     count = len(edges) - 1
     last = edges[count]
@@ -475,6 +477,8 @@ add_rule(np.corrcoef, _covariance("corrcoef"), "x y | rowvar")
 
 
 def _indices_hold(*, a: Any, indices: Any, shape: Any, axis: Any = None, mode: str = "raise") -> Any:
+    if axis is not None and not a.ndim:
+        return False
     size = a.size if axis is None else a.shape[axis]
     indices = np.asarray(indices) if isinstance(indices, int) else indices
     return mode != "raise" or in_bounds(indices, size)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.rules.core import cast
-from accel.rules.lowering import jnp, lax, same, where
+from accel.rules.lowering import jnp, lax, same, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -140,7 +140,10 @@ for _name, _names in (("fftshift", "x | axes"), ("ifftshift", "x | axes")):
 
 
 def _matrix(name: str, *positional: str, symmetric: bool = False) -> Callable[..., Any]:
-    """jax.numpy.linalg's function, whole numbers as floats. symmetric: NumPy's reads one triangle of the first."""
+    """jax.numpy.linalg's function, in double precision as NumPy's, whole numbers as floats.
+
+    symmetric: NumPy's reads one triangle of the first operand.
+    """
 
     def lower(*, UPLO: str = "L", **bound: Any) -> Any:
         given = [_floating(jnp.asarray(bound.pop(parameter))) for parameter in positional]
@@ -151,9 +154,15 @@ def _matrix(name: str, *positional: str, symmetric: bool = False) -> Callable[..
             given = [cast(part, dtype) for part in given]
         if symmetric or bound.get("hermitian"):
             given[0] = _from_triangle(given[0], UPLO in "Uu" or bound.get("upper", False))
-        return getattr(jnp.linalg, name)(*given, **bound)
+        wide = [cast(part, np.result_type(part.dtype, np.float64)) for part in given]
+        found = getattr(jnp.linalg, name)(*wide, **bound)
+        return found if given[0].dtype == wide[0].dtype else tree.map(_single, found)
 
     return lower
+
+
+def _single(x: Any) -> Any:
+    return cast(x, np.dtype(np.complex64 if x.dtype.kind == "c" else np.float32))
 
 
 def _from_triangle(a: Any, above: bool) -> Any:
@@ -180,16 +189,10 @@ add_rule(np.linalg.eigvalsh, _matrix("eigvalsh", "a", symmetric=True), "a | UPLO
 add_rule(np.linalg.eigh, _matrix("eigh", "a", symmetric=True), "a | UPLO", holds=_finite)
 add_rule(np.linalg.qr, _matrix("qr", "a"), "a | mode", holds=_finite)
 add_rule(np.linalg.svd, _matrix("svd", "a"), "a | full_matrices compute_uv hermitian", holds=_finite)
-add_rule(np.linalg.pinv, _matrix("pinv", "a"), "a | hermitian", holds=_finite)
+add_rule(np.linalg.pinv, lambda **bound: _matrix("pinv", "a")(rtol=1e-15, **bound), "a | hermitian", holds=_finite)
 add_rule(np.linalg.svdvals, _matrix("svdvals", "x"), "x", holds=_finite)
 add_rule(np.linalg.det, _matrix("det", "a"), "a", holds=_finite)
 add_rule(np.linalg.slogdet, _matrix("slogdet", "a"), "a", holds=_finite)
-add_rule(
-    np.linalg.matrix_rank,
-    lambda **bound: _matrix("matrix_rank", "A")(**bound).astype(np.int64),
-    "A | hermitian",
-    holds=_finite,
-)
 add_rule(np.linalg.inv, _matrix("inv", "a"), "a", special="finite")
 add_rule(np.linalg.solve, _matrix("solve", "a", "b"), "a b", special="finite")
 add_rule(np.linalg.cholesky, _matrix("cholesky", "a", symmetric=True), "a | upper", special="finite")
@@ -200,10 +203,15 @@ def _norm_holds(*, x: Any, shape: Any, ord: Any = None, **rest: Any) -> Any:
 
 
 def _norm(*, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """Vectors by their sums, matrices by their singular values."""
+    """Vectors by their sums, matrices by their singular values, which are found in double precision."""
     if x.dtype == np.float16 or (isinstance(ord, (int, float)) and ord < 0 and x.size == 0):
         raise Unsupported("rule.parameter", "the norm of halves, or of nothing")
-    return jnp.linalg.norm(_floating(x), ord=ord, axis=axis, keepdims=keepdims)
+    x = _floating(x)
+    axes = x.ndim if axis is None else np.size(axis)
+    if ord in (2, -2, "nuc") and axes == 2 and x.dtype in (np.float32, np.complex64):
+        wide = cast(x, np.result_type(x.dtype, np.float64))
+        return _single(jnp.linalg.norm(wide, ord=ord, axis=axis, keepdims=keepdims))
+    return jnp.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
 
 
 add_rule(np.linalg.norm, _norm, "x | ord axis keepdims", holds=_norm_holds)
@@ -238,6 +246,16 @@ def cond(x: Any, p: Any = None) -> Any:
     except np.linalg.LinAlgError:
         raise Unsupported("rule.parameter", "the condition of a singular matrix") from None
     return np.linalg.norm(x, p, (-2, -1)) * np.linalg.norm(inverse, p, (-2, -1))
+
+
+@rewritten(np.linalg.matrix_rank, "A | hermitian")
+def matrix_rank(A: Any, hermitian: bool = False) -> Any:
+    """How many singular values are larger than rounding makes them."""
+    if A.ndim < 2 or not A.size:
+        raise Unsupported("rule.parameter", "the rank of a vector, or of nothing")
+    values = np.linalg.svd(A, compute_uv=False, hermitian=hermitian)
+    rounding = np.float64(max(A.shape[-2:]) * np.finfo(values.dtype).eps)
+    return np.count_nonzero(values > np.max(values, axis=-1, keepdims=True) * rounding, axis=-1)
 
 
 @rewritten(np.linalg.matrix_power, "a | n")

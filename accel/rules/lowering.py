@@ -25,6 +25,7 @@ class _Lazy:
 
 jnp: Any = _Lazy("jax.numpy")
 lax: Any = _Lazy("jax.lax")
+tree: Any = _Lazy("jax.tree")
 
 
 def same(name: str, module: str = "jax.numpy") -> Callable[..., Any]:

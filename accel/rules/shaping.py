@@ -194,7 +194,7 @@ add_rule(np.hstack, _joined("hstack"), "*tup | dtype", cast=True)
 add_rule(np.dstack, _joined("dstack"), "*tup", cast=True)
 add_rule(np.column_stack, _joined("column_stack"), "*tup", cast=True)
 add_rule(np.append, same("append"), "arr values | axis", cast=True)
-add_rule(np.block, same("block"), "*arrays", cast=True)
+add_rule(np.block, same("block"), "*arrays", cast=True, notes={"lists": "nested"})
 add_rule(np.tile, same("tile"), "A | reps")
 
 

@@ -182,7 +182,7 @@ def _at_holds(*, a: Any, indices: Any, shape: Any, b: Any = None) -> Any:
     if any(entry is None or entry is Ellipsis or isinstance(entry, slice) for entry in entries):
         return False
     arrays = [_index_array(entry) for entry in entries]
-    if len(arrays) > a.ndim or any(array.dtype.kind not in "iu" for array in arrays):
+    if not 0 < len(arrays) <= a.ndim or any(array.dtype.kind not in "iu" for array in arrays):
         return False
     return functools.reduce(operator.and_, map(in_bounds, arrays, a.shape))
 

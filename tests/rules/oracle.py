@@ -28,7 +28,11 @@ Make = Callable[[int], tuple[Any, ...]]
 FAULTS = frozenset({"lower.failed", "lower.mismatch", "recorder.gap", "compile.failed", "verify.mismatch"})
 """Reasons that no test may meet: each says that accel itself is at fault."""
 
-QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+QUICK = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}
 """XLA's own passes are what can change a result; LLVM's only cost time here."""
 
 QUICKEST = {**QUICK, "xla_cpu_use_fusion_emitters": False}
