@@ -388,10 +388,17 @@ def _record_where(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     return record_bound(recording, rule, bound, result)
 
 
+def _sliceable(rule: Rule, source: Any) -> Any:
+    """An array that the result is slices of."""
+    if not issubclass(type(source), RecordedArray):
+        raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection or a list")
+    return source
+
+
 @special("split")
 def _record_split(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """Parts of an array along an axis, each a view: taken as slices of it."""
-    source = next(iter(bound.values()))
+    source = _sliceable(rule, next(iter(bound.values())))
     axis = as_static(bound.get("axis", rule.notes.get("axis", 0)))
     where = as_static(bound["indices_or_sections"])
     parts = []
@@ -491,7 +498,7 @@ def _record_finite(recording: Recording, rule: Rule, bound: dict[str, Any], resu
 @special("flip")
 def _record_flip(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """flip and kin: a view with reversed axes."""
-    source = bound["m"]
+    source = _sliceable(rule, bound["m"])
     axes = as_static(bound.get("axis", rule.notes["axes"]))
     chosen = range(result.ndim) if axes is None else np.atleast_1d(axes) % result.ndim
     key = tuple(slice(None, None, -1) if axis in chosen else slice(None) for axis in range(result.ndim))

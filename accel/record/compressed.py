@@ -137,6 +137,8 @@ def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result:
 
 
 def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: CompressedArray, result: Any) -> Any:
+    if any(type(bound.get(name)) in (list, tuple) for name in rule.operands):
+        raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection together with a list")
     if rule.notes.get("empty") == "raises":
         recording.assume(core.ANY, (chosen._mask,))
     template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
@@ -186,8 +188,8 @@ def _operand(value: Any, result: Any) -> Any:
     """The operand on full arrays: what is no selection must not have the selection's length."""
     if is_compressed(value):
         return value._full
-    if isinstance_wrapper(value) and issubclass(type(value), RecordedArray):
-        shape = value._plain_.shape
+    if issubclass(type(value), (RecordedArray, np.ndarray, list, tuple)):
+        shape = np.shape(plain(value))
         if len(shape) >= np.ndim(result) and shape[0] != 1:
             raise Unsupported("shape.dynamic", "a masked selection together with a whole array of its length")
     return as_template(value)

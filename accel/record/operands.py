@@ -41,6 +41,8 @@ def check_casts(recording: Recording, value: Any, dtype: np.dtype[Any]) -> None:
             recording.assume(core.FITS, (node, dtype), (np.asarray(plain(part)), dtype))
         elif node.scalar is int:
             _assume_in_range(recording, node, dtype)
+        elif issubclass(type(part), RecordedScalar) and not np.can_cast(node.dtype, dtype):
+            _assume_in_range(recording, node, dtype, plain(part))  # NumPy's raise like Python's where they are stored
 
 
 def flat(values: Any) -> Any:
@@ -69,8 +71,10 @@ def _check_range(operand: Any, dtype: np.dtype[Any]) -> None:
         _assume_in_range(operand._recording_, node, dtype)
 
 
-def _assume_in_range(recording: Recording, node: Node, dtype: np.dtype[Any]) -> None:
+def _assume_in_range(recording: Recording, node: Node, dtype: np.dtype[Any], value: Any = None) -> None:
+    """value: the plain number, where NumPy may have stored it although it does not fit."""
     info = np.iinfo(dtype)
-    if dtype != np.int64:
+    if dtype != np.int64 or node.dtype == np.uint64:
         high = info.max if node.host else min(info.max, np.iinfo(np.int64).max)
-        recording.assume(scalars.IN_RANGE, (node, info.min, high), host=node.host)
+        plainly = None if value is None else (value, info.min, high)
+        recording.assume(scalars.IN_RANGE, (node, info.min, high), plainly, host=node.host)

@@ -53,7 +53,7 @@ def _are_whole(*numbers: Any) -> bool:
     return all(isinstance(x, int) or (hasattr(x, "dtype") and x.dtype.kind in "biu") for x in numbers)
 
 
-POWER = _check("power_defined", lambda a, b: (a > 0) | ((b >= 0) & ((a == 0) | _are_whole(a, b))))
+POWER = _check("power_defined", lambda a, b: b >= 0 if _are_whole(a, b) else (a > 0) | ((a == 0) & (b >= 0)))
 
 
 def _is_in_range(x: Any, low: int, high: int) -> Any:
@@ -123,6 +123,13 @@ def _custom(
     return function, PythonRow(Rule(name="python." + function.__name__, function=function, lower=lower), checks, after)
 
 
+def _hypot(*args: Any) -> Any:
+    from jax import numpy as jnp
+
+    together: Any = jnp.hypot
+    return functools.reduce(together, args, 0.0)
+
+
 def _power(a: Any, b: Any) -> Any:
     dtype = np.dtype(np.int64 if _are_whole(a, b) else float)
     return ufuncs.LOWERED[np.power](cast(a, dtype), cast(b, dtype))
@@ -178,7 +185,7 @@ PYTHON: dict[Callable[..., Any], PythonRow] = dict(
         _row(math.sinh, "sinh", after=FINITE),
         _row(math.cosh, "cosh", after=FINITE),
         _row(math.tanh, "tanh"),
-        _row(math.hypot, "hypot"),
+        _custom(math.hypot, _hypot),
         _row(math.fabs, "abs"),
         _row(math.radians, "radians"),
         _row(math.degrees, "degrees"),

@@ -220,6 +220,23 @@ def test_integers_that_do_not_fit_later(check: Any, store: str) -> None:
     check(work, lambda i: (np.zeros(3, np.uint8), (200, 7, 300, -1)[i % 4] if i > 8 else 200), calls=17, replays=4)
 
 
+@pytest.mark.parametrize("store", ["item", "list", "fill", "place", "array"])
+def test_numpy_integers_that_do_not_fit_later(check: Any, store: str) -> None:
+    """They raise like Python's where they are stored as numbers."""
+    function = STORES[store]
+
+    def work(a: Any, x: Any) -> Any:
+        function(a, x[0])
+        return a
+
+    check(
+        work,
+        lambda i: (np.zeros(3, np.int8), np.array([(2, 300, 7, -200)[i % 4] if i > 8 else 2])),
+        calls=17,
+        replays=4,
+    )
+
+
 @pytest.mark.parametrize("store", sorted(set(STORES) - {"clip", "where", "initial", "copyto"}))
 def test_floats_that_do_not_fit_later(check: Any, store: str) -> None:
     function = STORES[store]
@@ -653,6 +670,7 @@ WRAPPING = {
     "sum": lambda x: int(x[0]) + int(x[0]) + int(x[0]),
     "difference": lambda x: int(x[0]) - 2**62 - int(x[1]) - 2**62,
     "power": lambda x: int(x[0]) ** 3,
+    "negative power": lambda x: 3 ** min(12 - int(x[0]), 30),
     "absolute": lambda x: abs(int(x[0])),
     "item": lambda x: float(x.item(0) * x.item(1)),
     "modular power": lambda x: pow(int(x[0]), 3, 7),

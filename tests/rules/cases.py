@@ -350,7 +350,8 @@ ROWS: list[Row] = [
         np.vectorize: np.vectorize(lambda q: q + 1)(v)
         np.lib.index: a[0] | a[-1] | a[1:3] | a[::2, ::-1] | a[..., 0] | a[None] | a[:, None] | a[i % 3] | a[j] | a[j, j] | a[j, 1:] | a[:, j] | a[[0, 1]] | a[j[:, None], j] | a[..., j] | a[j, None] | a[0, j] | a[j, :, None]
         np.lib.setitem: a[0] = 1; a | a[1:3] = b[1:3]; a | a[::2] = 7; a | a[m] = 2; a | a[j] = 4; a | a[a > 0] = 0; a | a[m] = b[m]; a | a[m] += 1; a | a[j, 0] = 3; a | a[:, j] = 2; a | a[-1, ::-1] = b[0]; a | a[..., 0] += b[..., 1]; a | a.T[0] = 5; a | a[j] += 1; a
-        np.lib.mask: a[m].sum() | a[m].mean() | (a[m] * 2).sum() | a[m].size | a[a > 0].max() | np.where(a > 0)[0].size
+        np.lib.setitem with numbers: a[np.int8(1)] = z; a | a[1, np.int64(2)] = z; a | a[n[0] % 3] += a[0]; a | a[n[0] % 3, 1:] = 2; a | for r in range(3): a[j[r]] = a[r]; a
+        np.lib.mask: a[m].sum() | a[m].mean() | (a[m] * 2).sum() | a[m].size | a[a > 0].max() | np.where(a > 0)[0].size | np.flip(v[v > 0]) | v[v > 0].sum(where=[True] * 6) | y = v[v == v]; y *= [2] * len(y); y
         np.ndarray.methods: a.item(0) | v.tolist() | a.fill(3); a | a.view() | a.astype(a.dtype).T | v.item(2) + 1
         np.copysign: np.copysign(1.0, a) | 1.0 / a
         """

@@ -131,6 +131,11 @@ _FOUND = {
         np.max(a0, axis=0, out=c)
         return c
     """,
+    "a list as long as a selection is while recording": """
+        y = a0[a0 < 65]
+        y += [1.0] * 24
+        return y
+    """,
     "the order that a heap gives equal elements": """
         return np.argsort(i0, axis=1, kind="heapsort")
     """,
@@ -141,6 +146,7 @@ _REFUSED = {
     "a reshape in Fortran order of a transposed array": "rule.parameter",
     "out of another dtype": "rule.parameter",
     "the largest values in an out that stores less": "rule.parameter",
+    "a list as long as a selection is while recording": "shape.dynamic",
     "the order that a heap gives equal elements": "rule.parameter",
 }
 
