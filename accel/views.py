@@ -5,6 +5,7 @@ Each step works alike on NumPy and on JAX arrays. `write` returns a new base; no
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Index:
-    """Basic indexing: integers, slices, None and Ellipsis. key: always a tuple."""
+    """Basic indexing: integers, slices, None and Ellipsis. key: always a tuple, its integers Python's own.
+
+    NumPy's small integers would wrap in what is computed from them.
+    """
 
     key: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", tuple(map(_with_own_integers, self.key)))
 
     def read(self, base: Any) -> Any:
         return base[self.key]
@@ -25,6 +32,12 @@ class Index:
 
     def __hash__(self) -> int:  # slices are not hashable before Python 3.12
         return hash(tuple((s.start, s.stop, s.step) if isinstance(s, slice) else s for s in self.key))
+
+
+def _with_own_integers(entry: Any) -> Any:
+    if isinstance(entry, slice):
+        return slice(*(_with_own_integers(bound) for bound in (entry.start, entry.stop, entry.step)))
+    return operator.index(entry) if hasattr(entry, "__index__") else entry
 
 
 @dataclass(frozen=True)

@@ -248,6 +248,8 @@ def _sort(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
 
 
 def _view_method(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    if issubclass(type(value), CompressedArray):
+        raise Unsupported("shape.dynamic", "ndarray.view of a masked selection")
     if type(result) is not np.ndarray or result.dtype != value._plain_.dtype:
         raise Unsupported("rule.missing", "ndarray.view of another dtype or type")
     return remember(value._recording_, RecordedArray(value._recording_, result, value._storage, value._chain))

@@ -691,3 +691,44 @@ def test_an_unsigned_integer_as_python_has_it(check: Any) -> None:
         return int(x[0]), int(x[0]) + 1
 
     check(work, lambda i: np.array([2**64 - 1 if i == 9 else i, 3], np.uint64), calls=20, replays=8)
+
+
+def written_and_read(v: Any, m: Any, i: Any, j: Any, k: Any) -> Any:
+    v[i] = 5.0
+    return v[i], v
+
+
+def written_in_a_slice(v: Any, m: Any, i: Any, j: Any, k: Any) -> Any:
+    v[120:130] = 1.0
+    return v[i]
+
+
+def row(v: Any, m: Any, i: Any, j: Any, k: Any) -> Any:
+    found = m[i]
+    m[120:130] = 0.0
+    return found + 0.0, m
+
+
+def negative(v: Any, m: Any, i: Any, j: Any, k: Any) -> Any:
+    v[j] = 5.0
+    m[j, i % 2] += 1.0
+    return v, m
+
+
+def of_an_array(v: Any, m: Any, i: Any, j: Any, k: Any) -> Any:
+    v[k[0]] += 5.0
+    v[k[0] :] *= 2.0
+    m[k[1]] += m[0]
+    return v[127], m
+
+
+@pytest.mark.parametrize("function", [written_and_read, written_in_a_slice, row, negative, of_an_array])
+def test_small_integers_as_indices(check: Any, function: Any) -> None:
+    """What is computed from them does not wrap."""
+    small = np.int8(127), np.int8(-1), np.array([127, -1], np.int8)
+
+    def make(i: int) -> Any:
+        draw = np.random.default_rng(i).normal
+        return draw(size=300), draw(size=(300, 3)), *small
+
+    check(function, make)
