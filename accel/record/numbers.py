@@ -106,9 +106,10 @@ def _record_python(
     if row.after is not None:
         recording.assume(row.after, (node,), (result,))
     if type(result) is int:
-        recording.assume(scalars.EXACT, (node,), (result,))
-        if function in scalars.UNWRAPPED:
-            recording.assume(scalars.UNWRAPPED[function], template)
+        if abs(result) > scalars.LARGEST_EXACT:
+            raise Unsupported("rule.parameter", "an integer beyond 2**53 computed from an array's")
+        unwrapped = scalars.UNWRAPPED.get(function)
+        recording.assume(*((scalars.EXACT, (node,)) if unwrapped is None else (unwrapped, template)))
     return wrap(recording, result, node)
 
 
