@@ -176,9 +176,7 @@ class Box:
         return value if self.sizes == base.shape else lax.dynamic_update_slice(base, value, self._starts())
 
     def _starts(self) -> list[Any]:
-        return [
-            np.int32(start) if isinstance(start, (int, np.integer)) else start.astype(np.int32) for start in self.starts
-        ]
+        return [np.int32(start) if isinstance(start, int) else start for start in self.starts]
 
 
 def box_of(shape: tuple[int, ...], key: tuple[Any, ...]) -> Box | None:

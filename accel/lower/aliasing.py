@@ -61,8 +61,8 @@ class _Families:
         for node in nodes:
             if node.rule in (core.READ, core.WRITE):
                 self._webs.join(node, node.args[0])
-            if node.rule is core.WRITE and not (isinstance(node.args[1], Index) and _is_part(node)):
-                self._webs.join(node, node.args[2])
+        for node in (*replaced, *(node for node in writes if not isinstance(node.args[1], Index))):
+            self._webs.join(node, node.args[2])
         reshaped = [node for node in nodes if self._is_reshaped(node, written)]
         reshaped += [operand for node in nodes for operand in node.operands() if self._in_span(operand)]
         self._reshaped = set(map(self._webs.of, reshaped))

@@ -163,11 +163,7 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
 
 def rule_node(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Node:
     template = templates(recording, rule, bound)
-    if isinstance(result, (np.ndarray, np.generic)):
-        _check_stored(recording, rule, bound, result.dtype)
-    if bound.get("dtype") is not None and "dtype" in rule.static:
-        for name in bound.keys() & set(rule.operands):
-            _check_dtype(recording, rule, bound[name], np.dtype(as_static(bound["dtype"])))
+    _check_stored(recording, rule, bound, getattr(result, "dtype", None))
     assume_holds(recording, rule, bound, template, result)
     names = nodes_in(template)
     if names and all(node.host for node in names) and not isinstance(result, (np.ndarray, tuple, list)):
@@ -182,19 +178,23 @@ def _only_by_place(rule: Rule) -> list[str]:
     return [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_ONLY]
 
 
-def _check_dtype(recording: Recording, rule: Rule, operand: Any, dtype: np.dtype[Any]) -> None:
-    """What the parameter dtype makes of an operand must not depend on when it is cast."""
-    if dtype.kind not in "cb" and any(np.iscomplexobj(plain(part)) for part in flat((operand,))):
-        raise Unsupported("rule.parameter", f"{rule.name} of complex numbers in a real dtype")
-    check_casts(recording, operand, dtype)
+def _check_stored(recording: Recording, rule: Rule, bound: dict[str, Any], dtype: np.dtype[Any] | None) -> None:
+    """Check the operands that the rule casts to the result's dtype, where they may not fit (see `check_casts`).
 
-
-def _check_stored(recording: Recording, rule: Rule, bound: dict[str, Any], dtype: np.dtype[Any]) -> None:
-    """Check the operands that the rule casts to the result's dtype, where they may not fit (see `check_casts`)."""
+    And what the parameter dtype makes of each operand, which must not depend on when it is cast.
+    """
     stored = STORED | {"v"} if rule.function is np.put else STORED
+    named = as_static(bound.get("dtype")) if "dtype" in rule.static else None
+    asked = None if named is None else np.dtype(named)
     for name, value in bound.items():
-        if name in rule.operands and (name in stored or (rule.cast and name not in rule.keep)):
-            check_casts(recording, value, dtype)
+        if name not in rule.operands:
+            continue
+        if asked is not None and asked.kind not in "cb" and any(np.iscomplexobj(plain(x)) for x in flat((value,))):
+            raise Unsupported("rule.parameter", f"{rule.name} of complex numbers in a real dtype")
+        is_stored = name in stored or (rule.cast and name not in rule.keep)
+        for each in dict.fromkeys((dtype if is_stored else None, asked)):
+            if each is not None:
+                check_casts(recording, value, each)
 
 
 def without_out(rule: Rule, bound: dict[str, Any]) -> Any:

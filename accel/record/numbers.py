@@ -108,8 +108,10 @@ def _record_python(
     if type(result) is int:
         if abs(result) > scalars.LARGEST_EXACT:
             raise Unsupported("rule.parameter", "an integer beyond 2**53 computed from an array's")
-        unwrapped = scalars.UNWRAPPED.get(function)
-        recording.assume(*((scalars.EXACT, (node,)) if unwrapped is None else (unwrapped, template)))
+        if function in scalars.UNWRAPPED:
+            recording.assume(scalars.UNWRAPPED[function], template)
+        else:
+            recording.assume(scalars.EXACT, (node,))
     return wrap(recording, result, node)
 
 

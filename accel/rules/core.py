@@ -41,6 +41,12 @@ def cast(x: Any, dtype: Any) -> Any:
     return x.astype(dtype)
 
 
+def in_common_dtype(*arrays: Any) -> list[Any]:
+    """Arrays in the dtype that holds all of them."""
+    dtype = np.result_type(*(array.dtype for array in arrays))
+    return [cast(array, dtype) for array in arrays]
+
+
 def _write_numpy(base: Any, step: Any, value: Any) -> Any:
     return step.write(base, value)
 
@@ -69,7 +75,8 @@ def fits(x: Any, dtype: Any) -> Any:
 
 
 def in_bounds(index: Any, size: int) -> Any:
-    """Whether every index is within an axis of `size`; works on NumPy and JAX."""
+    """Whether every index is within an axis of `size`; works on NumPy, JAX and Python's numbers."""
+    index = index if hasattr(index, "dtype") else np.asarray(index)
     return _is_within(index, size).all()
 
 

@@ -47,9 +47,9 @@ add_rule(np.kaiser, same("kaiser"), "| M beta")
 @rule(np.vander, "x | N increasing")
 def vander(*, x: Any, N: Any = None, increasing: bool = False) -> Any:
     """By multiplying on and on, as NumPy does."""
-    x = cast(x, np.promote_types(x.dtype, int))
-    factors = jnp.broadcast_to(x[:, None], (*x.shape, (len(x) if N is None else N) or 1)).at[:, 0].set(1)
-    powers = jnp.cumprod(factors, axis=1)[:, : len(x) if N is None else N]
+    x, N = cast(x, np.promote_types(x.dtype, int)), len(x) if N is None else N
+    factors = jnp.broadcast_to(x[:, None], (*x.shape, max(N, 1))).at[:, 0].set(1)
+    powers = jnp.cumprod(factors, axis=1)[:, :N]
     return powers if increasing else powers[:, ::-1]
 
 
@@ -85,8 +85,7 @@ def linspace(*, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dty
     if endpoint and num > 1:
         values = lax.concatenate([values[:-1], stop[None]], 0)
     values = jnp.moveaxis(values, 0, axis)
-    kind = exact if dtype is None else np.dtype(dtype)
-    return cast(values, kind)
+    return values if dtype is None else cast(values, np.dtype(dtype))
 
 
 def _of_one_sign(*, start: Any, stop: Any, **rest: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from accel.rules.core import cast, in_bounds
-from accel.rules.lowering import jnp, join, lax, nonzero, number, same, spread, where
+from accel.rules.core import cast, in_bounds, in_common_dtype
+from accel.rules.lowering import from_start, jnp, join, lax, nonzero, number, same, spread, where
 from accel.rules.order import find_places
 from accel.rules.rule import RULES, Unsupported, add_rule, rewritten, rule
 
@@ -286,7 +286,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     if density or (weights is not None and weights.dtype != np.float64):
         raise Unsupported("rule.parameter", "numpy.histogram: density, or weights that are not float64")
     if a.dtype.kind not in "fiu" or a.dtype == np.float16:
-        raise Unsupported("rule.parameter", "numpy.histogram of numbers without an order")
+        raise Unsupported("rule.parameter", "numpy.histogram of halves, or without an order")
     edges = np.array(bins) if isinstance(bins, (list, tuple)) else bins
     if isinstance(bins, int):
         edges = _even_edges(a, bins, range)
@@ -318,8 +318,7 @@ def diff(*, a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     parts = [_edge(given, a, axis) for given in (prepend, append)]
     if any(part is not None for part in parts):
         pieces = [part for part in (parts[0], a, parts[1]) if part is not None]
-        dtype = np.result_type(*(piece.dtype for piece in pieces))
-        a = join([cast(piece, dtype) for piece in pieces], axis)
+        a = join(in_common_dtype(*pieces), axis)
     for _ in range(n):
         upper, lower = (_but_one(a, start, axis) for start in (1, 0))
         a = upper != lower if a.dtype.kind == "b" else upper - lower
@@ -376,7 +375,7 @@ def _kernel_finite(*, a: Any, v: Any, shape: Any, mode: str = "full") -> Any:
 @rule(np.convolve, "a v | mode", holds=_kernel_finite)
 def convolve(*, a: Any, v: Any, mode: str = "full") -> Any:
     """The shorter one slides over the longer."""
-    a, v = _common(a, v)
+    a, v = in_common_dtype(a, v)
     if v.shape[0] > a.shape[0]:
         a, v = v, a
     return _slide(a, v[::-1], mode)
@@ -389,7 +388,7 @@ def _correlated_finite(*, a: Any, v: Any, shape: Any, mode: str = "valid") -> An
 @rule(np.correlate, "a v | mode", holds=_correlated_finite)
 def correlate(*, a: Any, v: Any, mode: str = "valid") -> Any:
     """As NumPy: the second is conjugated; where it is the longer one, the result is turned round."""
-    a, v = _common(a, v)
+    a, v = in_common_dtype(a, v)
     v = lax.conj(v) if v.dtype.kind == "c" else v
     if v.shape[0] > a.shape[0]:
         return _slide(v, a, mode)[::-1]
@@ -398,11 +397,6 @@ def correlate(*, a: Any, v: Any, mode: str = "valid") -> Any:
 
 SHORT = 32
 """Kernels up to this length are written out as sums of slices; longer ones are products with a matrix of windows."""
-
-
-def _common(a: Any, v: Any) -> tuple[Any, Any]:
-    dtype = np.result_type(a.dtype, v.dtype)
-    return cast(a, dtype), cast(v, dtype)
 
 
 def _slide(a: Any, v: Any, mode: str) -> Any:
@@ -435,9 +429,9 @@ def sum_of(parts: list[Any], add: Callable[[Any, Any], Any]) -> Any:
 def cross(*, a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
     """Of vectors of two or three components; what a vector has not is left out, as zeros times NaN would be NaN."""
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
-    dtype = np.result_type(a.dtype, b.dtype)
-    a0, a1, *a2 = jnp.moveaxis(cast(a, dtype), axisa, 0)
-    b0, b1, *b2 = jnp.moveaxis(cast(b, dtype), axisb, 0)
+    a, b = in_common_dtype(a, b)
+    a0, a1, *a2 = jnp.moveaxis(a, axisa, 0)
+    b0, b1, *b2 = jnp.moveaxis(b, axisb, 0)
     last = a0 * b1 - a1 * b0
     if not a2 and not b2:
         return last
@@ -480,7 +474,6 @@ def _indices_hold(*, a: Any, indices: Any, shape: Any, axis: Any = None, mode: s
     if axis is not None and not a.ndim:
         return False
     size = a.size if axis is None else a.shape[axis]
-    indices = np.asarray(indices) if isinstance(indices, int) else indices
     return mode != "raise" or in_bounds(indices, size)
 
 
@@ -492,7 +485,7 @@ def take(*, a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
     if mode == "wrap":
         indices = indices % number(size, indices)
     elif mode == "raise":
-        indices = where(indices < 0, indices + number(size, indices), indices)
+        indices = from_start(indices, size)
     return jnp.take(a, indices, axis=axis, mode="clip")
 
 
@@ -502,9 +495,7 @@ def _along_holds(*, arr: Any, indices: Any, shape: Any, axis: Any = -1) -> Any:
 
 @rule(np.take_along_axis, "arr indices | axis", holds=_along_holds)
 def take_along_axis(*, arr: Any, indices: Any, axis: Any = -1) -> Any:
-    indices = indices.astype(np.int64)
-    size = arr.size if axis is None else arr.shape[axis]
-    indices = where(indices < 0, indices + number(size, indices), indices)
+    indices = from_start(indices.astype(np.int64), arr.size if axis is None else arr.shape[axis])
     return jnp.take_along_axis(arr, indices, axis=axis, mode="promise_in_bounds")
 
 

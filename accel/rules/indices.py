@@ -36,8 +36,6 @@ def diag_indices_from(arr: Any) -> Any:
 @rewritten(np.unravel_index, "indices | shape order")
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     """By division; indices out of bounds make it raise."""
-    if isinstance(indices, (list, tuple)):
-        raise Unsupported("rule.parameter", "numpy.unravel_index of a list")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     total = int(np.prod(sizes))
     if not bool(np.all((indices >= 0) & (indices < total))):

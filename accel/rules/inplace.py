@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from accel.rules.core import cast, in_bounds
-from accel.rules.lowering import jnp, where
+from accel.rules.lowering import from_start, jnp, where
 from accel.rules.rule import Unsupported, rule
 
 
@@ -49,7 +49,7 @@ def place(*, arr: Any, mask: Any, vals: Any) -> Any:
 
 
 def _put_holds(*, a: Any, ind: Any, v: Any, shape: Any, mode: str = "raise") -> Any:
-    return mode != "raise" or in_bounds(ind if hasattr(ind, "dtype") else np.asarray(ind), a.size)
+    return mode != "raise" or in_bounds(ind, a.size)
 
 
 @rule(np.put, "a ind v | mode", special="write", holds=_put_holds)
@@ -67,7 +67,7 @@ def put(*, a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
 
 def _store_in_order(flat: Any, places: Any, values: Any) -> Any:
     """flat[places] = values, the last one winning where a place repeats: XLA leaves that open."""
-    places = where(places < 0, places + flat.shape[0], places)
+    places = from_start(places, flat.shape[0])
     turn = jnp.arange(places.shape[0])
     last = jnp.full(flat.shape[0], -1, turn.dtype).at[places].max(turn)
     return where(last >= 0, values[jnp.maximum(last, 0)], flat)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.rules.core import cast
+from accel.rules.core import cast, in_common_dtype
 from accel.rules.lowering import jnp, lax, same, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
@@ -19,11 +19,10 @@ def _precise(name: str, *positional: str) -> Callable[..., Any]:
 
     def lower(**bound: Any) -> Any:
         given = [jnp.asarray(bound.pop(parameter)) for parameter in positional]
-        dtype = np.result_type(*(part.dtype for part in given))
-        if dtype.kind == "b":
+        given = in_common_dtype(*given)
+        if given[0].dtype == np.bool_:
             counted = getattr(jnp, name)(*(part.astype(np.int32) for part in given), **bound)
             return counted != 0
-        given = [cast(part, dtype) for part in given]
         return getattr(jnp, name)(*given, **bound, precision=lax.Precision.HIGHEST)
 
     return lower
@@ -64,10 +63,10 @@ def kron(*, a: Any, b: Any) -> Any:
 
 
 def _product(function: Any, a: Any, b: Any) -> Any:
-    dtype = np.result_type(a.dtype, b.dtype)
-    if dtype.kind == "b":
+    a, b = in_common_dtype(a, b)
+    if a.dtype == np.bool_:
         return function(a.astype(np.int8), b.astype(np.int8)) != 0
-    return function(cast(a, dtype), cast(b, dtype))
+    return function(a, b)
 
 
 add_rule(np.trace, same("trace"), "a | offset axis1 axis2 dtype")
@@ -88,11 +87,9 @@ def einsum(*, operands: Any, optimize: Any = True) -> Any:
     text, *arrays = operands
     if not isinstance(text, str):
         raise Unsupported("rule.parameter", "numpy.einsum without a text of subscripts")
-    arrays = [jnp.asarray(array) for array in arrays]
-    dtype = np.result_type(*(array.dtype for array in arrays))
-    if dtype.kind == "b" or dtype == np.float16:
+    arrays = in_common_dtype(*map(jnp.asarray, arrays))
+    if arrays[0].dtype in (np.bool_, np.float16):
         raise Unsupported("rule.parameter", "numpy.einsum of truths or halves")
-    arrays = [cast(array, dtype) for array in arrays]
     return jnp.einsum(text, *arrays, precision=lax.Precision.HIGHEST)
 
 
@@ -149,16 +146,19 @@ def _matrix(name: str, *positional: str, symmetric: bool = False) -> Callable[..
         given = [_floating(jnp.asarray(bound.pop(parameter))) for parameter in positional]
         if not all(part.size for part in given):
             raise Unsupported("rule.parameter", f"numpy.linalg.{name} of nothing")
-        if len(given) > 1:
-            dtype = np.result_type(*(part.dtype for part in given))
-            given = [cast(part, dtype) for part in given]
+        given = in_common_dtype(*given)
         if symmetric or bound.get("hermitian"):
             given[0] = _from_triangle(given[0], UPLO in "Uu" or bound.get("upper", False))
-        wide = [cast(part, np.result_type(part.dtype, np.float64)) for part in given]
-        found = getattr(jnp.linalg, name)(*wide, **bound)
-        return found if given[0].dtype == wide[0].dtype else tree.map(_single, found)
+        return _in_double(getattr(jnp.linalg, name), *given, **bound)
 
     return lower
+
+
+def _in_double(function: Callable[..., Any], *given: Any, **bound: Any) -> Any:
+    """What is computed in double precision, in that of the operands, as NumPy gives it."""
+    wide = [cast(part, np.result_type(part.dtype, np.float64)) for part in given]
+    found = function(*wide, **bound)
+    return found if given[0].dtype == wide[0].dtype else tree.map(_single, found)
 
 
 def _single(x: Any) -> Any:
@@ -208,9 +208,8 @@ def _norm(*, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) 
         raise Unsupported("rule.parameter", "the norm of halves, or of nothing")
     x = _floating(x)
     axes = x.ndim if axis is None else np.size(axis)
-    if ord in (2, -2, "nuc") and axes == 2 and x.dtype in (np.float32, np.complex64):
-        wide = cast(x, np.result_type(x.dtype, np.float64))
-        return _single(jnp.linalg.norm(wide, ord=ord, axis=axis, keepdims=keepdims))
+    if ord in (2, -2, "nuc") and axes == 2:
+        return _in_double(jnp.linalg.norm, x, ord=ord, axis=axis, keepdims=keepdims)
     return jnp.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
 
 

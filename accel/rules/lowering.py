@@ -85,6 +85,11 @@ def number(value: Any, like: Any) -> Any:
     return jnp.asarray(value, like.dtype)
 
 
+def from_start(indices: Any, size: int) -> Any:
+    """Indices into an axis of `size`, the negative ones counted from its end."""
+    return where(indices < 0, indices + number(size, indices), indices)
+
+
 def join(parts: Any, axis: int) -> Any:
     """The parts, of one dtype, one after the other along an axis; empty ones left out where others are not."""
     return lax.concatenate([part for part in parts if part.shape[axis]] or list(parts[:1]), axis)

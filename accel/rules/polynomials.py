@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.rules.core import cast
+from accel.rules.core import in_common_dtype
 from accel.rules.lowering import jnp
 from accel.rules.rule import Unsupported, rewritten, rule
 
@@ -15,8 +15,7 @@ from accel.rules.rule import Unsupported, rewritten, rule
 def polyval(*, p: Any, x: Any) -> Any:
     """Horner's scheme, step by step as NumPy computes it."""
     p, x = jnp.asarray(p), jnp.asarray(x)
-    dtype = np.result_type(p.dtype, x.dtype)
-    p, x = cast(p, dtype), cast(x, dtype)
+    p, x = in_common_dtype(p, x)
     result = jnp.zeros_like(x)
     for i in range(p.shape[0]):
         result = result * x + p[i]
@@ -51,7 +50,7 @@ def polymul(a1: Any, a2: Any) -> Any:
     """The convolution; NumPy drops leading zeros first, so there must be none."""
     for factor in (a1, a2):
         if np.ndim(factor) != 1 or len(factor) < 2 or not bool(factor[0] != 0):
-            raise Unsupported("rule.parameter", "numpy.polymul with leading zeros")
+            raise Unsupported("rule.parameter", "numpy.polymul of numbers, or with leading zeros")
     return np.convolve(a1, a2)
 
 

@@ -127,7 +127,7 @@ def _hypot(*args: Any) -> Any:
     from jax import numpy as jnp
 
     together: Any = jnp.hypot
-    return functools.reduce(together, args, 0.0)
+    return functools.reduce(together, args[1:], args[0]) if len(args) > 1 else abs(args[0])
 
 
 def _power(a: Any, b: Any) -> Any:
