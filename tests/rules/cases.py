@@ -414,7 +414,7 @@ ROWS: list[Row] = [
         np.linalg.qr: np.abs(np.linalg.qr(s)[1]) | np.abs(np.linalg.qr(s, mode="r")) | np.matmul(*np.linalg.qr(s))
         np.linalg.matrix_power: np.linalg.matrix_power(s, 3) | np.linalg.matrix_power(s, 0) | np.linalg.matrix_power(s, -2)
         np.linalg.multi_dot: np.linalg.multi_dot([s, t, s])
-        np.linalg.pinv: np.linalg.pinv(s) | np.linalg.pinv(a) | np.linalg.pinv(np.outer(s[0], s[1]) + 1) | np.linalg.pinv(p, hermitian=True) | np.linalg.pinv(s + 9 * np.eye(3), hermitian=True)
+        np.linalg.pinv: np.linalg.pinv(s) | np.linalg.pinv(a) | np.linalg.pinv(np.outer(s[0].real, s[1].real)) | np.linalg.pinv(np.diag(s[0] * 0 + np.array([1.0, 2.0, 4e-15]))) | np.linalg.pinv(p, hermitian=True) | np.linalg.pinv(s + 9 * np.eye(3), hermitian=True)
         np.linalg.matrix_rank: np.linalg.matrix_rank(s) | np.linalg.matrix_rank(a) | np.linalg.matrix_rank(s, hermitian=True)
         np.linalg.cond: np.linalg.cond(s) | np.linalg.cond(s, 1) | np.linalg.cond(s * 0.0) | np.linalg.cond(s * 0.0, -2)
         np.linalg.lstsq: np.linalg.lstsq(s, t)[0]
