@@ -29,7 +29,7 @@ np.clip({a}, {s}, None) | np.stack([{r}, {r}, {r} + 1, {r}]) | np.sort({a}, axis
 {a} // 2 | np.fmod({a}, 3) | {a}.T.copy().T | {a} * {m} | {a} + {i} | np.zeros_like({a}) | np.full_like({a}, {s})
 np.broadcast_to({r}, (4, 6)) + {a} | np.tile({r}, (4, 1)) | np.negative({a}, out={b}.copy()) | {a} - {a}.mean()
 np.diff({a}, axis=1, prepend=0.0) | np.diff({a}, axis=0, append={a}[:1]) | {a} + {s} | np.sign({a}) | {a} ** 2
-np.nan_to_num({a} / {b}) | np.sqrt(np.abs({a})) | np.sin({a}) | np.exp(np.minimum({a}, 2)) | np.arctan2({a} + ({a} == 0), {b})
+np.nan_to_num({a} / {b} ** 2) | np.sqrt(np.abs({a})) | np.sin({a}) | np.exp(np.minimum({a}, 2)) | np.arctan2({a} + ({a} == 0), {b})
 np.cumsum({a}, axis=1) | np.add.accumulate({a}, axis=0) | {a} * {b} | {a} * {r} | np.outer({r}[:4], {r}) | {a} @ np.eye(6)
 np.gradient({a}, axis=0) | np.gradient({a}, 0.5, axis=1) | np.einsum("ij,ij->ij", {a}, {b}) | np.hypot({a}, {b})
 np.take_along_axis({a}, np.argsort({b}, axis=1, kind="stable"), axis=1) | np.select([{m}, {a} > 1], [{b}, {a}], {s})
@@ -37,6 +37,7 @@ np.tril({a}) | np.triu({a}, 1) | np.pad({a}, 1)[1:-1, 1:-1] | np.pad({a}, 1, mod
 np.take({a}, {p}, axis=0) | {a}.reshape(6, 4).T | {a}.ravel()[::-1].reshape(4, 6) | np.interp({a}, [-4.0, 0.0, 4.0], [0.0, 1.0, 8.0])
 np.moveaxis({a}[None], 0, 2)[:, :, 0] | np.square({a}) | np.choose({i} % 2, [{a}, {b}]) | np.convolve({r}, [1.0, 2.0, 1.0], "same") + {a}
 """
+"""Quotients are by squares: the sign of a sorted zero (a known difference) would be that of an infinity."""
 
 ROW_VALUES = """
 {a}[0] | {a}[-1] + 1 | {a}.sum(axis=0) | {a}.max(axis=0) | {a}.min(axis=0) | np.median({a}, axis=0) | {r} + {r} | {r}[::-1]
