@@ -143,7 +143,7 @@ def convert(recording: Recording, kind: type, value: Any) -> Any:
         if np.dtype(kind).kind in "iu" and node.dtype.kind == "f":
             number = np.asarray(plain(value)).reshape(())[()]
             if kind is int:
-                recording.assume(scalars.INTEGER, (node,), (number,))
+                recording.assume(scalars.EXACT, (node,), (number,))
             else:
                 recording.assume(core.FITS, (node, np.dtype(kind)), (number, np.dtype(kind)))
         elif np.dtype(kind).kind in "iu" and kind is not int and node.dtype.kind in "iu":

@@ -16,6 +16,7 @@ from accel.rules.core import cast
 from accel.rules.rule import Rule
 
 LARGEST_EXACT = 2.0**53
+"""Devices check outcomes as floats."""
 
 
 @functools.cache
@@ -46,7 +47,6 @@ EXACT = _check("exact_integer", lambda x: abs(_float(x)) <= LARGEST_EXACT)
 NOT_NEGATIVE = _check("not_negative", lambda x: _xp(x).logical_not(x < 0))
 POSITIVE = _check("positive", lambda x: _xp(x).logical_not(x <= 0))
 WITHIN_ONE = _check("within_one", lambda x: _xp(x).logical_not(abs(x) > 1))
-INTEGER = _check("fits_integer", lambda x: abs(x) <= LARGEST_EXACT)
 
 
 def _are_whole(*numbers: Any) -> bool:
@@ -167,7 +167,7 @@ PYTHON: dict[Callable[..., Any], PythonRow] = dict(
         _custom(operator.pow, _power, (POWER,), FINITE),
         _custom(max, _select_max),
         _custom(min, _select_min),
-        _custom(int, _to_int, (INTEGER,)),
+        _custom(int, _to_int, (EXACT,)),
         _custom(float, lambda x: cast(x, np.dtype(float))),
         _row(math.sqrt, "sqrt", (NOT_NEGATIVE,)),
         _row(math.exp, "exp", after=FINITE),
@@ -193,9 +193,9 @@ PYTHON: dict[Callable[..., Any], PythonRow] = dict(
         _row(math.isinf, "isinf"),
         _row(math.isfinite, "isfinite"),
         _row(math.copysign, "copysign"),
-        _custom(math.floor, lambda x: _to_int(_lowered("floor")(x)), (INTEGER,)),
-        _custom(math.ceil, lambda x: _to_int(_lowered("ceil")(x)), (INTEGER,)),
-        _custom(math.trunc, lambda x: _to_int(_lowered("trunc")(x)), (INTEGER,)),
+        _custom(math.floor, lambda x: _to_int(_lowered("floor")(x)), (EXACT,)),
+        _custom(math.ceil, lambda x: _to_int(_lowered("ceil")(x)), (EXACT,)),
+        _custom(math.trunc, lambda x: _to_int(_lowered("trunc")(x)), (EXACT,)),
     ]
 )
 """Python's functions of numbers that come from arrays, by identity."""

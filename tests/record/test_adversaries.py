@@ -693,6 +693,17 @@ def test_an_unsigned_integer_as_python_has_it(check: Any) -> None:
     check(work, lambda i: np.array([2**64 - 1 if i == 9 else i, 3], np.uint64), calls=20, replays=8)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("function", [int, math.floor, math.ceil])
+def test_numbers_without_an_integer_later(check: Any, function: Any, dtype: Any) -> None:
+    """They raise in Python; 2**53 is infinite in half precision."""
+
+    def work(x: Any) -> Any:
+        return function(x[0])
+
+    check(work, lambda i: np.array([(2.5, np.inf, np.nan)[i % 3] if i > 8 else i + 0.5], dtype), calls=18, replays=4)
+
+
 def written_and_read(v: Any, m: Any, i: Any, j: Any, k: Any) -> Any:
     v[i] = 5.0
     return v[i], v
