@@ -35,7 +35,7 @@ from accel.record.inputs import (
     of_constant,
     satisfies,
 )
-from accel.rules import core
+from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported
 from accel.tape import Node, Outcome, Place, Storage, Tape, frozen_static, nodes_in
 from accel.views import Chain, is_window, seen_through
@@ -48,9 +48,6 @@ NEEDED_AS = "a value computed from an array is needed as {}"
 
 MAX_OUTCOMES = 4096
 """Outcomes on the device: a path that assumes so much of its arrays' values is hardly ever taken again."""
-
-EXACT_IN_FLOAT = 2**53
-"""Devices check outcomes as floats."""
 
 RECORDABLE_KINDS = frozenset("biufc")
 
@@ -377,7 +374,7 @@ class Recording:
         """Let replays check that `node` is `expected`, as it is now."""
         if node.index in self._forced:
             return
-        if not node.host and isinstance(expected, int) and abs(expected) > EXACT_IN_FLOAT:
+        if not node.host and isinstance(expected, int) and abs(expected) > scalars.LARGEST_EXACT:
             raise Unsupported("value.forced", f"an integer as large as {expected} is needed as a plain number")
         self._forced[node.index] = expected
         if not node.constant:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.rules.lowering import from_start
 from accel.rules.rule import Rule
 
 
@@ -210,8 +211,7 @@ def _places(index: Any, mask: Any, size: int) -> Any:
     """Where the selected of the indices point to, within an axis of `size`; the others point behind it."""
     from jax import numpy as jnp
 
-    index = index.astype(np.int64)
-    return jnp.where(mask, jnp.where(index < 0, index + size, index), size)
+    return jnp.where(mask, from_start(index.astype(np.int64), size), size)
 
 
 def _distinct_numpy(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:

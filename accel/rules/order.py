@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.rules.core import cast
+from accel.rules.core import cast, in_common_dtype
 from accel.rules.lowering import axes_of, jnp, lax, number, where
 from accel.rules.reductions import real_only
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
@@ -355,12 +355,10 @@ def sort_complex(a: Any) -> Any:
 
 def _common(a: Any, v: Any) -> tuple[Any, Any]:
     """Both as the dtype in which NumPy compares them, as keys that sort as NumPy's comparison does."""
-    a, v = jnp.asarray(a), jnp.asarray(v)
-    dtype = np.result_type(a.dtype, v.dtype)
-    a, v = cast(a, dtype), cast(v, dtype)
-    if dtype.kind == "c":
+    a, v = in_common_dtype(jnp.asarray(a), jnp.asarray(v))
+    if a.dtype.kind == "c":
         raise Unsupported("rule.parameter", "complex numbers")
-    if dtype.kind == "f":
+    if a.dtype.kind == "f":
         a, v = one_zero(a), one_zero(v)
     return keys_of(a), keys_of(v)
 
