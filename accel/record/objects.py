@@ -67,7 +67,7 @@ def get_attribute(proxy: Any, name: str) -> Any:
         return _current_attribute(proxy, name, state)
     if hasattr(type(found), "__set__") and not _is_slot(found):
         return _opaque_attribute(proxy, name)
-    own = _own_attribute(real, name, found)
+    own = _own_attribute(real, name)
     if own is not MISSING:
         return _enter_attribute(proxy, name, own)
     if found is MISSING or _is_slot(found):
@@ -79,16 +79,21 @@ def _is_slot(found: Any) -> bool:
     return type(found).__name__ == "member_descriptor"
 
 
-def _own_attribute(real: Any, name: str, found: Any) -> Any:
-    if _is_slot(found):
-        return getattr(real, name, MISSING)
-    return getattr(real, "__dict__", {}).get(name, MISSING)
+def _own_attribute(real: Any, name: str) -> Any:
+    """What an object holds itself under a name, in its namespace or in a slot; MISSING where it holds nothing."""
+    _, found = find_in_class(type(real), name)
+    if not _is_slot(found):
+        return getattr(real, "__dict__", {}).get(name, MISSING)
+    try:
+        return found.__get__(real)  # not by getattr, for which __getattr__ may answer
+    except AttributeError:
+        return MISSING
 
 
 def _current_attribute(proxy: Any, name: str, state: AttributeState) -> Any:
     """What the recording knows the attribute to hold; anything else was put there behind its back."""
     real = proxy._plain_
-    now = _own_attribute(real, name, find_in_class(type(real), name)[1])
+    now = _own_attribute(real, name)
     if now is not state.held:
         proxy._recording_.meddled(f".{name} was changed from outside the recorded code")
         return getattr(real, name)
@@ -102,7 +107,7 @@ def _current_attribute(proxy: Any, name: str, state: AttributeState) -> Any:
 
 def _note(proxy: Any, name: str, wrapped: Any, *, written: bool) -> None:
     real = proxy._plain_
-    held = _own_attribute(real, name, find_in_class(type(real), name)[1])
+    held = _own_attribute(real, name)
     attributes, key = proxy._recording_.attributes, (id(real), name)
     before = attributes.get(key)
     if written and (before is None or before.wrapped is MISSING):
@@ -115,6 +120,8 @@ def _enter_attribute(proxy: Any, name: str, own: Any) -> Any:
     if slot is None:
         recording.break_("escape.object", f"an attribute .{name} that the recording did not see set")
         return own
+    if _is_computed_without(type(proxy._plain_), name):
+        recording.inputs.narrow(slot, inputs.satisfies(lambda real: _own_attribute(real, name) is not MISSING))
     wrapped = recording.enter(
         own,
         ("attr", slot, name),
@@ -124,6 +131,16 @@ def _enter_attribute(proxy: Any, name: str, own: Any) -> Any:
     if recording.active:
         _note(proxy, name, wrapped, written=False)
     return wrapped
+
+
+def _is_computed_without(kind: type, name: str) -> bool:
+    """Whether code of a class would run for an attribute that an object does not have itself.
+
+    A replay reads its inputs first: the code would run too early, and see what the call has yet to change.
+    """
+    _, found = find_in_class(kind, name)
+    is_computed = hasattr(type(found), "__get__") and not _is_slot(found)
+    return is_computed or find_in_class(kind, "__getattr__")[0] is not None
 
 
 def _missing_attribute(proxy: Any, name: str) -> Any:
@@ -187,7 +204,9 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     """A method, or a value that a class holds. kind: the class that the lookup begins at."""
     recording = proxy._recording_
     function = unwrapped(recording, found)
-    _guard_absent(recording, proxy._slot_, name)
+    is_deleted = (id(proxy._plain_), name) in recording.attributes  # the object's own, by this call
+    if kind is type(proxy._plain_) and not is_deleted:  # super() looks past the object
+        _guard_absent(recording, proxy._slot_, name)
     if isinstance(function, FunctionType):
         guard_class(recording, kind, name, found)
         return Followed(recording, function, (proxy,), found.__get__(proxy._plain_, kind))
@@ -214,7 +233,7 @@ def set_attribute(proxy: Any, name: str, value: Any) -> None:
     ordinary = type(real).__setattr__ in _GENERIC_SETATTR and (
         found is MISSING or _is_slot(found) or not hasattr(type(found), "__set__")
     )
-    before = _own_attribute(real, name, found)
+    before = _own_attribute(real, name)
     if not ordinary:
         recording.break_("call.opaque", f"assignment to .{name} runs code of its class", touched=True)
     setattr(real, name, recording.hold(value))
@@ -225,11 +244,10 @@ def set_attribute(proxy: Any, name: str, value: Any) -> None:
 
 
 def _restore(real: Any, name: str, before: Any) -> None:
-    if before is MISSING:
-        if hasattr(real, name):
-            delattr(real, name)
-    else:
+    if before is not MISSING:
         setattr(real, name, before)
+    elif _own_attribute(real, name) is not MISSING:
+        delattr(real, name)
 
 
 def delete_attribute(proxy: Any, name: str) -> None:
@@ -240,7 +258,7 @@ def delete_attribute(proxy: Any, name: str) -> None:
         recording.break_("call.opaque", f"deletion of .{name} runs code of its class", touched=True)
         delattr(real, name)
         return
-    before = _own_attribute(real, name, found)
+    before = _own_attribute(real, name)
     if recording.active:
         get_attribute(proxy, name)  # it must be there on later calls too, and the object's own
         if recording.active and recording.inputs.find(("attr", proxy._slot_, name)) is not None and not _is_slot(found):

@@ -145,8 +145,8 @@ class Planner:
         key = ("item" if is_item else "attr", owner, state.name)
         before = self._recording.inputs.find(key)
         value = Literal(MISSING) if state.wrapped is MISSING else self._template(state.wrapped)
-        if isinstance(value, FromSlot) and not value.chain and value.slot == before:
-            return  # an in-place operator stored the array back
+        if is_item and isinstance(value, FromSlot) and not value.chain and value.slot == before:
+            return  # an in-place operator stored the array back; an attribute may be another call's class's alone
         name = _item_key(state.name) if is_item else state.name
         self._outputs.writes.append(Write(owner, name, value, is_item))
 

@@ -6,10 +6,15 @@ import collections
 import copy
 import dataclasses
 import enum
+import functools
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
+
+import accel
+from accel.ledger import open_ledger
 
 
 def some(i: int, *shape: int) -> Any:
@@ -637,8 +642,6 @@ def test_getattr_and_setattr_by_name(check: Any) -> None:
 
 
 def test_frozen_dataclass_and_cached_property(check: Any) -> None:
-    import functools
-
     @dataclasses.dataclass(frozen=True)
     class Frozen:
         x: Any
@@ -679,3 +682,111 @@ def test_setattr_of_the_class(check: Any) -> None:
         return m.x + 1
 
     check(step, lambda i: (Logged(), some(i)), reason="call.opaque")
+
+
+class Shadowed:
+    """Its class has what the object gets at its first call."""
+
+    cfg = {"k": 2.0}  # noqa: RUF012
+    scale = np.ones(4)
+    n = 0
+
+    def __init__(self) -> None:
+        self.u = some(1)
+
+
+def half_shadowed() -> Any:
+    """Every other call is an object's first."""
+    made = [Shadowed() for _ in range(5)]
+    return lambda i: (made[i // 2], some(i))
+
+
+def test_what_the_class_has_assigned_to_the_object(check: Any) -> None:
+    def step(o: Any, x: Any) -> Any:
+        o.cfg = o.cfg
+        o.scale = o.scale
+        o.n += 1
+        return x * o.cfg["k"] + o.scale * o.n
+
+    check(step, worlds=half_shadowed)
+
+
+def test_in_place_change_of_what_only_the_class_has_makes_an_attribute() -> None:
+    def step(o: Any, x: Any) -> Any:
+        o.buf += x
+        return o.buf * 2
+
+    def left_behind(step: Any) -> Any:
+        kind = type("Buffered", (), {"buf": np.zeros(4)})
+        made = [kind() for _ in range(5)]
+        results = [step(made[i // 2], some(i)).tolist() for i in range(9)]
+        return results, [sorted(vars(each)) for each in made], all(each.buf is kind.buf for each in made)
+
+    accelerated = accel.accelerate(step, name="shadowed in place")
+    assert left_behind(accelerated) == left_behind(step)
+    assert open_ledger("shadowed in place").compiled_calls >= 4
+
+
+def test_deleting_an_attribute_shows_the_class_s_again(check: Any) -> None:
+    def step(o: Any, x: Any) -> Any:
+        y = o.scale + x
+        del o.scale
+        return y + o.scale
+
+    def make(i: int) -> Any:
+        o = Shadowed()
+        o.scale = some(i + 1)
+        return o, some(i)
+
+    check(step, make)
+
+
+class Above:
+    k = 2.0
+
+
+class Below(Above):
+    def step(self, x: Any) -> Any:
+        self.k = super().k * 1.5
+        return x * self.k
+
+
+def test_super_looks_past_the_object_s_own_attributes(check: Any) -> None:
+    check(lambda o, x: o.step(x), worlds=lasting(Below))
+
+
+class Cached:
+    def __init__(self) -> None:
+        self.dx = some(2)
+
+    @functools.cached_property
+    def area(self) -> Any:
+        return self.dx * self.dx
+
+
+class Answering:
+    __slots__ = ("area", "dx")
+
+    def __init__(self) -> None:
+        self.dx = some(2)
+        self.area = some(3)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "area":
+            return self.dx * self.dx
+        raise AttributeError(name)
+
+
+@pytest.mark.parametrize("kind", [Cached, Answering])
+def test_what_a_class_computes_is_not_computed_before_the_call(check: Any, kind: Any) -> None:
+    def step(o: Any, x: Any) -> Any:
+        o.dx = o.dx * 1.5
+        return x * o.area
+
+    def worlds() -> Any:
+        has, lacks = kind(), kind()
+        has.area  # noqa: B018
+        vars(lacks).pop("area", None) if kind is Cached else delattr(lacks, "area")
+        return lambda i: (lacks if i == 6 else has, some(i))
+
+    check(step, worlds=worlds, replays=3, reason="call.opaque")
