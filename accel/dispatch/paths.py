@@ -24,6 +24,9 @@ MAX_RESPECIALIZED = 3
 LOOK_BACK = 8
 """Paths taken last by which the next one is foretold."""
 
+LONGEST_REST = 1023
+"""Calls on NumPy between two runs of a program whose last runs were all discarded."""
+
 REMEMBERED = 1000
 """Sequences of paths that are kept for that."""
 
@@ -63,6 +66,7 @@ class Path:
     may not. spanned: slots whose arrays the program takes from spans. pending: the program that is being compiled;
     again: the same for one with spans, while the one without runs. numpy_call_s: seconds of the last call on NumPy;
     waited_s: of all of them since it was recorded. replays, checked_at: replays of the program, and at the last check.
+    resting: calls that are left to NumPy before its program is tried again.
     """
 
     def __init__(self, trace: Any, name: str) -> None:
@@ -86,6 +90,8 @@ class Path:
         self.dead = False
         self.replays = 0
         self.checked_at = 0
+        self.resting = 0
+        self._discarded = 0  # runs in a row
         self.speed = Speed()
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
         self._candidates = self._foldable()
@@ -216,6 +222,15 @@ class Path:
             logs.LOGGER.info("%s could not be compiled with spans: %s", self.name, error)
             return False
         return True
+
+    def rest(self) -> None:
+        """A run was discarded for a path that cannot be compiled: after several in a row try ever more rarely."""
+        self.resting = min(2**self._discarded - 1, LONGEST_REST)
+        self._discarded += 1
+
+    def held(self) -> None:
+        """A run's outcomes held."""
+        self._discarded = 0
 
     def describe(self) -> dict[str, Any]:
         """The compiled path for the report: what it is, and by what a call is known to be one of its calls."""

@@ -246,6 +246,9 @@ class Target:
             return self._unexplained(args, kwargs)
         if path.variant is None:
             return self._wait(path, values, args, kwargs)
+        if path.resting:
+            path.resting -= 1
+            return self._unexplained(args, kwargs)
         return self._replay(path, values, args, kwargs, siblings=True)
 
     def _wait(self, path: Path, values: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -339,6 +342,7 @@ class Target:
             return self._respecialize(path, attempt.slots, values, args, kwargs)
         if isinstance(attempt, Parted):
             return self._other_path(path, attempt, args, kwargs, siblings)
+        path.held()
         if self._checks.are_due(path, self.mode):
             return self._check(path, attempt, args, kwargs, time.perf_counter() - self._began)
         result = path.variant.commit(attempt)
@@ -384,7 +388,11 @@ class Target:
                         if other.variant is None or other.dead:
                             return self._follow(other, values, args, kwargs)
                         return self._replay(other, values, args, kwargs, siblings=False)
-        return self._new_path(args, kwargs)
+        known = set(self.paths)
+        result = self._new_path(args, kwargs)
+        if known.issuperset(self.paths):
+            path.rest()
+        return result
 
     # -- checking -----------------------------------------------------------------------------------------------------
 

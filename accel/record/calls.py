@@ -216,10 +216,14 @@ def assume_holds(
         if name in rule.operands
     }
     shape = np.shape(result) if isinstance(result, (np.ndarray, np.generic)) else ()
-    if not rule.holds(**{**bound, **arrays}, shape=shape):
-        raise Unsupported("rule.parameter", f"{rule.name}: arguments for which NumPy and JAX differ")
+    holds = rule.holds(**{**bound, **arrays}, shape=shape)
+    if holds is None:
+        return
     node = recording.node(truth_of(rule), (), {**template, "shape": shape}, True, host=False)
-    recording.outcome(node, True)
+    recording.outcome(node, bool(holds))  # other calls may well be able to go on where this one cannot
+    if not holds:
+        why = rule.notes.get("holds", "arguments for which NumPy and JAX differ")
+        raise Unsupported("rule.parameter", f"{rule.name}: {why}")
 
 
 def check_parameters(rule: Rule, bound: dict[str, Any]) -> None:
