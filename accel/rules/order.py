@@ -338,8 +338,8 @@ def _determined(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None, sh
         return bool((_differ(in_order, axis) & (in_order == in_order).swapaxes(0, axis)[:-1]).all())
     keys = _sort_keys(a)
     order = _order(keys, a.shape, axis)  # as in `argsort`: XLA sorts once for both
-    in_order = (jnp.take_along_axis(part, order, axis) for part in keys)
-    return functools.reduce(operator.or_, (_differ(part, axis) for part in in_order)).all()
+    differ = (_differ(jnp.take_along_axis(part, order, axis), axis) for part in keys)
+    return functools.reduce(operator.or_, differ).all()
 
 
 def _differ(in_order: Any, axis: int) -> Any:
