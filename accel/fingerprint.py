@@ -66,7 +66,8 @@ class _Describer:
         operands = self(node.args), self(node.kwargs)
         self._places[node.index] = len(self._places)
         scalar = None if node.scalar is None else self(node.scalar)
-        return node.rule.name, self(node.rule.lower), operands, node.shape, self._dtype(node.dtype), scalar
+        about = node.shape, self._dtype(node.dtype), scalar, node.exact
+        return node.rule.name, self(node.rule.lower), operands, about
 
     def _dtype(self, dtype: Any) -> str:
         if dtype not in self._dtypes:

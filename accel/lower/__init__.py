@@ -7,6 +7,7 @@ that NumPy produced at that line.
 arrangement  the operations with their loops; whether that is few enough
   roll       rounds of the same operations become one loop; batch: or all at once, where they are independent
   nest       loops in loops whose rounds differ in number and slices; ragged, layouts, abreast: how they run
+exact        which operations have to round as NumPy does
 aliasing     which writes XLA would do in place while what is overwritten is still to be read
 compact      constants that repeat along an axis
 operations   one operation, by its rule or by NumPy
@@ -22,14 +23,14 @@ from typing import Any
 import numpy as np
 
 from accel.fingerprint import Indescribable, fingerprint
-from accel.lower import aliasing
+from accel.lower import aliasing, exact
 from accel.lower.arrangement import Part, arranged, check_size
 from accel.lower.compact import Compact, compact
 from accel.lower.operations import as_array, evaluate
 from accel.lower.values import Values
 from accel.record import Trace
 from accel.record.inputs import same_number
-from accel.rules import core, fusion
+from accel.rules import core, fusion, rounding
 from accel.rules.rule import Unsupported
 from accel.tape import INPUT, Node, Outcome
 
@@ -171,6 +172,7 @@ class _Lowering:
             needed = self._needed([*targets, *device_numbers, *(outcome.node for outcome in outcomes)])
             body = [node for node in needed if not self.is_leaf(node)]
             aliasing.mark(body, self._spanned)
+            exact.mark(body, trace)
             results = [*targets, *device_numbers, *(outcome.node for outcome in outcomes)]
             parts = self._rolled(body, results)
             for node in (*(operand for part in parts for operand in part.operands()), *results):
@@ -295,7 +297,7 @@ class _Lowering:
 
         def function(arrays: Any, constants: Any, scalars: Any) -> Any:
             values = Values(self, arrays, constants[:-1], scalars)
-            with fusion.stored_by(constants[-1] if self._on_cpu else None):
+            with fusion.stored_by(constants[-1] if self._on_cpu else None), rounding.kept_by(constants[-1]):
                 for part in parts:
                     values.compute(part)
             return [self._own(node, values[node]) for node in targets], {
