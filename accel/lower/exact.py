@@ -52,9 +52,9 @@ def _state(trace: Trace) -> Mapping[int, list[Node]]:
         found.setdefault(slot, []).append(node)
     for write in outputs.writes:
         key = ("item", write.owner, f"[{write.name!r}]") if write.is_item else ("attr", write.owner, write.name)
-        slot = find(key)
-        if slot is not None:
-            found.setdefault(slot, []).extend(_nodes(write.value, outputs))
+        read = find(key)
+        if read is not None:
+            found.setdefault(read, []).extend(_nodes(write.value, outputs))
     return found
 
 

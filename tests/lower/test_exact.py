@@ -1,4 +1,4 @@
-"""Rounding as NumPy does, where a jump reads the result: equal to the last bit, by programs on data that lie on edges."""
+"""Rounding as NumPy does where a jump reads the result: equal to the last bit, on data that lie on edges."""
 
 from __future__ import annotations
 
