@@ -21,8 +21,8 @@ from accel.tape import Node
 EXACT = frozenset(
     f"numpy.{name}"
     for name in """absolute around ceil clip concatenate copysign equal fabs floor fmax fmin greater greater_equal
-    isfinite isinf isnan less less_equal logical_and logical_not logical_or logical_xor max maximum min minimum nan_to_num
-    negative not_equal positive repeat reshape rint roll round select sign sort stack take transpose trunc
+    isfinite isinf isnan less less_equal logical_and logical_not logical_or logical_xor max maximum min minimum
+    nan_to_num negative not_equal positive repeat reshape rint roll round select sign sort stack take transpose trunc
     where""".split()
 )
 """Operations that do not round: each element of their result is one of their operands', or follows from it alone."""
