@@ -33,11 +33,18 @@ def mark(body: Sequence[Node], trace: Trace) -> None:
 
 def _is_jump(node: Node) -> bool:
     """Whether the result may be quite another one where an operand differs in its last place."""
-    if node.rule.name in rounding.JUMPS or node.rule.name in rounding.READING:
+    if node.rule.name in rounding.JUMPS or _reads_on_edges(node):
         return True
     if node.rule.name in rounding.HARMLESS or not _is_whole(node):
         return False
     return any(_is_float(operand) for operand in node.operands())
+
+
+def _reads_on_edges(node: Node) -> bool:
+    """Whether it interpolates, and a coordinate's last place may decide between two elements, or one and none."""
+    if node.rule.name != "scipy.ndimage.map_coordinates":
+        return False
+    return node.kwargs.get("order") == 0 or node.kwargs.get("mode", "constant") in ("constant", "wrap")
 
 
 def _is_float(node: Node) -> bool:

@@ -36,9 +36,6 @@ STEPS = frozenset(f"numpy.{name}" for name in "around ceil floor rint round sign
 JUMPS = STEPS | {f"numpy.{name}" for name in "divmod floor_divide fmod heaviside modf remainder".split()}
 """Operations whose floating-point results jump, or count from where they jump."""
 
-READING = frozenset({"scipy.ndimage.map_coordinates"})
-"""Operations that read where their operands say: on an edge, a last place decides between a value and none."""
-
 HARMLESS = frozenset({"accel.all_finite", *(f"numpy.{name}" for name in "isfinite isinf isnan signbit".split())})
 """Truths about floating-point numbers that a last place does not decide."""
 
