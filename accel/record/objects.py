@@ -14,12 +14,14 @@ from accel.record.follow import Followed, unwrapped
 from accel.record.inputs import MISSING
 from accel.record.numbers import TYPE_STAND_INS
 from accel.record.opaque import call_opaque
-from accel.record.proxy import OPERATORS, OWN, Proxy, find_in_class
+from accel.record.proxy import OPERATORS, OWN, Proxy, find_in_class, one_per_object
 from accel.record.recording import (
     AttributeState,
     Recording,
+    has_wrapper,
     plain,
 )
+from accel.record.standin import StandIn
 from accel.record.values import (
     known,
     remember,
@@ -222,21 +224,24 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     return recording.enter(found, ("class", id(kind), name), f"{kind.__name__}.{name}", inputs.of_class(kind, name))
 
 
-def set_attribute(proxy: Any, name: str, value: Any) -> None:
-    """`object.name = value`: the real object gets the plain value at once."""
+def set_attribute(proxy: Any, name: str, value: Any, *, generic: bool = False) -> None:
+    """`object.name = value`: the real object gets the plain value at once.
+
+    generic: by object.__setattr__, whatever the class has for that.
+    """
     recording, real = proxy._recording_, proxy._plain_
     _, found = find_in_class(type(real), name)
     if isinstance(found, property) and recording.active and isinstance(found.fset, FunctionType):
         guard_class(recording, type(real), name, found)
         Followed(recording, found.fset, (proxy,))(value)
         return
-    ordinary = type(real).__setattr__ in _GENERIC_SETATTR and (
+    ordinary = (generic or type(real).__setattr__ in _GENERIC_SETATTR) and (
         found is MISSING or _is_slot(found) or not hasattr(type(found), "__set__")
     )
     before = _own_attribute(real, name)
     if not ordinary:
         recording.break_("call.opaque", f"assignment to .{name} runs code of its class", touched=True)
-    setattr(real, name, recording.hold(value))
+    (object.__setattr__ if generic else setattr)(real, name, recording.hold(value))
     if ordinary:
         recording.on_undo(lambda: _restore(real, name, before))
         if recording.active:
@@ -245,25 +250,27 @@ def set_attribute(proxy: Any, name: str, value: Any) -> None:
 
 def _restore(real: Any, name: str, before: Any) -> None:
     if before is not MISSING:
-        setattr(real, name, before)
+        object.__setattr__(real, name, before)
     elif _own_attribute(real, name) is not MISSING:
-        delattr(real, name)
+        object.__delattr__(real, name)
 
 
-def delete_attribute(proxy: Any, name: str) -> None:
-    """`del object.name`."""
+def delete_attribute(proxy: Any, name: str, *, generic: bool = False) -> None:
+    """`del object.name`. generic: by object.__delattr__."""
     recording, real = proxy._recording_, proxy._plain_
     _, found = find_in_class(type(real), name)
-    if type(real).__delattr__ not in _GENERIC_DELATTR or (hasattr(type(found), "__delete__") and not _is_slot(found)):
+    delete = object.__delattr__ if generic else delattr
+    of_class = not generic and type(real).__delattr__ not in _GENERIC_DELATTR
+    if of_class or (hasattr(type(found), "__delete__") and not _is_slot(found)):
         recording.break_("call.opaque", f"deletion of .{name} runs code of its class", touched=True)
-        delattr(real, name)
+        delete(real, name)
         return
     before = _own_attribute(real, name)
     if recording.active:
         get_attribute(proxy, name)  # it must be there on later calls too, and the object's own
         if recording.active and recording.inputs.find(("attr", proxy._slot_, name)) is not None and not _is_slot(found):
             recording.inputs.narrow(proxy._slot_, inputs.has_own(name))
-    delattr(real, name)
+    delete(real, name)
     recording.on_undo(lambda: _restore(real, name, before))
     if recording.active:
         _note(proxy, name, MISSING, written=True)
@@ -394,6 +401,45 @@ def _attribute_of_class(self: Any, name: str) -> Any:
     )
 
 
+class ObjectType(StandIn):
+    """`object`, whose methods are called where a class of the program's has its own, as in frozen dataclasses."""
+
+    __slots__ = ()
+
+    def __init__(self, recording: Recording, value: type) -> None:
+        self._recording_, self._plain_ = recording, value
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return object(*plain(args), **plain(kwargs))
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return True
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in OWN:
+            return object.__getattribute__(self, name)
+        found = getattr(object, name)
+        if not callable(found) or isinstance(found, type):
+            return found
+        return lambda *args, **kwargs: object_method(self._recording_, name, args, kwargs)
+
+
+GENERIC: dict[str, Callable[..., Any]] = {
+    "__setattr__": functools.partial(set_attribute, generic=True),
+    "__delattr__": functools.partial(delete_attribute, generic=True),
+}
+"""How `object` itself changes the attributes of an object."""
+
+
+def object_method(recording: Recording, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`object.name(*args)` in recorded code."""
+    if name in GENERIC and not kwargs and args and issubclass(type(args[0]), ObjectProxy):
+        return GENERIC[name](*args)
+    if any(map(has_wrapper, (*args, *kwargs.values()))):
+        recording.break_("call.opaque", f"object.{name}", touched=True)
+    return getattr(object, name)(*map(recording.hold, args), **{key: recording.hold(kwargs[key]) for key in kwargs})
+
+
 def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`kind(*args)` in recorded code: a new object whose `__init__` is followed."""
     _, init = find_in_class(kind, "__init__")
@@ -463,7 +509,9 @@ def class_proxy(recording: Recording, value: type) -> Any:
     """The stand-in for a class: one per class and recording."""
     if value in TYPE_STAND_INS:
         return TYPE_STAND_INS[value]
-    if value.__module__ in ("builtins", "numpy"):
+    if value is object:
+        return one_per_object(recording, value, ObjectType)
+    if getattr(value, "__module__", "") in ("builtins", "numpy"):
         return value
     seen = known(recording, value)
     return remember(recording, ClassProxy(recording, value)) if seen is None else seen

@@ -121,7 +121,7 @@ def rewritten(function: Callable[..., Any], names: str = "", **about: Any) -> Ca
     """Add a row for a function that is a few calls of others: those are written down in its place."""
 
     def decorate(rewrite: Callable[..., Any]) -> Callable[..., Any]:
-        add_rule(function, None, names, rewrite=rewrite, special="rewrite", **about)
+        add_rule(function, None, names, rewrite=rewrite, **{"special": "rewrite", **about})
         return rewrite
 
     return decorate

@@ -554,3 +554,18 @@ def test_loops_that_sort_check_each_round(check: Any) -> None:
         return rows
 
     check(work, make, reason="rule.parameter", replays=4)
+
+
+@pytest.mark.filterwarnings("ignore:future versions will not create a writeable array:FutureWarning")
+def test_broadcast_arrays_are_as_writeable_as_numpy_s(check: Any) -> None:
+    def work(a: Any, b: Any) -> Any:
+        same, wide = np.broadcast_arrays(a, b)
+        return same, wide, wide[1:], np.broadcast_arrays(a * 2, b * 3)[1], np.broadcast_to(b, (3, 4))
+
+    def read_only(i: int) -> Any:
+        b = some(i, 4)
+        b.flags.writeable = False
+        return some(i, 3, 4), b
+
+    check(work, lambda i: (some(i, 3, 4), some(i + 9, 4)))
+    check(work, read_only)
