@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import compile as compiling
+from accel import background
 from accel import config
 
 
@@ -42,7 +42,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 
 def submit(name: Any, worth: float, before: int = 0) -> Any:
-    return compiling.in_background(name, None, None, worth=worth, before=before)  # type: ignore[arg-type]
+    return background.in_background(name, None, None, worth=worth, before=before)  # type: ignore[arg-type]
 
 
 def test_each_program_that_a_function_has_halves_the_worth_of_another(bench: Bench) -> None:
@@ -59,16 +59,16 @@ def test_what_saves_most_is_compiled_first(bench: Bench) -> None:
     first = submit("slow", 1.0)
     assert bench.started.wait(20)
     others = [submit(name, worth) for name, worth in (("small", 0.1), ("large", 9.0), ("middle", 1.0))]
-    assert compiling.busy()
+    assert background.busy()
     bench.go_on.set()
     assert [future.result(20) for future in (first, *others)] == ["SLOW", "SMALL", "LARGE", "MIDDLE"]
     assert bench.seen == ["slow", "large", "middle", "small"]
-    assert not compiling.busy()
+    assert not background.busy()
 
 
 def test_what_is_compiled_holds_nothing_of_the_call() -> None:
     values = [(1, 2), {}, np.arange(6.0).reshape(2, 3)[:, ::2], np.float32(3.0), np.array(2)]
-    like = compiling.stand_ins(values)
+    like = stand_ins(values)
     for value, other in zip(values, like, strict=True):
         if isinstance(value, np.ndarray):
             assert (other.shape, other.dtype, other.nbytes) == (value.shape, value.dtype, value.nbytes)
@@ -108,6 +108,6 @@ def test_what_waited_behind_an_abandoned_compile_is_compiled(bench: Bench) -> No
     assert waiting.result(20) == "WAITING", "without another one having to ask for it"
     assert submit("next", 1.0).result(20) == "NEXT"
     assert not stuck.done()
-    assert not compiling.busy(), "what was given up is waited for no longer"
+    assert not background.busy(), "what was given up is waited for no longer"
     bench.go_on.set()
     assert stuck.result(20) == "SLOW"

@@ -50,9 +50,9 @@ class Checks:
         if mode == "verify" or path.replays < FIRST_CHECKS:
             return True
         if not path.speed.knows_numpy:
-            from accel import compile as compiling
+            from accel import background
 
-            return not compiling.busy()
+            return not background.busy()
         if path.replays >= RAREST * max(1, path.checked_at):
             return True
         share = config.current().check_share

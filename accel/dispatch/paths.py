@@ -13,7 +13,7 @@ from accel.dispatch.speed import Speed
 from accel.reasons import Refusal
 
 if TYPE_CHECKING:
-    from accel.compile import Compile
+    from accel.background import Compile
 
 SPAN_SAMPLES = 8
 """Replays after which a path is looked at for arrays that most of them had to copy."""
@@ -137,12 +137,13 @@ class Path:
         self.pending = self._compile(values)
 
     def _compile(self, values: list[Any]) -> Compile:
-        from accel import compile as compiling
+        from accel import background
+        from accel.compile import stand_ins
 
-        arguments = self.trace, self._known(), compiling.stand_ins(values), self.spanned
+        arguments = self.trace, self._known(), stand_ins(values), self.spanned
         if config.current().ahead_of_time:
-            return compiling.in_background(*arguments, worth=self.numpy_call_s, before=self._before)
-        return compiling.at_once(*arguments)
+            return background.in_background(*arguments, worth=self.numpy_call_s, before=self._before)
+        return background.at_once(*arguments)
 
     def give_up_if_overdue(self) -> Refusal | None:
         """Why the path's program is waited for no longer, where compiling it takes longer than it may."""
@@ -196,13 +197,13 @@ class Path:
             return self.again.done() and self._renew()
         if self.replays % SPAN_SAMPLES or self._spans_tried:
             return False
-        from accel import compile as compiling
+        from accel import background
 
         executable, changed = self.variant.executable, {slot for slot, _ in self.trace.outputs.changed}
         copied = {executable.program.slots[at] for at, count in executable.copied.items() if 2 * count > SPAN_SAMPLES}
         executable.copied.clear()
         copied -= changed  # a program has to copy them anyway, and aligned memory makes the faster copy
-        if copied and not compiling.busy():
+        if copied and not background.busy():
             self.spanned, self._spans_tried = frozenset(copied), True
             self.again = self._compile(values)
         return False

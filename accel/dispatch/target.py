@@ -451,9 +451,9 @@ class Target:
 
 
 def _compiling() -> bool:
-    from accel import compile as compiling
+    from accel import background
 
-    return compiling.busy()
+    return background.busy()
 
 
 def _note_device() -> None:

@@ -69,7 +69,7 @@ class Program:
     operations: how many it has. fingerprint: of what it computes, or None (see accel.fingerprint).
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., Any] | None
     slots: list[int]
     constants: list[Any]
     host: list[Node]
