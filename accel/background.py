@@ -38,13 +38,17 @@ MAX_LOST = 3
 """Workers that may be lost before there are no more: then this process compiles itself."""
 
 
+Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
+"""Those of `compile_trace`."""
+
+
 class Compile(Future[Executable]):
     """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace.
 
     found_on_disk: whether it was there.
     """
 
-    def __init__(self, order: tuple[float, int], arguments: tuple[Any, ...]) -> None:
+    def __init__(self, order: tuple[float, int], arguments: Arguments) -> None:
         super().__init__()
         self.order = order
         self.found_on_disk = False
@@ -70,16 +74,16 @@ class Compile(Future[Executable]):
         if not _has_worker():
             return False
         try:
-            self._job = describe(*self._arguments, threads=devices.plan(largest(self._arguments[2])))
+            self._job = describe(*self._arguments, devices.plan(largest(self._arguments[2])))
             self._key = key_of(self._job) if config.current().cache_dir is not None else None
             product = self._on_disk()
             executable = None if product is None else loaded(product, *self._arguments)
         except Indescribable as error:
             logs.LOGGER.info("a program cannot be found again on disk: %s", error)
             return False
-        except Exception as error:
-            self.fail(error)
-            return True
+        except Exception as error:  # then it is compiled
+            logs.LOGGER.info("looking for a program on disk failed: %s: %s", type(error).__name__, error)
+            return False
         if executable is None:
             return False
         self.found_on_disk = True
@@ -275,9 +279,9 @@ def _has_worker() -> bool:
     return bool(sys.executable) and devices.is_cpu_alone() and _workers._lost < MAX_LOST
 
 
-def at_once(*arguments: Any) -> Compile:
+def at_once(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()) -> Compile:
     """`compile_trace`, done, by this thread, unless it is on disk."""
-    job = Compile((0.0, 0), arguments)
+    job = Compile((0.0, 0), (trace, known, samples, spanned))
     if config.current().cache_dir is None or not job.look():
         job.run()
     return job

@@ -18,8 +18,8 @@ import numpy as np
 from accel import cache, config, logs, memory
 from accel.devices import device, start, threads
 from accel.fingerprint import digest
-from accel.job import Job, Lowerable, Product, packed, unpacked
-from accel.lower import PACKS, Known, Program, lower
+from accel.job import Job, Product, packed, unpacked
+from accel.lower import PACKS, Known, Lowerable, Program, lower
 from accel.record import Trace
 from accel.rules.rule import Unsupported
 from accel.spans import Span, arrays_from, handed_over, is_aligned, span_of
@@ -81,7 +81,7 @@ class Executable:
 
 
 def compile_trace(
-    trace: Trace | Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
+    trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
 ) -> Executable:
     """Lower and compile. Raises Unsupported.
 
@@ -214,7 +214,7 @@ def compile_job(job: Job) -> Product:
     return product_of(compile_trace(trace, job.known, job.samples(), job.spanned), trace)
 
 
-def product_of(made: Executable, trace: Trace | Lowerable) -> Product:
+def product_of(made: Executable, trace: Lowerable) -> Product:
     """An executable of a trace as data."""
     payload = None if made.key is not None else _payload(made.compiled)
     return Product(packed(made.program, trace), made.key, payload, made.seconds)

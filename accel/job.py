@@ -34,8 +34,8 @@ class Job:
     """What is compiled, and for which arguments.
 
     nodes: what `Node` takes, one tuple for each, with `Ref`s in the place of nodes. outcomes: node, expected value and
-    place. arrays, numbers, changed: the outputs, nodes by index. decided, known, spanned: as `compile_trace` takes them.
-    forms: shape and dtype of each slot's array, None for what is no array. settings: those that it depends on.
+    place. arrays, numbers, changed: the outputs, nodes by index. decided, known, spanned: as lowering takes them. forms:
+    shape and dtype of each slot's array, None for what is no array. settings: those that it depends on.
     """
 
     nodes: list[tuple[Any, ...]]
@@ -53,7 +53,7 @@ class Job:
         """Arrays of the slots' shapes and dtypes, without memory of their own."""
         return [None if form is None else np.broadcast_to(np.zeros((), form[1]), form[0]) for form in self.forms]
 
-    def trace(self) -> Lowerable:
+    def trace(self) -> JobTrace:
         """The trace, as far as it is lowered."""
         nodes: list[Node] = []
         for index, (rule, args, kwargs, about, repeats) in enumerate(self.nodes):
@@ -67,12 +67,12 @@ class Job:
             numbers=[nodes[index] for index in self.numbers],
             changed=[(slot, nodes[index]) for slot, index in self.changed],
         )
-        return Lowerable(Tape(nodes, outcomes), outputs, self.decided)
+        return JobTrace(Tape(nodes, outcomes), outputs, self.decided)
 
 
 @dataclass(slots=True)
-class Lowerable:
-    """The part of a trace that lowering reads."""
+class JobTrace:
+    """The part of a trace that is lowered, in the process that compiles."""
 
     tape: Tape
     outputs: Outputs
