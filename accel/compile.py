@@ -5,24 +5,21 @@ Float64 is switched on around accel's own work alone.
 
 from __future__ import annotations
 
-import heapq
 import inspect
-import itertools
 import pickle
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from accel import cache, config, interpreter, logs, memory
+from accel import cache, config, logs, memory
 from accel.devices import device, start, threads
 from accel.fingerprint import digest
-from accel.lower import PACKS, Known, Program, lower
+from accel.job import Job, Product, packed, unpacked
+from accel.lower import PACKS, Known, Lowerable, Program, lower
 from accel.record import Trace
 from accel.rules.rule import Unsupported
 from accel.spans import Span, arrays_from, handed_over, is_aligned, span_of
@@ -33,7 +30,8 @@ class Executable:
     """A compiled program. seconds: what lowering and compiling took. constants: on the device already.
 
     on_cpu: whether that is the host itself, which then shares its memory with NumPy. spans: of the arrays that it takes
-    as such, by place; copied: how often others were copied that would gain by one (see accel.spans).
+    as such, by place; copied: how often others were copied that would gain by one (see accel.spans). key: what it is
+    kept under on disk, None where it is not.
     """
 
     program: Program
@@ -42,6 +40,7 @@ class Executable:
     seconds: float
     on_cpu: bool
     spans: dict[int, Span]
+    key: str | None = None
     copied: Counter[int] = field(default_factory=Counter)
 
     def __call__(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -82,24 +81,21 @@ class Executable:
 
 
 def compile_trace(
-    trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
+    trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
 ) -> Executable:
     """Lower and compile. Raises Unsupported.
 
     samples: a value of each slot, for shapes and dtypes. spanned: slots of arrays that a CPU takes from spans.
     """
+    started = time.perf_counter()
     import jax
 
-    started = time.perf_counter()
-    settings = config.current()
-    memory.keep_freed()
-    start(max((value.size for value in samples if isinstance(value, np.ndarray)), default=0))
-    place = device(settings.platform)
+    place = _begin(samples)
     on_cpu = place.platform == "cpu"
     chosen = frozenset(spanned) if on_cpu else frozenset()
     with jax.enable_x64(True), jax.default_device(place):
         program = lower(trace, known, on_cpu=on_cpu, spanned=chosen)
-        spans = {at: span_of(samples[slot]) for at, slot in enumerate(program.slots) if slot in chosen}
+        spans = _spans(program, samples, chosen)
         sharding = jax.sharding.SingleDeviceSharding(place)
 
         def about(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -112,31 +108,49 @@ def compile_trace(
         scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
         constants = [jax.device_put(value, place) for value in program.constants]
         try:
-            compiled = _compiled(program, spans, (given, places, constants, scalars), place)
+            compiled, key = _compiled(program, spans, (given, places, constants, scalars), place)
         except Unsupported:
             raise
         except Exception as error:
             raise Unsupported("compile.failed", f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
-    return Executable(program, compiled, constants, time.perf_counter() - started, on_cpu, spans)
+    return Executable(program, compiled, constants, time.perf_counter() - started, on_cpu, spans, key)
 
 
-def _compiled(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any) -> Any:
-    """The executable for arguments like these: from the disk cache, or compiled and kept there."""
+def _begin(samples: Sequence[Any]) -> Any:
+    """The device, JAX being started for arrays like these."""
+    memory.keep_freed()
+    start(largest(samples))
+    return device(config.current().platform)
+
+
+def largest(samples: Sequence[Any]) -> int:
+    """Elements of the largest array."""
+    return max((value.size for value in samples if isinstance(value, np.ndarray)), default=0)
+
+
+def _spans(program: Program, samples: Sequence[Any], spanned: frozenset[int]) -> dict[int, Span]:
+    return {at: span_of(samples[slot]) for at, slot in enumerate(program.slots) if slot in spanned}
+
+
+def _compiled(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any) -> tuple[Any, Any]:
+    """The executable for arguments like these, from the disk cache or compiled, and what it is kept under there."""
     import jax
 
     key = _key(program, spans, arguments, place)
     found = _load(key, place)
     if found is None:
         found = jax.jit(entry(program, spans)).lower(*arguments).compile()
-        _save(key, found)
-    return found
+        key = key if _save(key, found) else None
+    return found, key
 
 
 def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
     """The program's function, of what `Executable` hands over."""
+    body = program.function
+    assert body is not None, "a program that another process compiled has none"
 
     def function(given: Any, places: Any, constants: Any, scalars: Any) -> Any:
-        return program.function(arrays_from(given, places, spans), constants, scalars)
+        return body(arrays_from(given, places, spans), constants, scalars)
 
     return function
 
@@ -156,28 +170,74 @@ def _load(key: str | None, place: Any) -> Any:
     payload = cache.load(key) if key is not None else None
     if key is None or payload is None:
         return None
-    from jax.experimental import serialize_executable
-
-    load = serialize_executable.deserialize_and_load
-    where = {"backend": place.client, "execution_devices": [place]}
-    where = {name: value for name, value in where.items() if name in inspect.signature(load).parameters}
     try:
-        return load(*pickle.loads(payload), **where)
+        return _executable(payload, place)
     except Exception as error:
         logs.LOGGER.info("a program on disk could not be used and is compiled anew: %s", error)
         cache.discard(key)
         return None
 
 
-def _save(key: str | None, compiled: Any) -> None:
-    if key is None:
-        return
+def _executable(payload: bytes, place: Any) -> Any:
+    """What `_payload` wrote down. Raises whatever JAX raises."""
     from jax.experimental import serialize_executable
 
+    load = serialize_executable.deserialize_and_load
+    where = {"backend": place.client, "execution_devices": [place]}
+    where = {name: value for name, value in where.items() if name in inspect.signature(load).parameters}
+    return load(*pickle.loads(payload), **where)
+
+
+def _payload(compiled: Any) -> bytes:
+    from jax.experimental import serialize_executable
+
+    return pickle.dumps(serialize_executable.serialize(compiled))
+
+
+def _save(key: str | None, compiled: Any) -> bool:
+    """Keep an executable on disk. Returns whether it is there."""
+    if key is None:
+        return False
     try:
-        cache.save(key, pickle.dumps(serialize_executable.serialize(compiled)))
+        return cache.save(key, _payload(compiled))
     except Exception as error:  # not every backend can write its programs down
         logs.LOGGER.info("a program cannot be kept on disk: %s", error)
+        return False
+
+
+# -- in one process for another ----------------------------------------------------------------------------------------
+
+
+def compile_job(job: Job) -> Product:
+    """Lower and compile for another process, with the settings in force. Raises Unsupported."""
+    trace = job.trace()
+    return product_of(compile_trace(trace, job.known, job.samples(), job.spanned), trace)
+
+
+def product_of(made: Executable, trace: Lowerable) -> Product:
+    """An executable of a trace as data."""
+    payload = None if made.key is not None else _payload(made.compiled)
+    return Product(packed(made.program, trace), made.key, payload, made.seconds)
+
+
+def loaded(
+    product: Product, trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int]
+) -> Executable | None:
+    """The executable of a product, in this process; None where its entry on disk is gone or of no use."""
+    import jax
+
+    place = _begin(samples)
+    program = unpacked(product.program, trace, known)
+    with jax.enable_x64(True), jax.default_device(place):
+        if product.key is not None:
+            compiled = _load(product.key, place)
+        else:
+            compiled = None if product.payload is None else _executable(product.payload, place)
+        if compiled is None:
+            return None
+        constants = [jax.device_put(value, place) for value in program.constants]
+    spans = _spans(program, samples, frozenset(spanned))
+    return Executable(program, compiled, constants, product.seconds, True, spans, product.key)
 
 
 def stand_ins(values: Sequence[Any]) -> list[Any]:
@@ -186,106 +246,6 @@ def stand_ins(values: Sequence[Any]) -> list[Any]:
         np.broadcast_to(np.zeros((), value.dtype), value.shape) if isinstance(value, np.ndarray) else None
         for value in values
     ]
-
-
-class Compile(Future[Executable]):
-    """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace."""
-
-    def __init__(self, order: tuple[float, int], arguments: tuple[Any, ...]) -> None:
-        super().__init__()
-        self.order = order
-        self._arguments = arguments
-        self._began: float | None = None
-
-    def __lt__(self, other: Compile) -> bool:
-        return self.order < other.order
-
-    def seconds(self) -> float:
-        """How long it has been compiled, not counting how long it waited."""
-        return 0.0 if self._began is None else time.perf_counter() - self._began
-
-    def run(self) -> None:
-        """Compile it, in this thread."""
-        self._began = time.perf_counter()
-        try:
-            if not threading.main_thread().is_alive():  # when the program ends, what waits is not worth it any more
-                raise Unsupported("compile.failed", "the program ended first")
-            executable = compile_trace(*self._arguments)
-        except BaseException as error:
-            self.set_exception(error)
-        else:
-            self.set_result(executable)
-
-    def abandon(self) -> None:
-        """Leave the worker to it, for good; what waits gets a new one."""
-        global _worker
-        with _worker_lock:
-            _under_way.discard(self)
-            if _worker is not None:
-                _worker.shutdown(wait=False, cancel_futures=True)
-                _worker = None
-            _work(len(_waiting))
-
-
-_worker: ThreadPoolExecutor | None = None
-_worker_lock = threading.Lock()
-_waiting: list[Compile] = []
-_under_way: set[Future[Executable]] = set()
-_numbers = itertools.count()
-
-
-def at_once(*arguments: Any) -> Compile:
-    """`compile_trace`, done."""
-    job = Compile((0.0, 0), arguments)
-    job.run()
-    return job
-
-
-def in_background(
-    trace: Trace,
-    known: Known,
-    samples: Sequence[Any],
-    spanned: Collection[int] = frozenset(),
-    *,
-    worth: float,
-    before: int,
-) -> Compile:
-    """`compile_trace` in a worker thread, the program going on in NumPy meanwhile.
-
-    worth: seconds that a call takes without it. before: programs that its target has already, each of which is taken
-    to halve the calls that this one will get. The functions of a step are ready at the same time: what saves most goes
-    first, a large function's second program before a small one's first, and its tenth after.
-    """
-    job = Compile((-worth * 0.5**before, next(_numbers)), (trace, known, samples, spanned))
-    _under_way.add(job)
-    job.add_done_callback(_under_way.discard)
-    with _worker_lock:
-        heapq.heappush(_waiting, job)
-        _work(1)
-    return job
-
-
-def _work(tasks: int) -> None:
-    """Have so many of those that wait compiled; within the lock."""
-    global _worker
-    if tasks and _worker is None:
-        _worker = ThreadPoolExecutor(1, thread_name_prefix="accel-compile")
-    for _ in range(tasks):
-        _worker.submit(_compile_next)  # type: ignore[union-attr]
-
-
-def _compile_next() -> None:
-    with _worker_lock:
-        if not _waiting:  # an abandoned worker was given it already
-            return
-        job = heapq.heappop(_waiting)
-    with interpreter.taking_turns(), interpreter.keeping():
-        job.run()
-
-
-def busy() -> bool:
-    """Whether the worker is compiling: times measured meanwhile are not worth comparing."""
-    return bool(_under_way)
 
 
 def shared(array: Any, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:

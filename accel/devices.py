@@ -10,6 +10,8 @@ import functools
 import os
 import threading
 from collections.abc import Iterator
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import Any
 
 from accel import config
@@ -22,6 +24,7 @@ _NPROC = "NPROC"
 
 _lock = threading.Lock()
 _started = False
+_planned = False
 _threads: int | None = None
 
 
@@ -33,18 +36,47 @@ def start(largest: int) -> None:
     `Settings.threads` unset it has one thread if the first program's arrays are small. Without effect where the
     process has used JAX before.
     """
-    global _started, _threads
+    global _started
     import jax
 
     with _lock:
         if _started:
             return
         _started = True
-        settings = config.current()
         jax.config.update("jax_cpu_enable_async_dispatch", False)
-        _threads = settings.threads or (1 if largest <= FEW and settings.platform in (None, "cpu") else None)
+        _plan(largest)
         with _variable(_NPROC, None if _threads is None else str(_threads)):
             jax.devices()
+
+
+def plan(largest: int) -> int | None:
+    """How many threads XLA is to have on the CPU, decided by the first program's largest array; None: all."""
+    with _lock:
+        _plan(largest)
+        return _threads
+
+
+def _plan(largest: int) -> None:
+    global _planned, _threads
+    if not _planned:
+        settings = config.current()
+        _threads = settings.threads or (1 if largest <= FEW and settings.platform in (None, "cpu") else None)
+        _planned = True
+
+
+def prepare() -> None:
+    """Import JAX, and what loading a program needs."""
+    import jax  # noqa: F401
+    from jax.experimental import serialize_executable  # noqa: F401
+
+
+@functools.cache
+def is_cpu_alone() -> bool:
+    """Whether programs are for the CPU, as far as can be told without starting JAX: asked for, or all there is."""
+    chosen = config.current().platform or os.environ.get("JAX_PLATFORMS", "").lower()
+    if chosen:
+        return chosen == "cpu"
+    return find_spec("jax_plugins") is None and find_spec("libtpu") is None and not entry_points(group="jax_plugins")
 
 
 def threads() -> int | None:

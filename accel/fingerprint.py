@@ -39,7 +39,7 @@ def fingerprint(
     in the body comes into the program: for an argument its place, for a value that is written into it the value.
     tables: arguments that loops and nests look up, which say how the operations are arranged in these.
     """
-    describe = _Describer(leaf)
+    describe = Describer(leaf)
     try:
         parts = [describe.operation(node) for node in body], [describe(each) for each in (*results, *tables)]
     except Indescribable:
@@ -52,7 +52,7 @@ def digest(*parts: Any) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
 
 
-class _Describer:
+class Describer:
     """Turns values into nested tuples of plain ones."""
 
     def __init__(self, leaf: Callable[[Node], Any]) -> None:

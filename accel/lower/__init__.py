@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,11 +28,11 @@ from accel.lower.arrangement import Part, arranged, check_size
 from accel.lower.compact import Compact, compact
 from accel.lower.operations import as_array, evaluate
 from accel.lower.values import Values
-from accel.record import Trace
 from accel.record.inputs import same_number
+from accel.record.outputs import Outputs
 from accel.rules import core, fusion, rounding
 from accel.rules.rule import Unsupported
-from accel.tape import INPUT, Node, Outcome
+from accel.tape import INPUT, Node, Outcome, Tape
 
 EMBEDDED = 8
 """Constants of up to so many elements are written into the program; larger ones are arguments."""
@@ -70,7 +70,7 @@ class Program:
     operations: how many it has. fingerprint: of what it computes, or None (see accel.fingerprint).
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., Any] | None
     slots: list[int]
     constants: list[Any]
     host: list[Node]
@@ -100,7 +100,15 @@ def pack_of(dtype: np.dtype[Any] | None) -> str:
     return dtype.kind if dtype.kind in "fc" or dtype == np.uint64 else "i"
 
 
-def lower(trace: Trace, known: Known, *, on_cpu: bool = True, spanned: frozenset[int] = frozenset()) -> Program:
+class Lowerable(Protocol):
+    """The part of a trace that is lowered."""
+
+    tape: Tape
+    outputs: Outputs
+    decided: dict[int, Any]
+
+
+def lower(trace: Lowerable, known: Known, *, on_cpu: bool = True, spanned: frozenset[int] = frozenset()) -> Program:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
     on_cpu: whether it is for XLA:CPU, which stores too little (see accel.rules.fusion). spanned: slots whose arrays
@@ -110,7 +118,7 @@ def lower(trace: Trace, known: Known, *, on_cpu: bool = True, spanned: frozenset
 
 
 class _Lowering:
-    def __init__(self, trace: Trace, known: Known, on_cpu: bool, spanned: frozenset[int]) -> None:
+    def __init__(self, trace: Lowerable, known: Known, on_cpu: bool, spanned: frozenset[int]) -> None:
         self._trace = trace
         self._on_cpu = on_cpu
         self._spanned = spanned
@@ -172,7 +180,7 @@ class _Lowering:
             needed = self._needed([*targets, *device_numbers, *(outcome.node for outcome in outcomes)])
             body = [node for node in needed if not self.is_leaf(node)]
             aliasing.mark(body, self._spanned)
-            exact.mark(body, trace)
+            exact.mark(body, trace.outputs.state)
             results = [*targets, *device_numbers, *(outcome.node for outcome in outcomes)]
             parts = self._rolled(body, results)
             for node in (*(operand for part in parts for operand in part.operands()), *results):

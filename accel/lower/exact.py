@@ -6,24 +6,23 @@ place anyway: behind a sum, an exponential, or an input that an earlier call lef
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from accel.record import Trace
-from accel.record.outputs import Leaf, Made, Number, Shared
 from accel.rules import rounding
 from accel.tape import INPUT, Node
 
 
-def mark(body: Sequence[Node], trace: Trace) -> None:
-    """Set `exact` of such operations among a program's.
+def mark(body: Sequence[Node], left: Iterable[tuple[int, Node]]) -> None:
+    """Set `exact` of such operations among a program's. left: what calls leave where the next one reads, by slot.
 
     It is never taken back: another thread may be lowering the same tape, with other constants.
     """
     jumps = [node for node in body if _is_jump(node)]
     if not jumps:
         return
-    state = _state(trace)
+    state: dict[int, list[Node]] = {}
+    for slot, node in left:
+        state.setdefault(slot, []).append(node)
     exact = _Exactness(body, state)
     found = exact.read_by(jumps, state)
     sites = {(node.rule.name, node.site) for node in found}
@@ -49,33 +48,6 @@ def _reads_on_edges(node: Node) -> bool:
 
 def _is_float(node: Node) -> bool:
     return node.dtype is not None and node.dtype.kind == "f"
-
-
-def _state(trace: Trace) -> Mapping[int, list[Node]]:
-    """What the call leaves where its next one reads an input, by the input's slot."""
-    found: dict[int, list[Node]] = {}
-    outputs, find = trace.outputs, trace.inputs.find
-    for slot, node in outputs.changed:
-        found.setdefault(slot, []).append(node)
-    for write in outputs.writes:
-        key = ("item", write.owner, f"[{write.name!r}]") if write.is_item else ("attr", write.owner, write.name)
-        read = find(key)
-        if read is not None:
-            found.setdefault(read, []).extend(_nodes(write.value, outputs))
-    return found
-
-
-def _nodes(template: Any, outputs: Any) -> Iterator[Node]:
-    """The nodes of a value that is written."""
-    if isinstance(template, Made):
-        yield outputs.arrays[template.index]
-    elif isinstance(template, Number):
-        yield outputs.numbers[template.index]
-    elif isinstance(template, Shared):
-        yield from _nodes(template.template, outputs)
-    elif not isinstance(template, Leaf):
-        for part in template.values() if isinstance(template, dict) else template:
-            yield from _nodes(part, outputs)
 
 
 class _Exactness:

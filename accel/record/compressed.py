@@ -5,7 +5,6 @@ Operands of one operation must be selected by the same mask node. What the mask 
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from accel.record.values import (
     wrap,
 )
 from accel.rules import core, ufuncs
-from accel.rules.rule import Rule, Unsupported
+from accel.rules.rule import Rule, Unsupported, derived
 from accel.tape import Node
 from accel.views import Reshape
 
@@ -146,7 +145,7 @@ def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: Com
     return wrap(recording, result, node)
 
 
-@functools.cache
+@derived
 def masked_rule(rule: Rule) -> Rule:
     """The reduction over what a mask selects, as a rule on the full array with the mask as a keyword."""
     operand = rule.operands[0]

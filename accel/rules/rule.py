@@ -8,7 +8,10 @@ ever ignored. `lower` takes the row's own parameters and computes with `jax.nump
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
+import pickle
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +29,9 @@ class Unsupported(Exception):
         assert reason in REASONS, reason
         self.reason = reason
         self.detail = detail
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.reason, self.detail)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,9 +79,58 @@ class Rule:
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
 
+    def __reduce__(self) -> Any:
+        """By the call that gives the same rule in another process. Raises PicklingError where there is none."""
+        return origin_of(self)
+
 
 RULES: dict[Any, Rule] = {}
 """Rules by the identity of the function that they stand for."""
+
+_ORIGINS: dict[Rule, tuple[Callable[..., Rule], tuple[Any, ...]]] = {}
+"""For rules that are no module's own: the function that makes or finds one, and its arguments."""
+
+
+def origin_of(rule: Rule) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A function of accel's and arguments for which it gives this very rule, in any process.
+
+    Raises PicklingError where none is known.
+    """
+    if rule not in _ORIGINS:
+        _ORIGINS[rule] = _named, _find_name(rule)
+    return _ORIGINS[rule]
+
+
+def place(rule: Rule, find: Callable[..., Rule], *args: Any) -> None:
+    """Note that `find(*args)` gives the rule in any process."""
+    _ORIGINS[rule] = find, args
+
+
+def _find_name(rule: Rule) -> tuple[str, str]:
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == __name__.partition(".")[0]:
+            for attribute, value in list(vars(module).items()):
+                if value is rule:
+                    return name, attribute
+    raise pickle.PicklingError(f"{rule} is in no module of accel's")
+
+
+def _named(module: str, attribute: str) -> Rule:
+    found: Rule = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def derived(make: Callable[..., Rule]) -> Callable[..., Rule]:
+    """A function that makes rules: for the same arguments it gives the same rule, in this process and in others."""
+
+    @functools.cache
+    @functools.wraps(make)
+    def maker(*args: Any) -> Rule:
+        made = make(*args)
+        place(made, maker, *args)
+        return made
+
+    return maker
 
 
 def lookup(function: Any) -> Rule | None:
@@ -104,7 +159,12 @@ def add_rule(function: Callable[..., Any], lower: Callable[..., Any] | None, nam
         **about,
     )
     RULES[function] = rule
+    place(rule, _of_function, function)
     return rule
+
+
+def _of_function(function: Any) -> Rule:
+    return RULES[function]
 
 
 def rule(function: Callable[..., Any], names: str = "", **about: Any) -> Callable[..., Any]:
@@ -135,7 +195,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
-@functools.cache
+@derived
 def truth_of(rule: Rule) -> Rule:
     """`rule.holds` as a row of its own."""
     assert rule.holds is not None

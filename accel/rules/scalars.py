@@ -13,13 +13,13 @@ import numpy as np
 
 from accel.rules import ufuncs
 from accel.rules.core import cast
-from accel.rules.rule import Rule
+from accel.rules.rule import Rule, derived, place
 
 LARGEST_EXACT = 2.0**53
 """Devices check outcomes as floats."""
 
 
-@functools.cache
+@derived
 def host_rule(function: Callable[..., Any]) -> Rule:
     """The rule by which Python itself evaluates `function` of scalars before launch."""
     return Rule(name="host." + getattr(function, "__name__", repr(function)), function=function, lower=None)
@@ -88,8 +88,7 @@ def _lowered(name: str) -> Callable[..., Any]:
 def _row(
     function: Callable[..., Any], jnp_name: str, checks: tuple[Rule, ...] = (), after: Rule | None = None
 ) -> tuple[Callable[..., Any], PythonRow]:
-    rule = Rule(name="python." + getattr(function, "__name__", jnp_name), function=function, lower=_lowered(jnp_name))
-    return function, PythonRow(rule, checks, after)
+    return _custom(function, _lowered(jnp_name), checks, after)
 
 
 def _select_max(*args: Any) -> Any:
@@ -120,7 +119,13 @@ def _custom(
     checks: tuple[Rule, ...] = (),
     after: Rule | None = None,
 ) -> tuple[Callable[..., Any], PythonRow]:
-    return function, PythonRow(Rule(name="python." + function.__name__, function=function, lower=lower), checks, after)
+    rule = Rule(name="python." + function.__name__, function=function, lower=lower)
+    place(rule, _python_rule, function)
+    return function, PythonRow(rule, checks, after)
+
+
+def _python_rule(function: Callable[..., Any]) -> Rule:
+    return PYTHON[function].rule
 
 
 def _hypot(*args: Any) -> Any:
@@ -140,6 +145,7 @@ def _float(x: Any) -> Any:
     return x if isinstance(x, (int, float)) else x.astype(float)
 
 
+@derived
 def _within(function: Callable[[Any, Any], Any]) -> Rule:
     return _check("exact_" + function.__name__, lambda a, b: abs(function(_float(a), _float(b))) <= LARGEST_EXACT)
 

@@ -15,12 +15,12 @@ import numpy as np
 from accel.rules import complexes
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, lax, number, where
-from accel.rules.rule import Rule, Unsupported
+from accel.rules.rule import Rule, Unsupported, derived
 
 Loop = tuple[np.dtype[Any], ...]
 
 
-@functools.cache
+@derived
 def rule_for(ufunc: np.ufunc) -> Rule:
     """The rule of a ufunc's plain call; Unsupported where jax.numpy has no such function."""
     lower = LOWERED.get(ufunc) or _by_name(ufunc.__name__)

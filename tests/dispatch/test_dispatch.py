@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import compile as compiling
-from accel import config, dispatch
+from accel import background, config, dispatch
 from accel.dispatch import checks, speed, target
 from accel.ledger import State, open_ledger
 from accel.replay import Parted, Variant
@@ -332,9 +331,10 @@ def test_a_program_whose_runs_are_all_discarded_is_tried_ever_more_rarely(monkey
 
 def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     def at_once(*arguments: Any, worth: float, before: int) -> Any:
-        return compiling.at_once(*arguments)
+        return background.at_once(*arguments)
 
-    monkeypatch.setattr(compiling, "in_background", at_once)
+    monkeypatch.setattr(background, "in_background", at_once)
+    monkeypatch.setattr(target, "FIRST_WORTHWHILE", 0.0)
     fast = accel.accelerate(lambda x, rare: x * 3.0 if rare else x * 2.0, name="branching")
 
     def programs() -> int:
@@ -355,7 +355,7 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
 
 
 def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = compiling.Compile((0.0, 0), ())
+    made = background.Compile((0.0, 0), (None, None, (), ()))  # type: ignore[arg-type]
 
     def never_ready(*arguments: Any, **options: Any) -> Any:
         return made
@@ -366,7 +366,8 @@ def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypa
 
     fast = accel.accelerate(double, name="patient")
     with monkeypatch.context() as patch, config.override(ahead_of_time=True):
-        patch.setattr(compiling, "in_background", never_ready)
+        patch.setattr(background, "in_background", never_ready)
+        patch.setattr(target, "FIRST_WORTHWHILE", 0.0)
         fast(some(0))
         fast(some(1))
         assert reasons() == {"wait.calls": 2}

@@ -1,0 +1,341 @@
+"""Compiling in the background: what waits to be compiled, in which order, and what becomes of it at the end.
+
+A program is first looked for on disk; what is not there is compiled by a process of its own (see accel.worker), or
+where there can be none, by a thread of this one. Two threads, one for each step: what is on disk does not wait for a
+compile. They end with the program, at once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import heapq
+import itertools
+import os
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+from accel import cache, config, devices, interpreter, logs
+from accel.compile import Executable, compile_trace, largest, loaded, product_of
+from accel.fingerprint import Indescribable
+from accel.job import Job, Product, describe, key_of
+from accel.ledger import current_run
+from accel.lower import Known
+from accel.record import Trace
+from accel.rules.rule import Unsupported
+from accel.worker import Lost, Worker
+
+LEAVE_S = 0.4
+"""Seconds that the end of the program waits for a thread that is loading a program."""
+
+MAX_LOST = 3
+"""Workers that may be lost before there are no more: then this process compiles itself."""
+
+
+Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
+"""Those of `compile_trace`."""
+
+
+class Compile(Future[Executable]):
+    """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace.
+
+    found_on_disk: whether it was there.
+    """
+
+    def __init__(self, order: tuple[float, int], arguments: Arguments) -> None:
+        super().__init__()
+        self.order = order
+        self.found_on_disk = False
+        self._arguments = arguments
+        self._job: Job | None = None
+        self._key: str | None = None
+        self._began: float | None = None
+
+    def __lt__(self, other: Compile) -> bool:
+        return self.order < other.order
+
+    def seconds(self) -> float:
+        """How long it has been compiled, not counting how long it waited."""
+        return 0.0 if self._began is None else time.perf_counter() - self._began
+
+    def run(self) -> None:
+        """Compile it, in this thread and process."""
+        self._began = time.perf_counter()
+        self._settle(self._made_here)
+
+    def look(self) -> bool:
+        """Load it, if it is on disk. Returns whether it is done."""
+        if not _has_worker():
+            return False
+        try:
+            self._job = describe(*self._arguments, devices.plan(largest(self._arguments[2])))
+            self._key = key_of(self._job) if config.current().cache_dir is not None else None
+            product = self._on_disk()
+            executable = None if product is None else loaded(product, *self._arguments)
+        except Indescribable as error:
+            logs.LOGGER.info("a program cannot be found again on disk: %s", error)
+            return False
+        except Exception as error:  # then it is compiled
+            logs.LOGGER.info("looking for a program on disk failed: %s: %s", type(error).__name__, error)
+            return False
+        if executable is None:
+            return False
+        self.found_on_disk = True
+        self.set_result(executable)
+        return True
+
+    def make(self) -> None:
+        """Compile it, in the worker if there can be one."""
+        if self.done():
+            return
+        worker = None if self._job is None else _workers.current()
+        if worker is None:
+            self.run()
+            return
+        self._began = time.perf_counter()
+        self._settle(lambda: self._made_by(worker))
+
+    def fail(self, error: BaseException) -> None:
+        """Be done with what went wrong, unless it is done."""
+        if not self.done():
+            self.set_exception(error)
+
+    def _settle(self, make: Callable[[], Executable]) -> None:
+        try:
+            executable = make()
+        except BaseException as error:
+            self.fail(error)
+        else:
+            if not self.done():
+                self.set_result(executable)
+
+    def _made_by(self, worker: Worker) -> Executable:
+        try:
+            product = worker.compile(self._job)
+        except Lost as lost:
+            _workers.drop(worker)
+            raise Unsupported("compile.failed", str(lost)) from None
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            logs.LOGGER.info("a program is compiled by this process: %s", error)
+            return self._made_here()
+        if self._key is not None:
+            cache.save(self._key, pickle.dumps(product))
+        executable = loaded(product, *self._arguments)
+        return compile_trace(*self._arguments) if executable is None else executable
+
+    def _made_here(self) -> Executable:
+        executable = compile_trace(*self._arguments)
+        if self._key is not None:
+            cache.save(self._key, pickle.dumps(product_of(executable, self._arguments[0])))
+        return executable
+
+    def _on_disk(self) -> Product | None:
+        text = None if self._key is None else cache.load(self._key)
+        if text is None:
+            return None
+        product = pickle.loads(text)
+        return product if isinstance(product, Product) else None
+
+    def abandon(self) -> None:
+        """Stop compiling it, for good."""
+        _under_way.discard(self)
+        _compiling.leave()
+        _workers.drop(None)
+
+
+class _Workers:
+    """The worker, and how many were lost."""
+
+    def __init__(self) -> None:
+        self._worker: Worker | None = None
+        self._lost = 0
+        self._lock = threading.Lock()
+
+    def current(self) -> Worker | None:
+        """The worker, started if need be; None where there can be none."""
+        with self._lock:
+            if self._worker is None and self._lost < MAX_LOST:
+                try:
+                    self._worker = Worker()
+                except Lost as error:
+                    logs.LOGGER.info("%s", error)
+                    self._lost += 1
+            return self._worker
+
+    def drop(self, worker: Worker | None) -> None:
+        """End a worker, None for the one at hand; the next job gets another."""
+        with self._lock:
+            if worker is not None and worker is self._worker:
+                self._lost += 1
+            if worker is None or worker is self._worker:
+                worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.stop()
+
+    def forget(self) -> None:
+        """In a forked child: the worker is the parent's."""
+        self._lock = threading.Lock()
+        self._lost = MAX_LOST
+        if self._worker is not None:
+            self._worker.forget()
+            self._worker = None
+
+
+@contextmanager
+def _charged() -> Iterator[None]:
+    """Enter what this thread keeps the program waiting for: one of them has the interpreter at a time."""
+    started = time.thread_time()
+    try:
+        yield
+    finally:
+        current_run().charge("loading", time.thread_time() - started)
+
+
+class _Line:
+    """Programs that wait for one step, what is worth most first, and the thread that does it."""
+
+    def __init__(self, name: str, step: Callable[[Compile], None]) -> None:
+        self._name = name
+        self._step = step
+        self._waiting: list[Compile] = []
+        self._condition = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def add(self, job: Compile) -> None:
+        """Let one more wait."""
+        with self._condition:
+            heapq.heappush(self._waiting, job)
+            if self._thread is None:
+                self._start()
+            self._condition.notify()
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while True:
+            with self._condition:
+                while not self._waiting:
+                    self._condition.wait()
+                    if self._thread is not threading.current_thread():
+                        return
+                if self._thread is not threading.current_thread():  # it was left to what it was doing
+                    return
+                job = heapq.heappop(self._waiting)
+            try:
+                with interpreter.taking_turns(), interpreter.keeping(), _charged():
+                    self._step(job)
+            except Exception as error:  # nobody else sees it
+                job.fail(error)
+
+    def leave(self) -> None:
+        """Leave the thread to what it is doing; what waits gets a new one."""
+        with self._condition:
+            self._thread = None
+            if self._waiting:
+                self._start()
+
+    def stop(self) -> threading.Thread | None:
+        """Drop what waits, and have the thread leave what it is doing as soon as it is in Python again."""
+        with self._condition:
+            self._waiting.clear()
+            thread, self._thread = self._thread, None
+            self._condition.notify_all()
+        if thread is None or thread.ident is None or not thread.is_alive():
+            return None
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+        return thread
+
+
+def _look(job: Compile) -> None:
+    if job.look():
+        return
+    _compiling.add(job)
+    if _has_worker():
+        devices.prepare()  # while the worker compiles
+
+
+def _make(job: Compile) -> None:
+    job.make()
+
+
+_looking = _Line("accel-load", _look)
+_compiling = _Line("accel-compile", _make)
+_workers = _Workers()
+_under_way: set[Compile] = set()
+_numbers = itertools.count()
+_ends_with_the_program = False
+
+
+def _has_worker() -> bool:
+    """Whether another process can compile: on the CPU, where there is a Python to start."""
+    return bool(sys.executable) and devices.is_cpu_alone() and _workers._lost < MAX_LOST
+
+
+def at_once(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()) -> Compile:
+    """`compile_trace`, done, by this thread, unless it is on disk."""
+    job = Compile((0.0, 0), (trace, known, samples, spanned))
+    if config.current().cache_dir is None or not job.look():
+        job.run()
+    return job
+
+
+def in_background(
+    trace: Trace,
+    known: Known,
+    samples: Sequence[Any],
+    spanned: Collection[int] = frozenset(),
+    *,
+    worth: float,
+    before: int,
+) -> Compile:
+    """`compile_trace` in the background, the program going on in NumPy meanwhile.
+
+    worth: seconds that a call takes without it. before: programs that its target has already, each of which is taken
+    to halve the calls that this one will get. The functions of a step are ready at the same time: what saves most goes
+    first, a large function's second program before a small one's first, and its tenth after.
+    """
+    global _ends_with_the_program
+    if not _ends_with_the_program:
+        _ends_with_the_program = True
+        atexit.register(stop)
+    job = Compile((-worth * 0.5**before, next(_numbers)), (trace, known, samples, spanned))
+    _under_way.add(job)
+    job.add_done_callback(_under_way.discard)
+    _looking.add(job)
+    return job
+
+
+def busy() -> bool:
+    """Whether anything is being compiled: times measured meanwhile are not worth comparing."""
+    return bool(_under_way)
+
+
+def stop() -> None:
+    """Give up all that waits or is compiled; the program ends."""
+    _under_way.clear()
+    threads = [line.stop() for line in (_looking, _compiling)]
+    _workers.drop(None)
+    patience = time.perf_counter() + LEAVE_S
+    for thread in threads:
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(max(0.0, patience - time.perf_counter()))
+
+
+def _forget() -> None:
+    """In a forked child, where the threads are not."""
+    global _looking, _compiling
+    _looking, _compiling = _Line("accel-load", _look), _Line("accel-compile", _make)
+    _under_way.clear()
+    _workers.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
