@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from accel import cache, config, interpreter, logs, memory
+from accel import cache, config, interpreter, kernels, logs, memory
 from accel.devices import device, start, threads
 from accel.fingerprint import digest
 from accel.lower import PACKS, Known, Program, lower
@@ -33,7 +33,8 @@ class Executable:
     """A compiled program. seconds: what lowering and compiling took. constants: on the device already.
 
     on_cpu: whether that is the host itself, which then shares its memory with NumPy. spans: of the arrays that it takes
-    as such, by place; copied: how often others were copied that would gain by one (see accel.spans).
+    as such, by place; copied: how often others were copied that would gain by one (see accel.spans). unkept: why it is
+    not in the disk cache, so that every start of the program compiles it anew; "" where it is, or where there is none.
     """
 
     program: Program
@@ -43,6 +44,7 @@ class Executable:
     on_cpu: bool
     spans: dict[int, Span]
     copied: Counter[int] = field(default_factory=Counter)
+    unkept: str = ""
 
     def __call__(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it: new and changed arrays, and the packed outcomes and numbers, as device values."""
@@ -112,24 +114,28 @@ def compile_trace(
         scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
         constants = [jax.device_put(value, place) for value in program.constants]
         try:
-            compiled = _compiled(program, spans, (given, places, constants, scalars), place)
+            compiled, unkept = _compiled(program, spans, (given, places, constants, scalars), place)
         except Unsupported:
             raise
         except Exception as error:
             raise Unsupported("compile.failed", f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
-    return Executable(program, compiled, constants, time.perf_counter() - started, on_cpu, spans)
+    seconds = time.perf_counter() - started
+    return Executable(program, compiled, constants, seconds, on_cpu, spans, unkept=unkept)
 
 
-def _compiled(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any) -> Any:
-    """The executable for arguments like these: from the disk cache, or compiled and kept there."""
+def _compiled(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any) -> tuple[Any, str]:
+    """The executable for arguments like these: from the disk cache, or compiled and kept there.
+
+    Also why it is not there afterwards (see `Executable.unkept`).
+    """
     import jax
 
     key = _key(program, spans, arguments, place)
     found = _load(key, place)
-    if found is None:
-        found = jax.jit(entry(program, spans)).lower(*arguments).compile()
-        _save(key, found)
-    return found
+    if found is not None:
+        return found, ""
+    found = jax.jit(entry(program, spans)).lower(*arguments).compile()
+    return found, _save(key, found)
 
 
 def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
@@ -162,22 +168,33 @@ def _load(key: str | None, place: Any) -> Any:
     where = {"backend": place.client, "execution_devices": [place]}
     where = {name: value for name, value in where.items() if name in inspect.signature(load).parameters}
     try:
-        return load(*pickle.loads(payload), **where)
+        called, parts = pickle.loads(payload)
+        problem = kernels.unready(called)
+        if not problem:
+            return load(*parts, **where)
     except Exception as error:
-        logs.LOGGER.info("a program on disk could not be used and is compiled anew: %s", error)
-        cache.discard(key)
-        return None
+        problem = f"{type(error).__name__}: {error}"
+    logs.LOGGER.info("a program on disk could not be used and is compiled anew: %s", problem)
+    cache.discard(key)
+    return None
 
 
-def _save(key: str | None, compiled: Any) -> None:
+def _save(key: str | None, compiled: Any) -> str:
+    """Keep a compiled program on disk, with the names of the kernels that it calls. Returns "", or why it is not."""
     if key is None:
-        return
+        return ""
     from jax.experimental import serialize_executable
 
     try:
-        cache.save(key, pickle.dumps(serialize_executable.serialize(compiled)))
+        called = kernels.called(compiled)
+        problem = kernels.unready(called)
+        if not problem:
+            cache.save(key, pickle.dumps((called, serialize_executable.serialize(compiled))))
     except Exception as error:  # not every backend can write its programs down
-        logs.LOGGER.info("a program cannot be kept on disk: %s", error)
+        problem = f"{type(error).__name__}: {error}"
+    if problem:
+        logs.LOGGER.info("a program cannot be kept on disk: %s", problem)
+    return problem
 
 
 def stand_ins(values: Sequence[Any]) -> list[Any]:

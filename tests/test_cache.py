@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import cache, compile, config
+from accel import cache, compile, config, kernels
 from accel.__main__ import main
 from accel.dispatch import checks
 from accel.ledger import open_ledger
@@ -200,6 +201,56 @@ def test_an_entry_that_is_no_program_is_replaced(folder: Path, bare: None) -> No
     cache.save(key, b"nonsense")
     np.testing.assert_allclose(settled(blend, *arguments()), blend(*arguments()), rtol=1e-12)
     assert cache.load(key) not in (None, b"nonsense")
+
+
+LAPACK = """
+import numpy as np
+import accel
+
+@accel.accelerate
+def factor(a):
+    a[:] = np.linalg.cholesky(a) + np.triu(a, k=1)
+
+for _ in range(8):
+    a = np.eye(5) * 4.0 + 0.1
+    factor(a)
+print(accel.report(format="json"))
+"""
+
+
+def test_a_program_that_calls_lapack_does_not_crash_on_the_second_start(tmp_path: Path) -> None:
+    """jaxlib initialises its LAPACK kernels when such an operation is lowered, which the second process never does."""
+    environment = {**os.environ, "QD_JAX_AOT": "0", "QD_JAX_CACHE_DIR": str(tmp_path), "QD_JAX_QUIET": "1"}
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", LAPACK], cwd=ROOT, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["functions"][0]["compiled_calls"] > 0
+    assert len(files(tmp_path)) == 1
+
+
+def factor(matrix):
+    return np.linalg.cholesky(matrix)
+
+
+def test_without_kernels_no_program_is_kept(
+    folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Better compiled anew than a process that crashes."""
+    monkeypatch.setattr(kernels, "unready", lambda names: "no such kernels" if names else "")
+    with caplog.at_level("INFO", "accel"):
+        np.testing.assert_allclose(settled(factor, np.eye(3) * 4.0), np.eye(3) * 2.0)
+    assert files(folder) == []
+    assert "a program cannot be kept on disk: no such kernels" in caplog.text
+
+
+def test_without_kernels_no_program_is_taken_from_disk(
+    folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled(factor, np.eye(3) * 4.0)
+    assert len(files(folder)) == 1
+    monkeypatch.setattr(kernels, "unready", lambda names: "no such kernels" if names else "")
+    np.testing.assert_allclose(settled(factor, np.eye(3) * 9.0), np.eye(3) * 3.0)
+    assert files(folder) == []
 
 
 def test_jaxs_own_cache_settings_are_left_alone(folder: Path, bare: None) -> None:
