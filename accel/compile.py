@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from accel import cache, config, interpreter, kernels, logs, memory
+from accel import cache, config, interpreter, kernels, ledger, logs, memory
 from accel.devices import device, start, threads
 from accel.fingerprint import digest
 from accel.lower import PACKS, Known, Program, lower
@@ -135,7 +135,16 @@ def _compiled(program: Program, spans: dict[int, Span], arguments: tuple[Any, ..
     if found is not None:
         return found, ""
     found = jax.jit(entry(program, spans)).lower(*arguments).compile()
-    return found, _save(key, found)
+    unkept = _save(key, found) if key is not None else _unnamed(program)
+    if unkept:
+        tell_unkept(unkept)
+    return found, unkept
+
+
+def tell_unkept(why: str) -> None:
+    """Say in the log and in the report that a program is not in the disk cache (see `Executable.unkept`)."""
+    logs.LOGGER.info("a program is not kept on disk: %s", why)
+    ledger.current_run().note(f"a program is not kept on disk, and compiled anew at every start: {why}")
 
 
 def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
@@ -156,6 +165,13 @@ def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], p
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)], sorted(spans)
     precision = getattr(jax.config, "jax_default_matmul_precision", None)
     return digest(program.fingerprint, shapes, place.platform, place.device_kind, place.id, str(precision), threads())
+
+
+def _unnamed(program: Program) -> str:
+    """Why a program has no entry in the disk cache; "" where there is no cache."""
+    if config.current().cache_dir is None:
+        return ""
+    return f"it holds {program.indescribable}, of which another process cannot be told"
 
 
 def _load(key: str | None, place: Any) -> Any:
@@ -179,10 +195,8 @@ def _load(key: str | None, place: Any) -> Any:
     return None
 
 
-def _save(key: str | None, compiled: Any) -> str:
+def _save(key: str, compiled: Any) -> str:
     """Keep a compiled program on disk, with the names of the kernels that it calls. Returns "", or why it is not."""
-    if key is None:
-        return ""
     from jax.experimental import serialize_executable
 
     try:
@@ -191,9 +205,7 @@ def _save(key: str | None, compiled: Any) -> str:
         if not problem:
             cache.save(key, pickle.dumps((called, serialize_executable.serialize(compiled))))
     except Exception as error:  # not every backend can write its programs down
-        problem = f"{type(error).__name__}: {error}"
-    if problem:
-        logs.LOGGER.info("a program cannot be kept on disk: %s", problem)
+        return f"{type(error).__name__}: {error}"
     return problem
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import cache, compile, config, kernels
+from accel import cache, compile, config, fingerprint, kernels, ledger, lower
 from accel.__main__ import main
 from accel.dispatch import checks
 from accel.ledger import open_ledger
@@ -232,6 +232,26 @@ def factor(matrix):
     return np.linalg.cholesky(matrix)
 
 
+def test_a_program_that_cannot_be_kept_says_why(
+    folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def indescribable(*_: object) -> str:
+        raise fingerprint.Indescribable("an object of user.Thing")
+
+    monkeypatch.setattr(lower, "fingerprint", indescribable)
+    why = "it holds an object of user.Thing, of which another process cannot be told"
+    with caplog.at_level("INFO", "accel"):
+        settled(blend, *arguments())
+    assert f"a program is not kept on disk: {why}" in caplog.text
+    assert ledger.current_run().notes == [f"a program is not kept on disk, and compiled anew at every start: {why}"]
+
+
+def test_without_a_cache_nobody_is_told_that_nothing_is_kept(bare: None) -> None:
+    with config.override(cache_dir=None):
+        settled(blend, *arguments())
+    assert ledger.current_run().notes == []
+
+
 def test_without_kernels_no_program_is_kept(
     folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -240,7 +260,7 @@ def test_without_kernels_no_program_is_kept(
     with caplog.at_level("INFO", "accel"):
         np.testing.assert_allclose(settled(factor, np.eye(3) * 4.0), np.eye(3) * 2.0)
     assert files(folder) == []
-    assert "a program cannot be kept on disk: no such kernels" in caplog.text
+    assert "a program is not kept on disk: no such kernels" in caplog.text
 
 
 def test_without_kernels_no_program_is_taken_from_disk(
