@@ -135,16 +135,18 @@ def _compiled(program: Program, spans: dict[int, Span], arguments: tuple[Any, ..
     if found is not None:
         return found, ""
     found = jax.jit(entry(program, spans)).lower(*arguments).compile()
-    unkept = _save(key, found) if key is not None else _unnamed(program)
+    unkept = "" if config.current().cache_dir is None else _keep(program, key, found)
     if unkept:
         tell_unkept(unkept)
     return found, unkept
 
 
 def tell_unkept(why: str) -> None:
-    """Say in the log and in the report that a program is not in the disk cache (see `Executable.unkept`)."""
-    logs.LOGGER.info("a program is not kept on disk: %s", why)
-    ledger.current_run().note(f"a program is not kept on disk, and compiled anew at every start: {why}")
+    """Say in the log and in the report, once, that programs are not in the disk cache (see `Executable.unkept`)."""
+    sentence = f"a program is not kept on disk, and compiled anew at every start: {why}"
+    if sentence not in ledger.current_run().notes:
+        logs.LOGGER.info("%s", sentence)
+        ledger.current_run().note(sentence)
 
 
 def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
@@ -160,18 +162,11 @@ def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], p
     """The name of the program's entry in the disk cache; None where it has none."""
     import jax
 
-    if program.fingerprint is None or config.current().cache_dir is None:
+    if program.fingerprint is None or not cache.is_used():
         return None
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)], sorted(spans)
     precision = getattr(jax.config, "jax_default_matmul_precision", None)
     return digest(program.fingerprint, shapes, place.platform, place.device_kind, place.id, str(precision), threads())
-
-
-def _unnamed(program: Program) -> str:
-    """Why a program has no entry in the disk cache; "" where there is no cache."""
-    if config.current().cache_dir is None:
-        return ""
-    return f"it holds {program.indescribable}, of which another process cannot be told"
 
 
 def _load(key: str | None, place: Any) -> Any:
@@ -195,18 +190,18 @@ def _load(key: str | None, place: Any) -> Any:
     return None
 
 
-def _save(key: str, compiled: Any) -> str:
+def _keep(program: Program, key: str | None, compiled: Any) -> str:
     """Keep a compiled program on disk, with the names of the kernels that it calls. Returns "", or why it is not."""
+    if key is None:
+        return f"it holds {program.indescribable}, of which another process cannot be told"
     from jax.experimental import serialize_executable
 
     try:
         called = kernels.called(compiled)
-        problem = kernels.unready(called)
-        if not problem:
-            cache.save(key, pickle.dumps((called, serialize_executable.serialize(compiled))))
+        unready = kernels.unready(called)
+        return unready or cache.save(key, pickle.dumps((called, serialize_executable.serialize(compiled))))
     except Exception as error:  # not every backend can write its programs down
         return f"{type(error).__name__}: {error}"
-    return problem
 
 
 def stand_ins(values: Sequence[Any]) -> list[Any]:
