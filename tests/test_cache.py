@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -247,9 +246,10 @@ def test_versions_processor_and_own_code_make_other_surroundings(monkeypatch: py
     assert cache.surroundings.__wrapped__() != before
 
 
-def test_xla_flags_make_other_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("variable", "value"), [("XLA_FLAGS", "--xla_cpu_enable_fast_math=true"), ("NPROC", "3")])
+def test_what_xla_is_told_makes_other_surroundings(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
     before = cache.surroundings.__wrapped__()
-    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    monkeypatch.setenv(variable, value)
     assert cache.surroundings.__wrapped__() != before
 
 
@@ -328,31 +328,6 @@ def test_an_entry_that_is_no_program_is_replaced(folder: Path, bare: None) -> No
     cache.save(key, b"nonsense")
     np.testing.assert_allclose(settled(blend, *arguments()), blend(*arguments()), rtol=1e-12)
     assert cache.load(key) not in (None, b"nonsense")
-
-
-LAPACK = """
-import numpy as np
-import accel
-
-@accel.accelerate
-def factor(a):
-    a[:] = np.linalg.cholesky(a) + np.triu(a, k=1)
-
-for _ in range(8):
-    a = np.eye(5) * 4.0 + 0.1
-    factor(a)
-print(accel.report(format="json"))
-"""
-
-
-def test_a_program_that_calls_lapack_does_not_crash_on_the_second_start(tmp_path: Path) -> None:
-    """jaxlib initialises its LAPACK kernels when such an operation is lowered, which the second process never does."""
-    environment = {**os.environ, "QD_JAX_AOT": "0", "QD_JAX_CACHE_DIR": str(tmp_path), "QD_JAX_QUIET": "1"}
-    for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", LAPACK], cwd=ROOT, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["functions"][0]["compiled_calls"] > 0
-    assert len(files(tmp_path)) == 1
 
 
 def factor(matrix):
