@@ -130,7 +130,7 @@ Contest = Callable[[Path, Path, Path], Figures]
 
 @dataclass(frozen=True)
 class OfProgram:
-    """A whole program: the time of the process, and of a steady step."""
+    """A whole program: the time of the process, of all its threads, of its exit, and of a steady step."""
 
     case: Case
     checkouts: Mapping[str, Path]
@@ -143,8 +143,8 @@ class OfProgram:
         if self.options.warm and not cache.is_dir():
             start.run("accel", folder / "earlier", cache, steps=self.options.steps)
         run = start.run("accel", folder / "run", cache, steps=self.options.steps)
-        name = self.case.name
-        return {(name, "process, s"): run.wall_s, (name, "exit, s"): run.exit_s, (name, "step, ms"): run.step_ms}
+        figures = {"process, s": run.wall_s, "its CPU, s": run.cpu_s, "exit, s": run.exit_s, "step, ms": run.step_ms}
+        return {(self.case.name, what): figure for what, figure in figures.items()}
 
     def __str__(self) -> str:
         return self.case.name
