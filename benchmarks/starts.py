@@ -34,6 +34,10 @@ LONG_S, LONG_RATIO = 100.0, 0.6
 """From how many seconds of NumPy on a model as it comes has to be faster, and accel's share of NumPy's wall time."""
 
 EXIT_S = 0.5
+
+QUIET = 0.8
+"""The share of a core that a NumPy run gets on a machine without other load; where it gets less, wall times mislead."""
+
 AGREEMENT = 1e-6
 """Largest difference between the totals of a program of ours on NumPy and under accel, relative."""
 
@@ -188,6 +192,7 @@ def compared(case: Case, seconds: float, cache: str, plain: Sequence[Run], fast:
         "exit_s": statistics.median(run.exit_s for run in fast),
         "numpy_exit_s": statistics.median(run.exit_s for run in plain),
         "total_error": total_error(plain[0], fast[0]),
+        "numpy_share": min(run.cpu_s / run.wall_s for run in plain),
     }
 
 
@@ -236,10 +241,20 @@ def describe(result: Mapping[str, Any]) -> str:
         "\n".join([*result["skipped"], *(f"- {name}: failed" for name in result["failed"])]),
         f"{len(result['goals']) - len(missed)} of {len(result['goals'])} limits met",
         harness.goals_table(missed) if missed else "",
+        disturbed(result["rows"]),
         f"{shown['cpu']}, {shown['cores']} cores, {shown['memory_gb']} GB; commit {result['commit'] or 'unknown'}; "
         + ", ".join(f"{name} {version}" for name, version in result["versions"].items()),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def disturbed(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A warning where other load took the processor away from NumPy; empty on a quiet machine."""
+    busy = {f"{row['case']} {row['seconds']:g} s": row["numpy_share"] for row in rows if row["numpy_share"] < QUIET}
+    if not busy:
+        return ""
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in busy.items())
+    return f"The machine was busy, and these verdicts say little. NumPy got so much of a core: {shares}"
 
 
 def cells(row: Mapping[str, Any]) -> list[str]:

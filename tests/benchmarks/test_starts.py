@@ -172,6 +172,12 @@ def test_a_row_holds_medians_of_its_rounds():
     assert (row["exit_s"], row["numpy_exit_s"], row["total_error"]) == (0.2, 0.1, 0.0)
 
 
+def test_a_busy_machine_is_told():
+    quiet, busy = ({"case": "old", "seconds": s, "numpy_share": share} for s, share in ((1.0, 0.97), (3.0, 0.31)))
+    assert starts.disturbed([quiet]) == ""
+    assert starts.disturbed([quiet, busy]).endswith("NumPy got so much of a core: old 3 s 31%")
+
+
 def test_nothing_measured_is_nothing_met():
     met, missed = {"met": True}, {"met": False}
     assert starts.all_met({"goals": [met], "failed": []})
