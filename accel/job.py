@@ -153,30 +153,30 @@ class Product:
     """A compiled program as data.
 
     program: the fields of `Program` but its function, with `Ref`s for nodes and places for outcomes. key: what the
-    executable is kept under on disk, None where it is not; payload: the executable itself where it is not on disk.
+    executable is kept under on disk, None where it is not, and unkept: why not; payload: then the executable itself.
     seconds: what lowering and compiling took.
     """
 
     program: dict[str, Any]
     key: str | None
+    unkept: str
     payload: bytes | None
     seconds: float
+
+
+_AS_THEY_ARE = ("slots", "constants", "numbers", "operations", "folded", "fingerprint", "indescribable")
+"""Fields of a program that hold neither nodes nor outcomes."""
 
 
 def packed(program: Program, trace: Any) -> dict[str, Any]:
     """A program's fields as data."""
     place = {id(outcome): index for index, outcome in enumerate(trace.tape.outcomes)}
     return {
-        "slots": program.slots,
-        "constants": program.constants,
         "host": [node.index for node in program.host],
         "scalars": {pack: [node.index for node in nodes] for pack, nodes in program.scalars.items()},
         "outcomes": [place[id(outcome)] for outcome in program.outcomes],
         "host_outcomes": [place[id(outcome)] for outcome in program.host_outcomes],
-        "numbers": program.numbers,
-        "operations": program.operations,
-        "folded": program.folded,
-        "fingerprint": program.fingerprint,
+        **{name: getattr(program, name) for name in _AS_THEY_ARE},
     }
 
 
@@ -190,5 +190,5 @@ def unpacked(fields: dict[str, Any], trace: Any, known: Known) -> Program:
         scalars={pack: [nodes[index] for index in indices] for pack, indices in fields["scalars"].items()},
         outcomes=[outcomes[index] for index in fields["outcomes"]],
         host_outcomes=[outcomes[index] for index in fields["host_outcomes"]],
-        **{name: fields[name] for name in ("slots", "constants", "numbers", "operations", "folded", "fingerprint")},
+        **{name: fields[name] for name in _AS_THEY_ARE},
     )

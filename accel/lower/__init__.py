@@ -67,7 +67,8 @@ class Program:
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
     outcomes: what the device checks.
     host_outcomes: the same on the host. numbers: where each output number is: ("f" | "i" | "c" | "host", place).
-    operations: how many it has. fingerprint: of what it computes, or None (see accel.fingerprint).
+    operations: how many it has. fingerprint: of what it computes, or None (see accel.fingerprint) where it holds
+    something that has no description: indescribable says what.
     """
 
     function: Callable[..., Any] | None
@@ -82,6 +83,7 @@ class Program:
     operations: int
     folded: int
     fingerprint: str | None
+    indescribable: str
 
 
 PACKS = {
@@ -194,6 +196,7 @@ class _Lowering:
         )
         checked = [outcome.node for outcome in outcomes]
         function, places = self._function(parts, targets, checked, device_numbers)
+        described, indescribable = self._fingerprint(body, [*targets, *checked, *device_numbers])
         return Program(
             function=function,
             slots=list(self._slots),
@@ -206,13 +209,17 @@ class _Lowering:
             known=self._known,
             operations=len(body),
             folded=len(self._folded),
-            fingerprint=fingerprint(
-                body,
-                [*targets, *checked, *device_numbers],
-                self._entry,
-                [self._constants[place].stored for place in self._tables.values()],
-            ),
+            fingerprint=described,
+            indescribable=indescribable,
         )
+
+    def _fingerprint(self, body: list[Node], results: list[Node]) -> tuple[str | None, str]:
+        """The program's fingerprint and "", or None and what of it has no description."""
+        tables = [self._constants[place].stored for place in self._tables.values()]
+        try:
+            return fingerprint(body, results, self._entry, tables), ""
+        except Indescribable as error:
+            return None, str(error)
 
     def _number(self, node: Node, places: dict[int, tuple[str, int]]) -> Any:
         if node.index in places:
@@ -332,7 +339,7 @@ class _Lowering:
             return ("value", self.value(node)) if place is None else ("constant", place, self._constants[place].form)
         found = self._scalar_places.get(node.index) if node.host else self._slots.get(node.args[0])
         if found is None:
-            raise Indescribable(node)
+            raise Indescribable("an operand that is no argument of it")
         return "host" if node.host else "array", found
 
     def table(self, values: Any, constants: Any) -> Any:
