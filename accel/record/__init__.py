@@ -113,13 +113,15 @@ def record(
     recording.builtins = make_builtins(recording)
     if watch is not None:
         watch(recording)
-    progress = _Progress([])
+    progress, tracing = _Progress([]), sys.gettrace()
     try:
         return _record(recording, progress, function, args, kwargs)
     except (Rerun, Passed):
         raise
     except (Exception, Unwound) as error:
         fault = error
+    sys.settrace(tracing)
+    recording.leave()
     return _salvaged(recording, progress, fault)
 
 
