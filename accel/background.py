@@ -43,15 +43,11 @@ Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
 
 
 class Compile(Future[Executable]):
-    """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace.
-
-    found_on_disk: whether it was there.
-    """
+    """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace."""
 
     def __init__(self, order: tuple[float, int], arguments: Arguments) -> None:
         super().__init__()
         self.order = order
-        self.found_on_disk = False
         self._arguments = arguments
         self._job: Job | None = None
         self._key: str | None = None
@@ -76,7 +72,7 @@ class Compile(Future[Executable]):
         try:
             self._job = describe(*self._arguments, devices.plan(largest(self._arguments[2])))
             self._key = key_of(self._job) if cache.is_used() else None
-            product = self._on_disk()
+            started, product = time.perf_counter(), self._on_disk()
             executable = None if product is None else loaded(product, *self._arguments)
         except Indescribable as error:
             logs.LOGGER.info("a program cannot be found again on disk: %s", error)
@@ -86,7 +82,7 @@ class Compile(Future[Executable]):
             return False
         if executable is None:
             return False
-        self.found_on_disk = True
+        executable.seconds = time.perf_counter() - started
         self.set_result(executable)
         return True
 
