@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import wrapt
 
 from accel import catalogue as catalogues
-from accel import config, ledger, logs, reporting
+from accel import config, ledger, logs, reporting, versions
 from accel.catalogue import Catalogue, Hold, Row, Steps
 from accel.config import SettingError
 from accel.ledger import State
@@ -400,6 +400,7 @@ def install(
     if not settings.enabled or (mode or settings.mode) == "off":
         _say_off("mode='off'" if mode == "off" else config.VARIABLES["mode" if settings.enabled else "enabled"])
         return
+    versions.warn()
     from accel import dispatch  # noqa: F401  # not later: an import must not fail in the midst of the program's own
 
     if not settings.quiet:

@@ -125,6 +125,11 @@ _ROWS = (
         "none needed if rare; otherwise give each thread a function of its own",
     ),
     Reason(
+        "environment.versions",
+        "a package that accel stands on is missing or too old",
+        "upgrade the packages named here; the README has the oldest versions that work",
+    ),
+    Reason(
         "guard.unstable",
         "an input that decides the path is different in almost every call",
         "pass numbers that change as floats or arrays, and keep what selects the path constant",

@@ -17,7 +17,7 @@ ROOT = PACKAGE.parent
 
 LAYERS = (
     ("config", "interpreter", "reasons", "logs", "memory", "timeline"),
-    ("commandline",),
+    ("commandline", "versions"),
     ("ledger", "catalogue", "cache", "devices", "kernels", "spans"),
     ("tape", "views"),
     ("fingerprint",),

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import wrapt
 
-from accel import config
+from accel import config, versions
 from accel.dispatch.target import Target
 from accel.ledger import open_ledger
 
@@ -81,6 +81,7 @@ def accelerate(
     function = getattr(fn, "__wrapped__", fn) if isinstance(fn, Accelerated) else fn
     if not isinstance(function, FunctionType):
         raise TypeError(f"accelerate takes a function written in Python, not {type(fn).__name__}")
+    versions.warn()
     target = Target(function, name or f"{function.__module__}.{function.__qualname__}", rtol, mode)
     open_ledger(target.name)
     return Accelerated(function, target)

@@ -10,6 +10,7 @@ import numpy as np
 
 from accel.ledger import current_run
 from accel.reasons import Refusal
+from accel.versions import shortfall
 
 _OFF, _TRACED, _RAISING = (Refusal(reason) for reason in ("mode.off", "environment.traced", "fp.errstate"))
 _forked = False
@@ -29,6 +30,9 @@ def hindrance(mode: str) -> Refusal | None:
     """What keeps every call on NumPy at the moment."""
     if _forked or mode == "off":
         return _OFF
+    short = shortfall()
+    if short is not None:
+        return Refusal("environment.versions", "", short)
     if sys.gettrace() is not None:
         return _TRACED
     if any(value not in ("ignore", "warn") for value in np.geterr().values()) or _warnings_raise():
