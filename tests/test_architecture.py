@@ -16,6 +16,7 @@ PACKAGE = Path(accel.__file__).parent
 ROOT = PACKAGE.parent
 
 LAYERS = (
+    ("forks", "interrupts", "jax_internals"),
     ("config", "interpreter", "reasons", "logs", "memory", "timeline"),
     ("commandline",),
     ("ledger", "catalogue", "cache", "devices", "spans"),
