@@ -230,7 +230,7 @@ def _look(job: Compile) -> None:
         return
     _compiling.add(job)
     if _has_worker():
-        devices.prepare()  # while the worker compiles
+        devices.import_jax()  # while the worker compiles
 
 
 def _make(job: Compile) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from accel import cache, config, logs, memory
-from accel.devices import device, start, threads
+from accel.devices import device, import_jax, start, threads
 from accel.fingerprint import digest
 from accel.job import Job, Lowerable, Product, packed, unpacked
 from accel.lower import PACKS, Known, Program, lower
@@ -87,9 +87,8 @@ def compile_trace(
 
     samples: a value of each slot, for shapes and dtypes. spanned: slots of arrays that a CPU takes from spans.
     """
-    import jax
-
     started = time.perf_counter()
+    jax = import_jax()
     place = _begin(samples)
     on_cpu = place.platform == "cpu"
     chosen = frozenset(spanned) if on_cpu else frozenset()
@@ -117,10 +116,13 @@ def compile_trace(
 
 
 def _begin(samples: Sequence[Any]) -> Any:
-    """The device, JAX being started for arrays like these."""
+    """The device, JAX being started for arrays like these. Raises Unsupported."""
     memory.keep_freed()
     start(largest(samples))
-    return device(config.current().platform)
+    try:
+        return device(config.current().platform)
+    except config.SettingError as error:  # it was there when functions were chosen
+        raise Unsupported("device.missing", str(error)) from error
 
 
 def largest(samples: Sequence[Any]) -> int:
@@ -220,8 +222,7 @@ def loaded(
     product: Product, trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int]
 ) -> Executable | None:
     """The executable of a product, in this process; None where its entry on disk is gone or of no use."""
-    import jax
-
+    jax = import_jax()
     place = _begin(samples)
     program = unpacked(product.program, trace, known)
     with jax.enable_x64(True), jax.default_device(place):

@@ -97,7 +97,7 @@ class Target:
         if self.calls_to_skip > 0 and not self.paths:
             return self._skip(args, kwargs)
         if not self._lock.acquire(blocking=False):
-            self._refuse(Refusal("environment.busy"))
+            self._refuse(hindrance(self.mode) or Refusal("environment.busy"))
             return self._plain(args, kwargs, timed=False)
         _thread.inside = True
         try:
