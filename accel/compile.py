@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from accel import cache, config, logs, memory
-from accel.devices import device, import_jax, start, threads
+from accel.devices import device, has_room, import_jax, start, threads
 from accel.fingerprint import digest
 from accel.job import Job, Lowerable, Product, packed, unpacked
 from accel.lower import PACKS, Known, Program, lower
@@ -88,8 +88,8 @@ def compile_trace(
     samples: a value of each slot, for shapes and dtypes. spanned: slots of arrays that a CPU takes from spans.
     """
     started = time.perf_counter()
-    jax = import_jax()
     place = _begin(samples)
+    jax = import_jax()
     on_cpu = place.platform == "cpu"
     chosen = frozenset(spanned) if on_cpu else frozenset()
     with jax.enable_x64(True), jax.default_device(place):
@@ -117,6 +117,8 @@ def compile_trace(
 
 def _begin(samples: Sequence[Any]) -> Any:
     """The device, JAX being started for arrays like these. Raises Unsupported."""
+    if not has_room():
+        raise Unsupported("environment.memory", "")
     memory.keep_freed()
     start(largest(samples))
     try:
@@ -222,8 +224,8 @@ def loaded(
     product: Product, trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int]
 ) -> Executable | None:
     """The executable of a product, in this process; None where its entry on disk is gone or of no use."""
-    jax = import_jax()
     place = _begin(samples)
+    jax = import_jax()
     program = unpacked(product.program, trace, known)
     with jax.enable_x64(True), jax.default_device(place):
         if product.key is not None:

@@ -130,6 +130,11 @@ _ROWS = (
         "none needed; to have it compiled, start processes by spawn (multiprocessing.set_start_method)",
     ),
     Reason(
+        "environment.memory",
+        "the limit on this process's memory (ulimit -v, RLIMIT_AS) leaves JAX and its compiler too little",
+        "raise the limit, or limit the resident memory (cgroups) instead of addresses",
+    ),
+    Reason(
         "guard.unstable",
         "an input that decides the path is different in almost every call",
         "pass numbers that change as floats or arrays, and keep what selects the path constant",

@@ -64,7 +64,10 @@ import numpy as np
 {before}
 import accel
 from accel import devices
+from accel.dispatch import speed
 from accel.ledger import open_ledger
+
+speed.SPEED_SAMPLES, speed.LOST_S = 10**9, float("inf")
 
 @accel.accelerate(name="wave")
 def wave(x):
@@ -191,4 +194,43 @@ with config.override(platform="tpu"):
 print({each.reason for each in open_ledger("wave").refusals})
 """
     if "tpu" not in devices.platforms():
-        assert beside("", after) == "{'device.missing'}"
+        assert beside("", after) == str({"device.missing"})
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+LIMITED = """
+import resource
+left = lambda megabytes: resource.setrlimit(resource.RLIMIT_AS, (megabytes * 2**20, resource.RLIM_INFINITY))
+left({first})
+for i in range(10):
+    assert np.array_equal(wave(np.arange(10.0) + i), wave.__wrapped__(np.arange(10.0) + i))
+book = open_ledger("wave")
+print(sorted(each.reason for each in book.refusals), "jax" in sys.modules, book.compiled_calls > 0)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere the limit is not enforced, or not there")
+@pytest.mark.parametrize("megabytes", [450, 600, 800, 1000, 1200])
+@pytest.mark.parametrize("aot", ["0", "1"])
+def test_with_little_memory_jax_is_not_started(megabytes: int, aot: str) -> None:
+    found = beside("", LIMITED.format(first=megabytes), QD_JAX_AOT=aot)
+    assert found == str(["environment.memory"]) + " False False"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere the limit is not enforced, or not there")
+def test_with_enough_memory_it_is_until_there_is_too_little() -> None:
+    after = (
+        LIMITED.format(first=devices.ROOM // 2**20 + 72 * (os.cpu_count() or 1) + 512)
+        + """
+left(400 + int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() // 2**20)
+more = accel.accelerate(lambda x: x * 2.0 + 1.0, name="more")
+for i in range(8):
+    assert np.array_equal(more(np.arange(3.0)), np.arange(3.0) * 2.0 + 1.0)
+print([each.reason for each in open_ledger("more").refusals])
+for i in range(8):
+    wave(np.arange(10.0) + i)
+print(book.compiled_calls > 12)
+"""
+    )
+    assert beside("", after).split("\n") == ["[] True True", "['environment.memory']", "True"]

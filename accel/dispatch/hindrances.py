@@ -7,12 +7,12 @@ import warnings
 
 import numpy as np
 
-from accel import forks
+from accel import devices, forks
 from accel.ledger import current_run
 from accel.reasons import Refusal
 
-_OFF, _TRACED, _RAISING, _FORKED = (
-    Refusal(reason) for reason in ("mode.off", "environment.traced", "fp.errstate", "environment.forked")
+_OFF, _TRACED, _RAISING, _FORKED, _CRAMPED = map(
+    Refusal, ("mode.off", "environment.traced", "fp.errstate", "environment.forked", "environment.memory")
 )
 
 
@@ -31,6 +31,8 @@ def hindrance(mode: str) -> Refusal | None:
         return _TRACED
     if any(value not in ("ignore", "warn") for value in np.geterr().values()) or _warnings_raise():
         return _RAISING
+    if not (devices.is_started() or devices.has_room()):
+        return _CRAMPED
     return None
 
 
