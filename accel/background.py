@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from accel import cache, config, devices, interpreter, logs
+from accel import cache, config, devices, interpreter, interrupts, logs
 from accel.compile import Executable, compile_trace, largest, loaded
 from accel.fingerprint import Indescribable
 from accel.job import Job, Product, describe, key_of
@@ -251,9 +251,10 @@ def _has_worker() -> bool:
 
 
 def at_once(*arguments: Any) -> Compile:
-    """`compile_trace`, done."""
+    """`compile_trace`, done. Interrupts wait for it: halfway through, modules would be half imported."""
     job = Compile((0.0, 0), arguments)
-    job.run()
+    with interrupts.deferred():
+        job.run()
     return job
 
 

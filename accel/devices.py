@@ -17,7 +17,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any
 
-from accel import config, forks, jax_internals, memory
+from accel import config, forks, interrupts, jax_internals, memory
 
 FEW = 1 << 16
 """Elements of a program's largest array up to which one thread is as fast as all: waking another takes some 50 us."""
@@ -48,6 +48,7 @@ _room = (-math.inf, True)
 _planned = False
 _threads: int | None = None
 _program_uses_jax: bool | None = None
+_jax: Any = None
 
 
 @forks.in_child
@@ -81,12 +82,15 @@ def _leaves(wanted: int) -> bool:
 
 def import_jax() -> Any:
     """JAX, and what loading a program needs. Whoever imports JAX for accel does so by this."""
-    global _program_uses_jax
+    global _jax, _program_uses_jax
+    if _jax is not None:
+        return _jax
     if _program_uses_jax is None:
         _program_uses_jax = "jax" in sys.modules
-    with forks.whole():
+    with interrupts.deferred(), forks.whole():
         import jax
         from jax.experimental import serialize_executable  # noqa: F401
+    _jax = jax
     return jax
 
 
@@ -103,7 +107,7 @@ def start(largest: int) -> None:
         if _started:
             return
         import_jax()
-        with forks.whole():
+        with interrupts.deferred(), forks.whole():
             if _program_uses_jax or jax_internals.backends_are_initialized():
                 forks.keep_in_children(_clients())
             else:
@@ -127,9 +131,14 @@ def _start_clients(largest: int) -> None:
 
 def _clients() -> list[Any]:
     """JAX's clients, one for each platform that there is, started if they were not."""
-    from jax.extend import backend
-
-    return list(backend.backends().values())
+    jax = import_jax()
+    found = [jax.devices()]
+    for name in config.PLATFORMS:
+        try:
+            found.append(jax.devices(name))
+        except RuntimeError:
+            continue
+    return [devices[0].client for devices in found]
 
 
 def plan(largest: int) -> int | None:

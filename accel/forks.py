@@ -94,8 +94,7 @@ _kept: list[weakref.ref[Any]] = []
 
 def keep_in_children(objects: Iterable[Any]) -> None:
     """Let these objects end in this process as they would, but never in a child: not even when the child ends."""
-    known = {id(reference()) for reference in _kept}
-    _kept.extend(weakref.ref(each) for each in objects if id(each) not in known)
+    _kept.extend(weakref.ref(each) for each in objects)
 
 
 @in_child

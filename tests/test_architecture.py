@@ -16,7 +16,8 @@ PACKAGE = Path(accel.__file__).parent
 ROOT = PACKAGE.parent
 
 LAYERS = (
-    ("forks", "interrupts", "jax_internals"),
+    ("forks", "jax_internals"),
+    ("interrupts",),
     ("config", "interpreter", "reasons", "logs", "memory", "timeline"),
     ("commandline",),
     ("ledger", "catalogue", "cache", "devices", "spans"),

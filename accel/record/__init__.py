@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import FrameType, FunctionType
 from typing import Any
 
-from accel import interpreter
+from accel import interpreter, interrupts
 from accel.reasons import Refusal
 from accel.record import escapes, inputs, operators, outputs
 from accel.record.builtin import PLAIN_BUILTINS, make_builtins
@@ -145,6 +145,7 @@ def _finish(recording: Recording, made: list[Any]) -> Recorded:
         except Unsupported as gap:
             recording.break_(gap.reason, gap.detail)
         except Exception as error:  # a fault of ours must never reach the user
+            interrupts.pass_on(error)
             recording.break_("recorder.gap", gap_text(error))
     trace = _trace(recording, plan or outputs.Outputs())
     result = _settled(recording, made.pop())
@@ -170,6 +171,7 @@ def _trace(recording: Recording, plan: outputs.Outputs) -> Trace:
     try:
         recording.inputs.prepare()
     except Exception as error:  # a fault of ours must never reach the user
+        interrupts.pass_on(error)
         recording.break_("recorder.gap", gap_text(error))
     return Trace(
         recording.tape,

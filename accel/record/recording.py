@@ -21,6 +21,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from accel import interrupts
 from accel.reasons import Refusal, source_line
 from accel.record.decided import element_of
 from accel.record.inputs import (
@@ -437,6 +438,7 @@ class Recording:
         except Unsupported as gap:
             self.break_(gap.reason, gap.detail)
         except Exception as error:  # a fault of ours must never reach the user's handlers
+            interrupts.pass_on(error)
             self.break_("recorder.gap", gap_text(error))
         finally:
             sys.settrace(watch)
