@@ -16,14 +16,16 @@ import pickle
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 from accel import cache, config, devices, interpreter, interrupts, logs
-from accel.compile import Executable, compile_trace, largest, loaded
+from accel.compile import Executable, compile_trace, largest, loaded, product_of
 from accel.fingerprint import Indescribable
 from accel.job import Job, Product, describe, key_of
+from accel.ledger import current_run
 from accel.lower import Known
 from accel.record import Trace
 from accel.rules.rule import Unsupported
@@ -61,7 +63,7 @@ class Compile(Future[Executable]):
     def run(self) -> None:
         """Compile it, in this thread and process."""
         self._began = time.perf_counter()
-        self._settle(lambda: compile_trace(*self._arguments))
+        self._settle(self._made_here)
 
     def look(self) -> bool:
         """Load it, if it is on disk. Returns whether it is done."""
@@ -76,7 +78,7 @@ class Compile(Future[Executable]):
             logs.LOGGER.info("a program cannot be found again on disk: %s", error)
             return False
         except Exception as error:
-            self.set_exception(error)
+            self.fail(error)
             return True
         if executable is None:
             return False
@@ -95,12 +97,16 @@ class Compile(Future[Executable]):
         self._began = time.perf_counter()
         self._settle(lambda: self._made_by(worker))
 
+    def fail(self, error: BaseException) -> None:
+        """Be done with what went wrong, unless it is done."""
+        if not self.done():
+            self.set_exception(error)
+
     def _settle(self, make: Callable[[], Executable]) -> None:
         try:
             executable = make()
         except BaseException as error:
-            if not self.done():
-                self.set_exception(error)
+            self.fail(error)
         else:
             if not self.done():
                 self.set_result(executable)
@@ -113,11 +119,17 @@ class Compile(Future[Executable]):
             raise Unsupported("compile.failed", str(lost)) from None
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             logs.LOGGER.info("a program is compiled by this process: %s", error)
-            return compile_trace(*self._arguments)
+            return self._made_here()
         if self._key is not None:
             cache.save(self._key, pickle.dumps(product))
         executable = loaded(product, *self._arguments)
         return compile_trace(*self._arguments) if executable is None else executable
+
+    def _made_here(self) -> Executable:
+        executable = compile_trace(*self._arguments)
+        if self._key is not None:
+            cache.save(self._key, pickle.dumps(product_of(executable, self._arguments[0])))
+        return executable
 
     def _on_disk(self) -> Product | None:
         text = None if self._key is None else cache.load(self._key)
@@ -171,6 +183,16 @@ class _Workers:
             self._worker = None
 
 
+@contextmanager
+def _charged() -> Iterator[None]:
+    """Enter what this thread keeps the program waiting for: one of them has the interpreter at a time."""
+    started = time.thread_time()
+    try:
+        yield
+    finally:
+        current_run().charge("loading", time.thread_time() - started)
+
+
 class _Line:
     """Programs that wait for one step, what is worth most first, and the thread that does it."""
 
@@ -203,8 +225,11 @@ class _Line:
                 if self._thread is not threading.current_thread():  # it was left to what it was doing
                     return
                 job = heapq.heappop(self._waiting)
-            with interpreter.taking_turns(), interpreter.keeping():
-                self._step(job)
+            try:
+                with interpreter.taking_turns(), interpreter.keeping(), _charged():
+                    self._step(job)
+            except Exception as error:  # nobody else sees it
+                job.fail(error)
 
     def leave(self) -> None:
         """Leave the thread to what it is doing; what waits gets a new one."""
@@ -251,10 +276,11 @@ def _has_worker() -> bool:
 
 
 def at_once(*arguments: Any) -> Compile:
-    """`compile_trace`, done. Interrupts wait for it: halfway through, modules would be half imported."""
+    """`compile_trace`, done, by this thread, unless it is on disk. Interrupts wait: a module half imported stays so."""
     job = Compile((0.0, 0), arguments)
-    with interrupts.deferred():
-        job.run()
+    with interrupts.Deferral():
+        if config.current().cache_dir is None or not job.look():
+            job.run()
     return job
 
 

@@ -212,10 +212,14 @@ def _save(key: str | None, compiled: Any) -> bool:
 # -- in one process for another ----------------------------------------------------------------------------------------
 
 
-def product_of(job: Job) -> Product:
+def compile_job(job: Job) -> Product:
     """Lower and compile for another process, with the settings in force. Raises Unsupported."""
-    trace, samples = job.trace(), job.samples()
-    made = compile_trace(trace, job.known, samples, job.spanned)
+    trace = job.trace()
+    return product_of(compile_trace(trace, job.known, job.samples(), job.spanned), trace)
+
+
+def product_of(made: Executable, trace: Trace | Lowerable) -> Product:
+    """An executable of a trace as data."""
     payload = None if made.key is not None else _payload(made.compiled)
     return Product(packed(made.program, trace), made.key, payload, made.seconds)
 

@@ -87,7 +87,7 @@ def import_jax() -> Any:
         return _jax
     if _program_uses_jax is None:
         _program_uses_jax = "jax" in sys.modules
-    with interrupts.deferred(), forks.whole():
+    with interrupts.Deferral(), forks.whole():
         import jax
         from jax.experimental import serialize_executable  # noqa: F401
     _jax = jax
@@ -107,7 +107,7 @@ def start(largest: int) -> None:
         if _started:
             return
         import_jax()
-        with interrupts.deferred(), forks.whole():
+        with interrupts.Deferral(), forks.whole():
             if _program_uses_jax or jax_internals.backends_are_initialized():
                 forks.keep_in_children(_clients())
             else:

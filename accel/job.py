@@ -79,9 +79,7 @@ class Lowerable:
     decided: dict[int, Any]
 
 
-def describe(
-    trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int], threads: int | None
-) -> Job:
+def describe(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int], threads: int | None) -> Job:
     """The job of compiling a trace for the CPU; arguments as of `compile_trace`. threads: of XLA."""
     outputs = trace.outputs
     return Job(
@@ -110,12 +108,14 @@ def key_of(job: Job) -> str:
     """The name on disk of what comes of a job, the same in every process. Raises Indescribable."""
     describe = Describer(_no_leaf)
     rules: dict[Rule, bytes] = {}
+    sites: dict[int, int] = {}  # in the order of their first node: the numbers themselves are this process's own
     rows = []
     for rule, args, kwargs, about, repeats in job.nodes:
         if rule not in rules:
             rules[rule] = _described_rule(rule)
-        plain = about["shape"], str(about["dtype"]), about["host"], about["site"]
-        rows.append((rules[rule], describe((args, kwargs, about["scalar"])), plain, repeats))
+        again = [(index, sites.setdefault(site, len(sites))) for index, site in repeats or ()]
+        plain = about["shape"], str(about["dtype"]), about["host"], sites.setdefault(about["site"], len(sites)), again
+        rows.append((rules[rule], describe((args, kwargs, about["scalar"])), plain))
     rest = [
         [(index, describe(expected)) for index, expected, _ in job.outcomes],
         (job.arrays, job.numbers, job.changed),

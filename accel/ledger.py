@@ -61,6 +61,12 @@ class Difference:
         return f"{self.field}{self.place}: {self.what}"
 
 
+COSTS = ("recording", "loading", "comparing", "guards", "discarded", "slowdown")
+"""What helping costs: recorded calls; JAX and programs that are loaded, or compiled where the program waits for
+it; comparisons with NumPy; guards and lookups of calls that NumPy answered; runs whose outcomes did not hold; and
+what calls on NumPy took longer because something was being compiled. Each beyond what NumPy would have taken."""
+
+
 @dataclass(slots=True, eq=False)
 class Found:
     """How often comparisons found one field beyond the tolerance, the worst of these, and what was made of it."""
@@ -83,8 +89,8 @@ class Ledger:
     numpy_s, compiled_s: wall seconds per call, most recent last. max_rel_error: the largest difference from NumPy
     that a comparison saw, relative to the array's largest magnitude; None before the first comparison.
     numpy_total_s, compiled_total_s: wall seconds of all such calls, without those of other targets inside them.
-    saved_s: what compiled calls took less than NumPy's median. checks, checking_s: comparisons, and the seconds that
-    they took (NumPy's run for comparison included). copy_s: seconds that copies to the device and back take per call,
+    gained_s: what compiled calls took less than NumPy does. checks: comparisons. costs: seconds that helping took, by
+    kind (see COSTS). copy_s: seconds that copies to the device and back take per call,
     as measured in comparisons. found: differences beyond the tolerance, by field and verdict. describe: gives the
     target's variants for the report; waits: what its calls on NumPy wait for, where no variant is compiled yet.
     """
@@ -103,9 +109,9 @@ class Ledger:
     refusals: Counter[Refusal] = field(default_factory=Counter)
     numpy_total_s: float = 0.0
     compiled_total_s: float = 0.0
-    saved_s: float = 0.0
+    gained_s: float = 0.0
     checks: int = 0
-    checking_s: float = 0.0
+    costs: Counter[str] = field(default_factory=Counter)
     copy_s: deque[float] = field(default_factory=_samples)
     found: dict[tuple[str, str], Found] = field(default_factory=dict)
     describe: Callable[[], list[dict[str, Any]]] | None = None
@@ -128,36 +134,50 @@ class Ledger:
         if timeline.calls is not None:
             timeline.note_call(self.target, timeline.NUMPY, spent)
 
-    def count_compiled(self, seconds: float, saved_s: float = 0.0) -> None:
-        """Count a call that a compiled program answered in `seconds`, `saved_s` less than NumPy takes."""
+    def count_compiled(self, seconds: float, gained_s: float = 0.0) -> None:
+        """Count a call that a compiled program answered in `seconds`, `gained_s` less than NumPy takes."""
         self.calls += 1
         self.compiled_calls += 1
         self.compiled_s.append(seconds)
         self.compiled_total_s += seconds
-        self.saved_s += saved_s
-        _run.saved_s += saved_s
+        self.gained_s += gained_s
+        _run.gained_s += gained_s
         if self.state is not State.DEMOTED:
             self.state = State.COMPILED
         if timeline.calls is not None:
             timeline.note_call(self.target, timeline.COMPILED, seconds)
 
-    def count_checked(self, seconds: float, checking_s: float, numpy_s: float | None) -> None:
-        """Count a call that a compiled program answered, in `seconds`, and NumPy too.
+    def count_checked(self, seconds: float, numpy_s: float, *, quiet: bool = True) -> None:
+        """Count a call that a compiled program answered and NumPy too, in `seconds` in all.
 
-        checking_s: what that took on top. numpy_s: NumPy's own part of it, where worth comparing.
+        numpy_s: NumPy's own part of that. quiet: whether that is worth comparing with.
         """
         self.calls += 1
         self.compiled_calls += 1
-        self.compiled_total_s += seconds
         self.checks += 1
-        self.checking_s += checking_s
-        _run.checking_s += checking_s
-        if numpy_s is not None:
+        self.numpy_total_s += numpy_s
+        self.charge("comparing", seconds - numpy_s)
+        if quiet:
             self.numpy_s.append(numpy_s)
         if self.state is not State.DEMOTED:
             self.state = State.COMPILED
         if timeline.calls is not None:
-            timeline.note_call(self.target, timeline.CHECKED, seconds + checking_s)
+            timeline.note_call(self.target, timeline.CHECKED, seconds)
+
+    def charge(self, cost: str, seconds: float) -> None:
+        """Enter what helping took beyond NumPy's time. cost: one of COSTS. seconds: less than 0 takes back."""
+        self.costs[cost] += seconds  # type: ignore[assignment]  # a Counter of floats
+        _run.charge(cost, seconds)
+
+    @property
+    def saved_s(self) -> float:
+        """What was gained, less what that cost."""
+        return self.gained_s - sum(self.costs.values())
+
+    @property
+    def spent_s(self) -> float:
+        """What all of its calls took, without those of other targets inside them."""
+        return self.numpy_total_s + self.compiled_total_s + sum(self.costs.values())
 
     def count_inlined(self) -> None:
         """Count a place in another target's program: a call that was recorded as part of that target's."""
@@ -205,16 +225,28 @@ class Run:
 
     started: `time.perf_counter()` when accounting began. platform, device: what programs were compiled for; None
     before anything was. notes: sentences for the report, in the order in which they became true. step: the target that
-    is called once in every step of the program; None where no catalogue says so. saved_s, checking_s: of all targets.
+    is called once in every step of the program; None where no catalogue says so. gained_s, costs: of all targets, and what
+    belongs to none; cost_s: their sum.
     """
 
     started: float = field(default_factory=time.perf_counter)
     platform: str | None = None
     device: str | None = None
     step: str | None = None
-    saved_s: float = 0.0
-    checking_s: float = 0.0
+    gained_s: float = 0.0
+    costs: Counter[str] = field(default_factory=Counter)
+    cost_s: float = 0.0
     notes: list[str] = field(default_factory=list)
+
+    def charge(self, cost: str, seconds: float) -> None:
+        """As `Ledger.charge`, for what is no single target's."""
+        self.costs[cost] += seconds  # type: ignore[assignment]
+        self.cost_s += seconds
+
+    @property
+    def saved_s(self) -> float:
+        """What was gained, less what that cost."""
+        return self.gained_s - self.cost_s
 
     def note(self, sentence: str) -> None:
         """Add `sentence` to the report, once."""

@@ -211,8 +211,8 @@ def _ms(value: float | None) -> str:
 
 def _targets() -> str:
     books = [book for book in ledger.ledgers() if book.calls]
-    books.sort(key=lambda book: -(book.numpy_total_s + book.compiled_total_s + book.checking_s))
-    longest = max((book.numpy_total_s + book.compiled_total_s + book.checking_s for book in books), default=0.0)
+    books.sort(key=lambda book: -(book.spent_s))
+    longest = max((book.spent_s for book in books), default=0.0)
     rows = []
     for book in books:
         numpy_ms, compiled_ms = reporting.median_ms(book.numpy_s), reporting.median_ms(book.compiled_s)
@@ -220,7 +220,7 @@ def _targets() -> str:
             f'<i class="{kind}" style="width:{100 * seconds / longest:.2f}%" title="{kind} {seconds:.3g} s"></i>'
             for kind, seconds in (
                 (COMPILED, book.compiled_total_s),
-                (CHECKED, book.checking_s),
+                (CHECKED, book.costs["comparing"]),
                 (NUMPY, book.numpy_total_s),
             )
             if longest and seconds

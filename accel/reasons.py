@@ -182,6 +182,11 @@ _ROWS = (
         "please report it with the detail given here; results are NumPy's",
     ),
     Reason(
+        "accel.fault",
+        "accel itself failed, and the call was answered by NumPy",
+        "please report it with the detail given here; the function stays on NumPy, and results are NumPy's",
+    ),
+    Reason(
         "verify.mismatch",
         "the compiled result differed from NumPy's by more than the tolerance; NumPy's was returned",
         "please report it; if the difference is acceptable, give this function a larger rtol",
@@ -196,6 +201,11 @@ _ROWS = (
         "wait.calls",
         "the function was called too few times: a program is compiled after one recorded call and some more",
         "none needed: in a longer run it is compiled",
+    ),
+    Reason(
+        "wait.budget",
+        "recording or compiling it would cost more than accel may cost a run as short as this one was until then",
+        "none needed: in a longer run it is compiled; `python -m accel compile` does it beforehand",
     ),
     Reason(
         "wait.compile",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -161,6 +161,13 @@ class Changed:
     slots: tuple[int, ...]
 
 
+class Answered(Protocol):
+    """A call that is answered once `done`."""
+
+    result: Any
+    done: bool
+
+
 class Unfit(Exception):
     """What Python computes from this call's numbers raises, or is an integer of more than 64 bits."""
 
@@ -232,10 +239,11 @@ class Variant:
 
     # -- outputs ------------------------------------------------------------------------------------------------------
 
-    def commit(self, attempt: Attempt) -> Any:
+    def commit(self, attempt: Attempt, call: Answered | None = None) -> Any:
         """Make the attempt's outputs real, and return the call's result.
 
-        All values are built before the first is stored. An interrupt waits: storing is repeated in full.
+        call: learns of it as soon as everything is stored. All values are built before the first is stored. An
+        interrupt waits: storing is repeated in full.
         """
         outputs, values = self.trace.outputs, attempt.values
         copies = [(values[slot], array) for (slot, _), array in zip(outputs.changed, attempt.changed, strict=True)]
@@ -244,9 +252,11 @@ class Variant:
         try:
             _store(copies, writes)
         except BaseException:
-            with interrupts.deferred():
+            with interrupts.Deferral():
                 _store(copies, writes)  # raises again what is no interrupt
             raise
+        if call is not None:
+            call.result, call.done = result, True
         return result
 
 

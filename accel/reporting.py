@@ -17,10 +17,10 @@ from textwrap import wrap
 from typing import Any
 
 from accel import ledger
-from accel.ledger import Ledger, State
+from accel.ledger import Ledger, Run, State
 from accel.reasons import REASONS, Refusal
 
-SCHEMA = 1
+SCHEMA = 2
 WIDTH = 100
 _DISTRIBUTIONS = ("pygcm-accel", "numpy", "scipy", "jax", "jaxlib", "wrapt")
 _STATE_ORDER = tuple(State)
@@ -97,13 +97,15 @@ def _function(book: Ledger) -> dict[str, Any]:
         "compile_s": book.compile_s,
         "numpy_ms": numpy_ms,
         "compiled_ms": compiled_ms,
-        "speedup": _ratio(numpy_ms, compiled_ms),
+        "per_call_speedup": _ratio(numpy_ms, compiled_ms),
+        "speedup": _speedup(book.spent_s, book.saved_s) if book.compiled_calls else None,
         "max_rel_error": book.max_rel_error,
         "numpy_s": book.numpy_total_s,
         "compiled_s": book.compiled_total_s,
+        "gained_s": book.gained_s,
+        "costs_s": {cost: book.costs[cost] for cost in ledger.COSTS if cost in book.costs},
         "saved_s": book.saved_s,
         "checks": book.checks,
-        "checking_s": book.checking_s,
         "copying_s": median(book.copy_s) * book.compiled_calls if book.copy_s else None,
         "differences": _differences(book),
         "programs": [] if book.describe is None else book.describe(),
@@ -111,9 +113,9 @@ def _function(book: Ledger) -> dict[str, Any]:
     }
 
 
-def _positive(functions: list[dict[str, Any]], key: str) -> float | None:
-    total = sum(each[key] for each in functions)
-    return total if total > 0 else None
+def _speedup(spent_s: float, saved_s: float) -> float | None:
+    """Return how many times as long NumPy alone would have taken: above 1 exactly where something was saved."""
+    return _ratio(spent_s + saved_s, spent_s)
 
 
 def _steps(functions: list[dict[str, Any]], target: str | None) -> dict[str, Any] | None:
@@ -122,19 +124,18 @@ def _steps(functions: list[dict[str, Any]], target: str | None) -> dict[str, Any
     return {"total": found[0]["calls"], "compiled": found[0]["compiled_calls"]} if found else None
 
 
-def _totals(functions: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the sums, and the gain over those calls whose time is known both ways."""
-    timed = [each for each in functions if each["compiled_calls"] and each["speedup"] is not None]
-    numpy_ms = sum(each["compiled_calls"] * each["numpy_ms"] for each in timed)
-    compiled_ms = sum(each["compiled_calls"] * each["compiled_ms"] for each in timed)
+def _totals(functions: list[dict[str, Any]], run: Run) -> dict[str, Any]:
+    """Return the sums, with what belongs to no single function, and what the whole run gained."""
     errors = [each["max_rel_error"] for each in functions if each["max_rel_error"] is not None]
     return {
         **{key: sum(each[key] for each in functions) for key in ("calls", "compiled_calls", "numpy_calls")},
         **{key: sum(each[key] for each in functions) for key in ("numpy_s", "compiled_s", "compile_s")},
-        **{key: sum(each[key] for each in functions) for key in ("checks", "checking_s", "saved_s")},
+        "checks": sum(each["checks"] for each in functions),
         "copying_s": sum(each["copying_s"] or 0.0 for each in functions),
-        "checking_share": _ratio(sum(each["checking_s"] for each in functions), _positive(functions, "saved_s")),
-        "speedup": _ratio(numpy_ms, compiled_ms),
+        "gained_s": run.gained_s,
+        "costs_s": {cost: run.costs[cost] for cost in ledger.COSTS if cost in run.costs},
+        "saved_s": run.saved_s,
+        "speedup": _speedup(run.wall_s, run.saved_s),
         "max_rel_error": max(errors, default=None),
         "states": {str(state): sum(each["state"] == state for each in functions) for state in State},
     }
@@ -151,7 +152,7 @@ def _account() -> dict[str, Any]:
         "wall_s": run.wall_s,
         "steps": _steps(functions, run.step),
         "functions": functions,
-        "totals": _totals(functions),
+        "totals": _totals(functions, run),
         "notes": list(run.notes),
     }
 
@@ -176,19 +177,38 @@ def _plural(count: int, noun: str) -> str:
 
 
 def summary_line() -> str:
-    """Return what the run gained, in one line, as printed at the end of a run."""
+    """Return what the run gained or lost, in one line, as printed at the end of a run."""
     account = _account()
     totals = account["totals"]
     if not totals["calls"]:
         return "accel: no accelerated function was called (accel.report() says more)"
-    parts = [_work_done(account["steps"], totals)]
-    if totals["speedup"] is not None:
-        parts.append(f"{_gain(totals['speedup'])} than NumPy in those calls")
+    parts = [_net(account), _work_done(account["steps"], totals)]
     if totals["max_rel_error"] is not None:
         parts.append(f"largest error {totals['max_rel_error']:.1g}")
     stayed = [each for each in account["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
     parts.append(f"{_plural(len(stayed), 'function')} stayed on NumPy")
-    return f"accel: {', '.join(parts)} (accel.report() says why)"
+    advice = _advice(account) if totals["saved_s"] < 0 else ""
+    return f"accel: {'; '.join([', '.join(parts), advice] if advice else [', '.join(parts)])} (accel.report() says why)"
+
+
+def _net(account: dict[str, Any]) -> str:
+    """Return what the whole run gained or lost, all costs counted."""
+    wall_s, saved_s = account["wall_s"], account["totals"]["saved_s"]
+    times = f"{_s(wall_s)} instead of about {_s(max(0.0, wall_s + saved_s))} on NumPy"
+    if saved_s < 0:
+        return f"lost {_s(-saved_s)}: {times}"
+    return f"saved {_s(saved_s)}: {times} ({account['totals']['speedup']:.1f}x)"
+
+
+def _advice(account: dict[str, Any]) -> str:
+    """Return what to do about a run that lost."""
+    totals, steps = account["totals"], account["steps"]
+    done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
+    if done["compiled"] and totals["gained_s"] > 0:
+        more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
+        what = "steps" if steps else "calls"
+        return f"it gains from about {round(done['total'] + more)} {what} on, and from the start once its programs are kept"
+    return "nothing was compiled before it ended: a longer run gains, or `python -m accel compile` beforehand"
 
 
 def _work_done(steps: dict[str, Any] | None, totals: dict[str, Any]) -> str:
@@ -203,10 +223,6 @@ def say_summary() -> None:
         sys.stderr.write(summary_line() + "\n")
 
 
-def _gain(speedup: float) -> str:
-    return f"{speedup:.1f}x faster" if speedup >= 1 else f"{1 / speedup:.1f}x slower"
-
-
 # -- the views -------------------------------------------------------------------------------------------------------
 
 _COLUMNS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
@@ -214,7 +230,8 @@ _COLUMNS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("compiled", lambda each: str(each["compiled_calls"])),
     ("numpy ms", lambda each: _ms(each["numpy_ms"])),
     ("accel ms", lambda each: _ms(each["compiled_ms"])),
-    ("gain", lambda each: _times(each["speedup"])),
+    ("gain", lambda each: _times(each["per_call_speedup"])),
+    ("saved s", lambda each: _number(each["saved_s"], ".2f") if each["compiled_calls"] else "-"),
     ("error", lambda each: _number(each["max_rel_error"], ".0e")),
 )
 
@@ -229,8 +246,8 @@ def _heading(account: dict[str, Any]) -> list[str]:
         f"time: {_s(account['wall_s'])} in all; {_s(totals['compiled_s'])} in compiled calls, {_s(totals['numpy_s'])} "
         f"in the same functions on NumPy, {_s(totals['compile_s'])} compiling (in the background, where it can), "
         f"{_s(totals['copying_s'])} of the compiled calls copying to the device and back (estimated from samples)",
-        f"saved: about {_s(totals['saved_s'])}; {_plural(totals['checks'], 'comparison')} with NumPy took "
-        f"{_s(totals['checking_s'])}{_share(totals['checking_share'])}",
+        f"gained: {_s(totals['gained_s'])} by compiled calls; {_costs(totals['costs_s'])}; saved, in all: "
+        f"{_s(totals['saved_s'])}; {_plural(totals['checks'], 'comparison')} with NumPy",
         f"versions: {known}",
     ]
     return lines + [f"note: {note}" for note in account["notes"]]
@@ -240,8 +257,11 @@ def _s(seconds: float) -> str:
     return f"{seconds:.1f} s" if abs(seconds) >= 1 else f"{seconds:.3f} s"
 
 
-def _share(share: float | None) -> str:
-    return "" if share is None else f", {100 * share:.1f} % of that"
+def _costs(costs_s: dict[str, float]) -> str:
+    """Return what helping cost, by kind, the largest first."""
+    ordered = sorted(costs_s.items(), key=lambda item: -item[1])
+    parts = [f"{cost} {_s(seconds)}" for cost, seconds in ordered if round(seconds, 3)]
+    return f"cost: {', '.join(parts)}" if parts else "it cost nothing"
 
 
 def heading() -> list[str]:
@@ -448,7 +468,7 @@ FORMATS = tuple(_VIEWS)
 
 
 def report(format: str = "text") -> str:
-    """Return what happened to each function: "text" (within 100 columns), "json" (schema 1) or "markdown".
+    """Return what happened to each function: "text" (within 100 columns), "json" (schema 2) or "markdown".
 
     Raises ValueError for another format.
     """

@@ -160,13 +160,13 @@ def _answer(answers: Any, message: Any) -> None:
 
 def _outcome(text: bytes) -> Any:
     """A job's product, or the exception that it gave."""
-    from accel.compile import product_of
+    from accel.compile import compile_job
     from accel.rules import load
 
     try:
         load()
         settings, job = pickle.loads(text)
         config.set_current(settings)
-        return product_of(job)
+        return compile_job(job)
     except Exception as error:
         return error

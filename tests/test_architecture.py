@@ -38,7 +38,7 @@ LAYERS = (
     ("compile",),
     ("replay",),
     ("verify",),
-    ("dispatch.hindrances", "dispatch.speed"),
+    ("dispatch.hindrances", "dispatch.late", "dispatch.speed"),
     ("dispatch.paths",),
     ("dispatch.checks",),
     ("dispatch.target",),

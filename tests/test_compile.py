@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import background
-from accel import config
+from accel import background, config
 
 
 class Bench:

@@ -32,7 +32,7 @@ COPIES_TIMED = 8
 
 
 class Checks:
-    """A target's comparisons with NumPy. last_s: seconds that the last one took, NumPy's run included."""
+    """A target's comparisons with NumPy. last_s: seconds that the last one took beyond NumPy's."""
 
     def __init__(self, name: str) -> None:
         self.last_s = 0.0
@@ -56,7 +56,8 @@ class Checks:
         if path.replays >= RAREST * max(1, path.checked_at):
             return True
         share = config.current().check_share
-        return all(each.checking_s + self.last_s < share * each.saved_s for each in (self._ledger, current_run()))
+        accounts = self._ledger, current_run()
+        return all(each.costs["comparing"] + self.last_s < share * each.gained_s for each in accounts)
 
     def time_copies(self, executable: Any, attempt: Any) -> None:
         """Enter into the ledger how long the copies of a run to the device and back take, for the first few runs."""

@@ -52,7 +52,7 @@ class Accelerated(wrapt.FunctionWrapper):
 
 def _answer_for(target: Target) -> Callable[..., Any]:
     def answer(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return target.call(args if instance is None else (instance, *args), kwargs)
+        return target.answer(args if instance is None else (instance, *args), kwargs)
 
     return answer
 

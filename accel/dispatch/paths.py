@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
+from enum import Enum
+from math import inf
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -26,6 +28,15 @@ LOOK_BACK = 8
 
 REMEMBERED = 1000
 """Sequences of paths that are kept for that."""
+
+
+class Stage(Enum):
+    """Where a path stands. Its first calls are watched, then its program is pending, then its calls are replayed."""
+
+    WATCHED = "watched"
+    PENDING = "pending"
+    COMPILED = "compiled"
+    GIVEN_UP = "given up"
 
 
 class Forecast:
@@ -57,12 +68,14 @@ class Forecast:
 
 
 class Path:
-    """One recorded path of a target: observed at first, then pending, then compiled.
+    """One recorded path of a target.
 
-    name: the target's, for messages. constants: values seen so far, of slots that may be folded. varying: slots that
-    may not. spanned: slots whose arrays the program takes from spans. pending: the program that is being compiled;
-    again: the same for one with spans, while the one without runs. numpy_call_s: seconds of the last call on NumPy;
-    waited_s: of all of them since it was recorded. replays, checked_at: replays of the program, and at the last check.
+    name: the target's, for messages. stage: changed by `start`, `finish`, `respecialize` and `give_up` alone. observed:
+    calls while it was watched. constants: values seen so far, of slots that may be folded. varying: slots that may not.
+    spanned: slots whose arrays the program takes from spans. pending: the program that is being compiled; again: the
+    same for one with spans, while the one without runs. numpy_call_s: seconds of the last call on NumPy; least_numpy_s:
+    of the shortest; waited_s: of all since it was recorded. replays, checked_at: replays of the program, and at the
+    last check.
     """
 
     def __init__(self, trace: Any, name: str) -> None:
@@ -71,6 +84,7 @@ class Path:
         self.trace = trace
         self.name = name
         self.matcher = Matcher(trace)
+        self.stage = Stage.WATCHED
         self.observed = 0
         self.constants: dict[int, Any] = {}
         self.varying: set[int] = set()
@@ -82,8 +96,8 @@ class Path:
         self._respecialized = 0
         self._before = 0
         self.numpy_call_s = 0.0
+        self.least_numpy_s = inf
         self.waited_s = 0.0
-        self.dead = False
         self.replays = 0
         self.checked_at = 0
         self.speed = Speed()
@@ -129,12 +143,35 @@ class Path:
         scalars = {slot: value for slot, value in self.constants.items() if slot not in arrays}
         return Known(scalars, arrays)
 
+    def note_numpy(self, seconds: float, *, quiet: bool) -> None:
+        """Note what a call on NumPy took; quiet: while nothing was compiled, so that it tells NumPy's speed."""
+        self.numpy_call_s = seconds
+        self.least_numpy_s = min(self.least_numpy_s, seconds)
+        self.waited_s += seconds
+        if quiet:
+            self.speed.numpy_s.add(seconds)
+
+    def gained_s(self, seconds: float) -> float:
+        """What a compiled call of so many seconds took less than NumPy does, by the least that is known of that."""
+        if len(self.speed.numpy_s):
+            return self.speed.gained_s(seconds)
+        return self.least_numpy_s - seconds if self.least_numpy_s < inf else 0.0
+
     # -- its program --------------------------------------------------------------------------------------------------
 
     def start(self, values: list[Any], before: int) -> None:
         """Compile the path: in the background, or at once. before: programs that its target has already."""
         self._before = before
         self.pending = self._compile(values)
+        self.stage = Stage.PENDING
+
+    def is_ready(self) -> bool:
+        """Whether the pending program is there, or will never be."""
+        return self.pending is not None and self.pending.done()
+
+    def give_up(self) -> None:
+        """Leave its calls to NumPy for good."""
+        self.stage = Stage.GIVEN_UP
 
     def _compile(self, values: list[Any]) -> Compile:
         from accel import background
@@ -177,6 +214,7 @@ class Path:
         from accel.replay import Variant
 
         self.variant = Variant(self.trace, executable)
+        self.stage = Stage.COMPILED
         self.replays = self.checked_at = 0
         self.speed.compiled_s.clear()
 
@@ -187,6 +225,7 @@ class Path:
         if self._respecialized >= MAX_RESPECIALIZED:
             self._vary(tuple(self.constants))
         self.variant = self.again = None
+        self.stage = Stage.WATCHED
 
     def reconsider(self, values: list[Any]) -> bool:
         """Compile again, with spans, where large arrays keep coming so that they have to be copied.
@@ -224,7 +263,7 @@ class Path:
         folded = {*program.known.scalars, *program.known.arrays}
         name = self.trace.inputs.name
         return {
-            "state": "given up" if self.dead else "in use",
+            "state": "given up" if self.stage is Stage.GIVEN_UP else "in use",
             "replays": self.replays,
             "operations": program.operations,
             "compile_s": self.variant.executable.seconds,

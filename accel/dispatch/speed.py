@@ -66,7 +66,7 @@ class Speed:
         """Whether enough of NumPy's own times are known to judge by."""
         return len(self.numpy_s) >= NUMPY_SAMPLES
 
-    def saved_s(self, seconds: float) -> float:
+    def gained_s(self, seconds: float) -> float:
         """What a compiled call of so many seconds took less than NumPy usually does; 0 where that is unknown."""
         return self.numpy_s.median() - seconds if len(self.numpy_s) else 0.0
 

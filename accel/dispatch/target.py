@@ -1,7 +1,11 @@
 """Targets: what one call of an accelerated function does. The only place that decides what a refusal leads to.
 
-A target's life: its first calls are recorded; the next few run on NumPy while their inputs are watched for what never
-changes; then its paths are compiled, and calls are replayed where guards and outcomes hold.
+A target's life: its first call shows what NumPy takes; the next is recorded; some more run on NumPy while their inputs
+are watched for what never changes; then its paths are compiled, and calls are replayed where guards and outcomes hold.
+What that may cost is a matter of its budget.
+
+`answer` is the one way in, and the one way out: whatever fails in between, the program's function runs exactly once,
+and the program sees nothing of it.
 """
 
 from __future__ import annotations
@@ -13,21 +17,32 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs, timeline
+from accel.dispatch import budget, late
+from accel.dispatch.call import THREAD, Call, is_fault
 from accel.dispatch.checks import Checks
 from accel.dispatch.hindrances import hindrance
-from accel.dispatch.paths import Forecast, Path, continues
+from accel.dispatch.paths import Forecast, Path, Stage, continues
 from accel.ledger import Ledger, State, current_run, open_ledger
 from accel.reasons import Refusal
 
 if TYPE_CHECKING:
-    from accel.record.recording import Recording
-    from accel.replay import Parted
+    from accel.record import Trace
+    from accel.replay import Attempt, Matcher, Parted
 
 OBSERVED = 2
 """Calls on NumPy after a recording, during which inputs show whether they change."""
 
 WORTHWHILE = 0.1
 """Seconds on NumPy that a further path has taken, to those that compiling it will take, before it is compiled."""
+
+FIRST_WORTHWHILE = 0.01
+"""The same for a target's first path."""
+
+COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
+"""What compiling takes, about: in all, and for each operation."""
+
+RECORDED_AS_LONG = 10.0
+"""How many times as long as on NumPy a first recorded call takes, about."""
 
 MAX_ATTEMPTS = 12
 """Recordings that may end in a refusal before the target stays on NumPy, where no path of it compiled."""
@@ -46,16 +61,6 @@ class Refused(RuntimeError):
     """In mode "strict": a target could not be accelerated, or was demoted."""
 
 
-class _Thread(threading.local):
-    inside = False
-    """Whether a target's call is under way in this thread: nested targets then run plainly."""
-    counted_s = 0.0
-    """Seconds of this thread that stand in some target's ledger: the caller of a nested target leaves them out."""
-
-
-_thread = _Thread()
-
-
 class Target:
     """A function that the catalogue or a decorator names, and what became of it."""
 
@@ -66,12 +71,13 @@ class Target:
         self._mode = mode
         self.final = False
         self.paths: list[Path] = []
-        self.refused: list[Any] = []
+        self.refused: list[tuple[Matcher, Refusal]] = []
         self.attempts = 0
         self.repeats = 0
         self.calls_to_skip = 0
         self.beyond_limit = 0
-        self._began = 0.0
+        self._numpy_s: float | None = None
+        self._recording_s: float | None = None
         self._forecast = Forecast()
         self._checks = Checks(name)
         self.last_refusal: Refusal | None = None
@@ -86,79 +92,129 @@ class Target:
         """The target's own mode, or the one in force."""
         return self._mode or config.current().mode
 
+    # -- the way in and out -------------------------------------------------------------------------------------------
+
+    def answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Answer one call, compiled or by NumPy. Raises what the program's code raises, and in mode "strict" Refused."""
+        call: Call | None = None
+        inside, locked = THREAD.inside, False
+        try:
+            call = Call(self.function, args, kwargs)
+            call.began = time.perf_counter()
+            if self.final or (self.calls_to_skip > 0 and not self.paths):
+                self.calls_to_skip -= not self.final
+                return self._unexplained(call)
+            if inside:
+                return call.run()
+            locked = self._lock.acquire(blocking=False)
+            if not locked:
+                self._refuse(hindrance(self.mode) or Refusal("environment.busy"))
+                return self._plain(call)
+            THREAD.inside = True
+            return self._take(call)
+        except BaseException as error:
+            if call is not None and error is call.raised:
+                raise
+            if isinstance(error, Refused) or not is_fault(error):
+                raise
+            fault = error
+        finally:
+            THREAD.inside = inside
+            if locked:
+                self._lock.release()
+        return self._after_fault(call, fault, args, kwargs)
+
+    def _after_fault(self, call: Call | None, fault: BaseException, args: Any, kwargs: Any) -> Any:
+        """What the program gets where accel failed. The function runs, unless it has; and never comes this way again."""
+        self.final = True
+        try:
+            self._retire(fault)
+        except Exception:  # the books are of no importance now
+            pass
+        if call is None or not (call.done or call.raised):
+            return self.function(*args, **kwargs)
+        if call.raised is not None:
+            raise call.raised
+        return call.result
+
+    def _retire(self, fault: BaseException) -> None:
+        """Stay on NumPy for good, and say why."""
+        from accel.record.recording import gap_text
+
+        refusal = Refusal("accel.fault", "", gap_text(fault))
+        self.ledger.demote(refusal)
+        self.last_refusal = refusal
+        timeline.note_event(timeline.DEMOTED, self.name, refusal.why)
+        logs.LOGGER.warning("%s", refusal.message(self.name, "was taken back to NumPy"))
+
     # -- a call -------------------------------------------------------------------------------------------------------
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Answer one call, compiled or by NumPy."""
-        if self.final:
-            return self._unexplained(args, kwargs)
-        if _thread.inside:
-            return self.function(*args, **kwargs)
-        if self.calls_to_skip > 0 and not self.paths:
-            return self._skip(args, kwargs)
-        if not self._lock.acquire(blocking=False):
-            self._refuse(hindrance(self.mode) or Refusal("environment.busy"))
-            return self._plain(args, kwargs, timed=False)
-        _thread.inside = True
-        try:
-            return self._call(args, kwargs)
-        finally:
-            _thread.inside = False
-            self._lock.release()
-
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._began = time.perf_counter()
+    def _take(self, call: Call) -> Any:
         reason = hindrance(self.mode)
         if reason is not None:
-            return self._stay(args, kwargs, reason)
+            return self._stay(call, reason)
+        if self._numpy_s is None and self._is_frugal:
+            return self._first(call)
+        if not self._may_look():
+            return self._wait_for_budget(call)
         for path in self._forecast.order(self.paths):
-            values = path.matcher.match(args, kwargs)
+            values = path.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
-                return self._follow(path, values, args, kwargs)
+                return self._follow(path, values, call)
         for refused, refusal in self.refused:
-            if isinstance(refused.match(args, kwargs), list):
+            if isinstance(refused.match(call.args, call.kwargs), list):
                 self.repeats += 1
                 self.calls_to_skip = max(self.calls_to_skip, min(self.repeats, LONGEST_PAUSE))
-                return self._stay(args, kwargs, refusal)
-        return self._new_path(args, kwargs)
+                return self._stay(call, refusal)
+        return self._new_path(call)
 
-    def _new_path(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Record a path that none of the known ones is, within the limit on them."""
+    def _first(self, call: Call) -> Any:
+        """The first call shows what NumPy takes, before anything is compiled."""
+        result = self._plain(call, timed=not _is_compiling())
+        self._numpy_s = call.seconds
+        return result
+
+    def _new_path(self, call: Call) -> Any:
+        """Record a path that none of the known ones is, within the limits on them."""
         if self.calls_to_skip > 0:
-            return self._skip(args, kwargs)
+            self.calls_to_skip -= 1
+            return self._unexplained(call)
+        if not self._covers(self._recording_estimate_s()):
+            return self._wait_for_budget(call)
         if len(self.paths) >= config.current().max_variants:
             self.beyond_limit += 1
             if self.beyond_limit % REPLACE_AFTER:
-                return self._stay(args, kwargs, Refusal("limit.variants", "", self._what_multiplies()))
+                return self._stay(call, Refusal("limit.variants", "", self._what_multiplies()))
             self.paths.pop()  # the one not followed for longest
-        return self._record(args, kwargs)
+        return self._record(call)
 
-    def _stay(self, args: tuple[Any, ...], kwargs: dict[str, Any], refusal: Refusal) -> Any:
+    def _wait_for_budget(self, call: Call) -> Any:
+        if self.last_refusal is None or self.last_refusal.reason != "wait.budget":
+            self._note(Refusal("wait.budget"))
+        THREAD.inside = False
+        return self._plain(call, timed=not _is_compiling())
+
+    def _stay(self, call: Call, refusal: Refusal) -> Any:
         self._refuse(refusal)
-        _thread.inside = False  # nested targets may be accelerated where this one is not
+        THREAD.inside = False  # nested targets may be accelerated where this one is not
+        return self._plain(call)
+
+    def _plain(self, call: Call, *, timed: bool = False) -> Any:
+        """Have NumPy answer. timed: whether the time is worth comparing with."""
+        looked_s = time.perf_counter() - call.began
         try:
-            return self._plain(args, kwargs, timed=False)
+            return call.run()
         finally:
-            _thread.inside = True
+            ledger = self.ledger
+            assert call.seconds is not None
+            ledger.count_numpy(call.seconds if timed else None, call.own_s)
+            ledger.charge("guards", looked_s)
 
-    def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, timed: bool = True) -> Any:
-        before, started = _thread.counted_s, time.perf_counter()
-        try:
-            return self.function(*args, **kwargs)
-        finally:
-            spent = time.perf_counter() - started
-            self.ledger.count_numpy(spent if timed else None, spent - (_thread.counted_s - before))
-            _thread.counted_s = before + spent
-
-    def _skip(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self.calls_to_skip -= 1
-        return self._unexplained(args, kwargs)
-
-    def _unexplained(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _unexplained(self, call: Call) -> Any:
         """A call that stays on NumPy for a reason given at an earlier one: mode "strict" gives it again."""
         if self.mode == "strict" and self.last_refusal is not None:
             raise Refused(self.last_refusal.message(self.name))
-        return self._plain(args, kwargs, timed=False)
+        return self._plain(call)
 
     def _refuse(self, refusal: Refusal) -> None:
         self._note(refusal)
@@ -184,47 +240,76 @@ class Target:
         rare = [place for place, count in counts.items() if count < len(self.paths)]
         return "paths differ at " + ", ".join(rare[:3]) if rare else "arguments of many shapes or types"
 
+    # -- what it may cost ---------------------------------------------------------------------------------------------
+
+    @property
+    def _is_frugal(self) -> bool:
+        """Whether there is a budget: not where the user wants each call compiled or compared, whatever it costs."""
+        return self.mode == "auto" and config.current().ahead_of_time
+
+    def _covers(self, estimate_s: float) -> bool:
+        return not self._is_frugal or budget.covers(self.ledger, estimate_s)
+
+    def _may_look(self) -> bool:
+        """Whether guards may be tried: replays are what everything else is paid from."""
+        return any(path.variant is not None for path in self.paths) or self._covers(0.0)
+
+    def _recording_estimate_s(self) -> float:
+        if self._recording_s is not None:
+            return self._recording_s
+        return RECORDED_AS_LONG * (self._numpy_s or 0.0)
+
     # -- recording ----------------------------------------------------------------------------------------------------
 
-    def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _record(self, call: Call) -> Any:
+        late.load()
         from accel.lower.arrangement import is_worth
-        from accel.record import Recorded, Rerun, record
+        from accel.record import Passed, Recorded, Rerun, record
 
         self.attempts += 1
-        recorded: Recorded | Rerun
-        recordings: list[Recording] = []
+        recorded: Recorded | Rerun | Passed
         limit, started = config.current().max_nodes, time.perf_counter()
         try:
-            recorded = record(self.function, args, kwargs, max_nodes=limit, watch=recordings.append, worth=is_worth)
-        except Rerun as rerun:  # outside this handler, so that what the plain call raises has no context of ours
-            recorded = rerun
-        except BaseException:  # the program's own, past an effect that could not be undone
-            self._count_recorded(started)
+            recorded = record(self.function, call.args, call.kwargs, max_nodes=limit, worth=is_worth)
+            call.result, call.done = recorded.result, True
+        except (Rerun, Passed) as stopped:  # left at once, so that what the program raises has no context of ours
+            recorded = stopped
+        spent = time.perf_counter() - started
+        if isinstance(recorded, Passed):
+            call.raised = recorded.error
+            self._count_recorded(spent)
             self.final = self.attempts >= MAX_ATTEMPTS and not self.paths
-            for recording in recordings:
-                self._note(recording.refusal)
-            raise
+            self._note(recorded.refusal)
+            raise call.raised
         if isinstance(recorded, Rerun):
+            self._recording_s = spent
+            self.ledger.charge("recording", spent)
             self._note_refusal(recorded.refusal, recorded.trace)
-            return self._plain(args, kwargs, timed=False)
-        spent = self._count_recorded(started)
+            call.began = time.perf_counter()
+            return self._plain(call)
+        self._count_recorded(spent)
         if recorded.refusal is not None:
             self._note_refusal(recorded.refusal, recorded.trace)
         else:
-            self.paths.insert(0, Path(recorded.trace, self.name))
-            self.ledger.waits = self._waits
-            timeline.note_event(timeline.RECORDED, self.name, f"{len(recorded.trace.tape.nodes)} operations", spent)
-            logs.LOGGER.info("%s recorded, %d operations", self.name, len(recorded.trace.tape.nodes))
-        return recorded.result
+            assert recorded.trace is not None
+            self._keep(recorded.trace, spent)
+        return call.result
 
-    def _count_recorded(self, started: float) -> float:
-        """Enter a recorded call into the ledger; the seconds that it took."""
-        spent = time.perf_counter() - started
-        self.ledger.count_numpy(None, spent)
-        _thread.counted_s += spent
-        return spent
+    def _keep(self, trace: Trace, spent: float) -> None:
+        self.paths.insert(0, Path(trace, self.name))
+        self.ledger.waits = self._waits
+        timeline.note_event(timeline.RECORDED, self.name, f"{len(trace.tape.nodes)} operations", spent)
+        logs.LOGGER.info("%s recorded, %d operations", self.name, len(trace.tape.nodes))
 
-    def _note_refusal(self, refusal: Refusal, trace: Any) -> None:
+    def _count_recorded(self, spent: float) -> None:
+        """Enter a recorded call into the ledger: NumPy's call that it is, and what it took longer."""
+        usual = min(spent, self._numpy_s or 0.0)
+        self._recording_s = spent - usual
+        self.ledger.count_numpy(None, usual)
+        self.ledger.charge("recording", spent - usual)
+        THREAD.counted_s += spent
+
+    def _note_refusal(self, refusal: Refusal, trace: Trace | None) -> None:
         """A recording that led to no program: known paths stay compiled; this one is retried ever more rarely."""
         from accel.replay import Matcher
 
@@ -241,50 +326,52 @@ class Target:
 
     # -- following a path ---------------------------------------------------------------------------------------------
 
-    def _follow(self, path: Path, values: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if path.dead:
-            return self._unexplained(args, kwargs)
-        if path.variant is None:
-            return self._wait(path, values, args, kwargs)
-        return self._replay(path, values, args, kwargs, siblings=True)
+    def _follow(self, path: Path, values: list[Any], call: Call) -> Any:
+        if path.stage is Stage.GIVEN_UP:
+            return self._unexplained(call)
+        if path.stage is Stage.COMPILED:
+            return self._replay(path, values, call, siblings=True)
+        return self._wait(path, values, call)
 
-    def _wait(self, path: Path, values: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _wait(self, path: Path, values: list[Any], call: Call) -> Any:
         """A path without a program yet: watch its inputs, start compiling, go on in NumPy."""
-        if path.pending is None and path.observed < OBSERVED:
+        if path.stage is Stage.WATCHED:
             path.observe(values)
-        elif path.pending is None:
-            path.observe(values)
-            if self._is_due(path):
+            if path.observed > OBSERVED and self._is_due(path):
                 path.start(values, self._programs())
-        if path.pending is not None and path.pending.done():
-            self._finish(path)
-            if path.variant is not None:
-                return self._follow(path, values, args, kwargs)
-        else:
-            overdue = path.give_up_if_overdue()
-            if overdue is not None:
-                self._give_up(path, overdue)
-        quiet = not _compiling()
-        started = time.perf_counter()
-        result = self._plain(args, kwargs, timed=quiet)
-        path.numpy_call_s = time.perf_counter() - started
-        path.waited_s += path.numpy_call_s
-        if quiet:
-            path.speed.numpy_s.add(path.numpy_call_s)
+        if path.stage is Stage.PENDING:
+            if path.is_ready():
+                self._finish(path)
+                if path.stage is Stage.COMPILED:
+                    return self._follow(path, values, call)
+            else:
+                overdue = path.give_up_if_overdue()
+                if overdue is not None:
+                    self._give_up(path, overdue)
+        quiet = not _is_compiling()
+        result = self._plain(call, timed=quiet)
+        seconds = call.seconds or 0.0
+        path.note_numpy(seconds, quiet=quiet)
+        if not quiet and path.speed.knows_numpy:
+            self.ledger.charge("slowdown", seconds - path.speed.numpy_s.median())
         return result
 
     def _is_due(self, path: Path) -> bool:
-        """Whether to compile the path. A further one has to show first that it is taken often enough to be worth it."""
+        """Whether to compile the path: not before it has taken NumPy a share of what that takes."""
         if not config.current().ahead_of_time:
             return True
         known = [other.variant for other in self.paths if other.variant is not None]
-        if not known:
-            return all(other.pending is None for other in self.paths)
-        return path.waited_s >= WORTHWHILE * statistics.fmean(variant.executable.seconds for variant in known)
+        if known:
+            expected, share = statistics.fmean(variant.executable.seconds for variant in known), WORTHWHILE
+        else:
+            if any(other.stage is Stage.PENDING for other in self.paths):
+                return False
+            expected, share = COMPILE_S + COMPILE_NODE_S * len(path.trace.tape.nodes), FIRST_WORTHWHILE
+        return path.waited_s >= share * expected and self._covers(0.0)
 
     def _programs(self) -> int:
         """Paths that are compiled or about to be."""
-        return sum(path.variant is not None or path.pending is not None for path in self.paths)
+        return sum(path.stage in (Stage.PENDING, Stage.COMPILED) for path in self.paths)
 
     def _finish(self, path: Path) -> None:
         refusal = path.finish()
@@ -293,11 +380,14 @@ class Target:
             return
         for inlined in path.trace.inlined:
             inlined.ledger.count_inlined()
-        self._note_compiled(path.variant.executable)
+        self._note_compiled(path)
 
-    def _note_compiled(self, executable: Any) -> None:
+    def _note_compiled(self, path: Path) -> None:
+        executable = path.variant.executable
         ledger, operations = self.ledger, executable.program.operations
         ledger.compile_s += executable.seconds
+        if not config.current().ahead_of_time:
+            ledger.charge("loading", executable.seconds)
         ledger.variants = sum(path.variant is not None for path in self.paths)
         ledger.describe = self._describe
         timeline.note_event(timeline.COMPILE, self.name, f"{operations} operations", executable.seconds)
@@ -306,118 +396,120 @@ class Target:
         logs.LOGGER.info(text, self.name, executable.seconds, operations, executable.program.folded)
 
     def _give_up(self, path: Path, refusal: Refusal) -> None:
-        path.dead = True
-        if all(other.dead for other in self.paths) and self.attempts >= MAX_ATTEMPTS:
+        path.give_up()
+        if self.attempts >= MAX_ATTEMPTS and all(other.stage is Stage.GIVEN_UP for other in self.paths):
             self.final = True
         self._refuse(refusal)
 
-    def _respecialize(
-        self, path: Path, changed: tuple[int, ...], values: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _respecialize(self, path: Path, changed: tuple[int, ...], values: list[Any], call: Call) -> Any:
         """A constant changed: compile again with it as an input."""
         names = [path.trace.inputs.name(slot) for slot in changed]
         logs.LOGGER.info("%s is compiled again: %s changed", self.name, ", ".join(names))
         path.respecialize(changed)
         path.start(values, self._programs())
-        return self._wait(path, values, args, kwargs)
+        return self._wait(path, values, call)
 
     # -- replaying ----------------------------------------------------------------------------------------------------
 
-    def _replay(
-        self, path: Path, values: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, siblings: bool
-    ) -> Any:
+    def _replay(self, path: Path, values: list[Any], call: Call, *, siblings: bool) -> Any:
         from accel.replay import Changed, Parted, Unfit
 
         try:
             attempt = path.variant.run(values)
         except Unfit as error:  # numbers of this call; the next one may have others
-            return self._stay(args, kwargs, Refusal("rule.parameter", "", f"a number of this call: {error}"))
+            return self._stay(call, Refusal("rule.parameter", "", f"a number of this call: {error}"))
         except Exception as error:
+            if not is_fault(error):
+                raise
             self._give_up(path, Refusal("compile.failed", "", f"{type(error).__name__}: {error}"))
-            return self._plain(args, kwargs, timed=False)
+            return self._plain(call)
         if isinstance(attempt, Changed):
-            return self._respecialize(path, attempt.slots, values, args, kwargs)
+            return self._respecialize(path, attempt.slots, values, call)
         if isinstance(attempt, Parted):
-            return self._other_path(path, attempt, args, kwargs, siblings)
+            return self._other_path(path, attempt, call, siblings)
         if self._checks.are_due(path, self.mode):
-            return self._check(path, attempt, args, kwargs, time.perf_counter() - self._began)
-        result = path.variant.commit(attempt)
-        self._count_replay(path, values, time.perf_counter() - self._began)
-        return result
+            return self._check(path, attempt, call)
+        path.variant.commit(attempt, call)
+        self._count_replay(path, values, time.perf_counter() - call.began)
+        return call.result
 
     def _count_replay(self, path: Path, values: list[Any], seconds: float) -> None:
-        self.ledger.count_compiled(seconds, path.speed.saved_s(seconds))
-        _thread.counted_s += seconds
+        self.ledger.count_compiled(seconds, path.gained_s(seconds))
+        THREAD.counted_s += seconds
         path.replays += 1
         self._forecast.followed(path)
-        if not _compiling():
+        if not _is_compiling():
             path.speed.compiled_s.add(seconds)
         if path is not self.paths[0]:
             self.paths.remove(path)
             self.paths.insert(0, path)
         if path.reconsider(values):
-            self._note_compiled(path.variant.executable)
+            self._note_compiled(path)
         if path.again is None:
             slower = path.speed.found_slower()
             if slower is not None:
                 self._give_up_as_slower(path, slower)
 
     def _give_up_as_slower(self, path: Path, detail: str) -> None:
-        path.dead = True
-        if all(other.dead for other in self.paths):
+        path.give_up()
+        if all(other.stage is Stage.GIVEN_UP for other in self.paths):
             self.final = True
             ledger = self.ledger
             ledger.state = State.INLINED if ledger.inlined_calls else State.DEMOTED
         self._refuse(Refusal("speed.slower", "", detail))
 
-    def _other_path(
-        self, path: Path, found: Parted, args: tuple[Any, ...], kwargs: dict[str, Any], siblings: bool
-    ) -> Any:
+    def _other_path(self, path: Path, found: Parted, call: Call, siblings: bool) -> Any:
         """An outcome differs: the call takes another path, a known one or a new one."""
+        now = time.perf_counter()
+        self.ledger.charge("discarded", now - call.began)
+        call.began = now
         place, outcomes = found.place, found.outcomes
         differing = path.variant.executable.program.outcomes[place]
         if siblings:
             for other in self.paths:
                 if other is not path and continues(other, path, path.outcomes.index(differing), outcomes[place]):
-                    values = other.matcher.match(args, kwargs)
+                    values = other.matcher.match(call.args, call.kwargs)
                     if isinstance(values, list):
-                        if other.variant is None or other.dead:
-                            return self._follow(other, values, args, kwargs)
-                        return self._replay(other, values, args, kwargs, siblings=False)
-        return self._new_path(args, kwargs)
+                        if other.stage is not Stage.COMPILED:
+                            return self._follow(other, values, call)
+                        return self._replay(other, values, call, siblings=False)
+        return self._new_path(call)
 
     # -- checking -----------------------------------------------------------------------------------------------------
 
-    def _check(self, path: Path, attempt: Any, args: tuple[Any, ...], kwargs: dict[str, Any], replay_s: float) -> Any:
+    def _check(self, path: Path, attempt: Attempt, call: Call) -> Any:
         """Run NumPy too; its results stand, and the replay's are compared with them."""
         from accel.verify import Comparison, Snapshot
 
         started = time.perf_counter()
+        replay_s = started - call.began
         snapshot = Snapshot(path.variant, attempt.values)
         self._checks.time_copies(path.variant.executable, attempt)
-        before = time.perf_counter()
         try:
-            result = self.function(*args, **kwargs)
+            call.run()
         except Exception as error:
             what = f"NumPy raised {type(error).__name__}: {error}; the replay raised nothing"
             self.ledger.count_numpy(None, time.perf_counter() - started)
             self._demote(Refusal("verify.mismatch", "", what))
             raise
-        numpy_s = time.perf_counter() - before
-        comparison = Comparison(path.variant, attempt, result, snapshot, self.tolerance)
+        comparison = Comparison(path.variant, attempt, call.result, snapshot, self.tolerance)
         logs.LOGGER.debug("%s compared with NumPy, largest error %.2g", self.name, comparison.error)
         refusal = self._checks.judge(comparison, self.tolerance)
-        if not _compiling():
+        self._count_check(path, call, replay_s, time.perf_counter() - started)
+        if refusal is not None:
+            self._demote(refusal)
+        return call.result
+
+    def _count_check(self, path: Path, call: Call, replay_s: float, check_s: float) -> None:
+        numpy_s, quiet = call.seconds or 0.0, not _is_compiling()
+        if quiet:
             path.speed.numpy_s.add(numpy_s)
         path.replays += 1
         self._forecast.followed(path)
         path.checked_at = path.replays
-        self._checks.last_s = time.perf_counter() - started
-        self.ledger.count_checked(replay_s, self._checks.last_s, None if _compiling() else numpy_s)
-        _thread.counted_s += replay_s + self._checks.last_s
-        if refusal is not None:
-            self._demote(refusal)
-        return result
+        self._checks.last_s = replay_s + check_s - numpy_s
+        self.ledger.count_checked(replay_s + check_s, numpy_s, quiet=quiet)
+        THREAD.counted_s += replay_s + check_s - numpy_s
 
     @property
     def tolerance(self) -> float:
@@ -438,19 +530,23 @@ class Target:
         if self.mode == "strict":
             raise Refused(message)
 
+    # -- for the report -----------------------------------------------------------------------------------------------
+
     def _waits(self) -> Refusal | None:
         """What calls wait for where no path has a program yet, nor was given up."""
-        if self.final or any(path.dead or path.variant is not None for path in self.paths):
+        if self.final or any(path.stage in (Stage.COMPILED, Stage.GIVEN_UP) for path in self.paths):
             return None
-        observed = any(path.observed > OBSERVED for path in self.paths)
-        return Refusal("wait.compile" if observed else "wait.calls")
+        pending = any(path.stage is Stage.PENDING for path in self.paths)
+        return Refusal("wait.compile" if pending else "wait.calls")
 
     def _describe(self) -> list[dict[str, Any]]:
         """The target's variants for the report: what each is, and by what a call is known to be one of its calls."""
         return [path.describe() for path in self.paths if path.variant is not None]
 
 
-def _compiling() -> bool:
+def _is_compiling() -> bool:
+    if not late.loaded:
+        return False
     from accel import background
 
     return background.busy()

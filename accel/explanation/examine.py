@@ -14,7 +14,7 @@ from accel.explanation import describe
 from accel.explanation.apart import Message, Send
 from accel.explanation.callables import Call
 from accel.reasons import Refusal
-from accel.record import Rerun, record
+from accel.record import Passed, Rerun, record
 from accel.record.recording import Recording
 from accel.rules.rule import Unsupported
 
@@ -36,12 +36,14 @@ def examine(call: Call, max_nodes: int, with_jax: bool, send: Send) -> None:
         recorded = record(call.function, call.args, call.kwargs, max_nodes=max_nodes, watch=watch.start)
     except Rerun as rerun:
         watch.stop(rerun.refusal)
-    except BaseException as error:
+    except BaseException as raised:
+        error = raised.error if isinstance(raised, Passed) else raised
         watch.stop(Refusal("path.exception", "", f"{type(error).__name__}: {error}"))
     if recorded.refusal is not None:
         watch.stop(recorded.refusal)
     watch.armed = False
     trace = recorded.trace
+    assert trace is not None
     send({"verdict": "recorded", "stop": None, **watch.seen, **describe.program(trace)})
     from accel.explanation import second_look  # needs the lowering, and JAX where there is a choice
 

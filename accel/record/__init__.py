@@ -58,17 +58,37 @@ class Recorded:
     """
 
     result: Any
-    trace: Trace
+    trace: Trace | None
     refusal: Refusal | None
 
 
 class Rerun(Exception):
-    """The recorded call was undone; the caller runs it plainly. refusal: why; trace: up to there."""
+    """The recorded call was undone, or never began; the caller runs it plainly.
 
-    def __init__(self, refusal: Refusal, trace: Trace) -> None:
+    refusal: why. trace: up to there, where there is one.
+    """
+
+    def __init__(self, refusal: Refusal, trace: Trace | None) -> None:
         super().__init__(refusal.reason)
         self.refusal = refusal
         self.trace = trace
+
+
+class Passed(Exception):
+    """The program's own code raised `error`, past an effect that could not be undone. refusal: why its tape broke."""
+
+    def __init__(self, error: BaseException, refusal: Refusal | None) -> None:
+        super().__init__(error)
+        self.error = error
+        self.refusal = refusal
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far the recorded call came. made: its result in a list, first with wrappers."""
+
+    made: list[Any]
+    error: BaseException | None = None
 
 
 def record(
@@ -84,7 +104,7 @@ def record(
 
     watch: is given the recording before the call, and may set its `watcher`.
     Raises Rerun where an exception passed through the recorded code, after undoing what it wrote: the plain call then
-    decides everything. Raises what the call raises where it could not be undone.
+    decides everything. Raises Passed where it could not be undone. Any other exception: the call has not begun.
     """
     load()
     root = (function.__module__ or "").partition(".")[0]
@@ -93,32 +113,74 @@ def record(
     recording.builtins = make_builtins(recording)
     if watch is not None:
         watch(recording)
+    progress = _Progress([])
+    with interrupts.Deferral() as deferral:  # halfway through, wrappers would stay in the program's objects
+        try:
+            return _record(recording, progress, function, args, kwargs, deferral)
+        except (Rerun, Passed):
+            raise
+        except (Exception, Unwound) as error:
+            fault = error
+        return _salvaged(recording, progress, fault)
+
+
+def _record(
+    recording: Recording,
+    progress: _Progress,
+    function: FunctionType,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    deferral: interrupts.Deferral,
+) -> Recorded:
     with interpreter.keeping(), recording, _Watch(recording):
         try:
-            made = [_run(recording, function, args, kwargs)]
+            progress.made.append(_run(recording, function, args, kwargs, deferral))
         except Unwound:
             raise _rerun(recording) from None
         except BaseException as error:
+            progress.error = error
             recording.note_exception(error, recording.where())
             if recording.touched or not isinstance(error, Exception):
                 _settled(recording, None)
                 _settle_exception(error)
                 recording.close()
-                raise
+                raise Passed(error, recording.refusal) from None
             raise _rerun(recording) from None
     if recording.raised is not None and not recording.touched:
         raise _rerun(recording)
-    return _finish(recording, made)
+    return _finish(recording, progress.made)
 
 
-def _run(recording: Recording, function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _salvaged(recording: Recording, progress: _Progress, fault: BaseException) -> Recorded:
+    """What becomes of a call whose recording failed by a fault of ours, outside the program's own code."""
+    refusal = Refusal("accel.fault", place_text(recording.start), gap_text(fault))
+    recording.refusal = recording.refusal or refusal
+    if not recording.touched:
+        while recording.journal:  # as `_put_back`, which may be what failed
+            recording.journal.pop()()
+        for container in recording.containers:
+            recording.settle(container)
+        raise Rerun(refusal, None)
+    if progress.error is not None:
+        raise Passed(progress.error, refusal)
+    return Recorded(plain(progress.made[0]), None, refusal)
+
+
+def _run(
+    recording: Recording,
+    function: FunctionType,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    deferral: interrupts.Deferral,
+) -> Any:
     """The call itself, its arguments entered; gives its result with wrappers."""
     recording.guard_call(args, kwargs)
     entered = [
         recording.enter(arg, ("arg", i), _parameter(function, i), inputs.item(0, i)) for i, arg in enumerate(args)
     ]
     named = {name: recording.enter(arg, ("kwarg", name), name, inputs.item(1, name)) for name, arg in kwargs.items()}
-    return Followed(recording, function, ())(*entered, **named)
+    with deferral.lifted():
+        return Followed(recording, function, ())(*entered, **named)
 
 
 def _rerun(recording: Recording) -> Rerun:
@@ -128,12 +190,21 @@ def _rerun(recording: Recording) -> Rerun:
 def _undone(recording: Recording, trace: Trace) -> Rerun:
     """Undo what the recorded call wrote; the exception that asks for a plain call."""
     what, place = recording.raised or ("an exception", ("?", 0))
-    recording.undo()
-    for container in recording.containers:
-        recording.settle(container)
+    _put_back(recording)
     refusal = recording.refusal or Refusal("path.exception", place_text(place), what)
     recording.close()
     return Rerun(refusal, trace)
+
+
+def _put_back(recording: Recording) -> None:
+    """Undo what the recorded call wrote, even if a part of us fails meanwhile: the call is about to be made again."""
+    try:
+        recording.undo()
+    except Exception:
+        while recording.journal:
+            recording.journal.pop()()
+    for container in recording.containers:
+        recording.settle(container)
 
 
 def _finish(recording: Recording, made: list[Any]) -> Recorded:
@@ -145,10 +216,10 @@ def _finish(recording: Recording, made: list[Any]) -> Recorded:
         except Unsupported as gap:
             recording.break_(gap.reason, gap.detail)
         except Exception as error:  # a fault of ours must never reach the user
-            interrupts.pass_on(error)
             recording.break_("recorder.gap", gap_text(error))
     trace = _trace(recording, plan or outputs.Outputs())
-    result = _settled(recording, made.pop())
+    result = _settled(recording, made[0])
+    made[:] = [result]  # no wrapper is held here any more
     survivors = recording.survivors()
     if (recording.leaked or survivors) and not recording.touched:
         recording.break_("escape.object", "something that holds recorded values leaves the call")
@@ -171,8 +242,7 @@ def _trace(recording: Recording, plan: outputs.Outputs) -> Trace:
     try:
         recording.inputs.prepare()
     except Exception as error:  # a fault of ours must never reach the user
-        interrupts.pass_on(error)
-        recording.break_("recorder.gap", gap_text(error))
+        recording.refusal = recording.refusal or Refusal("recorder.gap", "", gap_text(error))
     return Trace(
         recording.tape,
         recording.inputs,

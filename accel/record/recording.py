@@ -148,7 +148,7 @@ class Recording:
         self._alive: list[Any] = []
         self._foreseen: list[Exception] = []
         self._born: list[weakref.ref[Wrapper]] = []
-        self._undo: list[Callable[[], None]] = []
+        self.journal: list[Callable[[], None]] = []  # what puts back all that the recorded call wrote, the last first
         self._rebuilt: dict[int, tuple[Any, Any]] = {}  # id of a tuple with wrappers -> it and the plain one
         self._forced: dict[int, Any] = {}
         self._within: dict[tuple[int, int], bool] = {}
@@ -199,7 +199,7 @@ class Recording:
     def close(self) -> None:
         """End the recording: what of it outlives it is passive from now on, and holds on to nothing."""
         self._let_go()
-        self._undo.clear()
+        self.journal.clear()
         self._born.clear()
 
     @property
@@ -295,12 +295,12 @@ class Recording:
     # -- the way back -------------------------------------------------------------------------------------------------
 
     def on_undo(self, action: Callable[[], None]) -> None:
-        self._undo.append(action)
+        self.journal.append(action)
 
     def undo(self) -> None:
         """Put back everything that the recorded call wrote."""
-        while self._undo:
-            self._undo.pop()()
+        while self.journal:
+            self.journal.pop()()
 
     @contextlib.contextmanager
     def foreseen(self) -> Iterator[None]:
@@ -315,6 +315,10 @@ class Recording:
         return any(error is each for each in self._foreseen)
 
     def note_exception(self, error: BaseException, place: Place) -> None:
+        """One passed through the recorded code. What a signal handler raised, it does not raise in a second run."""
+        if interrupts.raised_by_handler(error):
+            self.touched = True
+            self.break_("path.exception", "a signal handler raised it")
         if self.raised is None:
             self.raised = (f"{type(error).__name__}: {error}", place)
             self.tell_watcher()
@@ -605,7 +609,7 @@ class AttributeState:
         self.written = written
 
 
-def gap_text(error: Exception) -> str:
+def gap_text(error: BaseException) -> str:
     """A fault of the recorder's, with the line of accel where it arose."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} [{source_line(frame.filename, frame.lineno or 0)}]"

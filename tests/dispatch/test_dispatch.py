@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import background
-from accel import config, dispatch
+from accel import background, config, dispatch
 from accel.dispatch import checks, speed, target
 from accel.ledger import State, open_ledger
 from accel.replay import Parted, Variant

@@ -1,0 +1,33 @@
+"""The budget: what accel may cost a program that may end before anything is gained.
+
+Recording, loading, comparing, guards that fail and runs that are thrown away are paid from a small fixed part, from a
+share of the time that the program has taken so far, and from what was measured to be saved. This is the ski-rental
+argument: never pay more than in proportion to what was already spent, and a program that ends at the worst moment has
+lost that share. Nothing starts that the budget does not cover.
+
+The numbers are those of the ledger, which counts every cost where it arises.
+"""
+
+from __future__ import annotations
+
+from accel.ledger import Ledger, current_run
+
+FIXED_S = 1.5
+"""Seconds that accel may cost any process, JAX's import among them."""
+
+SHARE = 0.1
+"""What it may cost beyond, as a share of the time that the process has taken without it."""
+
+TARGET_FIXED_S = 0.5
+"""Seconds that one target may cost before it has taken any."""
+
+TARGET_SHARE = 0.5
+"""What it may cost beyond, as a share of its own time on NumPy."""
+
+
+def covers(ledger: Ledger, estimate_s: float) -> bool:
+    """Whether the target of a ledger may cost so many seconds more, by its own account and by that of the process."""
+    run = current_run()
+    own = TARGET_FIXED_S + TARGET_SHARE * ledger.numpy_total_s + ledger.saved_s
+    whole = FIXED_S + SHARE * (run.wall_s - run.cost_s) + run.saved_s
+    return estimate_s <= own and estimate_s <= whole

@@ -1,0 +1,213 @@
+"""The boundary: whichever function of accel's fails, the program gets NumPy's numbers, each effect once, and no error.
+
+The functions are read off a run, not from a list: all of accel's that the calls of `scenario` run through. Each is made
+to fail at every entry, one at a time, in a run of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import io
+import os
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel import config, ledger
+
+pytestmark = pytest.mark.usefixtures("books")
+
+PACKAGE = str(Path(accel.__file__).parent) + os.sep
+BOUNDARY = {
+    "_answer_for.<locals>.answer",
+    "Target.answer",
+    "Target._after_fault",
+    "is_fault",
+    "_codes_of_signal_handlers",
+}
+"""What catches errors cannot be caught itself."""
+
+PARTS = 4
+SAMPLE = 40
+"""Functions of rules and lowering that are tried; all of them with ACCEL_FAULTS=full."""
+
+
+class Planted(Exception):
+    """What the failing function raises."""
+
+
+class Model:
+    """State in attributes, arrays changed in place, branches on values, a counter."""
+
+    def __init__(self) -> None:
+        self.u = np.linspace(-1.0, 1.0, 12).reshape(3, 4)
+        self.table = np.arange(4.0)
+        self.total = 0.0
+        self.count = 0
+        self.log: dict[str, float] = {}
+
+    def step(self, forcing: Any, dt: float) -> Any:
+        self.count += 1
+        v = self.u + dt * np.sin(self.table) * forcing
+        if (v > 0.4).any():
+            v[v > 0.4] -= 0.3
+        self.u[1:] += 0.1 * np.roll(v, 1, axis=0)[1:]
+        self.total += float(v.mean())
+        forcing *= 0.5
+        return v, self.total
+
+
+def smooth(x: Any) -> Any:
+    return np.where(x > 0, x[::-1], 0.25 * x) + x.sum()
+
+
+def chatty(x: Any) -> Any:
+    x += 1.0
+    print("at", len(x))
+    return x * 2.0
+
+
+def picky(x: Any, items: list[int]) -> Any:
+    items.append(len(items))
+    if items[-1] % 4 == 3:
+        raise ValueError(f"at {len(items)}")
+    return x + 1.0
+
+
+def decorated(wrap: Callable[..., Any]) -> list[Any]:
+    """The program's functions, as they are or accelerated."""
+    return [wrap(function) for function in (Model.step, smooth, chatty, picky)]
+
+
+def scenario(functions: list[Any]) -> Any:
+    """A little program, and all that can be seen of it."""
+    seen: list[Any] = []
+    items: list[int] = []
+    model, forcing = Model(), np.ones((3, 4))
+    step, flat, noisy, selective = functions
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        for i in range(9):
+            if i == 7:
+                model.table[0] += 1.0
+            seen.append(step(model, forcing, 0.25 if i < 8 else 0.5))
+            seen.append(flat(np.linspace(-1.0, i, 5)))
+        for i in range(4):
+            seen.append(noisy(np.full(3, float(i))))
+        for _ in range(9):
+            try:
+                seen.append(selective(np.ones(2), items))
+            except ValueError as error:
+                seen.append(str(error))
+    state = [model.u, model.table, model.total, model.count, forcing, items, out.getvalue()]
+    return [seen, state]
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    if isinstance(theirs, (list, tuple)):
+        return type(ours) is type(theirs) and len(ours) == len(theirs) and all(map(same, ours, theirs))
+    if isinstance(theirs, np.ndarray):
+        return type(ours) is np.ndarray and ours.shape == theirs.shape and np.allclose(ours, theirs, rtol=1e-12, atol=0)
+    return type(ours) is type(theirs) and (
+        np.isclose(ours, theirs, rtol=1e-12) if type(ours) is float else ours == theirs
+    )
+
+
+@contextlib.contextmanager
+def settings(mode: str) -> Iterator[None]:
+    with config.override(ahead_of_time=False, cache_dir=None, mode=mode, log="off"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def run(mode: str, around: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext) -> Any:
+    """The scenario accelerated; around: what holds during the calls, but not while the functions are decorated."""
+    ledger.reset()
+    with settings(mode):
+        functions = decorated(accel.accelerate)
+        with around():
+            return scenario(functions)
+
+
+def functions_run_through(mode: str) -> list[FunctionType]:
+    """Accel's functions that calls of the scenario run through."""
+    codes: set[CodeType] = set()
+
+    def note(frame: Any, event: str, arg: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+            codes.add(frame.f_code)
+
+    @contextlib.contextmanager
+    def noted() -> Iterator[None]:
+        sys.setprofile(note)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+
+    run(mode, noted)
+    found = [each for each in gc.get_objects() if type(each) is FunctionType and each.__code__ in codes]
+    return [each for each in found if each.__qualname__ not in BOUNDARY]
+
+
+@contextlib.contextmanager
+def failing(function: FunctionType) -> Iterator[None]:
+    """`function` raises Planted whenever it is called."""
+    code = function.__code__
+    template: CodeType = compile("def fail(*args, **kwargs):\n    raise 'planted'", "planted", "exec").co_consts[0]
+    constants = tuple(Planted if each == "planted" else each for each in template.co_consts)
+    function.__code__ = template.replace(co_consts=constants, co_freevars=code.co_freevars, co_name=code.co_name)
+    try:
+        yield
+    finally:
+        function.__code__ = code
+
+
+def is_deep(function: FunctionType) -> bool:
+    """Whether the function is one of the many that compute: what they raise is caught in few places."""
+    return function.__module__.startswith(("accel.rules", "accel.lower", "accel.ndimage"))
+
+
+def name_of(function: FunctionType) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def faults_seen(mode: str, functions: list[FunctionType]) -> list[str]:
+    """What the program sees of each function's failure: nothing, or an error, or other numbers."""
+    expected = scenario(decorated(lambda function: function))
+    wrong = []
+    for function in functions:
+        try:
+            got = run(mode, functools.partial(failing, function))
+        except BaseException as error:
+            wrong.append(f"{name_of(function)}: {type(error).__name__}: {error}")
+        else:
+            if not same(got, expected):
+                wrong.append(f"{name_of(function)}: other numbers")
+    return wrong
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_fault_of_accels_reaches_the_program(part: int) -> None:
+    functions = sorted(functions_run_through("auto"), key=name_of)
+    shallow, deep = [each for each in functions if not is_deep(each)], [each for each in functions if is_deep(each)]
+    assert len(shallow) > 200
+    if os.environ.get("ACCEL_FAULTS") != "full":
+        deep = random.Random(1).sample(deep, min(SAMPLE, len(deep)))
+    assert not faults_seen("auto", [*shallow, *deep][part::PARTS])
+
+
+def test_nor_does_one_of_what_only_comparing_runs_through() -> None:
+    others = set(map(name_of, functions_run_through("auto")))
+    functions = [each for each in functions_run_through("verify") if name_of(each) not in others]
+    assert not faults_seen("verify", functions)
