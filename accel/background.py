@@ -21,8 +21,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
-from accel import cache, config, devices, interpreter, interrupts, logs
-from accel.compile import Executable, compile_trace, largest, loaded, product_of
+from accel import cache, devices, interpreter, interrupts, logs
+from accel.compile import Executable, compile_trace, largest, loaded, product_of, tell_unkept
 from accel.fingerprint import Indescribable
 from accel.job import Job, Product, describe, key_of
 from accel.ledger import current_run
@@ -38,13 +38,17 @@ MAX_LOST = 3
 """Workers that may be lost before there are no more: then this process compiles itself."""
 
 
+Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
+"""Those of `compile_trace`."""
+
+
 class Compile(Future[Executable]):
     """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace.
 
     found_on_disk: whether it was there.
     """
 
-    def __init__(self, order: tuple[float, int], arguments: tuple[Any, ...]) -> None:
+    def __init__(self, order: tuple[float, int], arguments: Arguments) -> None:
         super().__init__()
         self.order = order
         self.found_on_disk = False
@@ -70,16 +74,16 @@ class Compile(Future[Executable]):
         if not _has_worker():
             return False
         try:
-            self._job = describe(*self._arguments, threads=devices.plan(largest(self._arguments[2])))
-            self._key = key_of(self._job) if config.current().cache_dir is not None else None
+            self._job = describe(*self._arguments, devices.plan(largest(self._arguments[2])))
+            self._key = key_of(self._job) if cache.is_used() else None
             product = self._on_disk()
             executable = None if product is None else loaded(product, *self._arguments)
         except Indescribable as error:
             logs.LOGGER.info("a program cannot be found again on disk: %s", error)
             return False
-        except Exception as error:
-            self.fail(error)
-            return True
+        except Exception as error:  # then it is compiled
+            logs.LOGGER.info("looking for a program on disk failed: %s: %s", type(error).__name__, error)
+            return False
         if executable is None:
             return False
         self.found_on_disk = True
@@ -120,19 +124,29 @@ class Compile(Future[Executable]):
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             logs.LOGGER.info("a program is compiled by this process: %s", error)
             return self._made_here()
-        if self._key is not None:
-            cache.save(self._key, pickle.dumps(product))
+        if cache.is_used():
+            self._keep(product)
         executable = loaded(product, *self._arguments)
         return compile_trace(*self._arguments) if executable is None else executable
 
     def _made_here(self) -> Executable:
         executable = compile_trace(*self._arguments)
-        if self._key is not None:
-            cache.save(self._key, pickle.dumps(product_of(executable, self._arguments[0])))
+        if cache.is_used():
+            self._keep(product_of(executable, self._arguments[0]))
         return executable
 
+    def _keep(self, product: Product) -> None:
+        """Have a later start find the product by the trace."""
+        is_whole = product.key is not None or product.payload is not None
+        if self._key is not None and is_whole:
+            unkept = cache.save(self._key, pickle.dumps(product), cache.TRACE)
+        else:
+            unkept = product.unkept
+        if unkept:
+            tell_unkept(unkept)
+
     def _on_disk(self) -> Product | None:
-        text = None if self._key is None else cache.load(self._key)
+        text = None if self._key is None else cache.load(self._key, cache.TRACE)
         if text is None:
             return None
         product = pickle.loads(text)
@@ -275,11 +289,11 @@ def _has_worker() -> bool:
     return bool(sys.executable) and devices.is_cpu_alone() and _workers._lost < MAX_LOST
 
 
-def at_once(*arguments: Any) -> Compile:
+def at_once(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()) -> Compile:
     """`compile_trace`, done, by this thread, unless it is on disk. Interrupts wait: a module half imported stays so."""
-    job = Compile((0.0, 0), arguments)
+    job = Compile((0.0, 0), (trace, known, samples, spanned))
     with interrupts.Deferral():
-        if config.current().cache_dir is None or not job.look():
+        if not cache.is_used() or not job.look():
             job.run()
     return job
 

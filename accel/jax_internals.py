@@ -1,4 +1,5 @@
 """What accel uses of JAX that is not public: all of it is here, and tests/test_jax_internals.py fails where it is gone.
+(Of jaxlib, see accel.kernels.)
 
 Nothing here imports JAX, and nothing raises: what a version of JAX does not have is answered with the careful answer.
 """

@@ -34,7 +34,7 @@ class Job:
     """What is compiled, and for which arguments.
 
     nodes: what `Node` takes, one tuple for each, with `Ref`s in the place of nodes. outcomes: node, expected value and
-    place. arrays, numbers, changed: the outputs, nodes by index. decided, known, spanned: as `compile_trace` takes them.
+    place. arrays, numbers, changed: the outputs, nodes by index. decided, known, spanned: as lowering takes them.
     forms: shape and dtype of each slot's array, None for what is no array. settings: those that it depends on.
     """
 
@@ -53,7 +53,7 @@ class Job:
         """Arrays of the slots' shapes and dtypes, without memory of their own."""
         return [None if form is None else np.broadcast_to(np.zeros((), form[1]), form[0]) for form in self.forms]
 
-    def trace(self) -> Lowerable:
+    def trace(self) -> JobTrace:
         """The trace, as far as it is lowered."""
         nodes: list[Node] = []
         for index, (rule, args, kwargs, about, repeats) in enumerate(self.nodes):
@@ -67,12 +67,12 @@ class Job:
             numbers=[nodes[index] for index in self.numbers],
             changed=[(slot, nodes[index]) for slot, index in self.changed],
         )
-        return Lowerable(Tape(nodes, outcomes), outputs, self.decided)
+        return JobTrace(Tape(nodes, outcomes), outputs, self.decided)
 
 
 @dataclass(slots=True)
-class Lowerable:
-    """The part of a trace that lowering reads."""
+class JobTrace:
+    """The part of a trace that is lowered, in the process that compiles."""
 
     tape: Tape
     outputs: Outputs
@@ -150,30 +150,30 @@ class Product:
     """A compiled program as data.
 
     program: the fields of `Program` but its function, with `Ref`s for nodes and places for outcomes. key: what the
-    executable is kept under on disk, None where it is not; payload: the executable itself where it is not on disk.
+    executable is kept under on disk, None where it is not, and unkept: why not; payload: then the executable itself.
     seconds: what lowering and compiling took.
     """
 
     program: dict[str, Any]
     key: str | None
+    unkept: str
     payload: bytes | None
     seconds: float
+
+
+_AS_THEY_ARE = ("slots", "constants", "numbers", "operations", "folded", "fingerprint", "indescribable")
+"""Fields of a program that hold neither nodes nor outcomes."""
 
 
 def packed(program: Program, trace: Any) -> dict[str, Any]:
     """A program's fields as data."""
     place = {id(outcome): index for index, outcome in enumerate(trace.tape.outcomes)}
     return {
-        "slots": program.slots,
-        "constants": program.constants,
         "host": [node.index for node in program.host],
         "scalars": {pack: [node.index for node in nodes] for pack, nodes in program.scalars.items()},
         "outcomes": [place[id(outcome)] for outcome in program.outcomes],
         "host_outcomes": [place[id(outcome)] for outcome in program.host_outcomes],
-        "numbers": program.numbers,
-        "operations": program.operations,
-        "folded": program.folded,
-        "fingerprint": program.fingerprint,
+        **{name: getattr(program, name) for name in _AS_THEY_ARE},
     }
 
 
@@ -187,5 +187,5 @@ def unpacked(fields: dict[str, Any], trace: Any, known: Known) -> Program:
         scalars={pack: [nodes[index] for index in indices] for pack, indices in fields["scalars"].items()},
         outcomes=[outcomes[index] for index in fields["outcomes"]],
         host_outcomes=[outcomes[index] for index in fields["host_outcomes"]],
-        **{name: fields[name] for name in ("slots", "constants", "numbers", "operations", "folded", "fingerprint")},
+        **{name: fields[name] for name in _AS_THEY_ARE},
     )

@@ -225,8 +225,8 @@ class Run:
 
     started: `time.perf_counter()` when accounting began. platform, device: what programs were compiled for; None
     before anything was. notes: sentences for the report, in the order in which they became true. step: the target that
-    is called once in every step of the program; None where no catalogue says so. gained_s, costs: of all targets, and what
-    belongs to none; cost_s: their sum.
+    is called once in every step of the program; None where no catalogue says so. gained_s, costs: of all targets, and
+    what belongs to none; cost_s: their sum.
     """
 
     started: float = field(default_factory=time.perf_counter)

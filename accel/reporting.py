@@ -207,7 +207,9 @@ def _advice(account: dict[str, Any]) -> str:
     if done["compiled"] and totals["gained_s"] > 0:
         more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
         what = "steps" if steps else "calls"
-        return f"it gains from about {round(done['total'] + more)} {what} on, and from the start once its programs are kept"
+        return (
+            f"it gains from about {round(done['total'] + more)} {what} on, and in a next run, which finds its programs"
+        )
     return "nothing was compiled before it ended: a longer run gains, or `python -m accel compile` beforehand"
 
 

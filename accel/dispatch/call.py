@@ -23,8 +23,8 @@ THREAD = _Thread()
 class Call:
     """One call. done: its effects are made, and `result` is what the program gets; it must not run again.
 
-    raised: what the program's own code raised, for the program to get. began: when accel took it up, and seconds, own_s:
-    how long NumPy took for it, the latter without what other targets took inside it; None before it has run.
+    raised: what the program's own code raised, for the program to get. began: when accel took it up. seconds, own_s:
+    how long NumPy took for it, the latter without what other targets took inside it; seconds is None before that.
     """
 
     __slots__ = ("args", "began", "done", "function", "kwargs", "own_s", "raised", "result", "seconds")

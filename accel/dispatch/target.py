@@ -95,7 +95,10 @@ class Target:
     # -- the way in and out -------------------------------------------------------------------------------------------
 
     def answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Answer one call, compiled or by NumPy. Raises what the program's code raises, and in mode "strict" Refused."""
+        """Answer one call, compiled or by NumPy.
+
+        Raises what the program's own code raises, and in mode "strict" Refused; nothing else.
+        """
         call: Call | None = None
         inside, locked = THREAD.inside, False
         try:
@@ -125,7 +128,7 @@ class Target:
         return self._after_fault(call, fault, args, kwargs)
 
     def _after_fault(self, call: Call | None, fault: BaseException, args: Any, kwargs: Any) -> Any:
-        """What the program gets where accel failed. The function runs, unless it has; and never comes this way again."""
+        """What the program gets where accel failed: NumPy's answer, at this call and at all that follow."""
         self.final = True
         try:
             self._retire(fault)
@@ -339,15 +342,12 @@ class Target:
             path.observe(values)
             if path.observed > OBSERVED and self._is_due(path):
                 path.start(values, self._programs())
-        if path.stage is Stage.PENDING:
-            if path.is_ready():
-                self._finish(path)
-                if path.stage is Stage.COMPILED:
-                    return self._follow(path, values, call)
-            else:
-                overdue = path.give_up_if_overdue()
-                if overdue is not None:
-                    self._give_up(path, overdue)
+        if path.is_ready():
+            self._finish(path)
+            return self._follow(path, values, call)
+        overdue = path.give_up_if_overdue()
+        if overdue is not None:
+            self._give_up(path, overdue)
         quiet = not _is_compiling()
         result = self._plain(call, timed=quiet)
         seconds = call.seconds or 0.0

@@ -53,6 +53,7 @@ def _trace_with_jax(program: Program, trace: Trace) -> None:
     arrays = [jax.ShapeDtypeStruct(nodes[slot].shape, nodes[slot].dtype) for slot in program.slots]
     scalars = {pack: np.zeros(len(some), PACKS[pack]) for pack, some in program.scalars.items() if some}
     with jax.enable_x64(True):
+        assert program.function is not None
         jax.eval_shape(program.function, arrays, program.constants, scalars)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,11 +27,11 @@ from accel.lower.arrangement import Part, arranged, check_size
 from accel.lower.compact import Compact, compact
 from accel.lower.operations import as_array, evaluate
 from accel.lower.values import Values
-from accel.record import Trace
 from accel.record.inputs import same_number
+from accel.record.outputs import Outputs
 from accel.rules import core, fusion
 from accel.rules.rule import Unsupported
-from accel.tape import INPUT, Node, Outcome
+from accel.tape import INPUT, Node, Outcome, Tape
 
 EMBEDDED = 8
 """Constants of up to so many elements are written into the program; larger ones are arguments."""
@@ -66,7 +66,8 @@ class Program:
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
     outcomes: what the device checks.
     host_outcomes: the same on the host. numbers: where each output number is: ("f" | "i" | "c" | "host", place).
-    operations: how many it has. fingerprint: of what it computes, or None (see accel.fingerprint).
+    operations: how many it has. fingerprint: of what it computes, or None (see accel.fingerprint) where it holds
+    something that has no description: indescribable says what.
     """
 
     function: Callable[..., Any] | None
@@ -81,6 +82,7 @@ class Program:
     operations: int
     folded: int
     fingerprint: str | None
+    indescribable: str
 
 
 PACKS = {
@@ -99,7 +101,15 @@ def pack_of(dtype: np.dtype[Any] | None) -> str:
     return dtype.kind if dtype.kind in "fc" or dtype == np.uint64 else "i"
 
 
-def lower(trace: Trace, known: Known, *, on_cpu: bool = True, spanned: frozenset[int] = frozenset()) -> Program:
+class Lowerable(Protocol):
+    """The part of a trace that is lowered."""
+
+    tape: Tape
+    outputs: Outputs
+    decided: dict[int, Any]
+
+
+def lower(trace: Lowerable, known: Known, *, on_cpu: bool = True, spanned: frozenset[int] = frozenset()) -> Program:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
     on_cpu: whether it is for XLA:CPU, which stores too little (see accel.rules.fusion). spanned: slots whose arrays
@@ -109,7 +119,7 @@ def lower(trace: Trace, known: Known, *, on_cpu: bool = True, spanned: frozenset
 
 
 class _Lowering:
-    def __init__(self, trace: Trace, known: Known, on_cpu: bool, spanned: frozenset[int]) -> None:
+    def __init__(self, trace: Lowerable, known: Known, on_cpu: bool, spanned: frozenset[int]) -> None:
         self._trace = trace
         self._on_cpu = on_cpu
         self._spanned = spanned
@@ -184,6 +194,7 @@ class _Lowering:
         )
         checked = [outcome.node for outcome in outcomes]
         function, places = self._function(parts, targets, checked, device_numbers)
+        described, indescribable = self._fingerprint(body, [*targets, *checked, *device_numbers])
         return Program(
             function=function,
             slots=list(self._slots),
@@ -196,13 +207,17 @@ class _Lowering:
             known=self._known,
             operations=len(body),
             folded=len(self._folded),
-            fingerprint=fingerprint(
-                body,
-                [*targets, *checked, *device_numbers],
-                self._entry,
-                [self._constants[place].stored for place in self._tables.values()],
-            ),
+            fingerprint=described,
+            indescribable=indescribable,
         )
+
+    def _fingerprint(self, body: list[Node], results: list[Node]) -> tuple[str | None, str]:
+        """The program's fingerprint and "", or None and what of it has no description."""
+        tables = [self._constants[place].stored for place in self._tables.values()]
+        try:
+            return fingerprint(body, results, self._entry, tables), ""
+        except Indescribable as error:
+            return None, str(error)
 
     def _number(self, node: Node, places: dict[int, tuple[str, int]]) -> Any:
         if node.index in places:
@@ -322,7 +337,7 @@ class _Lowering:
             return ("value", self.value(node)) if place is None else ("constant", place, self._constants[place].form)
         found = self._scalar_places.get(node.index) if node.host else self._slots.get(node.args[0])
         if found is None:
-            raise Indescribable(node)
+            raise Indescribable("an operand that is no argument of it")
         return "host" if node.host else "array", found
 
     def table(self, values: Any, constants: Any) -> Any:

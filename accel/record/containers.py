@@ -81,8 +81,8 @@ class ContainerProxy(Proxy):
             return
         before = real[key]
         self[key]  # it must be there on later calls too
-        real[key] = recording.hold(value)
         recording.on_undo(lambda: operator.setitem(real, key, before))
+        real[key] = recording.hold(value)
         if recording.active:
             state = AttributeState(self, _item_name(key), value, True, real[key])
             recording.attributes[(id(real), _item_name(key))] = state

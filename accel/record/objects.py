@@ -217,11 +217,11 @@ def set_attribute(proxy: Any, name: str, value: Any) -> None:
     before = _own_attribute(real, name, found)
     if not ordinary:
         recording.break_("call.opaque", f"assignment to .{name} runs code of its class", touched=True)
+    else:
+        recording.on_undo(lambda: _restore(real, name, before))  # before the write: nothing may come in between
     setattr(real, name, recording.hold(value))
-    if ordinary:
-        recording.on_undo(lambda: _restore(real, name, before))
-        if recording.active:
-            _note(proxy, name, value, written=True)
+    if ordinary and recording.active:
+        _note(proxy, name, value, written=True)
 
 
 def _restore(real: Any, name: str, before: Any) -> None:
@@ -245,8 +245,8 @@ def delete_attribute(proxy: Any, name: str) -> None:
         get_attribute(proxy, name)  # it must be there on later calls too, and the object's own
         if recording.active and recording.inputs.find(("attr", proxy._slot_, name)) is not None and not _is_slot(found):
             recording.inputs.narrow(proxy._slot_, inputs.has_own(name))
-    delattr(real, name)
     recording.on_undo(lambda: _restore(real, name, before))
+    delattr(real, name)
     if recording.active:
         _note(proxy, name, MISSING, written=True)
 

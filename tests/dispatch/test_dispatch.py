@@ -316,6 +316,7 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
         return background.at_once(*arguments)
 
     monkeypatch.setattr(background, "in_background", at_once)
+    monkeypatch.setattr(target, "FIRST_WORTHWHILE", 0.0)
     fast = accel.accelerate(lambda x, rare: x * 3.0 if rare else x * 2.0, name="branching")
 
     def programs() -> int:
@@ -336,7 +337,7 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
 
 
 def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = background.Compile((0.0, 0), ())
+    made = background.Compile((0.0, 0), (None, None, (), ()))  # type: ignore[arg-type]
 
     def never_ready(*arguments: Any, **options: Any) -> Any:
         return made
@@ -348,6 +349,7 @@ def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypa
     fast = accel.accelerate(double, name="patient")
     with monkeypatch.context() as patch, config.override(ahead_of_time=True):
         patch.setattr(background, "in_background", never_ready)
+        patch.setattr(target, "FIRST_WORTHWHILE", 0.0)
         fast(some(0))
         fast(some(1))
         assert reasons() == {"wait.calls": 2}

@@ -335,7 +335,8 @@ def test_comparisons_stay_within_their_share_of_what_is_saved_by_the_function_an
     target._checks.last_s = 1.0
     run = current_run()
     for saved, in_all, expected in ((100.0, 100.0, True), (100.0, 20.0, False), (20.0, 100.0, False)):
-        ledger.saved_s, run.saved_s, ledger.checking_s, run.checking_s = saved, in_all, 1.0, 1.0
+        ledger.gained_s, run.gained_s = saved, in_all
+        ledger.costs["comparing"] = run.costs["comparing"] = 1  # second
         assert target._checks.are_due(path, "auto") is expected
     with config.override(check_share=0.5):
         assert target._checks.are_due(path, "auto")

@@ -12,6 +12,8 @@ import pytest
 
 import accel
 from accel import background, config
+from accel.compile import stand_ins
+from accel.dispatch import target
 
 
 class Bench:
@@ -35,7 +37,8 @@ class Bench:
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     made = Bench()
-    monkeypatch.setattr(compiling, "compile_trace", made.compile)
+    monkeypatch.setattr(background, "compile_trace", made.compile)
+    monkeypatch.setattr(background, "_has_worker", lambda: False)
     yield made
     made.go_on.set()
 
@@ -76,7 +79,8 @@ def test_what_is_compiled_holds_nothing_of_the_call() -> None:
             assert other is None
 
 
-def test_an_array_can_be_resized_while_its_program_is_compiled(bench: Bench) -> None:
+def test_an_array_can_be_resized_while_its_program_is_compiled(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target, "FIRST_WORTHWHILE", 0.0)
     submit("slow", 9.0)
     assert bench.started.wait(20)
     fast = accel.accelerate(lambda x: x + 1.0)
