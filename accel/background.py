@@ -21,7 +21,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
-from accel import cache, devices, interpreter, logs
+from accel import cache, devices, interpreter, interrupts, logs
 from accel.compile import Executable, compile_trace, largest, loaded, product_of, tell_unkept
 from accel.fingerprint import Indescribable
 from accel.job import Job, Product, describe, key_of
@@ -265,7 +265,7 @@ def _look(job: Compile) -> None:
         return
     _compiling.add(job)
     if _has_worker():
-        devices.prepare()  # while the worker compiles
+        devices.import_jax()  # while the worker compiles
 
 
 def _make(job: Compile) -> None:
@@ -286,10 +286,11 @@ def _has_worker() -> bool:
 
 
 def at_once(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()) -> Compile:
-    """`compile_trace`, done, by this thread, unless it is on disk."""
+    """`compile_trace`, done, by this thread, unless it is on disk. Interrupts wait: a module half imported stays so."""
     job = Compile((0.0, 0), (trace, known, samples, spanned))
-    if not cache.is_used() or not job.look():
-        job.run()
+    with interrupts.Deferral():
+        if not cache.is_used() or not job.look():
+            job.run()
     return job
 
 

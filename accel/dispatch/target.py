@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs, timeline
-from accel.dispatch import budget
+from accel.dispatch import budget, late
 from accel.dispatch.call import THREAD, Call, is_fault
 from accel.dispatch.checks import Checks
 from accel.dispatch.hindrances import hindrance
@@ -112,7 +112,7 @@ class Target:
                 return call.run()
             locked = self._lock.acquire(blocking=False)
             if not locked:
-                self._refuse(Refusal("environment.busy"))
+                self._refuse(hindrance(self.mode) or Refusal("environment.busy"))
                 return self._plain(call)
             THREAD.inside = True
             return self._take(call)
@@ -267,6 +267,7 @@ class Target:
     # -- recording ----------------------------------------------------------------------------------------------------
 
     def _record(self, call: Call) -> Any:
+        late.load()
         from accel.lower.arrangement import is_worth
         from accel.record import Passed, Recorded, Rerun, record
 
@@ -554,6 +555,8 @@ class Target:
 
 
 def _is_compiling() -> bool:
+    if not late.loaded:
+        return False
     from accel import background
 
     return background.busy()

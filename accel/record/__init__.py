@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import FrameType, FunctionType
 from typing import Any
 
-from accel import interpreter
+from accel import interpreter, interrupts
 from accel.reasons import Refusal
 from accel.record import escapes, inputs, operators, outputs
 from accel.record.builtin import make_builtins, plain_builtins
@@ -114,15 +114,16 @@ def record(
     if watch is not None:
         watch(recording)
     progress, tracing = _Progress([]), sys.gettrace()
-    try:
-        return _record(recording, progress, function, args, kwargs)
-    except (Rerun, Passed):
-        raise
-    except (Exception, Unwound) as error:
-        fault = error
-    sys.settrace(tracing)
-    recording.leave()
-    return _salvaged(recording, progress, fault)
+    with interrupts.Deferral() as deferral:  # halfway through, wrappers would stay in the program's objects
+        try:
+            return _record(recording, progress, function, args, kwargs, deferral)
+        except (Rerun, Passed):
+            raise
+        except (Exception, Unwound) as error:
+            fault = error
+        sys.settrace(tracing)
+        recording.leave()
+        return _salvaged(recording, progress, fault)
 
 
 def _record(
@@ -131,10 +132,11 @@ def _record(
     function: FunctionType,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
+    deferral: interrupts.Deferral,
 ) -> Recorded:
     with interpreter.keeping(), recording, _Watch(recording):
         try:
-            progress.made.append(_run(recording, function, args, kwargs))
+            progress.made.append(_run(recording, function, args, kwargs, deferral))
         except Unwound:
             raise _rerun(recording) from None
         except BaseException as error:
@@ -166,14 +168,21 @@ def _salvaged(recording: Recording, progress: _Progress, fault: BaseException) -
     return Recorded(plain(progress.made[0]), None, refusal)
 
 
-def _run(recording: Recording, function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run(
+    recording: Recording,
+    function: FunctionType,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    deferral: interrupts.Deferral,
+) -> Any:
     """The call itself, its arguments entered; gives its result with wrappers."""
     recording.guard_call(args, kwargs)
     entered = [
         recording.enter(arg, ("arg", i), _parameter(function, i), inputs.item(0, i)) for i, arg in enumerate(args)
     ]
     named = {name: recording.enter(arg, ("kwarg", name), name, inputs.item(1, name)) for name, arg in kwargs.items()}
-    return Followed(recording, function, ())(*entered, **named)
+    with deferral.lifted():
+        return Followed(recording, function, ())(*entered, **named)
 
 
 def _rerun(recording: Recording) -> Rerun:

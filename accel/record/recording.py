@@ -21,6 +21,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from accel import interrupts
 from accel.reasons import Refusal, source_line
 from accel.record.decided import element_of
 from accel.record.inputs import (
@@ -319,6 +320,10 @@ class Recording:
         return any(error is each for each in self._foreseen)
 
     def note_exception(self, error: BaseException, place: Place) -> None:
+        """One passed through the recorded code. What a signal handler raised, it does not raise in a second run."""
+        if interrupts.raised_by_handler(error):
+            self.touched = True
+            self.break_("path.exception", "a signal handler raised it")
         if self.raised is None:
             self.raised = (f"{type(error).__name__}: {error}", place)
             self.tell_watcher()
@@ -442,6 +447,7 @@ class Recording:
         except Unsupported as gap:
             self.break_(gap.reason, gap.detail)
         except Exception as error:  # a fault of ours must never reach the user's handlers
+            interrupts.pass_on(error)
             self.break_("recorder.gap", gap_text(error))
         finally:
             sys.settrace(watch)

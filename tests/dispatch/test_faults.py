@@ -241,4 +241,3 @@ def test_nor_does_one_of_what_only_comparing_runs_through(folder: Path) -> None:
     verify = Way("verify", folder)
     found = verify.functions()
     assert not verify.seen_of_faults([found[name] for name in sorted(found.keys() - known.keys())])
-
