@@ -18,7 +18,7 @@ FIXED_S = 1.5
 SHARE = 0.07
 """What it may cost beyond, as a share of the time that the process has taken without it."""
 
-TARGET_FIXED_S, TARGET_CALLS = 0.02, 12
+TARGET_FIXED_S, TARGET_CALLS = 0.1, 12
 """What one target may cost before it has taken any time: seconds, and so many of its calls."""
 
 TARGET_SHARE = 0.5

@@ -58,4 +58,9 @@ class Call:
 
 def is_fault(error: BaseException) -> bool:
     """Whether an error that arose outside the program's own code is accel's: no interrupt, no handler of a signal's."""
-    return isinstance(error, Exception) and not interrupts.raised_by_handler(error)
+    if not isinstance(error, Exception):
+        return False
+    try:
+        return not interrupts.raised_by_handler(error)
+    except Exception:
+        return True

@@ -209,11 +209,11 @@ class Target:
         try:
             return call.run()
         finally:
-            ledger = self.ledger
-            assert call.seconds is not None
-            ledger.count_numpy(call.seconds if timed else None, call.own_s)
-            ledger.charge("guards", looked_s)
-            self._numpy_total_s += call.seconds
+            if call.seconds is not None:
+                ledger = self.ledger
+                ledger.count_numpy(call.seconds if timed else None, call.own_s)
+                ledger.charge("guards", looked_s)
+                self._numpy_total_s += call.seconds
 
     def _unexplained(self, call: Call) -> Any:
         """A call that stays on NumPy for a reason given at an earlier one: mode "strict" gives it again."""

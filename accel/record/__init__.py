@@ -17,7 +17,7 @@ from accel.record.decided import note_decided
 from accel.record.enter import enter_value
 from accel.record.follow import Followed, SubstitutedGlobals
 from accel.record.objects import ObjectProxy
-from accel.record.recording import Recording, Unwound, gap_text, isinstance_wrapper, place_text, plain
+from accel.record.recording import CURRENT, Recording, Unwound, gap_text, isinstance_wrapper, place_text, plain
 from accel.record.values import RecordedValue
 from accel.rules import load
 from accel.rules.rule import Unsupported
@@ -113,7 +113,7 @@ def record(
     recording.builtins = make_builtins(recording)
     if watch is not None:
         watch(recording)
-    progress, tracing = _Progress([]), sys.gettrace()
+    progress, tracing, outer = _Progress([]), sys.gettrace(), CURRENT.recording
     with interrupts.Deferral() as deferral:  # halfway through, wrappers would stay in the program's objects
         try:
             return _record(recording, progress, function, args, kwargs, deferral)
@@ -122,7 +122,7 @@ def record(
         except (Exception, Unwound) as error:
             fault = error
         sys.settrace(tracing)
-        recording.leave()
+        CURRENT.recording = outer
         return _salvaged(recording, progress, fault)
 
 

@@ -64,12 +64,12 @@ class _Current(threading.local):
     recording: Recording | None = None
 
 
-_current = _Current()
+CURRENT = _Current()
 
 
 def current() -> Recording | None:
     """This thread's recording, if one is under way."""
-    return _current.recording
+    return CURRENT.recording
 
 
 class Unwound(BaseException):
@@ -157,7 +157,7 @@ class Recording:
     # -- life ---------------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Recording:
-        self._outer, _current.recording = _current.recording, self
+        self._outer, CURRENT.recording = CURRENT.recording, self
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -165,8 +165,8 @@ class Recording:
 
     def leave(self) -> None:
         """Be this thread's recording no longer."""
-        if _current.recording is self:
-            _current.recording = self._outer
+        if CURRENT.recording is self:
+            CURRENT.recording = self._outer
 
     def born(self, wrapper: Wrapper) -> None:
         """Know of a wrapper without holding on to it."""
