@@ -45,13 +45,16 @@ Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
 class Compile(Future[Executable]):
     """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace.
 
-    found_on_disk: whether it was there.
+    found_on_disk: whether it was there. kept: the names on disk under which a later start finds it; not_kept: why there
+    are none.
     """
 
     def __init__(self, order: tuple[float, int], arguments: Arguments) -> None:
         super().__init__()
         self.order = order
         self.found_on_disk = False
+        self.kept: tuple[str, ...] = ()
+        self.not_kept = ""
         self._arguments = arguments
         self._job: Job | None = None
         self._key: str | None = None
@@ -80,6 +83,7 @@ class Compile(Future[Executable]):
             executable = None if product is None else loaded(product, *self._arguments)
         except Indescribable as error:
             logs.LOGGER.info("a program cannot be found again on disk: %s", error)
+            self.not_kept = f"it depends on something that a later start cannot recognize ({error})"
             return False
         except Exception as error:  # then it is compiled
             logs.LOGGER.info("looking for a program on disk failed: %s: %s", type(error).__name__, error)
@@ -87,6 +91,7 @@ class Compile(Future[Executable]):
         if executable is None:
             return False
         self.found_on_disk = True
+        self._note_kept(self._key, executable.key)
         self.set_result(executable)
         return True
 
@@ -124,16 +129,26 @@ class Compile(Future[Executable]):
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             logs.LOGGER.info("a program is compiled by this process: %s", error)
             return self._made_here()
-        if self._key is not None:
-            cache.save(self._key, pickle.dumps(product))
+        self._keep(product)
         executable = loaded(product, *self._arguments)
         return compile_trace(*self._arguments) if executable is None else executable
 
     def _made_here(self) -> Executable:
         executable = compile_trace(*self._arguments)
-        if self._key is not None:
-            cache.save(self._key, pickle.dumps(product_of(executable, self._arguments[0])))
+        if self._key is None:
+            self._note_kept(executable.key)
+        else:
+            self._keep(product_of(executable, self._arguments[0]))
         return executable
+
+    def _keep(self, product: Product) -> None:
+        saved = self._key is not None and cache.save(self._key, pickle.dumps(product))
+        self._note_kept(self._key if saved else None, product.key)
+
+    def _note_kept(self, *names: str | None) -> None:
+        self.kept = tuple(name for name in names if name is not None)
+        if not self.kept and not self.not_kept:
+            self.not_kept = cache.problem() or "it cannot be written down"
 
     def _on_disk(self) -> Product | None:
         text = None if self._key is None else cache.load(self._key)

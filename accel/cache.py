@@ -23,7 +23,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -84,6 +84,31 @@ def save(key: str, payload: bytes) -> bool:
         with contextlib.suppress(OSError):
             os.unlink(partial)
         return False
+
+
+def problem() -> str | None:
+    """Why nothing can be kept on disk; None where it can. Makes the folder."""
+    folder = _folder()
+    if folder is None:
+        return "the disk cache is off"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        return f"{folder} cannot be written ({error.strerror})"
+    return None if _private(folder) else f"others may write to {folder}"
+
+
+def size_of(keys: Iterable[str]) -> int:
+    """Bytes on disk of entries, those that are there."""
+    folder, size = _folder(), 0
+    if folder is None:
+        return 0
+    for key in keys:
+        with contextlib.suppress(OSError):
+            size += (folder / f"{key}{SUFFIX}").stat().st_size
+    return size
 
 
 def discard(key: str) -> None:

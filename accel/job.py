@@ -34,8 +34,8 @@ class Job:
     """What is compiled, and for which arguments.
 
     nodes: what `Node` takes, one tuple for each, with `Ref`s in the place of nodes. outcomes: node, expected value and
-    place. arrays, numbers, changed: the outputs, nodes by index. decided, known, spanned: as lowering takes them. forms:
-    shape and dtype of each slot's array, None for what is no array. settings: those that it depends on.
+    place. arrays, numbers, changed: the outputs, nodes by index. decided, known, spanned: as lowering takes them.
+    forms: shape and dtype of each slot's array, None for what is no array. settings: those that it depends on.
     """
 
     nodes: list[tuple[Any, ...]]

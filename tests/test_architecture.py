@@ -54,6 +54,7 @@ LAYERS = (
     ("doctor",),
     ("run",),
     ("observed",),
+    ("ahead",),
     ("__main__",),
 )
 """accel's modules and packages in the order of the pipeline: each may import those above it."""

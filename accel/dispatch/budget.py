@@ -24,6 +24,13 @@ TARGET_FIXED_S = 0.5
 TARGET_SHARE = 0.5
 """What it may cost beyond, as a share of its own time on NumPy."""
 
+for_later_runs = False
+"""Whether this process compiles for later runs and not for itself (`accel compile`).
+
+Then whatever a later run may look for on disk is compiled: nothing is given up for its speed here, and targets that
+others will hold have programs of their own, since a later run calls them until the others' programs are loaded.
+"""
+
 
 def covers(ledger: Ledger, estimate_s: float) -> bool:
     """Whether the target of a ledger may cost so many seconds more, by its own account and by that of the process."""
