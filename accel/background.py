@@ -21,8 +21,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
-from accel import cache, config, devices, interpreter, logs
-from accel.compile import Executable, compile_trace, largest, loaded, product_of
+from accel import cache, devices, interpreter, logs
+from accel.compile import Executable, compile_trace, largest, loaded, product_of, tell_unkept
 from accel.fingerprint import Indescribable
 from accel.job import Job, Product, describe, key_of
 from accel.ledger import current_run
@@ -45,16 +45,16 @@ Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
 class Compile(Future[Executable]):
     """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace.
 
-    found_on_disk: whether it was there. kept: the names on disk under which a later start finds it; not_kept: why there
-    are none.
+    found_on_disk: whether it was there. kept: keys and suffixes of the entries from which a later start has it; unkept: why
+    there are none.
     """
 
     def __init__(self, order: tuple[float, int], arguments: Arguments) -> None:
         super().__init__()
         self.order = order
         self.found_on_disk = False
-        self.kept: tuple[str, ...] = ()
-        self.not_kept = ""
+        self.kept: tuple[tuple[str, str], ...] = ()
+        self.unkept = "the disk cache is off"
         self._arguments = arguments
         self._job: Job | None = None
         self._key: str | None = None
@@ -78,12 +78,11 @@ class Compile(Future[Executable]):
             return False
         try:
             self._job = describe(*self._arguments, devices.plan(largest(self._arguments[2])))
-            self._key = key_of(self._job) if config.current().cache_dir is not None else None
+            self._key = key_of(self._job) if cache.is_used() else None
             product = self._on_disk()
             executable = None if product is None else loaded(product, *self._arguments)
         except Indescribable as error:
             logs.LOGGER.info("a program cannot be found again on disk: %s", error)
-            self.not_kept = f"it depends on something that a later start cannot recognize ({error})"
             return False
         except Exception as error:  # then it is compiled
             logs.LOGGER.info("looking for a program on disk failed: %s: %s", type(error).__name__, error)
@@ -91,7 +90,7 @@ class Compile(Future[Executable]):
         if executable is None:
             return False
         self.found_on_disk = True
-        self._note_kept(self._key, executable.key)
+        self._note_kept(executable.key, "")
         self.set_result(executable)
         return True
 
@@ -129,29 +128,35 @@ class Compile(Future[Executable]):
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             logs.LOGGER.info("a program is compiled by this process: %s", error)
             return self._made_here()
-        self._keep(product)
+        if cache.is_used():
+            self._keep(product)
         executable = loaded(product, *self._arguments)
         return compile_trace(*self._arguments) if executable is None else executable
 
     def _made_here(self) -> Executable:
         executable = compile_trace(*self._arguments)
-        if self._key is None:
-            self._note_kept(executable.key)
-        else:
+        if cache.is_used():
             self._keep(product_of(executable, self._arguments[0]))
         return executable
 
     def _keep(self, product: Product) -> None:
-        saved = self._key is not None and cache.save(self._key, pickle.dumps(product))
-        self._note_kept(self._key if saved else None, product.key)
+        """Have a later start find the product by the trace."""
+        is_whole = product.key is not None or product.payload is not None
+        if self._key is not None and is_whole:
+            unkept = cache.save(self._key, pickle.dumps(product), cache.TRACE)
+        else:
+            unkept = product.unkept
+        if unkept:
+            tell_unkept(unkept)
+        self._note_kept(product.key, unkept)
 
-    def _note_kept(self, *names: str | None) -> None:
-        self.kept = tuple(name for name in names if name is not None)
-        if not self.kept and not self.not_kept:
-            self.not_kept = cache.problem() or "it cannot be written down"
+    def _note_kept(self, key: str | None, unkept: str) -> None:
+        entries = ((None if unkept else self._key, cache.TRACE), (key, cache.SUFFIX))
+        self.kept = tuple((name, suffix) for name, suffix in entries if name is not None)
+        self.unkept = "" if self.kept else unkept
 
     def _on_disk(self) -> Product | None:
-        text = None if self._key is None else cache.load(self._key)
+        text = None if self._key is None else cache.load(self._key, cache.TRACE)
         if text is None:
             return None
         product = pickle.loads(text)
@@ -297,7 +302,7 @@ def _has_worker() -> bool:
 def at_once(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()) -> Compile:
     """`compile_trace`, done, by this thread, unless it is on disk."""
     job = Compile((0.0, 0), (trace, known, samples, spanned))
-    if config.current().cache_dir is None or not job.look():
+    if not cache.is_used() or not job.look():
         job.run()
     return job
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from accel import cache, config, logs, memory
+from accel import cache, config, kernels, ledger, logs, memory
 from accel.devices import device, start, threads
 from accel.fingerprint import digest
 from accel.job import Job, Product, packed, unpacked
@@ -31,7 +31,8 @@ class Executable:
 
     on_cpu: whether that is the host itself, which then shares its memory with NumPy. spans: of the arrays that it takes
     as such, by place; copied: how often others were copied that would gain by one (see accel.spans). key: what it is
-    kept under on disk, None where it is not.
+    kept under on disk, None where it is not; unkept: why it is not, so that every start of the program compiles it
+    anew, "" where it is, or where there is no disk cache.
     """
 
     program: Program
@@ -42,6 +43,7 @@ class Executable:
     spans: dict[int, Span]
     key: str | None = None
     copied: Counter[int] = field(default_factory=Counter)
+    unkept: str = ""
 
     def __call__(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it: new and changed arrays, and the packed outcomes and numbers, as device values."""
@@ -108,12 +110,13 @@ def compile_trace(
         scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
         constants = [jax.device_put(value, place) for value in program.constants]
         try:
-            compiled, key = _compiled(program, spans, (given, places, constants, scalars), place)
+            compiled, key, unkept = _compiled(program, spans, (given, places, constants, scalars), place)
         except Unsupported:
             raise
         except Exception as error:
             raise Unsupported("compile.failed", f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
-    return Executable(program, compiled, constants, time.perf_counter() - started, on_cpu, spans, key)
+    seconds = time.perf_counter() - started
+    return Executable(program, compiled, constants, seconds, on_cpu, spans, key, unkept=unkept)
 
 
 def _begin(samples: Sequence[Any]) -> Any:
@@ -132,16 +135,32 @@ def _spans(program: Program, samples: Sequence[Any], spanned: frozenset[int]) ->
     return {at: span_of(samples[slot]) for at, slot in enumerate(program.slots) if slot in spanned}
 
 
-def _compiled(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any) -> tuple[Any, Any]:
-    """The executable for arguments like these, from the disk cache or compiled, and what it is kept under there."""
+def _compiled(
+    program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any
+) -> tuple[Any, str | None, str]:
+    """The executable for arguments like these, from the disk cache or compiled and kept there.
+
+    Also what it is kept under, None where it is not, and why not (see `Executable.unkept`).
+    """
     import jax
 
     key = _key(program, spans, arguments, place)
     found = _load(key, place)
-    if found is None:
-        found = jax.jit(entry(program, spans)).lower(*arguments).compile()
-        key = key if _save(key, found) else None
-    return found, key
+    if found is not None:
+        return found, key, ""
+    found = jax.jit(entry(program, spans)).lower(*arguments).compile()
+    unkept = "" if config.current().cache_dir is None else _keep(program, key, found)
+    if unkept:
+        tell_unkept(unkept)
+    return found, None if unkept else key, unkept
+
+
+def tell_unkept(why: str) -> None:
+    """Say in the log and in the report, once, that programs are not in the disk cache (see `Executable.unkept`)."""
+    sentence = f"a program is not kept on disk, and compiled anew at every start: {why}"
+    if sentence not in ledger.current_run().notes:
+        logs.LOGGER.info("%s", sentence)
+        ledger.current_run().note(sentence)
 
 
 def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
@@ -159,7 +178,7 @@ def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], p
     """The name of the program's entry in the disk cache; None where it has none."""
     import jax
 
-    if program.fingerprint is None or config.current().cache_dir is None:
+    if program.fingerprint is None or not cache.is_used():
         return None
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)], sorted(spans)
     precision = getattr(jax.config, "jax_default_matmul_precision", None)
@@ -173,36 +192,49 @@ def _load(key: str | None, place: Any) -> Any:
     try:
         return _executable(payload, place)
     except Exception as error:
-        logs.LOGGER.info("a program on disk could not be used and is compiled anew: %s", error)
-        cache.discard(key)
-        return None
+        problem = f"{type(error).__name__}: {error}"
+    logs.LOGGER.info("a program on disk could not be used and is compiled anew: %s", problem)
+    cache.discard(key)
+    return None
 
 
 def _executable(payload: bytes, place: Any) -> Any:
-    """What `_payload` wrote down. Raises whatever JAX raises."""
+    """What `_payload` wrote down. Raises whatever JAX raises, and Unready where its kernels are not there."""
     from jax.experimental import serialize_executable
 
     load = serialize_executable.deserialize_and_load
     where = {"backend": place.client, "execution_devices": [place]}
     where = {name: value for name, value in where.items() if name in inspect.signature(load).parameters}
-    return load(*pickle.loads(payload), **where)
+    called, parts = pickle.loads(payload)
+    problem = kernels.unready(called)
+    if problem:
+        raise kernels.Unready(problem)
+    return load(*parts, **where)
 
 
 def _payload(compiled: Any) -> bytes:
+    """A compiled program, with the names of the kernels that it calls. Raises Unready where these are not there."""
     from jax.experimental import serialize_executable
 
-    return pickle.dumps(serialize_executable.serialize(compiled))
+    called = kernels.called(compiled)
+    problem = kernels.unready(called)
+    if problem:
+        raise kernels.Unready(problem)
+    return pickle.dumps((called, serialize_executable.serialize(compiled)))
 
 
-def _save(key: str | None, compiled: Any) -> bool:
-    """Keep an executable on disk. Returns whether it is there."""
+def _keep(program: Program, key: str | None, compiled: Any) -> str:
+    """Keep a compiled program on disk. Returns "", or why it is not there."""
     if key is None:
-        return False
+        return f"it holds {program.indescribable}, of which another process cannot be told"
     try:
         return cache.save(key, _payload(compiled))
     except Exception as error:  # not every backend can write its programs down
-        logs.LOGGER.info("a program cannot be kept on disk: %s", error)
-        return False
+        return _why(error)
+
+
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, kernels.Unready) else f"{type(error).__name__}: {error}"
 
 
 # -- in one process for another ----------------------------------------------------------------------------------------
@@ -216,8 +248,13 @@ def compile_job(job: Job) -> Product:
 
 def product_of(made: Executable, trace: Lowerable) -> Product:
     """An executable of a trace as data."""
-    payload = None if made.key is not None else _payload(made.compiled)
-    return Product(packed(made.program, trace), made.key, payload, made.seconds)
+    payload, unkept = None, made.unkept
+    if made.key is None:
+        try:
+            payload = _payload(made.compiled)
+        except Exception as error:
+            unkept = unkept or _why(error)
+    return Product(packed(made.program, trace), made.key, unkept, payload, made.seconds)
 
 
 def loaded(

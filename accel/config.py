@@ -61,6 +61,7 @@ class Settings:
     rtol: largest accepted difference from NumPy, relative to an array's largest magnitude, unless a row says otherwise.
     check_share: in mode "auto", how much of the time saved so far comparisons with NumPy may take.
     cache_dir: folder of the disk cache of compiled programs; None keeps nothing on disk.
+    cache_shared: folder of another one, for many users, that is looked into after it and never written to.
     quiet: True leaves out the summary line at the end of the process.
     """
 
@@ -76,6 +77,7 @@ class Settings:
     rtol: float = 1e-9
     check_share: float = 0.03
     cache_dir: Path | None = None
+    cache_shared: Path | None = None
     quiet: bool = False
 
     def __post_init__(self) -> None:
@@ -142,6 +144,7 @@ _BY_FIELD: dict[str, _Variable] = {
     "rtol": _Variable("QD_JAX_RTOL", _is_positive, "a number more than 0", float),
     "check_share": _Variable("QD_JAX_CHECK_SHARE", _is_share, "a number more than 0, up to 1", float),
     "cache_dir": _Variable("QD_JAX_CACHE_DIR", _is_optional_path, "a folder, or off", _parse_cache_dir),
+    "cache_shared": _Variable("QD_JAX_CACHE_SHARED", _is_optional_path, "a folder, or off", _parse_cache_dir),
     "quiet": _Variable("QD_JAX_QUIET", _is_bool, "1 or 0", _parse_bool),
 }
 

@@ -34,8 +34,8 @@ class Job:
     """What is compiled, and for which arguments.
 
     nodes: what `Node` takes, one tuple for each, with `Ref`s in the place of nodes. outcomes: node, expected value and
-    place. arrays, numbers, changed: the outputs, nodes by index. decided, known, spanned: as lowering takes them.
-    forms: shape and dtype of each slot's array, None for what is no array. settings: those that it depends on.
+    place. arrays, numbers, changed, state: the outputs, nodes by index. decided, known, spanned: as lowering takes
+    them. forms: shape and dtype of each slot's array, None for what is no array. settings: those that it depends on.
     """
 
     nodes: list[tuple[Any, ...]]
@@ -43,6 +43,7 @@ class Job:
     arrays: list[int]
     numbers: list[int]
     changed: list[tuple[int, int]]
+    state: list[tuple[int, int]]
     decided: dict[int, Any]
     known: Known
     forms: list[tuple[tuple[int, ...], np.dtype[Any]] | None]
@@ -66,6 +67,7 @@ class Job:
             arrays=[nodes[index] for index in self.arrays],
             numbers=[nodes[index] for index in self.numbers],
             changed=[(slot, nodes[index]) for slot, index in self.changed],
+            state=[(slot, nodes[index]) for slot, index in self.state],
         )
         return JobTrace(Tape(nodes, outcomes), outputs, self.decided)
 
@@ -88,6 +90,7 @@ def describe(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collec
         arrays=[node.index for node in outputs.arrays],
         numbers=[node.index for node in outputs.numbers],
         changed=[(slot, node.index) for slot, node in outputs.changed],
+        state=[(slot, node.index) for slot, node in outputs.state],
         decided=dict(trace.decided),
         known=Known(dict(known.scalars), dict(known.arrays)),
         forms=[(each.shape, each.dtype) if isinstance(each, np.ndarray) else None for each in samples],
@@ -118,7 +121,7 @@ def key_of(job: Job) -> str:
         rows.append((rules[rule], describe((args, kwargs, about["scalar"])), plain))
     rest = [
         [(index, describe(expected)) for index, expected, _ in job.outcomes],
-        (job.arrays, job.numbers, job.changed),
+        (job.arrays, job.numbers, job.changed, job.state),
         [sorted((slot, describe(value)) for slot, value in each.items()) for each in _contents(job)],
         [form and (form[0], str(form[1])) for form in job.forms],
         (sorted(job.spanned), sorted(job.settings.items())),
@@ -150,30 +153,30 @@ class Product:
     """A compiled program as data.
 
     program: the fields of `Program` but its function, with `Ref`s for nodes and places for outcomes. key: what the
-    executable is kept under on disk, None where it is not; payload: the executable itself where it is not on disk.
+    executable is kept under on disk, None where it is not, and unkept: why not; payload: then the executable itself.
     seconds: what lowering and compiling took.
     """
 
     program: dict[str, Any]
     key: str | None
+    unkept: str
     payload: bytes | None
     seconds: float
+
+
+_AS_THEY_ARE = ("slots", "constants", "numbers", "operations", "folded", "fingerprint", "indescribable")
+"""Fields of a program that hold neither nodes nor outcomes."""
 
 
 def packed(program: Program, trace: Any) -> dict[str, Any]:
     """A program's fields as data."""
     place = {id(outcome): index for index, outcome in enumerate(trace.tape.outcomes)}
     return {
-        "slots": program.slots,
-        "constants": program.constants,
         "host": [node.index for node in program.host],
         "scalars": {pack: [node.index for node in nodes] for pack, nodes in program.scalars.items()},
         "outcomes": [place[id(outcome)] for outcome in program.outcomes],
         "host_outcomes": [place[id(outcome)] for outcome in program.host_outcomes],
-        "numbers": program.numbers,
-        "operations": program.operations,
-        "folded": program.folded,
-        "fingerprint": program.fingerprint,
+        **{name: getattr(program, name) for name in _AS_THEY_ARE},
     }
 
 
@@ -187,5 +190,5 @@ def unpacked(fields: dict[str, Any], trace: Any, known: Known) -> Program:
         scalars={pack: [nodes[index] for index in indices] for pack, indices in fields["scalars"].items()},
         outcomes=[outcomes[index] for index in fields["outcomes"]],
         host_outcomes=[outcomes[index] for index in fields["host_outcomes"]],
-        **{name: fields[name] for name in ("slots", "constants", "numbers", "operations", "folded", "fingerprint")},
+        **{name: fields[name] for name in _AS_THEY_ARE},
     )

@@ -295,10 +295,10 @@ def _store(copies: Any, writes: Any) -> None:
     for owner, write, value in writes:
         if value is MISSING:
             try:
-                delattr(owner, write.name)
+                object.__delattr__(owner, write.name)
             except AttributeError:  # the call created it itself; or this is the second round
                 pass
         elif write.is_item:
             owner[write.name] = value
         else:
-            setattr(owner, write.name, value)
+            object.__setattr__(owner, write.name, value)  # the class has another way for the program, or none

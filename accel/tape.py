@@ -35,6 +35,7 @@ class Node:
     index: place on the tape. site: equal for nodes that the same instruction of the program wrote down, called from
     the same ones: what a loop repeats. repeats: where the program computed the same again: the index that a node
     would have had, and its site. endangered: a write whose value has to be copied first (see accel.lower.aliasing).
+    exact: has to round as NumPy does (see accel.lower.exact).
     """
 
     __slots__ = (
@@ -43,6 +44,7 @@ class Node:
         "constant",
         "dtype",
         "endangered",
+        "exact",
         "host",
         "index",
         "kwargs",
@@ -80,6 +82,7 @@ class Node:
         self.site = site
         self.repeats: list[tuple[int, int]] | None = None
         self.endangered = False
+        self.exact = False
         self._operands = (*nodes_in(args), *nodes_in(kwargs))
         self.constant: bool = rule.name != INPUT and all(operand.constant for operand in self._operands)
 

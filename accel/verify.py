@@ -17,6 +17,7 @@ from accel.lower.operations import evaluate
 from accel.record.inputs import MISSING
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
 from accel.replay import Attempt, Variant, as_scalar
+from accel.rules.rounding import EXACT, STEPS
 from accel.tape import INPUT, Node, fill, needed_by
 from accel.views import seen_through
 
@@ -312,20 +313,8 @@ SEEDS = range(4)
 AMPLIFIED = 32.0
 """How many times the effect of perturbed rounding a difference may be."""
 
-EXACT = frozenset(
-    f"numpy.{name}"
-    for name in """absolute ceil clip concatenate copysign equal fabs floor fmax fmin greater greater_equal isfinite
-    isinf isnan less less_equal logical_and logical_not logical_or logical_xor max maximum min minimum nan_to_num
-    negative not_equal positive repeat reshape rint roll round select sign sort stack take transpose trunc
-    where""".split()
-)
-"""Operations that do not round: their results are not perturbed."""
-
 COMPARISONS = frozenset(f"numpy.{name}" for name in "greater greater_equal less less_equal".split())
 """Operations with a threshold: where the operands are closer than the tolerance, either answer is right."""
-
-STEPS = frozenset(f"numpy.{name}" for name in "ceil floor rint round sign trunc".split())
-"""Operations that jump, but give floating-point numbers."""
 
 
 def explanation(

@@ -69,13 +69,15 @@ class Reshape:
 
 @dataclass(frozen=True)
 class Broadcast:
-    """A read-only view of the given shape."""
+    """A view of the given shape: read-only, or as writeable as np.broadcast_arrays makes one (`by_arrays`)."""
 
     shape: tuple[int, ...]
+    by_arrays: bool = False
 
     def read(self, base: Any) -> Any:
         if isinstance(base, np.ndarray):
-            return np.broadcast_to(base, self.shape)
+            view = np.broadcast_to(base, self.shape)
+            return np.broadcast_arrays(base, view)[0] if self.by_arrays else view
         from jax import numpy as jnp
 
         return jnp.broadcast_to(base, self.shape)

@@ -57,7 +57,7 @@ class Child:
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             cwd=folder,
-            env=_environment(settings),
+            env=environment(settings),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -161,7 +161,7 @@ class Child:
         return ChildFailed("\n".join([f"the {self.name} child {what}; its last words:", *lines[-LOG_TAIL:]]))
 
 
-def _environment(settings: Mapping[str, str]) -> dict[str, str]:
+def environment(settings: Mapping[str, str]) -> dict[str, str]:
     """The child's environment: no display, no byte code in the checkout, the benchmarks importable.
 
     Whether JAX is used is for the benchmark to say, so the parent's QD_USE_JAX is not handed down.

@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent
 LAYERS = (
     ("config", "interpreter", "reasons", "logs", "memory", "timeline"),
     ("commandline",),
-    ("ledger", "catalogue", "cache", "devices", "spans"),
+    ("ledger", "catalogue", "cache", "devices", "kernels", "spans"),
     ("tape", "views"),
     ("fingerprint",),
     ("ndimage",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import cache, compile, config
+from accel import cache, compile, config, fingerprint, kernels, ledger, lower
 from accel.__main__ import main
 from accel.dispatch import checks
 from accel.ledger import open_ledger
@@ -41,12 +42,16 @@ def files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
+def programs(folder: Path) -> list[Path]:
+    return [path for path in files(folder) if path.suffix == cache.SUFFIX]
+
+
 # -- entries -----------------------------------------------------------------------------------------------------------
 
 
 def test_what_was_saved_is_found(folder: Path) -> None:
     assert cache.load(KEY) is None
-    assert cache.save(KEY, b"program")
+    assert cache.save(KEY, b"program") == ""
     assert cache.load(KEY) == b"program"
     assert cache.load(OTHER) is None
     assert [path.name for path in files(folder)] == [f"{KEY}.program"]
@@ -70,16 +75,16 @@ def test_a_damaged_entry_is_removed_and_not_used(folder: Path, damage) -> None:
 
 def test_without_a_folder_nothing_is_kept() -> None:
     with config.override(cache_dir=None):
-        assert not cache.save(KEY, b"program")
+        assert cache.save(KEY, b"program") == "the disk cache is off"
         assert cache.load(KEY) is None
+        cache.discard(KEY)
 
 
-def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with config.override(cache_dir=tmp_path / "file"), caplog.at_level("INFO", "accel"):
-        assert not cache.save(KEY, b"program")
+    with config.override(cache_dir=tmp_path / "file"):
+        assert cache.save(KEY, b"program") == f"{tmp_path / 'file'} cannot be written to (Not a directory)"
         assert cache.load(KEY) is None
-    assert "a program could not be kept on disk" in caplog.text
 
 
 def test_a_write_that_fails_half_way_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,22 +92,148 @@ def test_a_write_that_fails_half_way_leaves_nothing(folder: Path, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    assert not cache.save(KEY, b"program")
+    assert cache.save(KEY, b"program") == f"{folder} cannot be written to (No space left on device)"
     assert files(folder) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no POSIX permissions here")
-def test_a_folder_that_others_may_write_to_is_not_used(folder: Path) -> None:
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from accel import cache, config
+config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+print(cache.save("ab" * 20, b"x" * 50_000), cache.load("ab" * 20))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits here")
+def test_a_disk_that_takes_no_more_is_no_error(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(folder)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{folder} cannot be written to (File too large) None\n"
+    assert files(folder) == []
+
+
+POSIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no POSIX permissions here")
+
+
+@POSIX
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+def test_a_folder_that_others_may_write_to_is_not_used(
+    folder: Path, mode: int, caplog: pytest.LogCaptureFixture
+) -> None:
     cache.save(KEY, b"program")
-    files(folder)[0].parent.chmod(0o777)
+    files(folder)[0].parent.chmod(mode)
+    with caplog.at_level("INFO", "accel"):
+        assert [cache.load(KEY), cache.load(KEY)] == [None, None]
+    assert len(caplog.messages) == 1 and "others may write there" in caplog.text
+    assert "others may write there" in cache.save(OTHER, b"program")
+
+
+@POSIX
+def test_an_entry_that_others_may_write_to_is_not_used(folder: Path) -> None:
+    cache.save(KEY, b"program")
+    files(folder)[0].chmod(0o622)
     assert cache.load(KEY) is None
-    assert not cache.save(OTHER, b"program")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no POSIX permissions here")
+@POSIX
 def test_the_folder_is_the_users_alone(folder: Path) -> None:
     cache.save(KEY, b"program")
     assert files(folder)[0].parent.stat().st_mode & 0o077 == 0
+    assert files(folder)[0].stat().st_mode & 0o077 == 0
+
+
+# -- shared with others ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A folder with one entry, KEY, to be named as the shared one."""
+    root = tmp_path / "shared"
+    with config.override(cache_dir=root):
+        cache.save(KEY, b"shared")
+    root.chmod(0o755)
+    return root
+
+
+def contents(root: Path) -> list[tuple[Path, float, bytes]]:
+    return [(path, path.stat().st_mtime, path.read_bytes()) for path in files(root)]
+
+
+def test_what_is_shared_is_found_and_not_written(folder: Path, shared: Path) -> None:
+    before = contents(shared)
+    with config.override(cache_shared=shared):
+        assert cache.load(KEY) == b"shared"
+        cache.discard(KEY)
+        assert cache.load(KEY) == b"shared"
+        assert cache.save(KEY, b"own") == ""
+        assert cache.load(KEY) == b"own", "one's own comes first"
+        cache.discard(KEY)
+        assert cache.load(KEY) == b"shared"
+    assert contents(shared) == before
+
+
+def test_what_is_shared_is_found_by_who_keeps_nothing(shared: Path) -> None:
+    with config.override(cache_dir=None, cache_shared=shared):
+        assert cache.is_used()
+        assert cache.load(KEY) == b"shared"
+    with config.override(cache_dir=None):
+        assert not cache.is_used()
+
+
+def test_a_damaged_shared_entry_stays_and_ones_own_takes_its_place(folder: Path, shared: Path) -> None:
+    files(shared)[0].write_bytes(b"damaged")
+    with config.override(cache_shared=shared):
+        assert cache.load(KEY) is None
+        cache.save(KEY, b"own")
+        assert cache.load(KEY) == b"own"
+    assert files(shared)[0].read_bytes() == b"damaged"
+
+
+@pytest.fixture
+def another(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another user than the one to whom the shared folder belongs, and who is not root."""
+    if os.geteuid() == 0:
+        for path in (shared, *shared.rglob("*")):
+            os.chown(path, 4_000_002, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_001)
+
+
+@POSIX
+def test_another_users_folder_is_used_only_where_it_is_named_as_shared(
+    folder: Path, shared: Path, another: None
+) -> None:
+    with config.override(cache_dir=shared):
+        assert cache.load(KEY) is None
+        assert "belongs to another user" in cache.save(OTHER, b"x")
+    with config.override(cache_shared=shared):
+        assert cache.load(KEY) == b"shared"
+
+
+@POSIX
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() != 0, reason="files can be given to root by root alone")
+def test_roots_folder_is_used_and_not_written_to(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.save(KEY, b"program")
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_001)
+    monkeypatch.setattr(tempfile, "mkstemp", refused)
+    assert cache.load(KEY) == b"program"
+    assert cache.save(OTHER, b"x") == f"{folder} cannot be written to (Permission denied)"
+
+
+@POSIX
+@pytest.mark.parametrize("place", ["root", "folder", "entry"])
+def test_a_shared_folder_that_others_may_write_to_is_not_used(folder: Path, shared: Path, place: str) -> None:
+    entry = files(shared)[0]
+    path = {"root": shared, "folder": entry.parent, "entry": entry}[place]
+    path.chmod(path.stat().st_mode | 0o020)
+    with config.override(cache_shared=shared):
+        assert cache.load(KEY) is None
 
 
 def test_other_surroundings_see_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,9 +250,10 @@ def test_versions_processor_and_own_code_make_other_surroundings(monkeypatch: py
     assert cache.surroundings.__wrapped__() != before
 
 
-def test_xla_flags_make_other_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("variable", "value"), [("XLA_FLAGS", "--xla_cpu_enable_fast_math=true"), ("NPROC", "3")])
+def test_what_xla_is_told_makes_other_surroundings(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
     before = cache.surroundings.__wrapped__()
-    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    monkeypatch.setenv(variable, value)
     assert cache.surroundings.__wrapped__() != before
 
 
@@ -180,8 +312,8 @@ def test_a_program_is_found_again_and_computes_the_same(
     folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = settled(blend, *arguments())
-    assert len(files(folder)) == 1
-    monkeypatch.setattr(compile, "_save", lambda *_: pytest.fail("it was compiled, not found"))
+    assert len(programs(folder)) == 1
+    monkeypatch.setattr(compile, "_keep", lambda *_: pytest.fail("it was compiled, not found"))
     again = settled(blend, *arguments())
     np.testing.assert_array_equal(again, first)
     np.testing.assert_allclose(again, blend(*arguments()), rtol=1e-12)
@@ -191,15 +323,61 @@ def test_other_constants_and_shapes_are_other_programs(folder: Path, bare: None)
     x, y, _ = arguments()
     for case in [(x, y, 0.25), (x, y, 0.5), (x[:6], y[:6], 0.25), (x.astype("f4"), y, 0.25)]:
         np.testing.assert_allclose(settled(blend, *case), blend(*case), rtol=1e-6)
-    assert len(files(folder)) == 4
+    assert len(programs(folder)) == 4
 
 
 def test_an_entry_that_is_no_program_is_replaced(folder: Path, bare: None) -> None:
     settled(blend, *arguments())
-    key = files(folder)[0].stem
+    key = programs(folder)[0].stem
     cache.save(key, b"nonsense")
     np.testing.assert_allclose(settled(blend, *arguments()), blend(*arguments()), rtol=1e-12)
     assert cache.load(key) not in (None, b"nonsense")
+
+
+def factor(matrix):
+    return np.linalg.cholesky(matrix)
+
+
+def test_a_program_that_cannot_be_kept_says_why(
+    folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def indescribable(*_: object) -> str:
+        raise fingerprint.Indescribable("an object of user.Thing")
+
+    monkeypatch.setattr(lower, "fingerprint", indescribable)
+    why = "it holds an object of user.Thing, of which another process cannot be told"
+    with caplog.at_level("INFO", "accel"):
+        settled(blend, *arguments())
+    sentence = f"a program is not kept on disk, and compiled anew at every start: {why}"
+    assert sentence in caplog.text
+    assert ledger.current_run().notes == [sentence]
+
+
+def test_without_a_cache_nobody_is_told_that_nothing_is_kept(bare: None) -> None:
+    with config.override(cache_dir=None):
+        settled(blend, *arguments())
+    assert ledger.current_run().notes == []
+
+
+def test_without_kernels_no_program_is_kept(
+    folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Better compiled anew than a process that crashes."""
+    monkeypatch.setattr(kernels, "unready", lambda names: "no such kernels" if names else "")
+    with caplog.at_level("INFO", "accel"):
+        np.testing.assert_allclose(settled(factor, np.eye(3) * 4.0), np.eye(3) * 2.0)
+    assert files(folder) == []
+    assert "a program is not kept on disk, and compiled anew at every start: no such kernels" in caplog.text
+
+
+def test_without_kernels_no_program_is_taken_from_disk(
+    folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled(factor, np.eye(3) * 4.0)
+    assert len(programs(folder)) == 1
+    monkeypatch.setattr(kernels, "unready", lambda names: "no such kernels" if names else "")
+    np.testing.assert_allclose(settled(factor, np.eye(3) * 9.0), np.eye(3) * 3.0)
+    assert programs(folder) == []
 
 
 def test_jaxs_own_cache_settings_are_left_alone(folder: Path, bare: None) -> None:
@@ -241,6 +419,19 @@ def test_info_counts_and_dates(asked: Path, capsys: pytest.CaptureFixture[str]) 
     assert shown["size"] == "2.0 MB"
     assert shown["oldest"].startswith("197")
     assert shown["newest"].startswith(time.strftime("%Y-"))
+
+
+def test_the_shared_folder_is_shown_and_not_cleared(
+    asked: Path, shared: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QD_JAX_CACHE_SHARED", str(shared))
+    code, out, err = told(capsys, "info")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"folder      {asked}\nprograms    0\n\nshared      {shared}\nprograms    1\nusable now  1 (")
+    told(capsys, "clear")
+    assert len(files(shared)) == 1
+    monkeypatch.setenv("QD_JAX_CACHE_DIR", "off")
+    assert told(capsys, "info")[1].startswith("The disk cache is off (QD_JAX_CACHE_DIR).\n\nshared ")
 
 
 def test_clear_removes_what_accel_wrote_and_nothing_else(asked: Path, capsys: pytest.CaptureFixture[str]) -> None:

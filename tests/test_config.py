@@ -49,6 +49,9 @@ def test_every_field_has_a_variable_of_its_own() -> None:
         ("QD_JAX_QUIET", "1", "quiet", True),
         ("QD_JAX_CACHE_DIR", "/a/b", "cache_dir", Path("/a/b")),
         ("QD_JAX_CACHE_DIR", "off", "cache_dir", None),
+        ("QD_JAX_CACHE_SHARED", "/a/b", "cache_shared", Path("/a/b")),
+        ("QD_JAX_CACHE_SHARED", "off", "cache_shared", None),
+        ("QD_JAX_CACHE_SHARED", "", "cache_shared", None),
     ],
 )
 def test_a_variable_sets_its_field(variable: str, text: str, field: str, value: object) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import functools
+import itertools
+import math
+import operator
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -10,10 +16,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.ndimage
+import scipy.special
 
 import accel
 from accel import rules
-from accel.fingerprint import Indescribable, _Describer, fingerprint
+from accel.fingerprint import Describer, Indescribable, fingerprint
 from accel.lower import Known, lower
 from accel.record import Recorded, record
 from accel.rules.rule import RULES
@@ -112,7 +120,7 @@ def test_another_process_agrees() -> None:
 def test_every_rules_lowering_has_a_description_of_its_own() -> None:
     """Else programs that hold it would be compiled at every start, or, worse, one taken for another."""
     rules.load()
-    describe = _Describer(lambda node: None)
+    describe = Describer(lambda node: None)
     seen: dict[str, Any] = {}
     for rule in RULES.values():
         for way in filter(None, (rule.lower, rule.masked, rule.holds)):
@@ -127,7 +135,7 @@ class Own:
 @pytest.mark.parametrize("value", [Own(), object(), lambda x: x, double, functools.partial(double), {1: Own()}])
 def test_what_is_not_known_elsewhere_is_indescribable(value: Any) -> None:
     with pytest.raises(Indescribable):
-        _Describer(lambda node: None)(value)
+        Describer(lambda node: None)(value)
 
 
 @pytest.mark.parametrize(
@@ -151,10 +159,111 @@ def test_what_is_not_known_elsewhere_is_indescribable(value: Any) -> None:
     ],
 )
 def test_values_that_compute_differently_are_described_differently(one: Any, other: Any) -> None:
-    describe = _Describer(lambda node: None)
+    describe = Describer(lambda node: None)
     assert describe(one) == describe(one)
     assert describe(one) != describe(other)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        operator.mul,
+        functools.reduce,
+        functools.partial(functools.reduce, operator.and_),
+        math.hypot,
+        itertools.chain,
+        struct.pack,
+        max,
+        dict.fromkeys,
+        "text".join,
+        np.float32,
+        np.add,
+        np.add.reduce,
+        np.dot,
+        np.linalg.norm,
+        np.strings.str_len,
+        scipy.special.expit,
+        scipy.ndimage.gaussian_filter,
+    ],
+)
+def test_what_python_numpy_and_scipy_are_written_in_does_not_matter(value: Any) -> None:
+    """`operator.mul` says that it comes from `_operator`, `functools.reduce` from `_functools`, and `expit` nothing."""
+    describe = Describer(lambda node: None)
+    assert describe(value) == describe(value)
+    assert repr(value) not in repr(describe(value)), "an address is of one process only"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (np.add.reduce, np.multiply.reduce),
+        (np.cbrt, scipy.special.cbrt),
+        (dict.fromkeys, collections.OrderedDict.fromkeys),
+        ("a".join, "b".join),
+    ],
+)
+def test_what_shares_a_name_is_told_apart(one: Any, other: Any) -> None:
+    describe = Describer(lambda node: None)
+    assert describe(one) != describe(other)
+
+
+@pytest.mark.parametrize("name", ["calendar", "numpy"])
+def test_a_class_that_is_not_where_it_says_is_indescribable(name: str) -> None:
+    impostor = type("Calendar", (), {"__module__": name})
+    with pytest.raises(Indescribable):
+        Describer(lambda node: None)(impostor)
+
+
+SHADOWED = """
+import colorsys
+from accel.fingerprint import Indescribable, Describer
+for value in (colorsys.Own, colorsys.own):
+    try:
+        print(Describer(lambda node: None)(value))
+    except Indescribable as error:
+        print(error)
+"""
+
+
+def test_a_users_module_named_like_one_of_pythons_is_not_taken_for_it(tmp_path: Path) -> None:
+    (tmp_path / "colorsys.py").write_text("class Own: pass\ndef own(): pass\n")
+    environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PATH": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", SHADOWED], capture_output=True, text=True, cwd=tmp_path, env=environment, check=True
+    )
+    assert done.stdout.splitlines() == ["colorsys.Own", "colorsys.own"]
+
+
+def test_numbers_from_arrays_have_a_fingerprint() -> None:
+    """Their programs check that integers do not wrap, by the functions of `operator`."""
+
+    def scaled(x):
+        return x * (int(np.sum(x)) * 2 + 1) ** 2
+
+    assert of(scaled, X) is not None
+
+
+def test_what_has_no_description_is_named() -> None:
+    def told(value: Any) -> str:
+        with pytest.raises(Indescribable) as caught:
+            Describer(lambda node: None)(value)
+        return str(caught.value)
+
+    assert told(Own()).startswith("an object of ") and told(Own()).endswith("test_fingerprint.Own")
+    assert told(Own).endswith("test_fingerprint.Own")
+    assert told(double).endswith("test_fingerprint.double")
+    assert told(np.array([Own()], dtype=object)) == "an array of Python objects"
+
+
+def test_a_program_that_holds_it_says_so() -> None:
+    recorded = record(double, (X,), {}, max_nodes=1000)
+    assert isinstance(recorded, Recorded)
+    (node,) = [node for node in recorded.trace.tape.nodes if node.rule.name == "numpy.sin"]
+    node.rule = dataclasses.replace(node.rule, lower=double)
+    program = lower(recorded.trace, Known())
+    assert program.fingerprint is None
+    assert program.indescribable.endswith("test_fingerprint.double")
+
+
 def test_nothing_is_a_program_too() -> None:
-    assert fingerprint([], [], lambda node: None) is not None
+    assert fingerprint([], [], lambda node: None)

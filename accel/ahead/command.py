@@ -143,7 +143,7 @@ def _check_settings(settings: config.Settings) -> None:
         raise SettingError(config.VARIABLES["mode"], "off", "auto, or unset", "compiles nothing")
     config.set_current(settings)
     problem = cache.problem()
-    if problem is not None:
+    if problem:
         value = "off" if settings.cache_dir is None else str(settings.cache_dir)
         raise SettingError(config.VARIABLES["cache_dir"], value, _FOLDERS, f"keeps nothing: {problem}")
 

@@ -95,7 +95,7 @@ _ENDINGS = {
 
 def _not_kept(report: Answer) -> list[str]:
     """A line for each function and reason for which programs were not kept."""
-    reasons = Counter((name, p["not_kept"]) for name, p in _all_programs(report) if p["kept_bytes"] is None)
+    reasons = Counter((name, p["unkept"]) for name, p in _all_programs(report) if p["kept_bytes"] is None)
     lines = [
         f"Not kept: {plural(count, 'program')} of {name}: {why}." for (name, why), count in sorted(reasons.items())
     ]

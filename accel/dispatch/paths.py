@@ -28,6 +28,9 @@ MAX_RESPECIALIZED = 3
 LOOK_BACK = 8
 """Paths taken last by which the next one is foretold."""
 
+LONGEST_REST = 1023
+"""Calls on NumPy between two runs of a program whose last runs were all discarded."""
+
 REMEMBERED = 1000
 """Sequences of paths that are kept for that."""
 
@@ -76,8 +79,9 @@ class Path:
     calls while it was watched. constants: values seen so far, of slots that may be folded. varying: slots that may not.
     spanned: slots whose arrays the program takes from spans. pending: the program that is being compiled; again: the
     same for one with spans, while the one without runs. numpy_call_s: seconds of the last call on NumPy; least_numpy_s:
-    of the shortest; waited_s: of all since it was recorded. found_on_disk, kept, not_kept: of its program (see
-    `Compile`). replays, checked_at: replays of the program, and at the last check.
+    of the shortest; waited_s: of all since it was recorded. found_on_disk, kept, unkept: of its program (see
+    `Compile`). replays, checked_at: replays of the program, and at the last check. resting: calls that are left to
+    NumPy before its program is tried again.
     """
 
     def __init__(self, trace: Any, name: str) -> None:
@@ -94,8 +98,8 @@ class Path:
         self._spans_tried = False
         self.variant: Any = None
         self.found_on_disk = False
-        self.kept: tuple[str, ...] = ()
-        self.not_kept = ""
+        self.kept: tuple[tuple[str, str], ...] = ()
+        self.unkept = ""
         self.pending: Compile | None = None
         self.again: Compile | None = None
         self._respecialized = 0
@@ -105,6 +109,8 @@ class Path:
         self.waited_s = 0.0
         self.replays = 0
         self.checked_at = 0
+        self.resting = 0
+        self._discarded = 0  # runs in a row
         self.speed = Speed()
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
         self._candidates = self._foldable()
@@ -228,7 +234,7 @@ class Path:
         from accel.replay import Variant
 
         self.variant = Variant(self.trace, made.result())
-        self.found_on_disk, self.kept, self.not_kept = made.found_on_disk, made.kept, made.not_kept
+        self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
         self.stage = Stage.COMPILED
         self.replays = self.checked_at = 0
         self.speed.compiled_s.clear()
@@ -273,6 +279,15 @@ class Path:
             return False
         return True
 
+    def rest(self) -> None:
+        """A run was discarded for a path that cannot be compiled: after several in a row try ever more rarely."""
+        self.resting = min(2**self._discarded - 1, LONGEST_REST)
+        self._discarded += 1
+
+    def held(self) -> None:
+        """A run's outcomes held."""
+        self._discarded = 0
+
     def describe(self) -> dict[str, Any]:
         """The compiled path for the report: what it is, and by what a call is known to be one of its calls."""
         program = self.variant.executable.program
@@ -285,7 +300,7 @@ class Path:
             "compile_s": self.variant.executable.seconds,
             "found_on_disk": self.found_on_disk,
             "kept_bytes": cache.size_of(self.kept) if self.kept else None,
-            "not_kept": None if self.kept else self.not_kept,
+            "unkept": None if self.kept else self.unkept,
             "inputs": len(self.trace.inputs.slots),
             "constants": sorted({name(slot) for slot in folded}),
             "outcomes": [f"line {outcome.where[1]}: {outcome.expected!r}" for outcome in self.trace.tape.outcomes],

@@ -341,9 +341,12 @@ class Target:
     def _follow(self, path: Path, values: list[Any], call: Call) -> Any:
         if path.stage is Stage.GIVEN_UP:
             return self._unexplained(call)
-        if path.stage is Stage.COMPILED:
-            return self._replay(path, values, call, siblings=True)
-        return self._wait(path, values, call)
+        if path.stage is not Stage.COMPILED:
+            return self._wait(path, values, call)
+        if path.resting:
+            path.resting -= 1
+            return self._unexplained(call)
+        return self._replay(path, values, call, siblings=True)
 
     def _wait(self, path: Path, values: list[Any], call: Call) -> Any:
         """A path without a program yet: watch its inputs, start compiling, go on in NumPy."""
@@ -453,6 +456,7 @@ class Target:
             return self._respecialize(path, attempt.slots, values, call)
         if isinstance(attempt, Parted):
             return self._other_path(path, attempt, call, siblings)
+        path.held()
         if self._checks.are_due(path, self.mode):
             return self._check(path, attempt, call)
         path.variant.commit(attempt, call)
@@ -499,7 +503,11 @@ class Target:
                         if other.stage is not Stage.COMPILED:
                             return self._follow(other, values, call)
                         return self._replay(other, values, call, siblings=False)
-        return self._new_path(call)
+        known = set(self.paths)
+        result = self._new_path(call)
+        if known.issuperset(self.paths):
+            path.rest()
+        return result
 
     # -- checking -----------------------------------------------------------------------------------------------------
 

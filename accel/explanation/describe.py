@@ -183,9 +183,15 @@ def program(trace: Trace) -> Message:
         "outputs": {
             "result": _result(trace, outputs.result),
             "changed": [trace.inputs.name(slot) for slot, _ in outputs.changed],
-            "writes": [_written(trace, write) for write in outputs.writes],
+            "writes": [_written(trace, write) for write in outputs.writes if not _stays(trace, write)],
         }
     }
+
+
+def _stays(trace: Trace, write: Any) -> bool:
+    """Whether the attribute was the object's own and is given what it had, as by an in-place operator."""
+    held = trace.inputs.find(("attr", write.owner, write.name))
+    return type(write.value) is FromSlot and not write.value.chain and write.value.slot == held
 
 
 def _written(trace: Trace, write: Any) -> str:

@@ -7,6 +7,7 @@ that NumPy produced at that line.
 arrangement  the operations with their loops; whether that is few enough
   roll       rounds of the same operations become one loop; batch: or all at once, where they are independent
   nest       loops in loops whose rounds differ in number and slices; ragged, layouts, abreast: how they run
+exact        which operations have to round as NumPy does
 aliasing     which writes XLA would do in place while what is overwritten is still to be read
 compact      constants that repeat along an axis
 operations   one operation, by its rule or by NumPy
@@ -22,14 +23,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from accel.fingerprint import Indescribable, fingerprint
-from accel.lower import aliasing
+from accel.lower import aliasing, exact
 from accel.lower.arrangement import Part, arranged, check_size
 from accel.lower.compact import Compact, compact
 from accel.lower.operations import as_array, evaluate
 from accel.lower.values import Values
 from accel.record.inputs import same_number
 from accel.record.outputs import Outputs
-from accel.rules import core, fusion
+from accel.rules import core, fusion, rounding
 from accel.rules.rule import Unsupported
 from accel.tape import INPUT, Node, Outcome, Tape
 
@@ -66,7 +67,8 @@ class Program:
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
     outcomes: what the device checks.
     host_outcomes: the same on the host. numbers: where each output number is: ("f" | "i" | "c" | "host", place).
-    operations: how many it has. fingerprint: of what it computes, or None (see accel.fingerprint).
+    operations: how many it has. fingerprint: of what it computes, or None (see accel.fingerprint) where it holds
+    something that has no description: indescribable says what.
     """
 
     function: Callable[..., Any] | None
@@ -81,6 +83,7 @@ class Program:
     operations: int
     folded: int
     fingerprint: str | None
+    indescribable: str
 
 
 PACKS = {
@@ -179,6 +182,7 @@ class _Lowering:
             needed = self._needed([*targets, *device_numbers, *(outcome.node for outcome in outcomes)])
             body = [node for node in needed if not self.is_leaf(node)]
             aliasing.mark(body, self._spanned)
+            exact.mark(body, trace.outputs.state)
             results = [*targets, *device_numbers, *(outcome.node for outcome in outcomes)]
             parts = self._rolled(body, results)
             for node in (*(operand for part in parts for operand in part.operands()), *results):
@@ -192,6 +196,7 @@ class _Lowering:
         )
         checked = [outcome.node for outcome in outcomes]
         function, places = self._function(parts, targets, checked, device_numbers)
+        described, indescribable = self._fingerprint(body, [*targets, *checked, *device_numbers])
         return Program(
             function=function,
             slots=list(self._slots),
@@ -204,13 +209,17 @@ class _Lowering:
             known=self._known,
             operations=len(body),
             folded=len(self._folded),
-            fingerprint=fingerprint(
-                body,
-                [*targets, *checked, *device_numbers],
-                self._entry,
-                [self._constants[place].stored for place in self._tables.values()],
-            ),
+            fingerprint=described,
+            indescribable=indescribable,
         )
+
+    def _fingerprint(self, body: list[Node], results: list[Node]) -> tuple[str | None, str]:
+        """The program's fingerprint and "", or None and what of it has no description."""
+        tables = [self._constants[place].stored for place in self._tables.values()]
+        try:
+            return fingerprint(body, results, self._entry, tables), ""
+        except Indescribable as error:
+            return None, str(error)
 
     def _number(self, node: Node, places: dict[int, tuple[str, int]]) -> Any:
         if node.index in places:
@@ -303,7 +312,7 @@ class _Lowering:
 
         def function(arrays: Any, constants: Any, scalars: Any) -> Any:
             values = Values(self, arrays, constants[:-1], scalars)
-            with fusion.stored_by(constants[-1] if self._on_cpu else None):
+            with fusion.stored_by(constants[-1] if self._on_cpu else None), rounding.kept_by(constants[-1]):
                 for part in parts:
                     values.compute(part)
             return [self._own(node, values[node]) for node in targets], {
@@ -330,7 +339,7 @@ class _Lowering:
             return ("value", self.value(node)) if place is None else ("constant", place, self._constants[place].form)
         found = self._scalar_places.get(node.index) if node.host else self._slots.get(node.args[0])
         if found is None:
-            raise Indescribable(node)
+            raise Indescribable("an operand that is no argument of it")
         return "host" if node.host else "array", found
 
     def table(self, values: Any, constants: Any) -> Any:

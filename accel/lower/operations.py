@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from accel.reasons import source_line
-from accel.rules import core, fusion
+from accel.rules import core, fusion, rounding
 from accel.rules.rule import Rule, Unsupported
 from accel.tape import Node, fill
 
@@ -22,6 +22,8 @@ def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = 
     """
     if node.endangered:
         args = (*args[:2], fusion.taken(as_array(args[2])))
+    if node.exact:
+        args = rounding.kept_apart(node, args, kwargs)
     try:
         value = apply(node, args, kwargs)
     except Unsupported as gap:
@@ -30,6 +32,8 @@ def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = 
         raise Unsupported(
             "lower.failed", f"{node.rule.name} at {source_line(*node.where)}: {type(error).__name__}: {error}"
         ) from error
+    if node.exact and rounding.keeps(node):
+        value = rounding.rounded(value)
     return check(node, value, node.shape if shape is None else shape)
 
 

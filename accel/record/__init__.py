@@ -11,7 +11,7 @@ from typing import Any
 from accel import interpreter
 from accel.reasons import Refusal
 from accel.record import escapes, inputs, operators, outputs
-from accel.record.builtin import PLAIN_BUILTINS, make_builtins
+from accel.record.builtin import make_builtins, plain_builtins
 from accel.record.containers import ContainerProxy
 from accel.record.decided import note_decided
 from accel.record.enter import enter_value
@@ -113,13 +113,15 @@ def record(
     recording.builtins = make_builtins(recording)
     if watch is not None:
         watch(recording)
-    progress = _Progress([])
+    progress, tracing = _Progress([]), sys.gettrace()
     try:
         return _record(recording, progress, function, args, kwargs)
     except (Rerun, Passed):
         raise
     except (Exception, Unwound) as error:
         fault = error
+    sys.settrace(tracing)
+    recording.leave()
     return _salvaged(recording, progress, fault)
 
 
@@ -331,7 +333,7 @@ class _Watch:
             self._recording.raised = (Unwound.__name__, self._recording.where())  # NumPy may swallow it
             raise Unwound
         self._recording.touched = True
-        self._recording.builtins.update(PLAIN_BUILTINS)
+        self._recording.builtins.update(plain_builtins())
         for frame in frames:
             frame.f_trace_lines = frame.f_trace_opcodes = True
 

@@ -11,7 +11,7 @@ from typing import Any
 from accel.record import inputs
 from accel.record.follow import SubstitutedGlobals
 from accel.record.numbers import TYPE_STAND_INS, record_extreme, record_sum
-from accel.record.objects import ObjectProxy, class_attribute, class_proxy, property_of
+from accel.record.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method, property_of
 from accel.record.proxy import one_per_object
 from accel.record.recording import (
     Recording,
@@ -126,13 +126,18 @@ class SuperProxy:
     def __init__(self, recording: Recording, kind: type, proxy: Any) -> None:
         self._recording_, self._kind, self._proxy = recording, kind, proxy
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> Any:
+        """Special methods too: those of this class are not meant."""
+        if name in ("_recording_", "_kind", "_proxy"):
+            return object.__getattribute__(self, name)
         mro = type(plain(self._proxy)).__mro__
         for owner in mro[mro.index(self._kind) + 1 :]:
             if name in owner.__dict__:
                 found = owner.__dict__[name]
                 if owner is object and name == "__init__":
                     return lambda *args, **kwargs: None
+                if owner is object and name in GENERIC:
+                    return lambda *args: object_method(self._recording_, name, (self._proxy, *args), {})
                 if isinstance(found, property):
                     return property_of(self._proxy, name, owner, found)
                 return class_attribute(self._proxy, name, owner, found)
@@ -182,12 +187,14 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     made = dict(vars(builtins))
     made.update({kind.__name__: TYPE_STAND_INS[kind] for kind in (float, int, complex)})
     made.update({name: Builtin(recording, getattr(builtins, name), call) for name, call in calls.items()})
+    made["object"] = class_proxy(recording, object)
     made["__import__"] = _import(recording)
     return made
 
 
-PLAIN_BUILTINS = {
-    name: getattr(builtins, name)
-    for name in ("float", "int", "complex", "type", "max", "min", "sum", "callable", "id", "__import__")
-}
-"""What those without effects become once the tape is broken."""
+_WITHOUT_EFFECTS = "float int complex type max min sum callable id object __import__".split()
+
+
+def plain_builtins() -> dict[str, Any]:
+    """What those without effects become once the tape is broken."""
+    return {name: getattr(builtins, name) for name in _WITHOUT_EFFECTS}

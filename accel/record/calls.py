@@ -32,6 +32,7 @@ from accel.record.values import (
 from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported, lookup, truth_of
 from accel.tape import Node, nodes_in
+from accel.views import Broadcast
 
 
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -216,10 +217,14 @@ def assume_holds(
         if name in rule.operands
     }
     shape = np.shape(result) if isinstance(result, (np.ndarray, np.generic)) else ()
-    if not rule.holds(**{**bound, **arrays}, shape=shape):
-        raise Unsupported("rule.parameter", f"{rule.name}: arguments for which NumPy and JAX differ")
+    holds = rule.holds(**{**bound, **arrays}, shape=shape)
+    if holds is None:
+        return
     node = recording.node(truth_of(rule), (), {**template, "shape": shape}, True, host=False)
-    recording.outcome(node, True)
+    recording.outcome(node, bool(holds))  # other calls may well be able to go on where this one cannot
+    if not holds:
+        why = rule.notes.get("holds", "arguments for which NumPy and JAX differ")
+        raise Unsupported("rule.parameter", f"{rule.name}: {why}")
 
 
 def check_parameters(rule: Rule, bound: dict[str, Any]) -> None:
@@ -507,10 +512,9 @@ def _record_flip(recording: Recording, rule: Rule, bound: dict[str, Any], result
 
 @special("broadcast")
 def _record_broadcast(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
-    """broadcast_arrays: as read-only as their callers treat them, so each is a new value."""
-    template = as_template(bound["args"])
-    parts = [
-        recording.node(core.BROADCAST, (part, value.shape), {}, value, host=False)
-        for part, value in zip(template, result, strict=True)
-    ]
-    return tuple(wrap(recording, value, node) for value, node in zip(result, parts, strict=True))
+    """broadcast_arrays: views that may be written to, with a warning, where those of broadcast_to may not."""
+    parts = _record_rewrite(recording, rule, bound, result)
+    for part in parts:
+        if issubclass(type(part), RecordedArray) and part._chain and isinstance(part._chain[-1], Broadcast):
+            part._chain = (*part._chain[:-1], Broadcast(part._plain_.shape, by_arrays=True))
+    return parts

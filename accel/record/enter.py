@@ -27,7 +27,7 @@ import wrapt
 
 from accel.record import inputs
 from accel.record.containers import DictProxy, ListProxy
-from accel.record.follow import Followed, unwrapped
+from accel.record.follow import Followed, is_pythons, unwrapped
 from accel.record.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.grids import Grid, is_grid
 from accel.record.numbers import TYPE_STAND_INS
@@ -220,8 +220,9 @@ def callable_stand_in(recording: Recording, value: Any) -> Any:
         return RuleFunction(value)
     if value is os.getenv:
         return EnvironmentFunction(recording)
-    if vars(builtins).get(getattr(value, "__name__", "")) is value:
-        return recording.builtins[getattr(value, "__name__", "")]
+    name = getattr(value, "__name__", "")
+    if vars(builtins).get(name) is value and is_pythons(name, value):
+        return recording.builtins[name]
     if is_harmless(value):
         return Harmless(recording, value)
     if computes(value):

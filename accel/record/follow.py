@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import CellType, FunctionType, MethodType
+import builtins
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any
 
 import wrapt
@@ -36,13 +37,37 @@ class SubstitutedGlobals(dict[str, Any]):
         module = self.namespace.get("__name__", "")
         if name not in self.namespace:  # a builtin's name, or none: a later call must find the same
             self.recording.guard_missing(self.namespace, name, f"{module}.{name}")
-        value = self.namespace[name]
-        return self.recording.enter(
-            value,
-            ("global", id(self.namespace), name),
-            f"{module}.{name}",
-            inputs.of_namespace(self.namespace, name),
-        )
+            return self._builtin(name)
+        return self._enter(self.namespace, name, f"{module}.{name}")
+
+    def _enter(self, namespace: dict[str, Any], name: str, text: str) -> Any:
+        key = ("global", id(namespace), name)
+        return self.recording.enter(namespace[name], key, text, inputs.of_namespace(namespace, name))
+
+    def _builtin(self, name: str) -> Any:
+        """What the program has put among the builtins. KeyError for Python's own: recorded code has stand-ins."""
+        found = self.namespace.get("__builtins__", builtins)
+        namespace = found if isinstance(found, dict) else vars(found)
+        key, known = ("builtin", id(namespace), name), self.recording.inputs
+        if name not in namespace or known.find(key) is not None:
+            raise KeyError(name)
+        if not is_pythons(name, namespace[name]):
+            return self._enter(namespace, name, f"builtins.{name}")
+        known.add(key, f"builtins.{name}", inputs.of_namespace(namespace, name), inputs.is_same(namespace[name]))
+        raise KeyError(name)
+
+
+_CONSTANTS = (None, True, False, Ellipsis, NotImplemented)
+
+
+def is_pythons(name: str, value: Any) -> bool:
+    """Whether what stands under a builtin's name is the builtin."""
+    if isinstance(value, BuiltinFunctionType):
+        return value.__name__ == name
+    if isinstance(value, type):
+        return value.__module__ == "builtins" and (value.__name__ == name or value is OSError)
+    is_constant = name.startswith("__") or any(value is each for each in _CONSTANTS)
+    return is_constant or type(value).__module__ == "_sitebuiltins"
 
 
 def globals_for(recording: Recording, namespace: dict[str, Any]) -> SubstitutedGlobals:

@@ -14,12 +14,14 @@ from accel.record.follow import Followed, unwrapped
 from accel.record.inputs import MISSING
 from accel.record.numbers import TYPE_STAND_INS
 from accel.record.opaque import call_opaque
-from accel.record.proxy import OPERATORS, OWN, Proxy, find_in_class
+from accel.record.proxy import OPERATORS, OWN, Proxy, find_in_class, one_per_object
 from accel.record.recording import (
     AttributeState,
     Recording,
+    has_wrapper,
     plain,
 )
+from accel.record.standin import StandIn
 from accel.record.values import (
     known,
     remember,
@@ -67,7 +69,7 @@ def get_attribute(proxy: Any, name: str) -> Any:
         return _current_attribute(proxy, name, state)
     if hasattr(type(found), "__set__") and not _is_slot(found):
         return _opaque_attribute(proxy, name)
-    own = _own_attribute(real, name, found)
+    own = _own_attribute(real, name)
     if own is not MISSING:
         return _enter_attribute(proxy, name, own)
     if found is MISSING or _is_slot(found):
@@ -79,16 +81,21 @@ def _is_slot(found: Any) -> bool:
     return type(found).__name__ == "member_descriptor"
 
 
-def _own_attribute(real: Any, name: str, found: Any) -> Any:
-    if _is_slot(found):
-        return getattr(real, name, MISSING)
-    return getattr(real, "__dict__", {}).get(name, MISSING)
+def _own_attribute(real: Any, name: str) -> Any:
+    """What an object holds itself under a name, in its namespace or in a slot; MISSING where it holds nothing."""
+    _, found = find_in_class(type(real), name)
+    if not _is_slot(found):
+        return getattr(real, "__dict__", {}).get(name, MISSING)
+    try:
+        return found.__get__(real)  # not by getattr, for which __getattr__ may answer
+    except AttributeError:
+        return MISSING
 
 
 def _current_attribute(proxy: Any, name: str, state: AttributeState) -> Any:
     """What the recording knows the attribute to hold; anything else was put there behind its back."""
     real = proxy._plain_
-    now = _own_attribute(real, name, find_in_class(type(real), name)[1])
+    now = _own_attribute(real, name)
     if now is not state.held:
         proxy._recording_.meddled(f".{name} was changed from outside the recorded code")
         return getattr(real, name)
@@ -102,7 +109,7 @@ def _current_attribute(proxy: Any, name: str, state: AttributeState) -> Any:
 
 def _note(proxy: Any, name: str, wrapped: Any, *, written: bool) -> None:
     real = proxy._plain_
-    held = _own_attribute(real, name, find_in_class(type(real), name)[1])
+    held = _own_attribute(real, name)
     attributes, key = proxy._recording_.attributes, (id(real), name)
     before = attributes.get(key)
     if written and (before is None or before.wrapped is MISSING):
@@ -115,6 +122,8 @@ def _enter_attribute(proxy: Any, name: str, own: Any) -> Any:
     if slot is None:
         recording.break_("escape.object", f"an attribute .{name} that the recording did not see set")
         return own
+    if _is_computed_without(type(proxy._plain_), name):
+        recording.inputs.narrow(slot, inputs.satisfies(lambda real: _own_attribute(real, name) is not MISSING))
     wrapped = recording.enter(
         own,
         ("attr", slot, name),
@@ -124,6 +133,16 @@ def _enter_attribute(proxy: Any, name: str, own: Any) -> Any:
     if recording.active:
         _note(proxy, name, wrapped, written=False)
     return wrapped
+
+
+def _is_computed_without(kind: type, name: str) -> bool:
+    """Whether code of a class would run for an attribute that an object does not have itself.
+
+    A replay reads its inputs first: the code would run too early, and see what the call has yet to change.
+    """
+    _, found = find_in_class(kind, name)
+    is_computed = hasattr(type(found), "__get__") and not _is_slot(found)
+    return is_computed or find_in_class(kind, "__getattr__")[0] is not None
 
 
 def _missing_attribute(proxy: Any, name: str) -> Any:
@@ -187,7 +206,9 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     """A method, or a value that a class holds. kind: the class that the lookup begins at."""
     recording = proxy._recording_
     function = unwrapped(recording, found)
-    _guard_absent(recording, proxy._slot_, name)
+    is_deleted = (id(proxy._plain_), name) in recording.attributes  # the object's own, by this call
+    if kind is type(proxy._plain_) and not is_deleted:  # super() looks past the object
+        _guard_absent(recording, proxy._slot_, name)
     if isinstance(function, FunctionType):
         guard_class(recording, kind, name, found)
         return Followed(recording, function, (proxy,), found.__get__(proxy._plain_, kind))
@@ -203,50 +224,54 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     return recording.enter(found, ("class", id(kind), name), f"{kind.__name__}.{name}", inputs.of_class(kind, name))
 
 
-def set_attribute(proxy: Any, name: str, value: Any) -> None:
-    """`object.name = value`: the real object gets the plain value at once."""
+def set_attribute(proxy: Any, name: str, value: Any, *, generic: bool = False) -> None:
+    """`object.name = value`: the real object gets the plain value at once.
+
+    generic: by object.__setattr__, whatever the class has for that.
+    """
     recording, real = proxy._recording_, proxy._plain_
     _, found = find_in_class(type(real), name)
     if isinstance(found, property) and recording.active and isinstance(found.fset, FunctionType):
         guard_class(recording, type(real), name, found)
         Followed(recording, found.fset, (proxy,))(value)
         return
-    ordinary = type(real).__setattr__ in _GENERIC_SETATTR and (
+    ordinary = (generic or type(real).__setattr__ in _GENERIC_SETATTR) and (
         found is MISSING or _is_slot(found) or not hasattr(type(found), "__set__")
     )
-    before = _own_attribute(real, name, found)
+    before = _own_attribute(real, name)
     if not ordinary:
         recording.break_("call.opaque", f"assignment to .{name} runs code of its class", touched=True)
     else:
         recording.on_undo(lambda: _restore(real, name, before))  # before the write: nothing may come in between
-    setattr(real, name, recording.hold(value))
+    (object.__setattr__ if generic else setattr)(real, name, recording.hold(value))
     if ordinary and recording.active:
         _note(proxy, name, value, written=True)
 
 
 def _restore(real: Any, name: str, before: Any) -> None:
-    if before is MISSING:
-        if hasattr(real, name):
-            delattr(real, name)
-    else:
-        setattr(real, name, before)
+    if before is not MISSING:
+        object.__setattr__(real, name, before)
+    elif _own_attribute(real, name) is not MISSING:
+        object.__delattr__(real, name)
 
 
-def delete_attribute(proxy: Any, name: str) -> None:
-    """`del object.name`."""
+def delete_attribute(proxy: Any, name: str, *, generic: bool = False) -> None:
+    """`del object.name`. generic: by object.__delattr__."""
     recording, real = proxy._recording_, proxy._plain_
     _, found = find_in_class(type(real), name)
-    if type(real).__delattr__ not in _GENERIC_DELATTR or (hasattr(type(found), "__delete__") and not _is_slot(found)):
+    delete = object.__delattr__ if generic else delattr
+    of_class = not generic and type(real).__delattr__ not in _GENERIC_DELATTR
+    if of_class or (hasattr(type(found), "__delete__") and not _is_slot(found)):
         recording.break_("call.opaque", f"deletion of .{name} runs code of its class", touched=True)
-        delattr(real, name)
+        delete(real, name)
         return
-    before = _own_attribute(real, name, found)
+    before = _own_attribute(real, name)
     if recording.active:
         get_attribute(proxy, name)  # it must be there on later calls too, and the object's own
         if recording.active and recording.inputs.find(("attr", proxy._slot_, name)) is not None and not _is_slot(found):
             recording.inputs.narrow(proxy._slot_, inputs.has_own(name))
     recording.on_undo(lambda: _restore(real, name, before))
-    delattr(real, name)
+    delete(real, name)
     if recording.active:
         _note(proxy, name, MISSING, written=True)
 
@@ -376,6 +401,45 @@ def _attribute_of_class(self: Any, name: str) -> Any:
     )
 
 
+class ObjectType(StandIn):
+    """`object`, whose methods are called where a class of the program's has its own, as in frozen dataclasses."""
+
+    __slots__ = ()
+
+    def __init__(self, recording: Recording, value: type) -> None:
+        self._recording_, self._plain_ = recording, value
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return object(*plain(args), **plain(kwargs))
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return True
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in OWN:
+            return object.__getattribute__(self, name)
+        found = getattr(object, name)
+        if not callable(found) or isinstance(found, type):
+            return found
+        return lambda *args, **kwargs: object_method(self._recording_, name, args, kwargs)
+
+
+GENERIC: dict[str, Callable[..., Any]] = {
+    "__setattr__": functools.partial(set_attribute, generic=True),
+    "__delattr__": functools.partial(delete_attribute, generic=True),
+}
+"""How `object` itself changes the attributes of an object."""
+
+
+def object_method(recording: Recording, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`object.name(*args)` in recorded code."""
+    if name in GENERIC and not kwargs and args and issubclass(type(args[0]), ObjectProxy):
+        return GENERIC[name](*args)
+    if any(map(has_wrapper, (*args, *kwargs.values()))):
+        recording.break_("call.opaque", f"object.{name}", touched=True)
+    return getattr(object, name)(*map(recording.hold, args), **{key: recording.hold(kwargs[key]) for key in kwargs})
+
+
 def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`kind(*args)` in recorded code: a new object whose `__init__` is followed."""
     _, init = find_in_class(kind, "__init__")
@@ -445,7 +509,9 @@ def class_proxy(recording: Recording, value: type) -> Any:
     """The stand-in for a class: one per class and recording."""
     if value in TYPE_STAND_INS:
         return TYPE_STAND_INS[value]
-    if value.__module__ in ("builtins", "numpy"):
+    if value is object:
+        return one_per_object(recording, value, ObjectType)
+    if getattr(value, "__module__", "") in ("builtins", "numpy"):
         return value
     seen = known(recording, value)
     return remember(recording, ClassProxy(recording, value)) if seen is None else seen

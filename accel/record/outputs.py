@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
@@ -82,7 +82,8 @@ class Outputs:
     """The plan: what to compute, what to change, what to return.
 
     arrays: nodes of new arrays. numbers: nodes of scalars. changed: (slot, node) of input arrays written in place.
-    writes: attribute and item writes, in order. result: template with `Leaf`s.
+    writes: attribute and item writes, in order. result: template with `Leaf`s. state: what of all that is left where
+    the next call reads an input: its slot, and the node.
     """
 
     arrays: list[Node] = field(default_factory=list)
@@ -90,6 +91,19 @@ class Outputs:
     changed: list[tuple[int, Node]] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     result: Any = None
+    state: list[tuple[int, Node]] = field(default_factory=list)
+
+    def nodes(self, template: Any) -> Iterator[Node]:
+        """The nodes of a result or of a written value."""
+        if isinstance(template, Made):
+            yield self.arrays[template.index]
+        elif isinstance(template, Number):
+            yield self.numbers[template.index]
+        elif isinstance(template, Shared):
+            yield from self.nodes(template.template)
+        elif not isinstance(template, Leaf):
+            for part in template.values() if isinstance(template, dict) else template:
+                yield from self.nodes(part)
 
 
 class Planner:
@@ -112,6 +126,7 @@ class Planner:
         for storage in recording.storages:
             if storage.written and storage.origin is not None:
                 outputs.changed.append((storage.origin.args[0], storage.version))
+        outputs.state.extend(outputs.changed)
         outputs.result = self._in_one_place(outputs.result)
         for write in outputs.writes:
             write.value = self._in_one_place(write.value)
@@ -145,8 +160,10 @@ class Planner:
         key = ("item" if is_item else "attr", owner, state.name)
         before = self._recording.inputs.find(key)
         value = Literal(MISSING) if state.wrapped is MISSING else self._template(state.wrapped)
-        if isinstance(value, FromSlot) and not value.chain and value.slot == before:
-            return  # an in-place operator stored the array back
+        if is_item and isinstance(value, FromSlot) and not value.chain and value.slot == before:
+            return  # an in-place operator stored the array back; an attribute may be another call's class's alone
+        if before is not None:
+            self._outputs.state.extend((before, node) for node in self._outputs.nodes(value))
         name = _item_key(state.name) if is_item else state.name
         self._outputs.writes.append(Write(owner, name, value, is_item))
 

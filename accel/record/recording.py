@@ -160,7 +160,12 @@ class Recording:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _current.recording = self._outer
+        self.leave()
+
+    def leave(self) -> None:
+        """Be this thread's recording no longer."""
+        if _current.recording is self:
+            _current.recording = self._outer
 
     def born(self, wrapper: Wrapper) -> None:
         """Know of a wrapper without holding on to it."""

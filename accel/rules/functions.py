@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.rules import rounding
 from accel.rules.core import cast, in_bounds, in_common_dtype
 from accel.rules.lowering import from_start, jnp, join, lax, nonzero, number, same, spread, where
 from accel.rules.order import find_places
@@ -53,7 +54,18 @@ def _round(*, a: Any, decimals: int = 0) -> Any:
         raise Unsupported("rule.parameter", "rounding truths, or whole numbers to tens")
     if decimals and (a.dtype == np.float16 or abs(decimals) > 30):
         raise Unsupported("rule.parameter", "rounding to decimals whose power of ten is no such number")
-    return a if a.dtype.kind in "iu" else jnp.round(a, decimals)
+    if a.dtype.kind in "iu":
+        return a
+    return _to_decimals(a, decimals) if decimals and a.dtype.kind == "f" else jnp.round(a, decimals)
+
+
+def _to_decimals(a: Any, decimals: int) -> Any:
+    """As NumPy: by the power of ten itself, which is no number for negative exponents."""
+    power = number(10.0 ** abs(decimals), a)
+    if decimals < 0:
+        return rounding.rounded(jnp.round(a / rounding.divisor(power, a)) * power)
+    whole = jnp.round(rounding.rounded(a * power))
+    return rounding.rounded(whole / rounding.divisor(power, whole))
 
 
 for _function in (np.round, np.around):

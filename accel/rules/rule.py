@@ -52,7 +52,8 @@ class Rule:
     rowwise: from the bound arguments, whether row i of the result (along the first axis) depends on rows i alone.
     masked: how a reduction works over a compressed array, as lower with the keyword `mask`; None: it does not.
     holds: what must be true of the operands for `lower` to agree with NumPy, which raises or differs otherwise: takes
-        the row's parameters and the result's `shape`, on NumPy and on JAX arrays alike. Replays check it.
+        the row's parameters and the result's `shape`, on NumPy and on JAX arrays alike. Replays check it. None where
+        there is nothing to check; notes["holds"] says what is wrong where it does not hold.
     rewrite: the same call as a few calls of functions that have rules; takes recorded values by parameter name.
     """
 
@@ -180,7 +181,7 @@ def rewritten(function: Callable[..., Any], names: str = "", **about: Any) -> Ca
     """Add a row for a function that is a few calls of others: those are written down in its place."""
 
     def decorate(rewrite: Callable[..., Any]) -> Callable[..., Any]:
-        add_rule(function, None, names, rewrite=rewrite, special="rewrite", **about)
+        add_rule(function, None, names, rewrite=rewrite, **{"special": "rewrite", **about})
         return rewrite
 
     return decorate

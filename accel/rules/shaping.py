@@ -89,7 +89,7 @@ add_rule(
 )
 
 
-@rewritten(np.broadcast_arrays, "*args")
+@rewritten(np.broadcast_arrays, "*args", special="broadcast")
 def broadcast_arrays(args: Any) -> Any:
     shape = np.broadcast_shapes(*(np.shape(array) for array in args))
     return tuple(array if np.shape(array) == shape and shape else np.broadcast_to(array, shape) for array in args)

@@ -63,6 +63,9 @@ TOY = {
                 plot_state()
             os.makedirs("output")
             print("written to", os.getcwd())
+
+        if __name__ == "__main__":
+            main()
     """,
 }
 

@@ -287,19 +287,26 @@ def test_what_changes_behind_the_recordings_back_breaks_it(monkeypatch: pytest.M
 # -- which path is next -----------------------------------------------------------------------------------------------
 
 
-def test_a_periodic_program_costs_few_discarded_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Paths that only outcomes tell apart: after a few periods, the right one is tried first."""
-    runs = []
+def all_runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the runs of programs give from now on."""
+    runs: list[Any] = []
     plain_run = Variant.run
 
     def run(self: Variant, values: list[Any]) -> Any:
         runs.append(plain_run(self, values))
         return runs[-1]
 
+    monkeypatch.setattr(Variant, "run", run)
+    return runs
+
+
+def test_a_periodic_program_costs_few_discarded_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths that only outcomes tell apart: after a few periods, the right one is tried first."""
+
     def work(x: Any) -> Any:
         return x * 2.0 if x.sum() > 0.0 else x - 1.0
 
-    monkeypatch.setattr(Variant, "run", run)
+    runs = all_runs(monkeypatch)
     fast = accel.accelerate(work)
     pattern = [1.0, 1.0, 1.0, -1.0, -1.0, 1.0, -1.0]
     for _ in range(8):
@@ -309,6 +316,17 @@ def test_a_periodic_program_costs_few_discarded_runs(monkeypatch: pytest.MonkeyP
     for sign in pattern * 4:
         assert np.array_equal(fast(np.full(3, sign)), work(np.full(3, sign)))
     assert not any(isinstance(each, Parted) for each in runs)
+
+
+def test_a_program_whose_runs_are_all_discarded_is_tried_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From call 10 to 109 the keys are equal, whose order only NumPy knows; afterwards the program is found again."""
+    runs = all_runs(monkeypatch)
+    fast = accel.accelerate(lambda keys: np.argsort(keys), name="ties")
+    for i in range(250):
+        keys = np.random.default_rng(i).integers(0, 3 if 10 <= i < 110 else 10**9, 50)
+        assert np.array_equal(fast(keys), np.argsort(keys))
+    assert sum(isinstance(each, Parted) for each in runs) <= 8
+    assert open_ledger("ties").compiled_calls > 100
 
 
 def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:

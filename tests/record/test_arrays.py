@@ -492,3 +492,80 @@ def test_casts_of_floats_to_integers(check: Any) -> None:
 
     with np.errstate(invalid="ignore"):
         check(work, make, replays=2)
+
+
+EQUAL = "equal keys"
+"""In the detail of a refusal of a sort whose order NumPy leaves open."""
+
+
+@pytest.mark.parametrize("kind", [None, "quicksort", "heapsort"])
+def test_the_order_of_different_keys_is_compiled(check: Any, kind: Any) -> None:
+    def work(x: Any) -> Any:
+        return np.argsort(x, axis=0, kind=kind), x.argsort(axis=None), np.argsort(-x)[:, :2]
+
+    checked = check(work, lambda i: some(i, 60, 5), exact=True)
+    assert not checked.refusals
+
+
+def test_the_order_of_equal_keys_is_numpy_s(check: Any) -> None:
+    """In a call that is recorded, and in one that would be replayed: NumPy's default kind is not stable."""
+
+    def work(cell: Any, y: Any) -> Any:
+        return y[np.argsort(cell)]
+
+    def make(few: Any) -> Any:
+        return lambda i: (np.random.default_rng(i).integers(0, 5 if few(i) else 10**9, 200), some(i, 200))
+
+    always = check(work, make(lambda i: True), reason="rule.parameter", calls=20)
+    assert any(EQUAL in refusal.detail for refusal in always.ledger.refusals)
+    check(work, make(lambda i: i in (6, 8)), reason="rule.parameter", replays=4)
+    check(work, make(lambda i: i < 3), reason="rule.parameter", replays=4, calls=12)
+
+
+@pytest.mark.parametrize("pair", [(np.nan, np.nan), (0.0, -0.0)])
+def test_keys_that_are_equal_in_numpy_s_order(check: Any, pair: Any) -> None:
+    def make(i: int) -> Any:
+        keys = some(i, 100)
+        keys[[70, 5]] = pair
+        return keys
+
+    check(lambda x: np.argsort(x), make, reason="rule.parameter")
+
+
+def test_the_order_of_equal_keys_by_a_stable_kind_is_compiled(check: Any) -> None:
+    def work(x: Any) -> Any:
+        return np.argsort(x, kind="stable"), np.argsort(x, stable=True), np.argsort(np.argsort(x, kind="mergesort"))
+
+    checked = check(work, lambda i: np.random.default_rng(i).integers(0, 5, 100))
+    assert not checked.refusals
+
+
+def test_loops_that_sort_check_each_round(check: Any) -> None:
+    def work(x: Any) -> Any:
+        total = np.zeros(x.shape[1])
+        for row in x:
+            total = total + row[np.argsort(row)]
+        return total
+
+    def make(i: int) -> Any:
+        rows = some(i, 12, 40)
+        if i == 7:
+            rows[8] = np.random.default_rng(i).integers(0, 3, 40)
+        return rows
+
+    check(work, make, reason="rule.parameter", replays=4)
+
+
+@pytest.mark.filterwarnings("ignore:future versions will not create a writeable array:FutureWarning")
+def test_broadcast_arrays_are_as_writeable_as_numpy_s(check: Any) -> None:
+    def work(a: Any, b: Any) -> Any:
+        same, wide = np.broadcast_arrays(a, b)
+        return same, wide, wide[1:], np.broadcast_arrays(a * 2, b * 3)[1], np.broadcast_to(b, (3, 4))
+
+    def read_only(i: int) -> Any:
+        b = some(i, 4)
+        b.flags.writeable = False
+        return some(i, 3, 4), b
+
+    check(work, lambda i: (some(i, 3, 4), some(i + 9, 4)))
+    check(work, read_only)

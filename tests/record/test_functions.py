@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 import os
@@ -9,6 +10,7 @@ import types
 from typing import Any
 
 import numpy as np
+import pytest
 
 import accel
 
@@ -458,3 +460,42 @@ def test_functions_and_types_answer_as_the_real_ones(check: Any) -> None:
         return x * 2, met
 
     check(work, lambda i: (np.arange(3.0) + i,))
+
+
+def absolute(x: Any) -> Any:
+    return x * 0.5 + 1.0
+
+
+def test_a_builtin_that_the_program_replaced(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first recording, and between calls that are replayed."""
+
+    def work(x: Any) -> Any:
+        return abs(x) * max(float(x.size), 2.0)
+
+    replaced = range(4, 7)
+    check(
+        work,
+        some,
+        calls=14,
+        replays=6,
+        before=lambda i: monkeypatch.setattr(builtins, "abs", absolute if i in replaced else PYTHONS),
+    )
+    monkeypatch.setattr(builtins, "abs", functools.wraps(PYTHONS)(lambda x: x * 2.0 if x is not None else x))
+    check(work, some)
+
+
+PYTHONS = abs
+
+
+def test_names_that_the_program_adds_to_the_builtins(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(x: Any) -> Any:
+        return x * RATE  # type: ignore[name-defined]  # noqa: F821
+
+    monkeypatch.setattr(builtins, "RATE", 2.0, raising=False)
+    check(work, some, replays=3, before=lambda i: monkeypatch.setattr(builtins, "RATE", 2.0 + (i > 5)))
+
+
+def test_builtins_of_a_namespace_s_own(check: Any) -> None:
+    namespace = {"__builtins__": {**vars(builtins), "abs": absolute}, "np": np, "__name__": __name__}
+    exec("def work(x):\n    return abs(x) + 1.0", namespace)
+    check(namespace["work"], some)

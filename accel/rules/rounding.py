@@ -1,0 +1,94 @@
+"""Rounding: which operations round, which jump, and how a program gives a rounded result NumPy's own bits.
+
+XLA's algebra and code generator leave roundings out: a product that is added becomes one instruction with the sum,
+`x / 3.0` a product with the reciprocal, `x * 0.1 * 3.0` a product with 0.3. That is a difference in the last place,
+until something jumps there: `np.floor(x / 0.01)` of cells on a grid is another one at every twentieth point.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from accel.rules.core import cast
+from accel.rules.lowering import jnp, lax, where
+from accel.tape import Node
+
+EXACT = frozenset(
+    f"numpy.{name}"
+    for name in """absolute around ceil clip concatenate copysign equal fabs floor fmax fmin greater greater_equal
+    isfinite isinf isnan less less_equal logical_and logical_not logical_or logical_xor max maximum min minimum
+    nan_to_num negative not_equal positive repeat reshape rint roll round select sign sort stack take transpose trunc
+    where""".split()
+)
+"""Operations that do not round: each element of their result is one of their operands', or follows from it alone."""
+
+ROUNDED = frozenset(f"numpy.{name}" for name in "add subtract multiply divide square sqrt reciprocal diff".split())
+"""Operations whose result is the true one rounded, in NumPy and, where it keeps to what it is told, in XLA."""
+
+STEPS = frozenset(f"numpy.{name}" for name in "around ceil floor rint round sign trunc".split())
+"""Operations that jump, but give floating-point numbers."""
+
+JUMPS = STEPS | {f"numpy.{name}" for name in "divmod floor_divide fmod heaviside modf remainder".split()}
+"""Operations whose floating-point results jump, or count from where they jump."""
+
+HARMLESS = frozenset({"accel.all_finite", *(f"numpy.{name}" for name in "isfinite isinf isnan signbit".split())})
+"""Truths about floating-point numbers that a last place does not decide."""
+
+_true: ContextVar[Any] = ContextVar("true", default=None)
+
+
+@contextlib.contextmanager
+def kept_by(true: Any) -> Iterator[None]:
+    """While a program is traced: let `rounded` use `true`, a traced bool that is true, which XLA cannot know."""
+    token = _true.set(true)
+    try:
+        yield
+    finally:
+        _true.reset(token)
+
+
+def rounded(x: Any) -> Any:
+    """`x`, real floats, which XLA takes to be any bits: what computes with it does not go into how it was computed.
+
+    An exclusive or with zero; it costs one instruction for each vector. Barriers are gone before code is generated.
+    """
+    true = _true.get()
+    if true is None or x.dtype.kind != "f":
+        return x
+    bits = np.dtype(f"i{x.dtype.itemsize}")
+    zero = lax.select(true, bits.type(0), bits.type(1))
+    return lax.bitcast_convert_type(lax.bitcast_convert_type(x, bits) ^ zero, x.dtype)
+
+
+def divisor(y: Any, x: Any) -> Any:
+    """`y`, by which `x` of the same dtype is divided: no number or row, whose reciprocal XLA would multiply by."""
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    x, y = jnp.broadcast_to(x, shape), jnp.broadcast_to(y, shape)
+    return where(x != x, x, y)
+
+
+_ALONE = frozenset(f"numpy.{name}" for name in "multiply divide square sqrt reciprocal power".split())
+_BY_NUMBERS = frozenset({"numpy.add", "numpy.subtract"})
+
+
+def keeps(node: Node) -> bool:
+    """Whether XLA might compute the operation's result together with what reads it.
+
+    It joins products and quotients with all kinds of operations; sums with others, where it adds numbers.
+    """
+    if node.rule.name in _BY_NUMBERS:
+        return not all(isinstance(operand, Node) and operand.shape for operand in node.args[:2])
+    return node.rule.name in _ALONE
+
+
+def kept_apart(node: Node, args: Any, kwargs: Any) -> Any:
+    """The operands of an operation, from which XLA then computes nothing but that operation."""
+    if node.rule.name != "numpy.divide" or kwargs["loop"][0].kind != "f":
+        return args
+    x, y = (cast(each, dtype) for each, dtype in zip(args, kwargs["loop"], strict=False))
+    return x, divisor(y, x)
