@@ -45,8 +45,8 @@ Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
 class Compile(Future[Executable]):
     """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace.
 
-    found_on_disk: whether it was there. kept: keys and suffixes of the entries from which a later start has it; unkept: why
-    there are none.
+    found_on_disk: whether it was there. kept: keys and suffixes of the entries from which a later start has it;
+    unkept: why there are none.
     """
 
     def __init__(self, order: tuple[float, int], arguments: Arguments) -> None:

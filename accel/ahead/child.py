@@ -42,14 +42,19 @@ class Reporter:
         self._watch = watch
         self._report = report
         self._told = 0.0
+        self._targets: dict[int, Target] = {}
         self._process = os.getpid()
         self._parent = os.getppid()
 
-    def after(self, target: str) -> None:
-        """Note that the program has ended a call of a target; does not return where that was enough."""
-        if os.getpid() != self._process:  # a child that the program forked
+    def after(self, target: Target, nested: bool) -> None:
+        """Note that a call of a target has ended; does not return where that was enough.
+
+        nested: whether it was inside another target's call.
+        """
+        self._targets[id(target)] = target
+        if nested or os.getpid() != self._process:  # a child that the program forked
             return
-        enough = self._watch.after(target)
+        enough = self._watch.after(target.name)
         if enough is not None:
             self.finish(enough)
             os._exit(0)
@@ -62,6 +67,8 @@ class Reporter:
     def finish(self, ending: str = ENDED) -> None:
         """Write the account."""
         if os.getpid() == self._process:
+            for target in self._targets.values():
+                target.compile_rest()
             report = json.loads(reporting.report("json"))
             self._write(progress=asdict(self._watch.progress()), ending=ending, report=report)
             if self._report is not None:
@@ -73,15 +80,14 @@ class Reporter:
             file.write(json.dumps(words) + "\n")
 
 
-def _tell_after_calls(after: Callable[[str], None]) -> None:
-    """Have `after` called with the target's name after each call that the program makes, not after those inside."""
+def _tell_after_calls(after: Callable[[Target, bool], None]) -> None:
+    """Have `after` called after each call of a target, with it and whether it was inside another one's call."""
     answer = Target.answer
 
     def told(self: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         nested = THREAD.inside
         result = answer(self, args, kwargs)
-        if not nested:
-            after(self.name)
+        after(self, nested)
         return result
 
     Target.answer = told  # type: ignore[method-assign]

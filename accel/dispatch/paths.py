@@ -76,9 +76,9 @@ class Path:
     """One recorded path of a target.
 
     name: the target's, for messages. stage: changed by `start`, `finish`, `respecialize` and `give_up` alone. observed:
-    calls while it was watched. constants: values seen so far, of slots that may be folded. varying: slots that may not.
-    spanned: slots whose arrays the program takes from spans. pending: the program that is being compiled; again: the
-    same for one with spans, while the one without runs. numpy_call_s: seconds of the last call on NumPy; least_numpy_s:
+    calls while it was watched. latest: see `keep_forms`. constants: values seen so far, of slots that may be folded.
+    varying: slots that may not. spanned: slots whose arrays the program takes from spans. pending: the program that is
+    being compiled; again: the same for one with spans, while the one without runs. numpy_call_s: seconds of the last call on NumPy; least_numpy_s:
     of the shortest; waited_s: of all since it was recorded. found_on_disk, kept, unkept: of its program (see
     `Compile`). replays, checked_at: replays of the program, and at the last check. resting: calls that are left to
     NumPy before its program is tried again.
@@ -96,6 +96,7 @@ class Path:
         self.varying: set[int] = set()
         self.spanned: frozenset[int] = frozenset()
         self._spans_tried = False
+        self.latest: list[Any] = []
         self.variant: Any = None
         self.found_on_disk = False
         self.kept: tuple[tuple[str, str], ...] = ()
@@ -143,6 +144,12 @@ class Path:
             elif not same_scalar(value, self.constants[slot]):
                 self._vary((slot,))
         self.observed += 1
+
+    def keep_forms(self, values: list[Any]) -> None:
+        """Have a call's inputs, less their contents, at hand for a program that is compiled outside any call."""
+        from accel.compile import stand_ins
+
+        self.latest = stand_ins(values)
 
     def _vary(self, slots: tuple[int, ...]) -> None:
         """What changed once is never folded again."""

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 OBSERVED = 2
 """Calls on NumPy after a recording, during which inputs show whether they change."""
 
+ENOUGH = 2
+"""Calls that have to be observed at the least: in one nothing changes."""
+
 LONGEST_WATCH = 12
 """Calls, in a process that compiles for later runs, that a path waits for nested targets to get their programs."""
 
@@ -352,6 +355,8 @@ class Target:
         """A path without a program yet: watch its inputs, start compiling, go on in NumPy."""
         if path.stage is Stage.WATCHED:
             path.observe(values)
+            if budget.for_later_runs:
+                path.keep_forms(values)
             if path.observed > OBSERVED and self._is_due(path):
                 self._start(path, values, call)
         if path.is_ready():
@@ -361,7 +366,7 @@ class Target:
         if overdue is not None:
             self._give_up(path, overdue)
         if budget.for_later_runs:
-            if path.stage is Stage.WATCHED and path.observed % 2:
+            if path.stage is Stage.WATCHED and path.observed % 2 and path.observed <= 2 * OBSERVED:
                 return self._record_again(call)
             THREAD.inside = False  # nested targets get programs of their own, which a later run may want first
         quiet = not _is_compiling()
@@ -394,6 +399,13 @@ class Target:
                 return False
             expected, share = COMPILE_S + COMPILE_NODE_S * len(path.trace.tape.nodes), FIRST_WORTHWHILE
         return path.waited_s >= share * expected and self._covers(0.0)
+
+    def compile_rest(self) -> None:
+        """At the end of a process that compiles for later runs: compile the paths that were called too few times."""
+        for path in self.paths:
+            if path.stage is Stage.WATCHED and path.observed >= ENOUGH and not self.final:
+                path.start(path.latest, self._programs())
+                self._finish(path)
 
     @property
     def is_watching(self) -> bool:
