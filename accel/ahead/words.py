@@ -76,9 +76,10 @@ def after(account: Answer, folder: Path) -> str:
         size = sum(program["kept_bytes"] for _, program in kept) / 1e6
         names = {name for name, _ in kept}
         there = sum(program["found_on_disk"] for _, program in kept)
-        already = f" ({there} of them were there before)" if there else ""
+        already = " (nothing had to be compiled: all of them were there before)" if there == len(kept) else ""
         lines.append(f"{_programs(len(kept), len(names))} kept in {folder}, {size:.1f} MB{already}.")
-        lines.append(f"The next run of this program compiles nothing that was seen in {_counted(found)}.")
+        unless = ", but for what follows" if len(kept) < len(_all_programs(report)) else ""
+        lines.append(f"The next run of this program compiles nothing that was seen in {_counted(found)}{unless}.")
     else:
         lines.append("No program was kept: the next run starts as from an empty cache.")
     lines += _not_kept(report)

@@ -78,10 +78,10 @@ class Path:
     name: the target's, for messages. stage: changed by `start`, `finish`, `respecialize` and `give_up` alone. observed:
     calls while it was watched. latest: see `keep_forms`. constants: values seen so far, of slots that may be folded.
     varying: slots that may not. spanned: slots whose arrays the program takes from spans. pending: the program that is
-    being compiled; again: the same for one with spans, while the one without runs. numpy_call_s: seconds of the last call on NumPy; least_numpy_s:
-    of the shortest; waited_s: of all since it was recorded. found_on_disk, kept, unkept: of its program (see
-    `Compile`). replays, checked_at: replays of the program, and at the last check. resting: calls that are left to
-    NumPy before its program is tried again.
+    being compiled; again: the same for one with spans, while the one without runs. numpy_call_s: seconds of the last
+    call on NumPy; least_numpy_s: of the shortest; waited_s: of all since it was recorded. found_on_disk, kept, unkept:
+    of its program (see `Compile`). replays, checked_at: replays of the program, and at the last check. resting: calls
+    that are left to NumPy before its program is tried again.
     """
 
     def __init__(self, trace: Any, name: str) -> None:
