@@ -46,11 +46,18 @@ Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
 
 
 class Compile(Future[Executable]):
-    """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace."""
+    """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace.
+
+    found_on_disk: whether it was there. kept: keys and suffixes of the entries from which a later start has it;
+    unkept: why there are none.
+    """
 
     def __init__(self, order: tuple[float, int], arguments: Arguments) -> None:
         super().__init__()
         self.order = order
+        self.found_on_disk = False
+        self.kept: tuple[tuple[str, str], ...] = ()
+        self.unkept = "the disk cache is off"
         self._arguments = arguments
         self._job: Job | None = None
         self._key: str | None = None
@@ -86,6 +93,8 @@ class Compile(Future[Executable]):
         if executable is None:
             return False
         executable.seconds = time.perf_counter() - started
+        self.found_on_disk = True
+        self._note_kept(executable.key, "")
         self.set_result(executable)
         return True
 
@@ -143,6 +152,12 @@ class Compile(Future[Executable]):
             unkept = product.unkept
         if unkept:
             tell_unkept(unkept)
+        self._note_kept(product.key, unkept)
+
+    def _note_kept(self, key: str | None, unkept: str) -> None:
+        entries = ((None if unkept else self._key, cache.TRACE), (key, cache.SUFFIX))
+        self.kept = tuple((name, suffix) for name, suffix in entries if name is not None)
+        self.unkept = "" if self.kept else unkept
 
     def _on_disk(self) -> Product | None:
         text = None if self._key is None else cache.load(self._key, cache.TRACE)
