@@ -15,7 +15,7 @@ nox.options.error_on_missing_interpreters = True  # a combination that was not t
 PYTHONS = ["3.11", "3.12", "3.13"]
 SUBSET = """
     tests/rules/test_conformance.py tests/rules/test_signatures.py tests/record tests/dispatch tests/test_versions.py
-    tests/test_compile.py tests/test_replay.py tests/test_hook.py tests/test_run.py
+    tests/test_background.py tests/test_replay.py tests/test_hook.py tests/test_run.py
     tests/test_cache.py tests/test_second_process.py tests/test_kernels.py
     """.split()
 """What NumPy, SciPy, JAX, wrapt and Python have a say in."""
