@@ -21,7 +21,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
-from accel import cache, devices, interpreter, logs
+from accel import cache, devices, interpreter, interrupts, logs
 from accel.compile import Executable, compile_trace, largest, loaded, product_of, tell_unkept
 from accel.fingerprint import Indescribable
 from accel.job import Job, Product, describe, key_of
@@ -43,15 +43,11 @@ Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
 
 
 class Compile(Future[Executable]):
-    """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace.
-
-    found_on_disk: whether it was there.
-    """
+    """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace."""
 
     def __init__(self, order: tuple[float, int], arguments: Arguments) -> None:
         super().__init__()
         self.order = order
-        self.found_on_disk = False
         self._arguments = arguments
         self._job: Job | None = None
         self._key: str | None = None
@@ -76,7 +72,7 @@ class Compile(Future[Executable]):
         try:
             self._job = describe(*self._arguments, devices.plan(largest(self._arguments[2])))
             self._key = key_of(self._job) if cache.is_used() else None
-            product = self._on_disk()
+            started, product = time.perf_counter(), self._on_disk()
             executable = None if product is None else loaded(product, *self._arguments)
         except Indescribable as error:
             logs.LOGGER.info("a program cannot be found again on disk: %s", error)
@@ -86,7 +82,7 @@ class Compile(Future[Executable]):
             return False
         if executable is None:
             return False
-        self.found_on_disk = True
+        executable.seconds = time.perf_counter() - started
         self.set_result(executable)
         return True
 
@@ -269,7 +265,7 @@ def _look(job: Compile) -> None:
         return
     _compiling.add(job)
     if _has_worker():
-        devices.prepare()  # while the worker compiles
+        devices.import_jax()  # while the worker compiles
 
 
 def _make(job: Compile) -> None:
@@ -290,10 +286,11 @@ def _has_worker() -> bool:
 
 
 def at_once(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()) -> Compile:
-    """`compile_trace`, done, by this thread, unless it is on disk."""
+    """`compile_trace`, done, by this thread, unless it is on disk. Interrupts wait: a module half imported stays so."""
     job = Compile((0.0, 0), (trace, known, samples, spanned))
-    if not cache.is_used() or not job.look():
-        job.run()
+    with interrupts.Deferral():
+        if not cache.is_used() or not job.look():
+            job.run()
     return job
 
 

@@ -16,6 +16,8 @@ PACKAGE = Path(accel.__file__).parent
 ROOT = PACKAGE.parent
 
 LAYERS = (
+    ("forks", "jax_internals"),
+    ("interrupts",),
     ("config", "interpreter", "reasons", "logs", "memory", "timeline"),
     ("commandline", "versions"),
     ("ledger", "catalogue", "cache", "devices", "kernels", "spans"),
@@ -39,7 +41,7 @@ LAYERS = (
     ("background",),
     ("replay",),
     ("verify",),
-    ("dispatch.budget", "dispatch.call", "dispatch.hindrances", "dispatch.speed"),
+    ("dispatch.budget", "dispatch.call", "dispatch.hindrances", "dispatch.late", "dispatch.speed"),
     ("dispatch.paths",),
     ("dispatch.checks",),
     ("dispatch.target",),

@@ -328,7 +328,7 @@ def test_other_constants_and_shapes_are_other_programs(folder: Path, bare: None)
 
 def test_an_entry_that_is_no_program_is_replaced(folder: Path, bare: None) -> None:
     settled(blend, *arguments())
-    key = files(folder)[0].stem
+    key = programs(folder)[0].stem
     cache.save(key, b"nonsense")
     np.testing.assert_allclose(settled(blend, *arguments()), blend(*arguments()), rtol=1e-12)
     assert cache.load(key) not in (None, b"nonsense")
@@ -377,7 +377,7 @@ def test_without_kernels_no_program_is_taken_from_disk(
     assert len(programs(folder)) == 1
     monkeypatch.setattr(kernels, "unready", lambda names: "no such kernels" if names else "")
     np.testing.assert_allclose(settled(factor, np.eye(3) * 9.0), np.eye(3) * 3.0)
-    assert files(folder) == []
+    assert programs(folder) == []
 
 
 def test_jaxs_own_cache_settings_are_left_alone(folder: Path, bare: None) -> None:

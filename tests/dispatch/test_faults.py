@@ -7,6 +7,7 @@ to fail at every entry, one at a time, in a run of its own.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import gc
 import io
@@ -24,6 +25,8 @@ import pytest
 
 import accel
 from accel import config, ledger
+from accel.dispatch.call import THREAD
+from accel.record.recording import current
 
 pytestmark = pytest.mark.usefixtures("books")
 
@@ -36,6 +39,9 @@ BOUNDARY = {
     "_codes_of_signal_handlers",
 }
 """What catches errors cannot be caught itself."""
+
+RESTORING = {f"accel.interpreter._Setting.{name}" for name in ("_give_back", "_restore")}
+"""What puts a setting of Python's back leaves it where it fails itself."""
 
 PARTS = 4
 SAMPLE = 40
@@ -124,40 +130,66 @@ def same(ours: Any, theirs: Any) -> bool:
 
 
 @contextlib.contextmanager
-def settings(mode: str) -> Iterator[None]:
-    with config.override(ahead_of_time=False, cache_dir=None, mode=mode, log="off"), warnings.catch_warnings():
+def settings(mode: str, folder: Path | None) -> Iterator[None]:
+    with config.override(ahead_of_time=False, cache_dir=folder, mode=mode), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
 
 
-def run(mode: str, around: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext) -> Any:
-    """The scenario accelerated; around: what holds during the calls, but not while the functions are decorated."""
-    ledger.reset()
-    with settings(mode):
-        functions = decorated(accel.accelerate)
-        with around():
-            return scenario(functions)
+@dataclasses.dataclass
+class Way:
+    """A way to run the scenario: a mode, and a folder with its programs, or None to compile them."""
 
+    mode: str
+    folder: Path | None
 
-def functions_run_through(mode: str) -> list[FunctionType]:
-    """Accel's functions that calls of the scenario run through."""
-    codes: set[CodeType] = set()
+    def run(self, around: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext) -> Any:
+        """What the scenario gives; around: what holds during the calls, but not while functions are decorated."""
+        ledger.reset()
+        with settings(self.mode, self.folder):
+            functions = decorated(accel.accelerate)
+            with around():
+                return scenario(functions)
 
-    def note(frame: Any, event: str, arg: Any) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
-            codes.add(frame.f_code)
+    def functions(self) -> dict[str, FunctionType]:
+        """Accel's functions that calls of the scenario run through, by name."""
+        codes: set[CodeType] = set()
 
-    @contextlib.contextmanager
-    def noted() -> Iterator[None]:
-        sys.setprofile(note)
-        try:
-            yield
-        finally:
-            sys.setprofile(None)
+        def note(frame: Any, event: str, arg: Any) -> None:
+            if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+                codes.add(frame.f_code)
 
-    run(mode, noted)
-    found = [each for each in gc.get_objects() if type(each) is FunctionType and each.__code__ in codes]
-    return [each for each in found if each.__qualname__ not in BOUNDARY]
+        @contextlib.contextmanager
+        def noted() -> Iterator[None]:
+            sys.setprofile(note)
+            try:
+                yield
+            finally:
+                sys.setprofile(None)
+
+        self.run(noted)
+        found = [each for each in gc.get_objects() if type(each) is FunctionType and each.__code__ in codes]
+        return {name_of(each): each for each in found if each.__qualname__ not in BOUNDARY}
+
+    def seen_of_faults(self, functions: list[FunctionType]) -> list[str]:
+        """What the program sees of each function's failure: nothing, or an error, or other numbers."""
+        expected, before = scenario(decorated(lambda function: function)), left_behind()
+        wrong = []
+        for function in functions:
+            try:
+                got = self.run(functools.partial(failing, function))
+            except BaseException as error:
+                wrong.append(f"{name_of(function)}: {type(error).__name__}: {error}")
+            else:
+                if not same(got, expected):
+                    wrong.append(f"{name_of(function)}: other numbers")
+            if left_behind() != before:
+                if name_of(function) not in RESTORING:
+                    wrong.append(f"{name_of(function)}: leaves {left_behind()}, not {before}")
+                sys.settrace(None)
+                gc.set_threshold(*before[1])
+                sys.setswitchinterval(before[2])
+        return wrong
 
 
 @contextlib.contextmanager
@@ -178,36 +210,40 @@ def is_deep(function: FunctionType) -> bool:
     return function.__module__.startswith(("accel.rules", "accel.lower", "accel.ndimage"))
 
 
+def left_behind() -> list[Any]:
+    """What a call must leave as it was."""
+    return [sys.gettrace(), gc.get_threshold(), sys.getswitchinterval(), THREAD.inside, current()]
+
+
 def name_of(function: FunctionType) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
-def faults_seen(mode: str, functions: list[FunctionType]) -> list[str]:
-    """What the program sees of each function's failure: nothing, or an error, or other numbers."""
-    expected = scenario(decorated(lambda function: function))
-    wrong = []
-    for function in functions:
-        try:
-            got = run(mode, functools.partial(failing, function))
-        except BaseException as error:
-            wrong.append(f"{name_of(function)}: {type(error).__name__}: {error}")
-        else:
-            if not same(got, expected):
-                wrong.append(f"{name_of(function)}: other numbers")
-    return wrong
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the scenario's programs: a run that finds them takes a tenth of the time."""
+    for mode in ("auto", "verify"):
+        Way(mode, tmp_path).run()
+    return tmp_path
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_fault_of_accels_reaches_the_program(part: int) -> None:
-    functions = sorted(functions_run_through("auto"), key=name_of)
-    shallow, deep = [each for each in functions if not is_deep(each)], [each for each in functions if is_deep(each)]
-    assert len(shallow) > 200
+def test_no_fault_of_accels_reaches_the_program(part: int, folder: Path) -> None:
+    warm, cold = Way("auto", folder), Way("auto", None)
+    found = warm.functions()
+    names = sorted(found)
+    assert len(names) > 200
+    assert not warm.seen_of_faults([found[name] for name in names[part::PARTS]])
+    compiling = {name: function for name, function in cold.functions().items() if name not in found}
+    shallow = sorted(name for name, function in compiling.items() if not is_deep(function))
+    deep = sorted(compiling.keys() - set(shallow))
     if os.environ.get("ACCEL_FAULTS") != "full":
         deep = random.Random(1).sample(deep, min(SAMPLE, len(deep)))
-    assert not faults_seen("auto", [*shallow, *deep][part::PARTS])
+    assert not cold.seen_of_faults([compiling[name] for name in [*shallow, *deep][part::PARTS]])
 
 
-def test_nor_does_one_of_what_only_comparing_runs_through() -> None:
-    others = set(map(name_of, functions_run_through("auto")))
-    functions = [each for each in functions_run_through("verify") if name_of(each) not in others]
-    assert not faults_seen("verify", functions)
+def test_nor_does_one_of_what_only_comparing_runs_through(folder: Path) -> None:
+    known = Way("auto", folder).functions()
+    verify = Way("verify", folder)
+    found = verify.functions()
+    assert not verify.seen_of_faults([found[name] for name in sorted(found.keys() - known.keys())])

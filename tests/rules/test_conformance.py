@@ -24,7 +24,7 @@ PART = 1 if FULL else 12
 """One case in so many is run, always the plain matrix of float64 among them."""
 
 SINCE = {"np.quantile(a, 1)": (2, 4)}
-"""Expressions that NumPy gives another answer to before: it interpolated from an infinite end to itself, which is NaN."""
+"""Expressions that NumPy answered otherwise before: it interpolated from an infinite end to itself, which is NaN."""
 NUMPY = tuple(int(part) for part in np.__version__.split(".")[:2])
 
 
@@ -33,7 +33,7 @@ def _jobs(row: Row) -> list[Job]:
     for text, dtype, shape in row.cases():
         if (dtype, shape) != ("d", "matrix") and stable_hash(f"{text}{dtype}{shape}") % PART:
             continue
-        if NUMPY < SINCE.get(text, NUMPY):
+        if SINCE.get(text, NUMPY) > NUMPY:
             continue
         names = names_in(text)
 
