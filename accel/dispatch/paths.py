@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import MutableMapping
+from collections.abc import Collection, MutableMapping
 from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -144,6 +144,10 @@ class Path:
             elif not same_scalar(value, self.constants[slot]):
                 self._vary((slot,))
         self.observed += 1
+
+    def named(self, names: Collection[str]) -> tuple[int, ...]:
+        """The slots of these names that are taken for constant."""
+        return tuple(slot for slot in self.constants if self.trace.inputs.name(slot) in names)
 
     def keep_forms(self, values: list[Any]) -> None:
         """Have a call's inputs, less their contents, at hand for a program that is compiled outside any call."""
