@@ -16,6 +16,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
+from accel.commandline import BAD_INPUT
+from accel.versions import shortfall
+
 
 def _run(args: Sequence[str]) -> int:
     from accel.run import main
@@ -71,10 +74,17 @@ _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "coverage": _coverage,
 }
 
+_RECORDING = ("explain", "doctor", "coverage")
+"""Commands that are of no use where nothing can be recorded."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the first argument names; exit code 2, with a line saying what is possible, for any other."""
     name, *args = (sys.argv[1:] if argv is None else list(argv)) or [""]
+    short = shortfall() if name in _RECORDING else None
+    if short is not None:
+        sys.stderr.write(f"accel: {short}\n")
+        return BAD_INPUT
     if name in _COMMANDS:
         return _COMMANDS[name](args)
     if name in ("-h", "--help"):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from accel import cache, config, kernels, ledger, logs, memory
-from accel.devices import device, start, threads
+from accel.devices import device, has_room, import_jax, start, threads
 from accel.fingerprint import digest
 from accel.job import Job, Product, packed, unpacked
 from accel.lower import PACKS, Known, Lowerable, Program, lower
@@ -90,9 +90,8 @@ def compile_trace(
     samples: a value of each slot, for shapes and dtypes. spanned: slots of arrays that a CPU takes from spans.
     """
     started = time.perf_counter()
-    import jax
-
     place = _begin(samples)
+    jax = import_jax()
     on_cpu = place.platform == "cpu"
     chosen = frozenset(spanned) if on_cpu else frozenset()
     with jax.enable_x64(True), jax.default_device(place):
@@ -120,10 +119,15 @@ def compile_trace(
 
 
 def _begin(samples: Sequence[Any]) -> Any:
-    """The device, JAX being started for arrays like these."""
+    """The device, JAX being started for arrays like these. Raises Unsupported."""
+    if not has_room():
+        raise Unsupported("environment.memory", "")
     memory.keep_freed()
     start(largest(samples))
-    return device(config.current().platform)
+    try:
+        return device(config.current().platform)
+    except config.SettingError as error:  # it was there when functions were chosen
+        raise Unsupported("device.missing", str(error)) from error
 
 
 def largest(samples: Sequence[Any]) -> int:
@@ -261,9 +265,8 @@ def loaded(
     product: Product, trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int]
 ) -> Executable | None:
     """The executable of a product, in this process; None where its entry on disk is gone or of no use."""
-    import jax
-
     place = _begin(samples)
+    jax = import_jax()
     program = unpacked(product.program, trace, known)
     with jax.enable_x64(True), jax.default_device(place):
         if product.key is not None:

@@ -17,7 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import wrapt
 
 from accel import catalogue as catalogues
-from accel import config, ledger, logs, reporting
+from accel import config, devices, forks, ledger, logs, reporting, versions
 from accel.catalogue import Catalogue, Hold, Row, Steps
 from accel.config import SettingError
 from accel.ledger import State
@@ -329,9 +329,9 @@ class _Accelerating:
     mode: str | None
 
     def __call__(self, row: Row, function: FunctionType) -> Any:
-        from accel.dispatch import accelerate
+        from accel.dispatch import accelerated
 
-        return accelerate(function, name=row.target, rtol=row.rtol, mode=self.mode)
+        return accelerated(function, name=row.target, rtol=row.rtol, mode=self.mode)
 
 
 def _held(original: Callable[..., Any], value: Any) -> Callable[..., Any]:
@@ -376,6 +376,13 @@ _lock = threading.RLock()
 _installation: _Installation | None = None
 
 
+@forks.in_child
+def _renew_lock() -> None:
+    """Another thread may have held it when the process was forked."""
+    global _lock
+    _lock = threading.RLock()
+
+
 def install(
     catalogue: Catalogue | None = None,
     *,
@@ -400,6 +407,8 @@ def install(
     if not settings.enabled or (mode or settings.mode) == "off":
         _say_off("mode='off'" if mode == "off" else config.VARIABLES["mode" if settings.enabled else "enabled"])
         return
+    versions.warn()
+    devices.check(replace(settings, mode=mode or settings.mode))
     from accel import dispatch  # noqa: F401  # not later: an import must not fail in the midst of the program's own
 
     if not settings.quiet:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import mmap
 import re
 import sys
 from pathlib import Path
@@ -56,6 +57,20 @@ def peak_mb() -> float | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
+
+
+def addresses_left() -> int | None:
+    """Bytes of address space that this process may still take; None where it may take any (see `ulimit -v`)."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit == resource.RLIM_INFINITY:
+            return None
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except (OSError, ImportError, ValueError):  # no Linux: nothing tells what is taken
+        return None
+    return limit - pages * mmap.PAGESIZE
 
 
 def array_at(

@@ -75,9 +75,9 @@ class Observer:
 
     def accelerated(self, row: Row, function: FunctionType) -> Any:
         """The function accelerated, its direct calls observed."""
-        from accel.dispatch import accelerate
+        from accel.dispatch import accelerated
 
-        made: Any = accelerate(function, name=row.target, rtol=row.rtol)
+        made: Any = accelerated(function, name=row.target, rtol=row.rtol)
         if self._is_observed(row.target):
             target = made._self_target
             target.answer = self._answering(row.target, target.answer, function)

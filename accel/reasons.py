@@ -125,6 +125,21 @@ _ROWS = (
         "none needed if rare; otherwise give each thread a function of its own",
     ),
     Reason(
+        "environment.versions",
+        "a package that accel stands on is missing or too old",
+        "upgrade the packages named here; the README has the oldest versions that work",
+    ),
+    Reason(
+        "environment.forked",
+        "this is a forked child process, and JAX's threads are in its parent",
+        "none needed; to have it compiled, start processes by spawn (multiprocessing.set_start_method)",
+    ),
+    Reason(
+        "environment.memory",
+        "the limit on this process's memory (ulimit -v, RLIMIT_AS) leaves JAX and its compiler too little",
+        "raise the limit, or limit the resident memory (cgroups) instead of addresses",
+    ),
+    Reason(
         "guard.unstable",
         "an input that decides the path is different in almost every call",
         "pass numbers that change as floats or arrays, and keep what selects the path constant",
@@ -144,6 +159,11 @@ _ROWS = (
         "limit.variants",
         "this function takes more different paths than accel keeps compiled programs for",
         "none needed: the paths compiled so far stay compiled; or raise QD_JAX_MAX_VARIANTS",
+    ),
+    Reason(
+        "device.missing",
+        "the platform that the settings name is not there any more",
+        "unset QD_JAX_PLATFORM, or name one that is there",
     ),
     # -- accel's own doubts ----------------------------------------------------------------------------------------
     Reason(

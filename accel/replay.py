@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from accel import interrupts
 from accel.compile import Executable, shared
 from accel.lower import PACKS, Program, agrees
 from accel.record import Trace
@@ -110,6 +111,7 @@ class Matcher:
             try:
                 found = self._host.evaluate(values)
             except Exception as error:  # what Python raises there, the program shall raise itself
+                interrupts.pass_on(error)
                 return Miss(f"{type(error).__name__} while evaluating scalars")
             for index, expected, where in self._outcomes:
                 if not agrees(found[index], expected):
@@ -240,8 +242,8 @@ class Variant:
     def commit(self, attempt: Attempt, call: Answered | None = None) -> Any:
         """Make the attempt's outputs real, and return the call's result.
 
-        call: learns of it as soon as everything is stored. All values are built before the first is stored. A
-        KeyboardInterrupt waits: storing is repeated in full.
+        call: learns of it as soon as everything is stored. All values are built before the first is stored. An
+        interrupt waits: storing is repeated in full.
         """
         outputs, values = self.trace.outputs, attempt.values
         copies = [(values[slot], array) for (slot, _), array in zip(outputs.changed, attempt.changed, strict=True)]
@@ -249,8 +251,9 @@ class Variant:
         result = _build(attempt, outputs.result)
         try:
             _store(copies, writes)
-        except KeyboardInterrupt:
-            _store(copies, writes)
+        except BaseException:
+            with interrupts.Deferral():
+                _store(copies, writes)  # raises again what is no interrupt
             raise
         if call is not None:
             call.result, call.done = result, True

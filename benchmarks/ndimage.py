@@ -175,13 +175,14 @@ def measure(case: Case, grid: str, rounds: int) -> Timing:
 
 def measure_grid(grid: str, rounds: int) -> tuple[list[Timing], float]:
     """Every case on one grid, and the ms that adding 1 takes."""
+    import jax
+
     from accel import devices, memory
-    from accel.ndimage.dispatch import double_precision
 
     shape = harness.parse_grid(grid)
     memory.keep_freed()  # as for every program that accel compiles
     devices.start(shape[0] * shape[1])
-    with double_precision(True):
+    with jax.enable_x64(True):
         return [measure(case, grid, rounds) for case in cases(shape)], addition_ms(grid, rounds)
 
 

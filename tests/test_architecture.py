@@ -16,8 +16,10 @@ PACKAGE = Path(accel.__file__).parent
 ROOT = PACKAGE.parent
 
 LAYERS = (
+    ("forks", "jax_internals"),
+    ("interrupts",),
     ("config", "interpreter", "reasons", "logs", "memory", "timeline"),
-    ("commandline",),
+    ("commandline", "versions"),
     ("ledger", "catalogue", "cache", "devices", "kernels", "spans"),
     ("tape", "views"),
     ("fingerprint",),
@@ -39,7 +41,7 @@ LAYERS = (
     ("background",),
     ("replay",),
     ("verify",),
-    ("dispatch.budget", "dispatch.call", "dispatch.hindrances", "dispatch.speed"),
+    ("dispatch.budget", "dispatch.call", "dispatch.hindrances", "dispatch.late", "dispatch.speed"),
     ("dispatch.paths",),
     ("dispatch.checks",),
     ("dispatch.target",),

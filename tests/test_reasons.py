@@ -35,6 +35,7 @@ EXPECTED = {
     "never sees",
     "environment.traced": "a debugger, a tracer or an outer JAX transformation watches this call",
     "environment.busy": "another call of this function was under way, in another thread or around this one",
+    "environment.versions": "a package that accel stands on is missing or too old",
     "guard.unstable": "an input that decides the path is different in almost every call",
     "limit.nodes": "the recording grew longer than accel's limits on operations",
     "limit.compile": "compiling took longer than accel's limit",

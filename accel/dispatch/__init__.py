@@ -8,7 +8,7 @@ speed       whether a program is slower than NumPy
 checks      which replays are compared with NumPy, and which differences matter
 """
 
-from accel.dispatch.decorator import accelerate
+from accel.dispatch.decorator import accelerate, accelerated
 from accel.dispatch.target import Refused, Target
 
-__all__ = ["Refused", "Target", "accelerate"]
+__all__ = ["Refused", "Target", "accelerate", "accelerated"]

@@ -15,14 +15,17 @@ from accel.ledger import Ledger, current_run
 FIXED_S = 1.5
 """Seconds that accel may cost any process, JAX's import among them."""
 
-SHARE = 0.1
+SHARE = 0.07
 """What it may cost beyond, as a share of the time that the process has taken without it."""
 
-TARGET_FIXED_S = 0.5
-"""Seconds that one target may cost before it has taken any."""
+TARGET_FIXED_S, TARGET_CALLS = 0.1, 12
+"""What one target may cost before it has taken any time: seconds, and so many of its calls."""
 
 TARGET_SHARE = 0.5
 """What it may cost beyond, as a share of its own time on NumPy."""
+
+OWN_SHARE = 0.05
+"""A target that costs no more than this share of its own time may do so even where others have used up the rest."""
 
 for_later_runs = False
 """Whether this process compiles for later runs and not for itself (`accel compile`).
@@ -32,9 +35,13 @@ others will hold have programs of their own, since a later run calls them until 
 """
 
 
-def covers(ledger: Ledger, estimate_s: float) -> bool:
-    """Whether the target of a ledger may cost so many seconds more, by its own account and by that of the process."""
+def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float) -> bool:
+    """Whether a target may cost so many seconds more, by its own account and by that of the process.
+
+    call_s: what one of its calls takes on NumPy. numpy_s: what all of them took, other targets inside them included.
+    """
     run = current_run()
-    own = TARGET_FIXED_S + TARGET_SHARE * ledger.numpy_total_s + ledger.saved_s
-    whole = FIXED_S + SHARE * (run.wall_s - run.cost_s) + run.saved_s
-    return estimate_s <= own and estimate_s <= whole
+    if estimate_s <= OWN_SHARE * numpy_s + ledger.saved_s:
+        return True
+    own = TARGET_FIXED_S + TARGET_CALLS * call_s + TARGET_SHARE * numpy_s + ledger.saved_s
+    return estimate_s <= own and estimate_s <= FIXED_S + SHARE * (run.wall_s - run.cost_s) + run.saved_s

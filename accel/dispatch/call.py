@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections.abc import Callable
-from types import CodeType, TracebackType
 from typing import Any
+
+from accel import interrupts
 
 
 class _Thread(threading.local):
@@ -60,21 +60,7 @@ def is_fault(error: BaseException) -> bool:
     """Whether an error that arose outside the program's own code is accel's: no interrupt, no handler of a signal's."""
     if not isinstance(error, Exception):
         return False
-    handlers = _codes_of_signal_handlers()
-    traceback: TracebackType | None = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code in handlers:
-            return False
-        traceback = traceback.tb_next
-    return True
-
-
-def _codes_of_signal_handlers() -> set[CodeType]:
-    found = set()
-    for number in signal.valid_signals():
-        handler: Any = signal.getsignal(number)
-        handler = getattr(handler, "__func__", handler)
-        code = getattr(handler, "__code__", None)
-        if isinstance(code, CodeType):
-            found.add(code)
-    return found
+    try:
+        return not interrupts.raised_by_handler(error)
+    except Exception:
+        return True

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from types import FunctionType
 from typing import Any, TypeVar
 
 import wrapt
 
-from accel import config
+from accel import config, devices, versions
 from accel.dispatch.target import Target
 from accel.ledger import open_ledger
 
@@ -64,7 +65,8 @@ def accelerate(
     fn: a function, method, static or class method written in Python. name: in the report; default module and
     qualified name. rtol: relative error that comparisons with NumPy allow; default `Settings.rtol`. mode: "off",
     "auto", "verify" or "strict" for this function alone; default `Settings.mode`, asked at every call.
-    Raises TypeError for what is no Python function, and SettingError for a mode that there is not.
+    Raises TypeError for what is no Python function, and SettingError for a mode that there is not, and for a setting
+    in the environment that cannot be used: calls then never do.
 
     >>> import accel
     >>> @accel.accelerate
@@ -73,14 +75,22 @@ def accelerate(
     """
     if mode is not None:
         config.check("mode", mode)
+    settings = config.current()
+    devices.check(replace(settings, mode=mode or settings.mode))
     if fn is None:
-        return lambda function: accelerate(function, name=name, rtol=rtol, mode=mode)  # type: ignore[return-value]
+        return lambda function: accelerated(function, name=name, rtol=rtol, mode=mode)
+    return accelerated(fn, name=name, rtol=rtol, mode=mode)
+
+
+def accelerated(fn: Any, *, name: str | None = None, rtol: float | None = None, mode: str | None = None) -> Any:
+    """`accelerate`, the settings having been checked."""
     if isinstance(fn, (staticmethod, classmethod)):
-        inner = accelerate(fn.__func__, name=name, rtol=rtol, mode=mode)
+        inner = accelerated(fn.__func__, name=name, rtol=rtol, mode=mode)
         return type(fn)(inner)
     function = getattr(fn, "__wrapped__", fn) if isinstance(fn, Accelerated) else fn
     if not isinstance(function, FunctionType):
         raise TypeError(f"accelerate takes a function written in Python, not {type(fn).__name__}")
+    versions.warn()
     target = Target(function, name or f"{function.__module__}.{function.__qualname__}", rtol, mode)
     open_ledger(target.name)
     return Accelerated(function, target)

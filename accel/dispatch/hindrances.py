@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 
 import numpy as np
 
+from accel import devices, forks
 from accel.ledger import current_run
 from accel.reasons import Refusal
+from accel.versions import shortfall
 
-_OFF, _TRACED, _RAISING = (Refusal(reason) for reason in ("mode.off", "environment.traced", "fp.errstate"))
-_forked = False
+_OFF, _TRACED, _RAISING, _FORKED, _CRAMPED = map(
+    Refusal, ("mode.off", "environment.traced", "fp.errstate", "environment.forked", "environment.memory")
+)
 
 
-def _after_fork() -> None:
-    global _forked
-    _forked = True
+@forks.in_child
+def _note_fork() -> None:
     current_run().note("a forked child process stays on NumPy: JAX's threads do not survive a fork")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def hindrance(mode: str) -> Refusal | None:
     """What keeps every call on NumPy at the moment."""
-    if _forked or mode == "off":
+    if mode == "off":
         return _OFF
+    short = shortfall()
+    if short is not None:
+        return Refusal("environment.versions", "", short)
+    if forks.happened:
+        return _FORKED
     if sys.gettrace() is not None:
         return _TRACED
     if any(value not in ("ignore", "warn") for value in np.geterr().values()) or _warnings_raise():
         return _RAISING
+    if not (devices.is_started() or devices.has_room()):
+        return _CRAMPED
     return None
 
 

@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs, timeline
-from accel.dispatch import budget
+from accel.dispatch import budget, late
 from accel.dispatch.call import THREAD, Call, is_fault
 from accel.dispatch.checks import Checks
 from accel.dispatch.hindrances import hindrance
@@ -47,7 +47,7 @@ FIRST_WORTHWHILE = 0.01
 COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
 """What compiling takes, about: in all, and for each operation."""
 
-RECORDED_AS_LONG = 10.0
+RECORDED_AS_LONG = 5.0
 """How many times as long as on NumPy a first recorded call takes, about."""
 
 MAX_ATTEMPTS = 12
@@ -83,6 +83,7 @@ class Target:
         self.calls_to_skip = 0
         self.beyond_limit = 0
         self._numpy_s: float | None = None
+        self._numpy_total_s = 0.0
         self._recording_s: float | None = None
         self._forecast = Forecast()
         self._checks = Checks(name)
@@ -117,7 +118,7 @@ class Target:
                 return call.run()
             locked = self._lock.acquire(blocking=False)
             if not locked:
-                self._refuse(Refusal("environment.busy"))
+                self._refuse(hindrance(self.mode) or Refusal("environment.busy"))
                 return self._plain(call)
             THREAD.inside = True
             return self._take(call)
@@ -214,10 +215,11 @@ class Target:
         try:
             return call.run()
         finally:
-            ledger = self.ledger
-            assert call.seconds is not None
-            ledger.count_numpy(call.seconds if timed else None, call.own_s)
-            ledger.charge("guards", looked_s)
+            if call.seconds is not None:
+                ledger = self.ledger
+                ledger.count_numpy(call.seconds if timed else None, call.own_s)
+                ledger.charge("guards", looked_s)
+                self._numpy_total_s += call.seconds
 
     def _unexplained(self, call: Call) -> Any:
         """A call that stays on NumPy for a reason given at an earlier one: mode "strict" gives it again."""
@@ -257,7 +259,7 @@ class Target:
         return self.mode == "auto" and config.current().ahead_of_time
 
     def _covers(self, estimate_s: float) -> bool:
-        return not self._is_frugal or budget.covers(self.ledger, estimate_s)
+        return not self._is_frugal or budget.covers(self.ledger, estimate_s, self._numpy_s or 0.0, self._numpy_total_s)
 
     def _may_look(self) -> bool:
         """Whether guards may be tried: replays are what everything else is paid from."""
@@ -271,6 +273,7 @@ class Target:
     # -- recording ----------------------------------------------------------------------------------------------------
 
     def _record(self, call: Call) -> Any:
+        late.load()
         from accel.lower.arrangement import is_worth
         from accel.record import Passed, Recorded, Rerun, record
 
@@ -398,7 +401,7 @@ class Target:
             if any(other.stage is Stage.PENDING for other in self.paths):
                 return False
             expected, share = COMPILE_S + COMPILE_NODE_S * len(path.trace.tape.nodes), FIRST_WORTHWHILE
-        return path.waited_s >= share * expected and self._covers(0.0)
+        return path.waited_s >= share * expected
 
     def compile_rest(self) -> None:
         """At the end of a process that compiles for later runs: compile what this one had no occasion to.
@@ -600,6 +603,8 @@ class Target:
 
 
 def _is_compiling() -> bool:
+    if not late.loaded:
+        return False
     from accel import background
 
     return background.busy()

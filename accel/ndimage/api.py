@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -93,7 +94,7 @@ def _on_numpy(lowering: Lowering, given: dict[str, Any]) -> NDArray[Any]:
     array = _as_input(given.pop("input"))
     if "coordinates" in given and np.asarray(given["coordinates"]).dtype.byteorder == ">":
         given["coordinates"] = _as_input(given["coordinates"])
-    with dispatch.double_precision(True):
+    with jax.enable_x64(True):
         if _plans_its_own(lowering):
             result = lowering(array, **given)
         else:

@@ -19,16 +19,6 @@ compiler_options: dict[str, bool | int] = {}
 _programs: OrderedDict[Hashable, Callable[..., Any]] = OrderedDict()
 
 
-# Scoped: the process-wide setting is never touched. Older JAX has it under `experimental` only.
-double_precision: Any
-if hasattr(jax, "enable_x64"):
-    double_precision = jax.enable_x64
-else:
-    from jax import experimental
-
-    double_precision = getattr(experimental, "enable_x64")  # noqa: B009 - mypy knows the newer name only
-
-
 def is_traced(*values: Any) -> bool:
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(values))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import FrameType, FunctionType
 from typing import Any
 
-from accel import interpreter
+from accel import interpreter, interrupts
 from accel.reasons import Refusal
 from accel.record import escapes, inputs, operators, outputs
 from accel.record.builtin import make_builtins, plain_builtins
@@ -17,7 +17,8 @@ from accel.record.decided import note_decided
 from accel.record.enter import enter_value
 from accel.record.follow import Followed, SubstitutedGlobals
 from accel.record.objects import ObjectProxy
-from accel.record.recording import Recording, Unwound, gap_text, isinstance_wrapper, place_text, plain
+from accel.record.recording import CURRENT, Recording, Unwound, gap_text, isinstance_wrapper, place_text, plain
+from accel.record.scan import handles_exceptions
 from accel.record.values import RecordedValue
 from accel.rules import load
 from accel.rules.rule import Unsupported
@@ -113,16 +114,17 @@ def record(
     recording.builtins = make_builtins(recording)
     if watch is not None:
         watch(recording)
-    progress, tracing = _Progress([]), sys.gettrace()
-    try:
-        return _record(recording, progress, function, args, kwargs)
-    except (Rerun, Passed):
-        raise
-    except (Exception, Unwound) as error:
-        fault = error
-    sys.settrace(tracing)
-    recording.leave()
-    return _salvaged(recording, progress, fault)
+    progress, tracing, outer = _Progress([]), sys.gettrace(), CURRENT.recording
+    with interrupts.Deferral() as deferral:  # halfway through, wrappers would stay in the program's objects
+        try:
+            return _record(recording, progress, function, args, kwargs, deferral)
+        except (Rerun, Passed):
+            raise
+        except (Exception, Unwound) as error:
+            fault = error
+        sys.settrace(tracing)
+        CURRENT.recording = outer
+        return _salvaged(recording, progress, fault)
 
 
 def _record(
@@ -131,10 +133,11 @@ def _record(
     function: FunctionType,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
+    deferral: interrupts.Deferral,
 ) -> Recorded:
     with interpreter.keeping(), recording, _Watch(recording):
         try:
-            progress.made.append(_run(recording, function, args, kwargs))
+            progress.made.append(_run(recording, function, args, kwargs, deferral))
         except Unwound:
             raise _rerun(recording) from None
         except BaseException as error:
@@ -166,14 +169,21 @@ def _salvaged(recording: Recording, progress: _Progress, fault: BaseException) -
     return Recorded(plain(progress.made[0]), None, refusal)
 
 
-def _run(recording: Recording, function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run(
+    recording: Recording,
+    function: FunctionType,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    deferral: interrupts.Deferral,
+) -> Any:
     """The call itself, its arguments entered; gives its result with wrappers."""
     recording.guard_call(args, kwargs)
     entered = [
         recording.enter(arg, ("arg", i), _parameter(function, i), inputs.item(0, i)) for i, arg in enumerate(args)
     ]
     named = {name: recording.enter(arg, ("kwarg", name), name, inputs.item(1, name)) for name, arg in kwargs.items()}
-    return Followed(recording, function, ())(*entered, **named)
+    with deferral.lifted():
+        return Followed(recording, function, ())(*entered, **named)
 
 
 def _rerun(recording: Recording) -> Rerun:
@@ -329,7 +339,7 @@ class _Watch:
         frame on the stack is made plain when it goes on; what it writes then is not journalled.
         """
         frames = list(_recorded_frames())
-        if self._recording.can_be_undone and not any(frame.f_code.co_exceptiontable for frame in frames):
+        if self._recording.can_be_undone and not any(handles_exceptions(frame.f_code) for frame in frames):
             self._recording.raised = (Unwound.__name__, self._recording.where())  # NumPy may swallow it
             raise Unwound
         self._recording.touched = True

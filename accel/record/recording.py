@@ -21,6 +21,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from accel import interrupts
 from accel.reasons import Refusal, source_line
 from accel.record.decided import element_of
 from accel.record.inputs import (
@@ -63,12 +64,12 @@ class _Current(threading.local):
     recording: Recording | None = None
 
 
-_current = _Current()
+CURRENT = _Current()
 
 
 def current() -> Recording | None:
     """This thread's recording, if one is under way."""
-    return _current.recording
+    return CURRENT.recording
 
 
 class Unwound(BaseException):
@@ -156,7 +157,7 @@ class Recording:
     # -- life ---------------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Recording:
-        self._outer, _current.recording = _current.recording, self
+        self._outer, CURRENT.recording = CURRENT.recording, self
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -164,8 +165,8 @@ class Recording:
 
     def leave(self) -> None:
         """Be this thread's recording no longer."""
-        if _current.recording is self:
-            _current.recording = self._outer
+        if CURRENT.recording is self:
+            CURRENT.recording = self._outer
 
     def born(self, wrapper: Wrapper) -> None:
         """Know of a wrapper without holding on to it."""
@@ -319,6 +320,10 @@ class Recording:
         return any(error is each for each in self._foreseen)
 
     def note_exception(self, error: BaseException, place: Place) -> None:
+        """One passed through the recorded code. What a signal handler raised, it does not raise in a second run."""
+        if interrupts.raised_by_handler(error):
+            self.touched = True
+            self.break_("path.exception", "a signal handler raised it")
         if self.raised is None:
             self.raised = (f"{type(error).__name__}: {error}", place)
             self.tell_watcher()
@@ -442,6 +447,7 @@ class Recording:
         except Unsupported as gap:
             self.break_(gap.reason, gap.detail)
         except Exception as error:  # a fault of ours must never reach the user's handlers
+            interrupts.pass_on(error)
             self.break_("recorder.gap", gap_text(error))
         finally:
             sys.settrace(watch)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from accel.reasons import REASONS
+from accel.rules.signatures import signature_of
 
 
 class Unsupported(Exception):
@@ -185,14 +186,6 @@ def rewritten(function: Callable[..., Any], names: str = "", **about: Any) -> Ca
         return rewrite
 
     return decorate
-
-
-def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
-    """NumPy's own signature; None where the function has none to read (some C functions before NumPy 2.4)."""
-    try:
-        return inspect.signature(function)
-    except (ValueError, TypeError):
-        return None
 
 
 @derived

@@ -170,6 +170,7 @@ NOT_NEGATIVE = Rule("accel.exponent_not_negative", lambda x: (x >= 0).all(), lam
 
 
 def _signed_quotient(x: Any, y: Any, found: Any) -> Any:
+    found = where(y == number(0, found), x / y, found)  # NaN in jax.numpy before JAX 0.10.1
     return where(found == number(0, found), jnp.copysign(number(0, found), x / y), found)
 
 

@@ -3,15 +3,18 @@
 import tomllib
 from collections import Counter
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.compiler import known
+
 SUITE = "test_scipy_suite.py::"
 RULES: dict[str, list[dict[str, str]]] = tomllib.loads(Path(__file__).with_name("scipy_suite.toml").read_text())
 COMPILED_EACH = 1  # parameter sets of a test that run compiled, as they do for users
+QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+"""A tiny program compiles in a third of the time with these."""
 outcomes: Counter[str] = Counter()
 
 
@@ -38,21 +41,6 @@ def _rule(kind: str, test: str) -> dict[str, str] | None:
     return next((rule for rule in RULES.get(kind, []) if fnmatchcase(test, rule["test"])), None)
 
 
-@lru_cache(maxsize=1)
-def _quick_compilation() -> dict[str, bool | int]:
-    """XLA options, of those that this version knows, with which a tiny program compiles in a third of the time."""
-    import jax
-
-    known: dict[str, bool | int] = {}
-    for option, value in (("xla_backend_optimization_level", 0), ("xla_cpu_use_fusion_emitters", False)):
-        try:
-            jax.jit(lambda x: x + 1, compiler_options={option: value})(1)
-        except (jax.errors.JaxRuntimeError, TypeError, RuntimeError):
-            continue
-        known[option] = value
-    return known
-
-
 @pytest.fixture(autouse=True)
 def _cheaply(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """SciPy's tests compile without optimisation, and most of their parameter sets run operation by operation.
@@ -62,7 +50,7 @@ def _cheaply(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     from accel.ndimage import dispatch
 
     if SUITE in request.node.nodeid:
-        monkeypatch.setattr(dispatch, "compiler_options", _quick_compilation())
+        monkeypatch.setattr(dispatch, "compiler_options", known(QUICK))
         monkeypatch.setattr(dispatch, "compiling", not request.node.get_closest_marker("uncompiled"))
 
 

@@ -79,7 +79,7 @@ def test_jax_in_jax_out_under_the_callers_jit(name: str) -> None:
 def test_lowering_inside_a_trace(name: str) -> None:
     """What the engine does: 64-bit types on, a traced image, SciPy's dtype and shape out."""
     expected = getattr(scipy.ndimage, name)(X, *CALLS[name])
-    with dispatch.double_precision(True):
+    with jax.enable_x64(True):
         result = jax.jit(lambda x: TABLE[name](x, *CALLS[name]))(X)
         assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
         np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
@@ -87,7 +87,7 @@ def test_lowering_inside_a_trace(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["convolve", "correlate1d", "gaussian_filter", "map_coordinates", "zoom", "sobel"])
 def test_gradients_are_those_of_finite_differences(name: str) -> None:
-    with dispatch.double_precision(True):
+    with jax.enable_x64(True):
         direction = jnp.asarray(np.cos(np.arange(X.size)).reshape(X.shape))
 
         def value(t: jax.Array) -> jax.Array:
@@ -105,7 +105,7 @@ def test_callbacks_on_jax_arrays() -> None:
         return ndimage.correlate1d(x, [1, -2, 1], axis, output, mode, cval)
 
     for name in sorted(CALLBACKS):
-        with dispatch.double_precision(True):
+        with jax.enable_x64(True):
             result = jax.jit(lambda x, name=name: getattr(ndimage, name)(x, second))(X)
         expected = getattr(scipy.ndimage, name)(
             X, lambda x, axis, *rest: scipy.ndimage.correlate1d(x, [1, -2, 1], axis, *rest)
@@ -124,7 +124,7 @@ def test_gradient_with_respect_to_coordinates_and_shift() -> None:
 @pytest.mark.parametrize("name", ["convolve", "correlate", "convolve1d", "correlate1d"])
 def test_traced_kernels(name: str) -> None:
     weights = np.asarray(CALLS[name][0])
-    with dispatch.double_precision(True):
+    with jax.enable_x64(True):
         result = jax.jit(TABLE[name])(X, weights)
     np.testing.assert_allclose(result, getattr(scipy.ndimage, name)(X, weights), rtol=1e-12)
 
@@ -206,7 +206,7 @@ def test_spline_weights_and_both_prefilters(order: int) -> None:
     assert weights.min() > -1e-15
     long = np.random.default_rng(2).normal(size=(spline.SHORT_AXIS + 9, 3))
     for mode in ("mirror", "reflect", "grid-wrap"):
-        with dispatch.double_precision(True):
+        with jax.enable_x64(True):
             looped = spline.prefilter_axis(jnp.asarray(long), order, 0, spline.PREFILTER_RULES[mode])
         matrix = spline._filter_matrix(len(long), order, spline.PREFILTER_RULES[mode])
         np.testing.assert_allclose(looped, matrix @ long, rtol=1e-12, atol=1e-12)
@@ -217,7 +217,7 @@ def test_folding_is_exact_at_multiples_of_the_period(mode: str) -> None:
     """XLA multiplies by the reciprocal of a constant, which is one period short at some multiples."""
     for n in (2, 3, 50, 240):
         c = np.arange(-3000.0, 3000.0)
-        with dispatch.double_precision(True):
+        with jax.enable_x64(True):
             folded = jax.jit(lambda c, n=n: boundary.fold(c, n, mode))(c)
         np.testing.assert_allclose(folded, boundary.fold(c, n, mode, np), atol=1e-14)
         line = np.arange(float(n))

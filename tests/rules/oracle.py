@@ -22,6 +22,7 @@ from accel.record import Rerun, Trace, record
 from accel.replay import Attempt, Matcher, Miss, Unfit, Variant
 from accel.rules.rule import Unsupported
 from accel.spans import Span, span_of
+from tests.compiler import known
 
 Make = Callable[[int], tuple[Any, ...]]
 
@@ -36,7 +37,7 @@ QUICK = {
 """XLA's own passes are what can change a result; LLVM's only cost time here."""
 
 QUICKEST = {**QUICK, "xla_cpu_use_fusion_emitters": False}
-"""Also with XLA's earlier emitters, which write the same operations in half the time."""
+"""Also with XLA's earlier emitters, which write the same operations in half the time, where it still has them."""
 
 SAFE = 1e-300
 """Smaller numbers may be flushed to zero (a known difference)."""
@@ -252,7 +253,7 @@ def run_batch(jobs: Sequence[Job], seeds: Sequence[int], options: Mapping[str, A
     def together(inputs: Any) -> Any:
         return [function(*given) for function, given in zip(functions, inputs, strict=True)]
 
-    compute = jax.jit(together, compiler_options=dict(options))
+    compute = jax.jit(together, compiler_options=known(options))
     if len(chosen) > 1 and not _compiles(compute, chosen, seeds):
         for job, _ in chosen:
             run_batch([job], seeds, options)

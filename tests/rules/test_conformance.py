@@ -23,11 +23,17 @@ FULL = os.environ.get("ACCEL_CONFORMANCE") == "full"
 PART = 1 if FULL else 12
 """One case in so many is run, always the plain matrix of float64 among them."""
 
+SINCE = {"np.quantile(a, 1)": (2, 4)}
+"""Expressions that NumPy answered otherwise before: it interpolated from an infinite end to itself, which is NaN."""
+NUMPY = tuple(int(part) for part in np.__version__.split(".")[:2])
+
 
 def _jobs(row: Row) -> list[Job]:
     jobs = []
     for text, dtype, shape in row.cases():
         if (dtype, shape) != ("d", "matrix") and stable_hash(f"{text}{dtype}{shape}") % PART:
+            continue
+        if SINCE.get(text, NUMPY) > NUMPY:
             continue
         names = names_in(text)
 

@@ -1,0 +1,24 @@
+"""What targets need once they record, imported at one place and in one piece.
+
+Not with this package: a program that records nothing does without. An interrupt halfway through, or a fork in another
+thread, would leave modules half imported for ever.
+"""
+
+from __future__ import annotations
+
+from accel import forks, interrupts
+
+loaded = False
+
+
+def load() -> None:
+    """Import it. JAX is not among it."""
+    global loaded
+    if loaded:
+        return
+    with interrupts.Deferral(), forks.whole():
+        from accel import background, lower, record, replay, rules, verify  # noqa: F401
+        from accel.lower import arrangement  # noqa: F401
+
+        rules.load()
+    loaded = True
