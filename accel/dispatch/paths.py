@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SPAN_SAMPLES = 8
 """Replays after which a path is looked at for arrays that most of them had to copy."""
 
+SPAN_SAMPLES_FOUND = 64
+"""The same where the program was on disk: an earlier run saw no need, and before other programs are loaded many do."""
+
 MAX_RESPECIALIZED = 3
 """Times that a path is compiled again because a constant changed; after that nothing of it is constant."""
 
@@ -245,6 +248,7 @@ class Path:
         from accel.replay import Variant
 
         self.variant = Variant(self.trace, made.result())
+        self._spans_tried |= bool(self.variant.executable.spans)
         self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
         self.stage = Stage.COMPILED
         self.replays = self.checked_at = 0
@@ -266,12 +270,13 @@ class Path:
         """
         if self.again is not None:
             return self.again.done() and self._renew()
-        if self.replays % SPAN_SAMPLES or self._spans_tried:
+        samples = SPAN_SAMPLES_FOUND if self.found_on_disk else SPAN_SAMPLES
+        if self.replays % samples or self._spans_tried:
             return False
         from accel import background
 
         executable, changed = self.variant.executable, {slot for slot, _ in self.trace.outputs.changed}
-        copied = {executable.program.slots[at] for at, count in executable.copied.items() if 2 * count > SPAN_SAMPLES}
+        copied = {executable.program.slots[at] for at, count in executable.copied.items() if 2 * count > samples}
         executable.copied.clear()
         copied -= changed  # a program has to copy them anyway, and aligned memory makes the faster copy
         if copied and not background.busy():
