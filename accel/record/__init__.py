@@ -114,17 +114,41 @@ def record(
     recording.builtins = make_builtins(recording)
     if watch is not None:
         watch(recording)
-    progress, tracing, outer = _Progress([]), sys.gettrace(), CURRENT.recording
-    with interrupts.Deferral() as deferral:  # halfway through, wrappers would stay in the program's objects
-        try:
-            return _record(recording, progress, function, args, kwargs, deferral)
-        except (Rerun, Passed):
+    end: Recorded | Rerun | Passed | None = None
+    try:
+        with interrupts.Deferral() as deferral:  # halfway through, wrappers would stay in the program's objects
+            end = _end(recording, function, args, kwargs, deferral)
+    except Exception as error:
+        interrupts.pass_on(error)
+        if end is None:
             raise
-        except (Exception, Unwound) as error:
-            fault = error
-        sys.settrace(tracing)
-        CURRENT.recording = outer
+    if isinstance(end, Recorded):
+        return end
+    assert end is not None
+    raise end
+
+
+def _end(
+    recording: Recording,
+    function: FunctionType,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    deferral: interrupts.Deferral,
+) -> Recorded | Rerun | Passed:
+    """What comes of the recorded call: nothing that fails afterwards changes that."""
+    progress, tracing, outer = _Progress([]), sys.gettrace(), CURRENT.recording
+    try:
+        return _record(recording, progress, function, args, kwargs, deferral)
+    except (Rerun, Passed) as end:
+        return end
+    except (Exception, Unwound) as error:
+        fault = error
+    sys.settrace(tracing)
+    CURRENT.recording = outer
+    try:
         return _salvaged(recording, progress, fault)
+    except (Rerun, Passed) as end:
+        return end
 
 
 def _record(
