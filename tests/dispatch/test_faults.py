@@ -38,6 +38,7 @@ BOUNDARY = {
     "_Line._work",
     "_answer_for.<locals>.answer",
     "Target.answer",
+    "Target._take_up",
     "Target._after_fault",
     "is_fault",
     "_codes_of_signal_handlers",
