@@ -2,6 +2,8 @@
 #
 #   make demo    run the bundled miniature planet accelerated, ending with accel's report
 #   make test    all tests, ruff and mypy
+#   make test-matrix  a part of the tests on the oldest and the newest NumPy, SciPy, JAX and wrapt, for each Python
+#                from 3.11 to 3.13, which must be on the PATH; FULL=1: all tests
 #   make bench   run all benchmarks, tables and plots going to build/bench; QUICK=1 only tries them out
 #
 # PYTHON=python3.12 chooses the interpreter, DAYS=5 the length of the demo in planet days. Benchmarks on PyGCM itself
@@ -12,13 +14,16 @@ VENV   ?= .venv
 DAYS   ?= 1
 BIN     = $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-matrix lint bench clean
 
 demo: $(VENV)/.demo
 	QD_SIM_DAYS=$(DAYS) $(BIN)/python -m accel.run --demo
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest -n auto
+
+test-matrix: $(VENV)/.test
+	$(BIN)/python -m nox
 
 lint: $(VENV)/.test
 	$(BIN)/python -m ruff check .

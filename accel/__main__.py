@@ -1,6 +1,8 @@
 """Other things to ask of accel.
 
 python -m accel run ...    the same as python -m accel.run ...
+python -m accel compile ...
+                           compile, before the first real run, what a program's runs need
 python -m accel explain ...
                            what recording one call of a function would give, and where it stops
 python -m accel doctor ... which functions of a program are worth accelerating, and what stops the others
@@ -20,6 +22,12 @@ from accel.versions import shortfall
 
 def _run(args: Sequence[str]) -> int:
     from accel.run import main
+
+    return main(args)
+
+
+def _compile(args: Sequence[str]) -> int:
+    from accel.ahead.command import main
 
     return main(args)
 
@@ -58,6 +66,7 @@ def _doctor(args: Sequence[str]) -> int:
 
 _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "run": _run,
+    "compile": _compile,
     "explain": _explain,
     "doctor": _doctor,
     "reasons": _reasons,

@@ -8,7 +8,7 @@ compile. They end with the program, at once.
 from __future__ import annotations
 
 import atexit
-import ctypes
+import contextlib
 import heapq
 import itertools
 import os
@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from typing import Any
 
 from accel import cache, devices, interpreter, interrupts, logs
@@ -31,8 +30,12 @@ from accel.record import Trace
 from accel.rules.rule import Unsupported
 from accel.worker import Lost, Worker
 
-LEAVE_S = 0.4
-"""Seconds that the end of the program waits for a thread that is loading a program."""
+LEAVE_S = 60.0
+"""Seconds that the end of the program waits for a thread that is in code of JAX's, which it would crash. With a worker
+that is no more than what is left of loading one program."""
+
+_LOAD, _COMPILE = "accel-load", "accel-compile"
+"""The names of the threads."""
 
 MAX_LOST = 3
 """Workers that may be lost before there are no more: then this process compiles itself."""
@@ -43,11 +46,18 @@ Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
 
 
 class Compile(Future[Executable]):
-    """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace."""
+    """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace.
+
+    found_on_disk: whether it was there. kept: keys and suffixes of the entries from which a later start has it;
+    unkept: why there are none.
+    """
 
     def __init__(self, order: tuple[float, int], arguments: Arguments) -> None:
         super().__init__()
         self.order = order
+        self.found_on_disk = False
+        self.kept: tuple[tuple[str, str], ...] = ()
+        self.unkept = "the disk cache is off"
         self._arguments = arguments
         self._job: Job | None = None
         self._key: str | None = None
@@ -83,6 +93,8 @@ class Compile(Future[Executable]):
         if executable is None:
             return False
         executable.seconds = time.perf_counter() - started
+        self.found_on_disk = True
+        self._note_kept(executable.key, "")
         self.set_result(executable)
         return True
 
@@ -140,6 +152,12 @@ class Compile(Future[Executable]):
             unkept = product.unkept
         if unkept:
             tell_unkept(unkept)
+        self._note_kept(product.key, unkept)
+
+    def _note_kept(self, key: str | None, unkept: str) -> None:
+        entries = ((None if unkept else self._key, cache.TRACE), (key, cache.SUFFIX))
+        self.kept = tuple((name, suffix) for name, suffix in entries if name is not None)
+        self.unkept = "" if self.kept else unkept
 
     def _on_disk(self) -> Product | None:
         text = None if self._key is None else cache.load(self._key, cache.TRACE)
@@ -193,7 +211,7 @@ class _Workers:
             self._worker = None
 
 
-@contextmanager
+@contextlib.contextmanager
 def _charged() -> Iterator[None]:
     """Enter what this thread keeps the program waiting for: one of them has the interpreter at a time."""
     started = time.thread_time()
@@ -228,11 +246,9 @@ class _Line:
     def _work(self) -> None:
         while True:
             with self._condition:
-                while not self._waiting:
+                while self._thread is threading.current_thread() and not self._waiting:
                     self._condition.wait()
-                    if self._thread is not threading.current_thread():
-                        return
-                if self._thread is not threading.current_thread():  # it was left to what it was doing
+                if self._thread is not threading.current_thread():  # it was left to what it was doing, or stopped
                     return
                 job = heapq.heappop(self._waiting)
             try:
@@ -249,15 +265,12 @@ class _Line:
                 self._start()
 
     def stop(self) -> threading.Thread | None:
-        """Drop what waits, and have the thread leave what it is doing as soon as it is in Python again."""
+        """Drop what waits, and let the thread go. Returns it, if it is still at something."""
         with self._condition:
             self._waiting.clear()
             thread, self._thread = self._thread, None
             self._condition.notify_all()
-        if thread is None or thread.ident is None or not thread.is_alive():
-            return None
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
-        return thread
+        return thread if thread is not None and thread.is_alive() else None
 
 
 def _look(job: Compile) -> None:
@@ -272,8 +285,8 @@ def _make(job: Compile) -> None:
     job.make()
 
 
-_looking = _Line("accel-load", _look)
-_compiling = _Line("accel-compile", _make)
+_looking = _Line(_LOAD, _look)
+_compiling = _Line(_COMPILE, _make)
 _workers = _Workers()
 _under_way: set[Compile] = set()
 _numbers = itertools.count()
@@ -330,16 +343,37 @@ def stop() -> None:
     _under_way.clear()
     threads = [line.stop() for line in (_looking, _compiling)]
     _workers.drop(None)
+    sys.meta_path.insert(0, _NoMoreImports())
     patience = time.perf_counter() + LEAVE_S
     for thread in threads:
         if thread is not None and thread is not threading.current_thread():
             thread.join(max(0.0, patience - time.perf_counter()))
+    _end_as_interrupted()
+
+
+def _end_as_interrupted() -> None:
+    """Let a program that Ctrl-C ended be seen to be: Python forgets that if a thread runs text as code meanwhile.
+
+    Many modules do, to make their classes; Python notes what the text raises, too.
+    """
+    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+        with contextlib.suppress(KeyboardInterrupt):
+            exec("raise KeyboardInterrupt")
+
+
+class _NoMoreImports:
+    """Ends an import of accel's threads where its next module begins: JAX has hundreds."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Find nothing, and raise in those threads."""
+        if threading.current_thread().name in (_LOAD, _COMPILE):
+            raise ImportError(f"{name}: the program has ended")
 
 
 def _forget() -> None:
     """In a forked child, where the threads are not."""
     global _looking, _compiling
-    _looking, _compiling = _Line("accel-load", _look), _Line("accel-compile", _make)
+    _looking, _compiling = _Line(_LOAD, _look), _Line(_COMPILE, _make)
     _under_way.clear()
     _workers.forget()
 

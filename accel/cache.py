@@ -29,7 +29,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -96,6 +96,31 @@ def save(key: str, payload: bytes, suffix: str = SUFFIX) -> str:
         with contextlib.suppress(OSError):
             os.unlink(partial)
         return f"{root} cannot be written to ({error.strerror})"
+
+
+def problem() -> str:
+    """Why nothing can be kept on disk; "" where it can. Makes the folder."""
+    root = config.current().cache_dir
+    if root is None:
+        return "the disk cache is off"
+    folder = root / f"programs-{surroundings()}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        return "" if _is_safe(folder.stat(), _trusted(root)) else f"{folder}: {_UNSAFE}"
+    except OSError as error:
+        return f"it cannot be written to ({error.strerror})"
+
+
+def size_of(entries: Iterable[tuple[str, str]]) -> int:
+    """Bytes on disk of what was saved under keys with suffixes, less what is not there."""
+    root, size = config.current().cache_dir, 0
+    if root is not None:
+        for key, suffix in entries:
+            with contextlib.suppress(OSError):
+                size += _file(root, key, suffix).stat().st_size
+    return size
 
 
 def discard(key: str, suffix: str = SUFFIX) -> None:

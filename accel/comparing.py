@@ -69,7 +69,7 @@ def _run(spec: Mapping[str, Any], way: str, out: Path) -> dict[str, Any]:
     started = time.perf_counter()
     with (work / "log.txt").open("wb") as log:
         command = [sys.executable, "-m", "accel.observed", str(path)]
-        code = subprocess.run(command, cwd=work, env=_environment(way), stdout=log, stderr=log).returncode
+        code = subprocess.run(command, cwd=work, env=environment(way), stdout=log, stderr=log).returncode
     wall_s = time.perf_counter() - started
     path.unlink()
     summary = samples / "summary.json"
@@ -86,7 +86,7 @@ _SENTENCES = {
 }
 
 
-def _environment(way: str) -> dict[str, str]:
+def environment(way: str) -> dict[str, str]:
     """The child's environment: relative places made absolute, since it works elsewhere; accel importable.
 
     What it writes goes to one file, unbuffered: its last words stand last there.

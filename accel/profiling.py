@@ -205,17 +205,12 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="wide"><table><thead><tr>{titles}</tr></thead><tbody>\n{lines}\n</tbody></table></div>'
 
 
-def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
-
-
 def _targets() -> str:
     books = [book for book in ledger.ledgers() if book.calls]
     books.sort(key=lambda book: -(book.spent_s))
     longest = max((book.spent_s for book in books), default=0.0)
     rows = []
     for book in books:
-        numpy_ms, compiled_ms = reporting.median_ms(book.numpy_s), reporting.median_ms(book.compiled_s)
         bars = "".join(
             f'<i class="{kind}" style="width:{100 * seconds / longest:.2f}%" title="{kind} {seconds:.3g} s"></i>'
             for kind, seconds in (
@@ -225,10 +220,10 @@ def _targets() -> str:
             )
             if longest and seconds
         )
-        gain = f"{numpy_ms / compiled_ms:.2g}x" if numpy_ms and compiled_ms else "-"
-        cells = [f"<code>{escape(book.target)}</code>", escape(book.state), str(book.calls), str(book.compiled_calls)]
-        rows.append([*cells, _ms(numpy_ms), _ms(compiled_ms), gain, f'<div class="bar">{bars}</div>'])
-    return _table(["function", "state", "calls", "compiled", "NumPy ms", "accel ms", "gain", "time in it"], rows)
+        figures = reporting.figures(book)
+        cells = [f"<code>{escape(book.target)}</code>", escape(book.state), *map(escape, figures.values())]
+        rows.append([*cells, f'<div class="bar">{bars}</div>'])
+    return _table(["function", "state", *reporting.COLUMNS, "time in it"], rows)
 
 
 def _events(events: Sequence[Event], began: float) -> str:

@@ -7,6 +7,7 @@ One account, `_account()`, is a plain dict of exactly what the JSON report holds
 from __future__ import annotations
 
 import json
+import math
 import platform
 import sys
 from collections import Counter
@@ -16,7 +17,7 @@ from statistics import median
 from textwrap import wrap
 from typing import Any
 
-from accel import ledger
+from accel import config, ledger
 from accel.ledger import Ledger, Run, State
 from accel.reasons import REASONS, Refusal
 
@@ -24,6 +25,12 @@ SCHEMA = 2
 WIDTH = 100
 _DISTRIBUTIONS = ("pygcm-accel", "numpy", "scipy", "jax", "jaxlib", "wrapt")
 _STATE_ORDER = tuple(State)
+
+GAINED, LOST, EVEN = "gained", "lost", "even"
+"""What becomes of a run, all costs counted."""
+
+EVEN_S, EVEN_SHARE = 0.05, 0.01
+"""Seconds, and the share of the run, below which a gain or loss is none: the estimate is no better."""
 
 
 # -- the account -----------------------------------------------------------------------------------------------------
@@ -84,6 +91,12 @@ def _differences(book: Ledger) -> list[dict[str, Any]]:
     ]
 
 
+def figures(book: Ledger) -> dict[str, str]:
+    """Return what the report's tables show of a function, by column."""
+    account = _function(book)
+    return {title: show(account) for title, show in _COLUMNS}
+
+
 def _function(book: Ledger) -> dict[str, Any]:
     numpy_ms, compiled_ms = median_ms(book.numpy_s), median_ms(book.compiled_s)
     return {
@@ -115,7 +128,14 @@ def _function(book: Ledger) -> dict[str, Any]:
 
 def _speedup(spent_s: float, saved_s: float) -> float | None:
     """Return how many times as long NumPy alone would have taken: above 1 exactly where something was saved."""
-    return _ratio(spent_s + saved_s, spent_s)
+    return _ratio(max(0.0, spent_s + saved_s), spent_s)
+
+
+def _verdict(wall_s: float, saved_s: float) -> str:
+    """Return whether the run gained or lost; EVEN where that is too little to tell."""
+    if abs(saved_s) < max(EVEN_S, EVEN_SHARE * wall_s):
+        return EVEN
+    return GAINED if saved_s > 0 else LOST
 
 
 def _steps(functions: list[dict[str, Any]], target: str | None) -> dict[str, Any] | None:
@@ -124,7 +144,7 @@ def _steps(functions: list[dict[str, Any]], target: str | None) -> dict[str, Any
     return {"total": found[0]["calls"], "compiled": found[0]["compiled_calls"]} if found else None
 
 
-def _totals(functions: list[dict[str, Any]], run: Run) -> dict[str, Any]:
+def _totals(functions: list[dict[str, Any]], run: Run, wall_s: float) -> dict[str, Any]:
     """Return the sums, with what belongs to no single function, and what the whole run gained."""
     errors = [each["max_rel_error"] for each in functions if each["max_rel_error"] is not None]
     return {
@@ -135,7 +155,9 @@ def _totals(functions: list[dict[str, Any]], run: Run) -> dict[str, Any]:
         "gained_s": run.gained_s,
         "costs_s": {cost: run.costs[cost] for cost in ledger.COSTS if cost in run.costs},
         "saved_s": run.saved_s,
-        "speedup": _speedup(run.wall_s, run.saved_s),
+        "net": _verdict(wall_s, run.saved_s),
+        "estimated_numpy_s": max(0.0, wall_s + run.saved_s),
+        "speedup": _speedup(wall_s, run.saved_s),
         "max_rel_error": max(errors, default=None),
         "states": {str(state): sum(each["state"] == state for each in functions) for state in State},
     }
@@ -143,16 +165,17 @@ def _totals(functions: list[dict[str, Any]], run: Run) -> dict[str, Any]:
 
 def _account() -> dict[str, Any]:
     run = ledger.current_run()
+    wall_s = run.wall_s
     functions = [_function(book) for book in ledger.ledgers()]
     return {
         "schema": SCHEMA,
         "versions": _versions(),
         "platform": run.platform,
         "device": run.device,
-        "wall_s": run.wall_s,
+        "wall_s": wall_s,
         "steps": _steps(functions, run.step),
         "functions": functions,
-        "totals": _totals(functions, run),
+        "totals": _totals(functions, run, wall_s),
         "notes": list(run.notes),
     }
 
@@ -178,39 +201,65 @@ def _plural(count: int, noun: str) -> str:
 
 def summary_line() -> str:
     """Return what the run gained or lost, in one line, as printed at the end of a run."""
-    account = _account()
+    return _summary(_account())
+
+
+def _summary(account: dict[str, Any]) -> str:
     totals = account["totals"]
     if not totals["calls"]:
         return "accel: no accelerated function was called (accel.report() says more)"
-    parts = [_net(account), _work_done(account["steps"], totals)]
+    parts = [_work_done(account["steps"], totals)]
     if totals["max_rel_error"] is not None:
         parts.append(f"largest error {totals['max_rel_error']:.1g}")
     stayed = [each for each in account["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
     parts.append(f"{_plural(len(stayed), 'function')} stayed on NumPy")
-    advice = _advice(account) if totals["saved_s"] < 0 else ""
-    return f"accel: {'; '.join([', '.join(parts), advice] if advice else [', '.join(parts)])} (accel.report() says why)"
+    advice = [_advice(account)] if totals["net"] == LOST else []
+    return f"accel: {'; '.join([_net(account), ', '.join(parts), *advice])} (accel.report() says why)"
 
 
 def _net(account: dict[str, Any]) -> str:
     """Return what the whole run gained or lost, all costs counted."""
-    wall_s, saved_s = account["wall_s"], account["totals"]["saved_s"]
-    times = f"{_s(wall_s)} instead of about {_s(max(0.0, wall_s + saved_s))} on NumPy"
-    if saved_s < 0:
-        return f"lost {_s(-saved_s)}: {times}"
-    return f"saved {_s(saved_s)}: {times} ({account['totals']['speedup']:.1f}x)"
+    totals, wall = account["totals"], _s(account["wall_s"])
+    if totals["net"] == EVEN:
+        return f"this run took about as long as on NumPy, {wall}, by estimate"
+    times = f"{wall} instead of about {_s(totals['estimated_numpy_s'])} on NumPy ({_times(totals['speedup'])})"
+    return (
+        f"this run {totals['net']} about {_s(abs(totals['saved_s']))}, by estimate: {times}, "
+        "compiling and comparing included"
+    )
 
 
 def _advice(account: dict[str, Any]) -> str:
-    """Return what to do about a run that lost."""
+    """Return at what length a run that lost would have gained, and what to do."""
     totals, steps = account["totals"], account["steps"]
     done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
-    if done["compiled"] and totals["gained_s"] > 0:
-        more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
-        what = "steps" if steps else "calls"
-        return (
-            f"it gains from about {round(done['total'] + more)} {what} on, and in a next run, which finds its programs"
-        )
-    return "nothing was compiled before it ended: a longer run gains, or `python -m accel compile` beforehand"
+    if not totals["compiled_calls"]:
+        return f"nothing was compiled before it ended: a longer run may gain, and so may this one after `{_COMPILE}`"
+    if not done["compiled"] or totals["gained_s"] <= 0:
+        return "its compiled calls were no faster than NumPy's: larger arrays may gain, `--mode off` loses nothing"
+    more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
+    what = "steps" if steps else "calls"
+    return f"it would have gained from about {_round_up(done['total'] + more)} {what} on; {_next_run()}"
+
+
+_COMPILE = "python -m accel compile ..."
+
+
+def _next_run() -> str:
+    """Return what the next run need not pay for again."""
+    if config.current().cache_dir is None:
+        return f"with the disk cache on ({config.VARIABLES['cache_dir']}) a next run compiles less"
+    return f"a next run finds what this one compiled, and all of it after `{_COMPILE}`"
+
+
+def _round_up(count: float) -> int:
+    """Return the next number with two significant digits: an estimate, and no run is shorter for it.
+
+    >>> [_round_up(count) for count in (7, 99.5, 2263)]
+    [7, 100, 2300]
+    """
+    unit = 10 ** max(0, len(str(int(count))) - 2)
+    return math.ceil(count / unit) * unit
 
 
 def _work_done(steps: dict[str, Any] | None, totals: dict[str, Any]) -> str:
@@ -232,10 +281,11 @@ _COLUMNS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("compiled", lambda each: str(each["compiled_calls"])),
     ("numpy ms", lambda each: _ms(each["numpy_ms"])),
     ("accel ms", lambda each: _ms(each["compiled_ms"])),
-    ("gain", lambda each: _times(each["per_call_speedup"])),
-    ("saved s", lambda each: _number(each["saved_s"], ".2f") if each["compiled_calls"] else "-"),
+    ("per call", lambda each: _times(each["per_call_speedup"])),
+    ("saved s", lambda each: _number(each["saved_s"], ".2f") if each["saved_s"] or each["compiled_calls"] else "-"),
     ("error", lambda each: _number(each["max_rel_error"], ".0e")),
 )
+COLUMNS = tuple(title for title, _ in _COLUMNS)
 
 
 def _heading(account: dict[str, Any]) -> list[str]:
@@ -243,13 +293,13 @@ def _heading(account: dict[str, Any]) -> list[str]:
     totals, versions = account["totals"], account["versions"]
     known = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     lines = [
-        summary_line(),
+        _summary(account),
         f"device: {account['device'] or 'none used'}",
         f"time: {_s(account['wall_s'])} in all; {_s(totals['compiled_s'])} in compiled calls, {_s(totals['numpy_s'])} "
         f"in the same functions on NumPy, {_s(totals['compile_s'])} compiling (in the background, where it can), "
         f"{_s(totals['copying_s'])} of the compiled calls copying to the device and back (estimated from samples)",
-        f"gained: {_s(totals['gained_s'])} by compiled calls; {_costs(totals['costs_s'])}; saved, in all: "
-        f"{_s(totals['saved_s'])}; {_plural(totals['checks'], 'comparison')} with NumPy",
+        f"account: compiled calls {_took_less(totals['gained_s'])} NumPy's would have; {_costs(totals['costs_s'])}; "
+        f"in all {_signed(totals['saved_s'])} (estimates); {_plural(totals['checks'], 'comparison')} with NumPy",
         f"versions: {known}",
     ]
     return lines + [f"note: {note}" for note in account["notes"]]
@@ -259,11 +309,29 @@ def _s(seconds: float) -> str:
     return f"{seconds:.1f} s" if abs(seconds) >= 1 else f"{seconds:.3f} s"
 
 
+def _signed(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else '+'}{_s(abs(seconds))}"
+
+
+def _took_less(gained_s: float) -> str:
+    return f"took {_s(abs(gained_s))} {'more' if gained_s < 0 else 'less'} than"
+
+
+_COST_WORDS: Mapping[str, str] = {
+    "recording": "recording calls",
+    "loading": "loading JAX and programs",
+    "comparing": "comparing with NumPy",
+    "guards": "checking inputs",
+    "discarded": "runs that were discarded",
+    "slowdown": "NumPy calls slowed down by compiling",
+}
+
+
 def _costs(costs_s: dict[str, float]) -> str:
     """Return what helping cost, by kind, the largest first."""
     ordered = sorted(costs_s.items(), key=lambda item: -item[1])
-    parts = [f"{cost} {_s(seconds)}" for cost, seconds in ordered if round(seconds, 3)]
-    return f"cost: {', '.join(parts)}" if parts else "it cost nothing"
+    parts = [f"{_COST_WORDS[cost]} {_s(seconds)}" for cost, seconds in ordered if round(seconds, 3)]
+    return f"that cost {_s(sum(costs_s.values()))}: {', '.join(parts)}" if parts else "that cost nothing"
 
 
 def heading() -> list[str]:
@@ -331,6 +399,24 @@ def _counted(members: list[dict[str, Any]]) -> list[str]:
     """Return the modules and classes of the members, with how many members each has."""
     owners = Counter(each["target"].rpartition(".")[0] for each in members)
     return _flow(", ".join(f"{owner} ({count})" for owner, count in sorted(owners.items())), "  ")
+
+
+def _loses(function: dict[str, Any]) -> bool:
+    """Say whether a compiled function has cost more so far than it gained."""
+    return bool(function["state"] == State.COMPILED and function["saved_s"] < 0)
+
+
+def _by_gain(state: State, members: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return what to call the members of one state: those that are compiled at a loss so far are told apart."""
+    words = _STATE_WORDS[state]
+    parts = [
+        (words, [each for each in members if not _loses(each)]),
+        (f"{words}, {_AT_A_LOSS}", list(filter(_loses, members))),
+    ]
+    return [(name, part) for name, part in parts if part]
+
+
+_AT_A_LOSS = "at a loss so far"
 
 
 def _is_by_choice(function: dict[str, Any]) -> bool:
@@ -407,8 +493,8 @@ def _text(account: dict[str, Any]) -> str:
         choice = [each for each in members if _is_by_choice(each)]
         chosen += choice
         others = [each for each in members if each not in choice]
-        if others:
-            lines += ["", f"{_STATE_WORDS[state]} ({len(others)})", *_BODIES[state](others)]
+        for words, part in _by_gain(state, others):
+            lines += ["", f"{words} ({len(part)})", *_BODIES[state](part)]
     for title, details in (
         ("compiled programs of functions with several, and by what they are told apart", _program_lines),
         ("differences from NumPy beyond the tolerance (how many comparisons)", _difference_lines),
@@ -430,7 +516,8 @@ def _markdown(account: dict[str, Any]) -> str:
     lines += [_cells(*titles), "|" + "---|" * len(titles)]
     ordered = [each for _, members in _by_state(account) for each in members]
     for each in ordered:
-        lines.append(_cells(f"`{each['target']}`", each["state"], *(show(each) for _, show in _COLUMNS)))
+        state = f"{each['state']}, {_AT_A_LOSS}" if _loses(each) else each["state"]
+        lines.append(_cells(f"`{each['target']}`", state, *(show(each) for _, show in _COLUMNS)))
     lines += ["", "## Reasons", "", _cells("function", "reason", "where", "why", "hint", "count"), "|" + "---|" * 6]
     for each in ordered:
         for reason in each["reasons"]:

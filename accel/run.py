@@ -28,26 +28,26 @@ from accel.config import SettingError, Settings
 _HERE = str(Path(__file__).parent) + os.sep
 _LAUNCHERS = ("<frozen runpy>", "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
 _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".txt": "text", "": "text"}
-_TARGETS = "a dotted module such as scripts.run_simulation, or a script file"
+TARGETS = "a dotted module such as scripts.run_simulation, or a script file"
 
 
 # -- the command line ------------------------------------------------------------------------------------------------
 
 
-class _Option(NamedTuple):
+class Option(NamedTuple):
     """One row: an option's name and what argparse is told about it."""
 
     name: str
     told: dict[str, Any]
 
 
-_PLACES = (
-    _Option("--pygcm", {"metavar": "DIR", "help": "run from this checkout of PyGCM instead of the current folder"}),
-    _Option("--demo", {"action": "store_true", "help": "run the bundled miniature, and print the full report"}),
+PLACES = (
+    Option("--pygcm", {"metavar": "DIR", "help": "run from this checkout of PyGCM instead of the current folder"}),
+    Option("--demo", {"action": "store_true", "help": "run the bundled miniature, and print the full report"}),
 )
-_OPTIONS = (
-    _Option("--platform", {"choices": config.PLATFORMS, "help": "where to run; default: the best there is"}),
-    _Option(
+OPTIONS = (
+    Option("--platform", {"choices": config.PLATFORMS, "help": "where to run; default: the best there is"}),
+    Option(
         "--mode",
         {
             "choices": config.MODES,
@@ -55,8 +55,8 @@ _OPTIONS = (
             "off: a plain run",
         },
     ),
-    _Option("--catalogue", {"metavar": "FILE", "help": "what to accelerate, in place of the installed catalogues"}),
-    _Option(
+    Option("--catalogue", {"metavar": "FILE", "help": "what to accelerate, in place of the installed catalogues"}),
+    Option(
         "--only",
         {
             "metavar": "PATTERN",
@@ -65,19 +65,19 @@ _OPTIONS = (
             "help": "accelerate only these functions: pygcm.ocean, step, '*Ocean*'; repeatable",
         },
     ),
-    _Option(
+    Option(
         "--exclude",
         {"metavar": "PATTERN", "action": "append", "default": [], "help": "leave these alone; repeatable"},
     ),
-    _Option(
+    Option(
         "--report",
         {
             "metavar": "FILE",
             "help": "write the report here: JSON, Markdown or text by suffix; - is text on standard error",
         },
     ),
-    _Option("--profile", {"metavar": "FILE.html", "help": "write a page that shows where the time went, step by step"}),
-    _Option(
+    Option("--profile", {"metavar": "FILE.html", "help": "write a page that shows where the time went, step by step"}),
+    Option(
         "--compare",
         {
             "action": "store_true",
@@ -85,8 +85,8 @@ _OPTIONS = (
             "and report times, memory and differences",
         },
     ),
-    _Option("--out", {"metavar": "DIR", "help": "the folder for what --compare writes; default: accel-comparison"}),
-    _Option("--quiet", {"action": "store_true", "help": "say nothing at the end"}),
+    Option("--out", {"metavar": "DIR", "help": "the folder for what --compare writes; default: accel-comparison"}),
+    Option("--quiet", {"action": "store_true", "help": "say nothing at the end"}),
 )
 
 
@@ -95,7 +95,7 @@ class _Parser(Parser):
 
     def error(self, message: str) -> NoReturn:
         if message.startswith("unrecognized arguments: "):
-            message += f"; possible: {', '.join(option.name for option in _PLACES + _OPTIONS)}"
+            message += f"; possible: {', '.join(option.name for option in PLACES + OPTIONS)}"
         super().error(message)
 
 
@@ -108,16 +108,16 @@ def _parser() -> _Parser:
         allow_abbrev=False,
     )
     place = parser.add_mutually_exclusive_group()
-    for option in _PLACES:
+    for option in PLACES:
         place.add_argument(option.name, **option.told)
-    for option in _OPTIONS:
+    for option in OPTIONS:
         parser.add_argument(option.name, **option.told)
     what = "a dotted module, run as python -m would, or a script file; then its own arguments"
     parser.add_argument("command", metavar="TARGET [ARGS...]", nargs=argparse.REMAINDER, help=what)
     return parser
 
 
-class _Report(NamedTuple):
+class Report(NamedTuple):
     """Where the report goes at the end: `path` None is standard error; `format` None is the one-line summary."""
 
     format: str | None
@@ -143,7 +143,7 @@ class _Plan(NamedTuple):
     catalogue: Catalogue | None
     only: list[str]
     exclude: list[str]
-    reports: tuple[_Report, ...]
+    reports: tuple[Report, ...]
     profile: Path | None
     compare: Path | None
 
@@ -151,11 +151,11 @@ class _Plan(NamedTuple):
 def _plan(argv: Sequence[str] | None) -> _Plan:
     """Return what the command line and the environment ask for; raise `SettingError` for what cannot be used."""
     options = _parser().parse_args(argv)
-    folder, default = _folder(options)
+    folder, default = folder_of(options)
     target, *args = options.command or [default]
     if not target:
-        raise SettingError("TARGET", "", _TARGETS, "is missing")
-    command, settings = Command(target, args, folder), _settings(options)
+        raise SettingError("TARGET", "", TARGETS, "is missing")
+    command, settings = Command(target, args, folder), settings_of(options)
     profile = None if options.profile is None else _writable("--profile", options.profile, (".html", ".htm"))
     reports = _reports(options, settings)
     rows = None if options.catalogue is None else catalogue.load(options.catalogue)
@@ -188,7 +188,7 @@ def _comparison(options: argparse.Namespace) -> Path | None:
     return folder
 
 
-def _folder(options: argparse.Namespace) -> tuple[str | None, str]:
+def folder_of(options: argparse.Namespace) -> tuple[str | None, str]:
     """Return the folder that the program is in (None: where Python looks anyway), and the default target there."""
     if options.pygcm is not None:
         if not os.path.isdir(os.path.join(options.pygcm, "pygcm")):
@@ -202,7 +202,7 @@ def _folder(options: argparse.Namespace) -> tuple[str | None, str]:
     return None, ""
 
 
-def _settings(options: argparse.Namespace) -> Settings:
+def settings_of(options: argparse.Namespace) -> Settings:
     """Return the environment's settings with the options over them; a platform that is named must be there."""
     settings = config.from_environment()
     given = {name: getattr(options, name) for name in ("platform", "mode") if getattr(options, name) is not None}
@@ -221,22 +221,23 @@ def _check_platform(name: str) -> None:
     check_platform(name)
 
 
-def _reports(options: argparse.Namespace, settings: Settings) -> tuple[_Report, ...]:
+def _reports(options: argparse.Namespace, settings: Settings) -> tuple[Report, ...]:
     """Return the reports asked for, having made sure that a file can be written before hours of computing."""
     reports = []
     quiet = options.quiet or settings.quiet
     if options.report not in (None, "-"):
-        reports.append(_report_file(options.report))
+        reports.append(report_file(options.report))
     if options.report == "-" or (options.demo and not quiet):
-        reports.append(_Report("text", None))
+        reports.append(Report("text", None))
     elif not quiet:
-        reports.append(_Report(None, None))
+        reports.append(Report(None, None))
     return tuple(reports)
 
 
-def _report_file(name: str) -> _Report:
+def report_file(name: str) -> Report:
+    """Return where the report goes that the user wants in a file. Raises `SettingError`."""
     path = _writable("--report", name, (".json", ".md", ".txt"), tuple(_SUFFIXES))
-    return _Report(_SUFFIXES[path.suffix.lower()], path)
+    return Report(_SUFFIXES[path.suffix.lower()], path)
 
 
 def _writable(option: str, name: str, named: tuple[str, ...], suffixes: tuple[str, ...] = ()) -> Path:
@@ -283,7 +284,7 @@ def enter(command: Command) -> str | None:
         return None
     script = next((path for path in _script_paths(command) if os.path.isfile(path)), None)
     if script is None:
-        raise SettingError("TARGET", command.target, _TARGETS, "does not exist")
+        raise SettingError("TARGET", command.target, TARGETS, "does not exist")
     _set_first_path(os.path.dirname(os.path.realpath(script)), *([command.folder] if command.folder else []))
     return script
 
@@ -310,7 +311,7 @@ def _load_module(name: str) -> _Program:
         return _load_module(f"{name}.__main__")
     code = spec.loader.get_code(spec.name) if hasattr(getattr(spec, "loader", None), "get_code") else None
     if code is None:
-        raise _NoProgram("TARGET", name, _TARGETS, "holds no Python code to run")
+        raise _NoProgram("TARGET", name, TARGETS, "holds no Python code to run")
     names = {"__loader__": spec.loader, "__package__": spec.parent, "__spec__": spec, "__cached__": spec.cached}
     return _Program(code, str(spec.origin), {"__file__": spec.origin, **names})
 

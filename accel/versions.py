@@ -12,7 +12,7 @@ from importlib import metadata, util
 
 from accel import logs
 
-FLOORS = {"numpy": "2.1", "scipy": "1.14.1", "jax": "0.8", "jaxlib": "0.8", "wrapt": "1.16"}
+FLOORS = {"numpy": "2.1", "scipy": "1.14.1", "jax": "0.8", "jaxlib": "0.8", "wrapt": "1.17"}
 """By distribution. `make test-matrix` runs the tests on just these, and on the newest."""
 
 

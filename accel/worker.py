@@ -3,9 +3,9 @@
 It takes no turns with the program's threads, its memory is not the program's, it can be stopped at any moment, and a
 compiler that crashes takes nothing with it. It is detached: no child of the program's process, which may wait for its
 own children, and in another session, which an interrupt at the terminal does not reach. It ends when its standard input
-closes or the program's process is gone, whichever is seen first: a process that the program forked keeps the pipe open.
+closes or the program's process is gone, whichever is seen first: a process that the program forked keeps the line open.
 
-Jobs and products are pickled, over pipes that nobody else has.
+Jobs and products are pickled, over a line that nobody else has.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from __future__ import annotations
 import os
 import pickle
 import queue
+import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -33,10 +36,13 @@ _BOOT = """
 import os, pickle, sys
 if hasattr(os, "fork") and os.fork():
     os._exit(0)
-sys.path[:] = pickle.load(sys.stdin.buffer)
+sys.path[:] = pickle.loads(bytes.fromhex(sys.argv[1]))
 from accel.worker import serve
-serve()
+serve(int(sys.argv[2]))
 """
+
+_LENGTH = struct.Struct("<Q")
+"""What goes before each message: how many bytes it has."""
 
 
 class Lost(Exception):
@@ -44,80 +50,88 @@ class Lost(Exception):
 
 
 class Worker:
-    """The program's end of the pipes. One job at a time; `stop` may come from another thread."""
+    """The program's end of the line. One job at a time; `stop` may come from another thread.
+
+    The line to it is closed when nobody holds this any more, since a thread may be reading: its number goes to others.
+    It is a socket, as a pipe that has no reader any more would end a program which does not ignore SIGPIPE.
+    """
 
     def __init__(self) -> None:
         """Start the process. Raises Lost."""
-        path = [*sys.path, str(Path(__file__).parent.parent)]
-        environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+        path = [os.path.abspath(each) for each in (*sys.path, str(Path(__file__).parent.parent))]
+        self._pid = 0
+        self._line, its_end = socket.socketpair()
+        self._line.settimeout(None)
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _BOOT],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                env=environment,
-            )
-            self._send([os.path.abspath(each) for each in path])
-            self._send(os.getpid())
-            self._process.wait()  # for the one that detached it
-            self._pid: int = self._receive()
+            with its_end:
+                start = subprocess.run(
+                    [sys.executable, "-I", "-c", _BOOT, pickle.dumps(path).hex(), str(os.getpid())],
+                    stdin=its_end.fileno(),
+                    stdout=its_end.fileno(),
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                    env={**os.environ, "JAX_PLATFORMS": "cpu"},
+                    check=False,
+                )
+            if start.returncode:
+                raise Lost(f"the compiling process could not be started: exit code {start.returncode}")
+            self._pid = pickle.loads(_read(self._line.fileno()))
         except (OSError, ValueError) as error:
             raise Lost(f"the compiling process could not be started: {error}") from error
 
-    def _send(self, message: Any) -> None:
-        assert self._process.stdin is not None
-        try:
-            pickle.dump(message, self._process.stdin, protocol=5)
-            self._process.stdin.flush()
-        except (BrokenPipeError, ValueError) as error:
-            raise Lost("the compiling process has ended") from error
-
-    def _receive(self) -> Any:
-        assert self._process.stdout is not None
-        try:
-            return pickle.load(self._process.stdout)
-        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
-            raise Lost("the compiling process ended before it answered") from error
-
     def compile(self, job: Any) -> Any:
         """The job's product. Raises Unsupported, Lost, and what pickling the job raises."""
-        settings = replace(config.current(), **job.settings)
-        text = pickle.dumps((settings, job), protocol=5)
-        self._send(text)
-        answer = self._receive()
+        message = pickle.dumps((replace(config.current(), **job.settings), job), protocol=5)
+        try:
+            self._line.sendall(_LENGTH.pack(len(message)) + message, getattr(socket, "MSG_NOSIGNAL", 0))
+            answer = pickle.loads(_read(self._line.fileno()))
+        except OSError as error:
+            raise Lost("the compiling process has ended") from error
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     def stop(self) -> None:
-        """End it at once."""
-        self.forget()
+        """End it at once. Whoever waits for its answer is told that it is lost."""
         try:
-            os.kill(self._pid, 9)
+            if self._pid:
+                os.kill(self._pid, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
         except OSError:
             pass
 
     def forget(self) -> None:
-        """Close the pipes: what a forked child of the program does, for whom the worker is not there."""
-        for end in (self._process.stdin, self._process.stdout):
-            try:
-                if end is not None:
-                    os.close(end.fileno())
-            except (OSError, ValueError):
-                pass
+        """Close the line: what a forked child of the program does, for whom the worker is not there."""
+        self._pid = 0
+        self._line.close()
+
+    def __del__(self) -> None:
+        self._line.close()
+
+
+def _read(line: int) -> bytearray:
+    """The next message. Raises Lost where there is none any more."""
+    (length,) = _LENGTH.unpack(_read_bytes(line, _LENGTH.size))
+    return _read_bytes(line, length)
+
+
+def _read_bytes(line: int, length: int) -> bytearray:
+    found = bytearray()
+    while len(found) < length:
+        part = os.read(line, min(length - len(found), 1 << 20))
+        if not part:
+            raise Lost("the compiling process ended before it answered")
+        found += part
+    return found
 
 
 # -- in the worker -----------------------------------------------------------------------------------------------------
 
 
-def serve() -> None:
-    """Answer jobs until nobody is there to ask."""
-    answers = os.fdopen(os.dup(1), "wb")
+def serve(program: int) -> None:
+    """Answer jobs until nobody is there to ask. program: the process that asks."""
+    answers = os.dup(1)
     os.dup2(2, 1)  # what libraries print is no answer
-    jobs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    program = pickle.load(sys.stdin.buffer)
+    jobs: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
     threading.Thread(target=_watch, args=(program,), daemon=True).start()
     if hasattr(os, "nice"):
@@ -127,10 +141,10 @@ def serve() -> None:
         _answer(answers, _outcome(jobs.get()))
 
 
-def _listen(jobs: queue.SimpleQueue[bytes]) -> None:
+def _listen(jobs: queue.SimpleQueue[bytearray]) -> None:
     try:
         while True:
-            jobs.put(pickle.load(sys.stdin.buffer))
+            jobs.put(_read(0))
     finally:
         os._exit(0)
 
@@ -146,19 +160,20 @@ def _watch(program: int) -> None:
             os._exit(0)
 
 
-def _answer(answers: Any, message: Any) -> None:
+def _answer(answers: int, message: Any) -> None:
     try:
         text = pickle.dumps(message, protocol=5)
     except Exception as error:
         text = pickle.dumps(RuntimeError(f"an answer that cannot be sent: {error}"))
+    left = memoryview(_LENGTH.pack(len(text)) + text)
     try:
-        answers.write(text)
-        answers.flush()
+        while left:
+            left = left[os.write(answers, left) :]
     except OSError:
         os._exit(0)
 
 
-def _outcome(text: bytes) -> Any:
+def _outcome(text: bytearray) -> Any:
     """A job's product, or the exception that it gave."""
     from accel.compile import compile_job
     from accel.rules import load

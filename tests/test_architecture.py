@@ -56,6 +56,7 @@ LAYERS = (
     ("doctor",),
     ("run",),
     ("observed",),
+    ("ahead",),
     ("__main__",),
 )
 """accel's modules and packages in the order of the pipeline: each may import those above it."""

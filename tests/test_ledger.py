@@ -96,7 +96,7 @@ def test_calls_are_kept_for_a_profile_only_where_one_is_wanted(books: ModuleType
     timeline.start(capacity=3)
     book.count_numpy(None, 0.5)
     book.count_compiled(0.1)
-    book.count_checked(0.1, 0.2, 0.15)
+    book.count_checked(0.3, 0.15)
     book.count_compiled(0.3)
     assert [(call.kind, round(call.seconds, 9)) for call in timeline.calls or ()] == [
         ("compiled", 0.1),
@@ -113,3 +113,31 @@ def test_events_are_bounded(books: ModuleType) -> None:
         timeline.note_event(timeline.RECORDED, "m.f", str(number))
     assert len(timeline.events) == timeline.MAX_EVENTS
     assert timeline.dropped_events == 2
+
+
+def test_what_is_saved_is_what_was_gained_less_what_that_cost(books: ModuleType) -> None:
+    book, other = books.open_ledger("m.f"), books.open_ledger("m.g")
+    book.count_numpy(1.0)
+    book.count_compiled(0.25, 0.75)
+    book.charge("recording", 0.5)
+    other.charge("slowdown", 0.125)
+    books.current_run().charge("loading", 0.25)
+    assert (book.gained_s, book.saved_s, book.spent_s) == (0.75, 0.25, 1.75)
+    run = books.current_run()
+    assert (run.gained_s, run.cost_s, run.saved_s) == (0.75, 0.875, -0.125)
+    assert run.costs == {"recording": 0.5, "slowdown": 0.125, "loading": 0.25}
+
+
+def test_a_checked_call_costs_what_it_took_beyond_numpy(books: ModuleType) -> None:
+    book = books.open_ledger("m.f")
+    book.count_checked(0.75, 0.5, quiet=False)
+    assert (book.checks, book.compiled_calls, book.costs["comparing"]) == (1, 1, 0.25)
+    assert (book.numpy_total_s, book.gained_s) == (0.5, 0.0)
+    assert list(book.numpy_s) == [], "measured beside a compile"
+
+
+def test_a_cost_may_be_taken_back(books: ModuleType) -> None:
+    book = books.open_ledger("m.f")
+    book.charge("slowdown", 0.5)
+    book.charge("slowdown", -0.25)
+    assert book.saved_s == books.current_run().saved_s == -0.25

@@ -216,7 +216,7 @@ def test_an_error_in_the_users_own_use_of_accel_is_no_bad_input(bench: Bench) ->
 def test_by_default_one_line_on_standard_error(bench: Bench) -> None:
     done = bench.accel("scripts.go")
     assert done.out == "2.0\n"
-    assert re.fullmatch(r"accel: \d of 1 call compiled.*\n", done.err)
+    assert re.fullmatch(r"accel: this run (took|lost) about .*; \d of 1 call compiled.*\n", done.err)
 
 
 @pytest.mark.parametrize("name", ["go", "exits", "fails"])
@@ -224,7 +224,7 @@ def test_the_report_is_written_however_the_program_ends(bench: Bench, tmp_path: 
     path = tmp_path / "report.json"
     bench.accel("--report", str(path), f"scripts.{name}")
     account = json.loads(path.read_text(encoding="utf-8"))
-    assert account["schema"] == 1
+    assert account["schema"] == 2
     books = {each["target"]: each for each in account["functions"]}
     assert books["gone.f"]["state"] == "absent"
     assert books["model.fail" if name == "fails" else "model.warm"]["calls"] == 1
@@ -427,5 +427,5 @@ def test_checking_the_report_path_leaves_no_file_behind(bench: Bench, tmp_path: 
 def test_accel_itself_runs_programs_and_prints_its_reasons(bench: Bench) -> None:
     assert bench.python("-m", "accel", "run", "--quiet", "scripts.go") == Done(0, "2.0\n", "")
     assert bench.python("-m", "accel", "reasons").out.startswith("| reason | why | hint |\n")
-    wrong = "accel: 'dance' is no command; possible: run, explain, doctor, reasons, cache, coverage\n"
+    wrong = "accel: 'dance' is no command; possible: run, compile, explain, doctor, reasons, cache, coverage\n"
     assert bench.python("-m", "accel", "dance") == Done(2, "", wrong)

@@ -132,11 +132,11 @@ def test_strict_mode_says_so(pretend: dict[str, str | None], books: object) -> N
 
 
 def test_install_says_so(pretend: dict[str, str | None], books: object, caplog: pytest.LogCaptureFixture) -> None:
-    pretend.update(scipy="1.13.1", wrapt="1.15.0")
+    pretend.update(scipy="1.13.1", wrapt="1.16.0")
     with caplog.at_level(logging.WARNING, "accel"):
         hook.install(Catalogue("empty", ()))
     (record,) = caplog.records
-    expected = "scipy is 1.13.1; accel needs 1.14.1 or newer; wrapt is 1.15.0; accel needs 1.16 or newer"
+    expected = "scipy is 1.13.1; accel needs 1.14.1 or newer; wrapt is 1.16.0; accel needs 1.17 or newer"
     assert record.getMessage() == f"all functions stay on NumPy: {expected}"
 
 

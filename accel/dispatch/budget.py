@@ -27,6 +27,13 @@ TARGET_SHARE = 0.5
 OWN_SHARE = 0.05
 """A target that costs no more than this share of its own time may do so even where others have used up the rest."""
 
+for_later_runs = False
+"""Whether this process compiles for later runs and not for itself (`accel compile`).
+
+Then whatever a later run may look for on disk is compiled: nothing is given up for its speed here, and targets that
+others will hold have programs of their own, since a later run calls them until the others' programs are loaded.
+"""
+
 
 def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float) -> bool:
     """Whether a target may cost so many seconds more, by its own account and by that of the process.

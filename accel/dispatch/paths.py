@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import MutableMapping
 from enum import Enum
 from math import inf
@@ -10,8 +11,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from accel import config, logs
+from accel import cache, config, logs
 from accel.dispatch.speed import Speed
+from accel.ledger import open_ledger
 from accel.reasons import Refusal
 
 if TYPE_CHECKING:
@@ -74,11 +76,12 @@ class Path:
     """One recorded path of a target.
 
     name: the target's, for messages. stage: changed by `start`, `finish`, `respecialize` and `give_up` alone. observed:
-    calls while it was watched. constants: values seen so far, of slots that may be folded. varying: slots that may not.
-    spanned: slots whose arrays the program takes from spans. pending: the program that is being compiled; again: the
-    same for one with spans, while the one without runs. numpy_call_s: seconds of the last call on NumPy; least_numpy_s:
-    of the shortest; waited_s: of all since it was recorded. replays, checked_at: replays of the program, and at the
-    last check. resting: calls that are left to NumPy before its program is tried again.
+    calls while it was watched. latest: see `keep_forms`. constants: values seen so far, of slots that may be folded.
+    varying: slots that may not. spanned: slots whose arrays the program takes from spans. pending: the program that is
+    being compiled; again: the same for one with spans, while the one without runs. numpy_call_s: seconds of the last
+    call on NumPy; least_numpy_s: of the shortest; waited_s: of all since it was recorded. found_on_disk, kept, unkept:
+    of its program (see `Compile`). replays, checked_at: replays of the program, and at the last check. resting: calls
+    that are left to NumPy before its program is tried again.
     """
 
     def __init__(self, trace: Any, name: str) -> None:
@@ -93,7 +96,11 @@ class Path:
         self.varying: set[int] = set()
         self.spanned: frozenset[int] = frozenset()
         self._spans_tried = False
+        self.latest: list[Any] = []
         self.variant: Any = None
+        self.found_on_disk = False
+        self.kept: tuple[tuple[str, str], ...] = ()
+        self.unkept = ""
         self.pending: Compile | None = None
         self.again: Compile | None = None
         self._respecialized = 0
@@ -119,6 +126,10 @@ class Path:
         arrays = set(self.trace.array_slots) - changed - arguments - set(self.trace.decided)
         return frozenset(arrays | set(self.trace.scalar_slots))
 
+    def is_of(self, trace: Any) -> bool:
+        """Whether another call's recording took the same path."""
+        return _shape_of(trace) == _shape_of(self.trace)
+
     def observe(self, values: list[Any]) -> None:
         """Watch one more call's inputs, before the call."""
         from accel.record.inputs import same_scalar
@@ -133,6 +144,12 @@ class Path:
             elif not same_scalar(value, self.constants[slot]):
                 self._vary((slot,))
         self.observed += 1
+
+    def keep_forms(self, values: list[Any]) -> None:
+        """Have a call's inputs, less their contents, at hand for a program that is compiled outside any call."""
+        from accel.compile import stand_ins
+
+        self.latest = stand_ins(values)
 
     def _vary(self, slots: tuple[int, ...]) -> None:
         """What changed once is never folded again."""
@@ -182,10 +199,14 @@ class Path:
         from accel import background
         from accel.compile import stand_ins
 
+        started = time.perf_counter()
         arguments = self.trace, self._known(), stand_ins(values), self.spanned
-        if config.current().ahead_of_time:
-            return background.in_background(*arguments, worth=self.numpy_call_s, before=self._before)
-        return background.at_once(*arguments)
+        try:
+            if config.current().ahead_of_time:
+                return background.in_background(*arguments, worth=self.numpy_call_s, before=self._before)
+            return background.at_once(*arguments)
+        finally:
+            open_ledger(self.name).charge("loading", time.perf_counter() - started)
 
     def give_up_if_overdue(self) -> Refusal | None:
         """Why the path's program is waited for no longer, where compiling it takes longer than it may."""
@@ -203,9 +224,10 @@ class Path:
         """
         from accel.rules.rule import Unsupported
 
+        assert self.pending is not None
         pending, self.pending = self.pending, None
         try:
-            self._install(pending.result())  # type: ignore[union-attr]
+            self._install(pending)
         except Unsupported as gap:
             return Refusal(gap.reason, "", gap.detail)
         except config.SettingError:
@@ -214,11 +236,12 @@ class Path:
             return Refusal("compile.failed", "", f"{type(error).__name__}: {error}")
         return None
 
-    def _install(self, executable: Any) -> None:
+    def _install(self, made: Compile) -> None:
         """The first replays of a program are compared, whatever those of another one showed."""
         from accel.replay import Variant
 
-        self.variant = Variant(self.trace, executable)
+        self.variant = Variant(self.trace, made.result())
+        self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
         self.stage = Stage.COMPILED
         self.replays = self.checked_at = 0
         self.speed.compiled_s.clear()
@@ -253,9 +276,10 @@ class Path:
         return False
 
     def _renew(self) -> bool:
+        assert self.again is not None
         again, self.again = self.again, None
         try:
-            self._install(again.result())  # type: ignore[union-attr]
+            self._install(again)
         except Exception as error:
             self.spanned = frozenset()
             logs.LOGGER.info("%s could not be compiled with spans: %s", self.name, error)
@@ -281,10 +305,19 @@ class Path:
             "replays": self.replays,
             "operations": program.operations,
             "compile_s": self.variant.executable.seconds,
+            "found_on_disk": self.found_on_disk,
+            "kept_bytes": cache.size_of(self.kept) if self.kept else None,
+            "unkept": None if self.kept else self.unkept,
             "inputs": len(self.trace.inputs.slots),
             "constants": sorted({name(slot) for slot in folded}),
             "outcomes": [f"line {outcome.where[1]}: {outcome.expected!r}" for outcome in self.trace.tape.outcomes],
         }
+
+
+def _shape_of(trace: Any) -> tuple[Any, ...]:
+    """What recordings of one path have in common."""
+    operations = [(node.rule.name, node.shape, str(node.dtype), node.where) for node in trace.tape.nodes]
+    return operations, [(outcome.where, repr(outcome.expected)) for outcome in trace.tape.outcomes]
 
 
 def continues(other: Path, path: Path, place: int, value: Any) -> bool:

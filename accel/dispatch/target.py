@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 OBSERVED = 2
 """Calls on NumPy after a recording, during which inputs show whether they change."""
 
+ENOUGH = 2
+"""Calls that have to be observed at the least: in one nothing changes."""
+
+LONGEST_WATCH = 12
+"""Calls, in a process that compiles for later runs, that a path waits for nested targets to get their programs."""
+
 WORTHWHILE = 0.1
 """Seconds on NumPy that a further path has taken, to those that compiling it will take, before it is compiled."""
 
@@ -100,6 +106,8 @@ class Target:
 
         Raises what the program's own code raises, and in mode "strict" Refused; nothing else.
         """
+        if self.final and self.mode != "strict":
+            return self._leave_to_numpy(args, kwargs)
         call: Call | None = None
         inside, locked = THREAD.inside, False
         try:
@@ -127,6 +135,19 @@ class Target:
             if locked:
                 self._lock.release()
         return self._after_fault(call, fault, args, kwargs)
+
+    def _leave_to_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a target that stays on NumPy for good, of which nothing is wanted but that it is counted."""
+        before, started = THREAD.counted_s, time.perf_counter()
+        try:
+            return self.function(*args, **kwargs)
+        finally:
+            spent = time.perf_counter() - started
+            own_s, THREAD.counted_s = spent - (THREAD.counted_s - before), before + spent
+            try:
+                self.ledger.count_numpy(None, own_s)
+            except Exception:  # a count that is missing is no matter of the program's
+                pass
 
     def _after_fault(self, call: Call | None, fault: BaseException, args: Any, kwargs: Any) -> Any:
         """What the program gets where accel failed: NumPy's answer, at this call and at all that follow."""
@@ -300,7 +321,14 @@ class Target:
             self._keep(recorded.trace, spent)
         return call.result
 
+    def _record_again(self, call: Call) -> Any:
+        """Record a call that may take a watched path, or a rare one, which a later run may come upon."""
+        self.attempts -= 1
+        return self._record(call)
+
     def _keep(self, trace: Trace, spent: float) -> None:
+        if budget.for_later_runs and any(path.is_of(trace) for path in self.paths):
+            return
         self.paths.insert(0, Path(trace, self.name))
         self.ledger.waits = self._waits
         timeline.note_event(timeline.RECORDED, self.name, f"{len(trace.tape.nodes)} operations", spent)
@@ -345,14 +373,20 @@ class Target:
         """A path without a program yet: watch its inputs, start compiling, go on in NumPy."""
         if path.stage is Stage.WATCHED:
             path.observe(values)
+            if budget.for_later_runs:
+                path.keep_forms(values)
             if path.observed > OBSERVED and self._is_due(path):
-                path.start(values, self._programs())
+                self._start(path, values, call)
         if path.is_ready():
             self._finish(path)
             return self._follow(path, values, call)
         overdue = path.give_up_if_overdue()
         if overdue is not None:
             self._give_up(path, overdue)
+        if budget.for_later_runs:
+            if path.stage is Stage.WATCHED and path.observed % 2 and path.observed <= 2 * OBSERVED:
+                return self._record_again(call)
+            THREAD.inside = False  # nested targets get programs of their own, which a later run may want first
         quiet = not _is_compiling()
         result = self._plain(call, timed=quiet)
         seconds = call.seconds or 0.0
@@ -361,8 +395,18 @@ class Target:
             self.ledger.charge("slowdown", seconds - path.speed.numpy_s.median())
         return result
 
+    def _start(self, path: Path, values: list[Any], call: Call) -> None:
+        """Have the path compiled. Where the call waits for that, it is no part of what the call itself takes."""
+        started = time.perf_counter()
+        path.start(values, self._programs())
+        waited = time.perf_counter() - started
+        call.began += waited
+        THREAD.counted_s += waited
+
     def _is_due(self, path: Path) -> bool:
         """Whether to compile the path: not before it has taken NumPy a share of what that takes."""
+        if budget.for_later_runs:
+            return path.observed > LONGEST_WATCH or not any(nested.is_watching for nested in path.trace.inlined)
         if not config.current().ahead_of_time:
             return True
         known = [other.variant for other in self.paths if other.variant is not None]
@@ -373,6 +417,18 @@ class Target:
                 return False
             expected, share = COMPILE_S + COMPILE_NODE_S * len(path.trace.tape.nodes), FIRST_WORTHWHILE
         return path.waited_s >= share * expected
+
+    def compile_rest(self) -> None:
+        """At the end of a process that compiles for later runs: compile the paths that were called too few times."""
+        for path in self.paths:
+            if path.stage is Stage.WATCHED and path.observed >= ENOUGH and not self.final:
+                path.start(path.latest, self._programs())
+                self._finish(path)
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether a path waits to be compiled."""
+        return not self.final and any(path.stage is Stage.WATCHED for path in self.paths)
 
     def _programs(self) -> int:
         """Paths that are compiled or about to be."""
@@ -391,8 +447,6 @@ class Target:
         executable = path.variant.executable
         ledger, operations = self.ledger, executable.program.operations
         ledger.compile_s += executable.seconds
-        if not config.current().ahead_of_time:
-            ledger.charge("loading", executable.seconds)
         ledger.variants = sum(path.variant is not None for path in self.paths)
         ledger.describe = self._describe
         timeline.note_event(timeline.COMPILE, self.name, f"{operations} operations", executable.seconds)
@@ -411,7 +465,7 @@ class Target:
         names = [path.trace.inputs.name(slot) for slot in changed]
         logs.LOGGER.info("%s is compiled again: %s changed", self.name, ", ".join(names))
         path.respecialize(changed)
-        path.start(values, self._programs())
+        self._start(path, values, call)
         return self._wait(path, values, call)
 
     # -- replaying ----------------------------------------------------------------------------------------------------
@@ -451,7 +505,7 @@ class Target:
             self.paths.insert(0, path)
         if path.reconsider(values):
             self._note_compiled(path)
-        if path.again is None:
+        if path.again is None and not budget.for_later_runs:
             slower = path.speed.found_slower()
             if slower is not None:
                 self._give_up_as_slower(path, slower)

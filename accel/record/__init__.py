@@ -18,6 +18,7 @@ from accel.record.enter import enter_value
 from accel.record.follow import Followed, SubstitutedGlobals
 from accel.record.objects import ObjectProxy
 from accel.record.recording import CURRENT, Recording, Unwound, gap_text, isinstance_wrapper, place_text, plain
+from accel.record.scan import handles_exceptions
 from accel.record.values import RecordedValue
 from accel.rules import load
 from accel.rules.rule import Unsupported
@@ -349,7 +350,7 @@ class _Watch:
         frame on the stack is made plain when it goes on; what it writes then is not journalled.
         """
         frames = list(_recorded_frames())
-        if self._recording.can_be_undone and not any(frame.f_code.co_exceptiontable for frame in frames):
+        if self._recording.can_be_undone and not any(handles_exceptions(frame.f_code) for frame in frames):
             self._recording.raised = (Unwound.__name__, self._recording.where())  # NumPy may swallow it
             raise Unwound
         self._recording.touched = True

@@ -87,6 +87,15 @@ def compares_identity(code: CodeType) -> bool:
     return any(compares_identity(constant) for constant in code.co_consts if isinstance(constant, CodeType))
 
 
+@functools.lru_cache(maxsize=4096)
+def handles_exceptions(code: CodeType) -> bool:
+    """Whether the code has handlers of its own: `except`, `finally` or `with`.
+
+    From Python 3.12 the exception table alone does not say so: comprehensions enter there what puts variables back.
+    """
+    return any(instruction.opname == "PUSH_EXC_INFO" for instruction in dis.get_instructions(code))
+
+
 def _is_constant(instruction: dis.Instruction | None) -> bool:
     return (
         instruction is not None

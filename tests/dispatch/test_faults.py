@@ -15,17 +15,20 @@ import os
 import random
 import signal
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import accel
-from accel import config, interrupts, ledger
+from accel import background, config, interrupts, job, ledger, worker
+from accel.dispatch import budget, target
 from accel.dispatch.call import THREAD
 from accel.record.recording import current
 
@@ -33,6 +36,7 @@ pytestmark = pytest.mark.usefixtures("books")
 
 PACKAGE = str(Path(accel.__file__).parent) + os.sep
 BOUNDARY = {
+    "_Line._work",
     "_answer_for.<locals>.answer",
     "Target.answer",
     "Target._after_fault",
@@ -257,3 +261,52 @@ def test_nor_does_one_of_what_only_comparing_runs_through(folder: Path) -> None:
     verify = Way("verify", folder)
     found = verify.functions()
     assert not verify.seen_of_faults([found[name] for name in sorted(found.keys() - known.keys())])
+
+
+# -- in the background -------------------------------------------------------------------------------------------------
+
+
+def functions_of(*modules: ModuleType) -> list[FunctionType]:
+    """The modules' own functions and methods: threads run through them, which no profile sees."""
+    names = {module.__name__ for module in modules}
+    found = [each for each in gc.get_objects() if type(each) is FunctionType and each.__module__ in names]
+    return sorted(
+        (each for each in found if each.__qualname__ not in BOUNDARY and "<locals>" not in each.__qualname__),
+        key=name_of,
+    )
+
+
+def settled(call: Callable[[], Any]) -> list[Any]:
+    """What calls give until nothing is compiled any more."""
+    given = []
+    for _ in range(2000):
+        given.append(call())
+        if len(given) > 8 and not background._under_way:
+            break
+        time.sleep(0.002)
+    return [*given, *(call() for _ in range(4))]
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_no_fault_in_the_background_reaches_the_program(
+    part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target, "FIRST_WORTHWHILE", 0.0)
+    monkeypatch.setattr(budget, "FIXED_S", 1e9)
+    seen: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", seen.append)
+    x = np.linspace(-1.0, 1.0, 5)
+    functions = functions_of(background, job, worker)
+    assert len(functions) > 30
+    for place, function in enumerate(functions[part::2]):
+        background._workers._lost = 0
+        ledger.reset()
+        with config.override(cache_dir=tmp_path / str(place % 3)), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            fast = accel.accelerate(smooth)
+            with failing(function):
+                given = settled(lambda fast=fast: fast(x))
+        assert same(given, [smooth(x)] * len(given)), name_of(function)
+        assert not seen, name_of(function)
+        background.stop()
+        sys.meta_path[:] = [each for each in sys.meta_path if type(each) is not background._NoMoreImports]

@@ -115,7 +115,10 @@ def test_contents_are_compared_bit_by_bit(dtype: str, step: int) -> None:
         assert not content.is_same(other) or array[place] == other[place]
     if np.dtype(dtype).kind == "f":
         assert not Content(np.zeros(2, dtype)).is_same(-np.zeros(2, dtype))
-        assert Content(np.full(2, np.nan, dtype)).is_same(np.full(2, np.nan, dtype))
+        nans = np.full(2, np.nan, dtype)
+        assert Content(nans).is_same(
+            nans.copy()
+        )  # a second one may differ in bytes that an extended float leaves unused
 
 
 # -- indices ----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,35 @@
+"""The tests on the oldest and on the newest versions of what accel stands on, for each Python: `make test-matrix`.
+
+Each combination has an environment under build/nox, which the next run uses again. FULL=1 runs all tests;
+`nox -- tests/test_cache.py` these; `nox --list` names the combinations, and `nox -s 'tests-3.11(oldest)'` runs one.
+"""
+
+import os
+
+import nox
+
+nox.options.envdir = "build/nox"
+nox.options.reuse_existing_virtualenvs = True
+nox.options.error_on_missing_interpreters = True  # a combination that was not tried is none that passed
+
+PYTHONS = ["3.11", "3.12", "3.13"]
+SUBSET = """
+    tests/rules/test_conformance.py tests/rules/test_signatures.py tests/record tests/dispatch tests/test_versions.py
+    tests/test_background.py tests/test_replay.py tests/test_hook.py tests/test_run.py
+    tests/test_cache.py tests/test_second_process.py tests/test_kernels.py
+    """.split()
+"""What NumPy, SciPy, JAX, wrapt and Python have a say in."""
+
+FULL = bool(os.environ.get("FULL"))
+OLDEST = [each.replace(">=", "==") for each in nox.project.load_toml("pyproject.toml")["project"]["dependencies"]]
+NEWEST = ["--upgrade", "--upgrade-strategy", "eager"]
+
+
+@nox.session(python=PYTHONS)
+@nox.parametrize("versions", ["oldest", "newest"], ids=["oldest", "newest"])
+def tests(session: nox.Session, versions: str) -> None:
+    """Install the project beside the versions asked for, say which those are, and test it."""
+    session.install("--editable", ".[demo,test]" if FULL else ".[test]", *(OLDEST if versions == "oldest" else NEWEST))
+    session.run("python", "-m", "pip", "list", "--format=freeze", "--exclude-editable")
+    chosen = session.posargs or ([] if FULL else SUBSET)
+    session.run("python", "-m", "pytest", "-n", "auto", "-q", "-p", "no:cacheprovider", *chosen)
