@@ -20,10 +20,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from accel import cache, devices, interpreter, interrupts, logs
+from accel import cache, config, devices, experience, interpreter, interrupts, logs
 from accel.compile import Executable, compile_trace, largest, loaded, product_of, tell_unkept
+from accel.experience import Experience
 from accel.fingerprint import Indescribable
-from accel.job import Job, Product, describe, key_of
+from accel.job import Job, Product, describe, key_of, path_key_of
 from accel.ledger import current_run
 from accel.lower import Known
 from accel.record import Trace
@@ -80,8 +81,7 @@ class Compile(Future[Executable]):
         if not _has_worker():
             return False
         try:
-            self._job = describe(*self._arguments, devices.plan(largest(self._arguments[2])))
-            self._key = key_of(self._job) if cache.is_used() else None
+            self._prepare()
             started, product = time.perf_counter(), self._on_disk()
             executable = None if product is None else loaded(product, *self._arguments)
         except Indescribable as error:
@@ -97,6 +97,25 @@ class Compile(Future[Executable]):
         self._note_kept(executable.key, "")
         self.set_result(executable)
         return True
+
+    def _prepare(self) -> None:
+        """Describe the job as earlier runs of its path advise, and keep what this one adds. Raises Indescribable."""
+        trace, known, samples, spanned = self._arguments
+        self._job = job = describe(trace, known, samples, spanned, None)
+        path = path_key_of(job) if cache.is_used() else None
+        told = Experience() if path is None else experience.load(path)
+        job.settings["threads"] = threads = devices.plan(largest(samples), told.threads)
+        if path is None:
+            return
+        scalars = {slot: value for slot, value in known.scalars.items() if slot not in told.varied}
+        job.known = Known(scalars, known.arrays)
+        job.spanned = frozenset(spanned) or told.spanned
+        self._arguments = trace, job.known, samples, job.spanned
+        self._key = key_of(path, job)
+        varied = told.varied.union(trace.scalar_slots).difference(scalars)
+        learnt = Experience(varied, job.spanned, told.threads if config.current().threads else threads or 0)
+        if learnt != told:
+            experience.save(path, learnt)
 
     def make(self) -> None:
         """Compile it, in the worker if there can be one."""

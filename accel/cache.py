@@ -36,12 +36,13 @@ from pathlib import Path
 
 from accel import config, logs
 
-SUFFIX, TRACE = ".program", ".trace"
-"""What entries end in: compiled programs, and what recorded traces led to, which of the programs among it."""
+SUFFIX, TRACE, PATH = ".program", ".trace", ".path"
+"""What entries end in: compiled programs, what recorded traces led to, which of the programs among it, and what is
+known of recorded paths (see accel.experience)."""
 
 _PARTIAL = ".partial"
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
-_FILE_NAME = re.compile(rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|-\w+{_PARTIAL})")
+_FILE_NAME = re.compile(rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|-\w+{_PARTIAL})")
 """What accel calls its files: `clear` touches nothing else."""
 
 _ABANDONED_S = 3600.0

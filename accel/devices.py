@@ -141,18 +141,23 @@ def _clients() -> list[Any]:
     return [devices[0].client for devices in found]
 
 
-def plan(largest: int) -> int | None:
-    """How many threads XLA is to have on the CPU, decided by the first program's largest array; None: all."""
+def plan(largest: int, advised: int | None = None) -> int | None:
+    """How many threads XLA is to have on the CPU, decided by the first program's largest array; None: all.
+
+    advised: what earlier runs used for that program, 0 for all; None where there were none.
+    """
     with _lock:
-        _plan(largest)
+        _plan(largest, advised)
         return _threads
 
 
-def _plan(largest: int) -> None:
+def _plan(largest: int, advised: int | None = None) -> None:
     global _planned, _threads
     if not _planned:
         settings = config.current()
-        _threads = settings.threads or (1 if largest <= FEW and settings.platform in (None, "cpu") else None)
+        few = largest <= FEW and settings.platform in (None, "cpu")
+        usual = (1 if few else None) if advised is None else advised or None
+        _threads = settings.threads or usual
         _planned = True
 
 

@@ -8,7 +8,7 @@ replay has to know of a program, with nodes by their places on the tape.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,8 +107,8 @@ def _row(node: Node) -> tuple[Any, ...]:
     return node.rule, args, kwargs, {name: getattr(node, name) for name in _ABOUT}, node.repeats
 
 
-def key_of(job: Job) -> str:
-    """The name on disk of what comes of a job, the same in every process. Raises Indescribable."""
+def path_key_of(job: Job) -> str:
+    """The name on disk of what is known of a job's path, whatever is taken for constant. Raises Indescribable."""
     describe = Describer(_no_leaf)
     rules: dict[Rule, bytes] = {}
     sites: dict[int, int] = {}  # in the order of their first node: the numbers themselves are this process's own
@@ -122,15 +122,21 @@ def key_of(job: Job) -> str:
     rest = [
         [(index, describe(expected)) for index, expected, _ in job.outcomes],
         (job.arrays, job.numbers, job.changed, job.state),
-        [sorted((slot, describe(value)) for slot, value in each.items()) for each in _contents(job)],
+        _contents(job.decided, describe),
         [form and (form[0], str(form[1])) for form in job.forms],
-        (sorted(job.spanned), sorted(job.settings.items())),
     ]
     return digest(rows, rest)
 
 
-def _contents(job: Job) -> tuple[dict[int, Any], ...]:
-    return job.decided, dict(job.known.scalars), dict(job.known.arrays)
+def key_of(path: str, job: Job) -> str:
+    """The name on disk of what comes of a job, the same in every process. path: its path's. Raises Indescribable."""
+    describe = Describer(_no_leaf)
+    known = [_contents(each, describe) for each in (job.known.scalars, job.known.arrays)]
+    return digest(path, known, (sorted(job.spanned), sorted(job.settings.items())))
+
+
+def _contents(values: Mapping[int, Any], describe: Describer) -> list[tuple[int, Any]]:
+    return sorted((slot, describe(value)) for slot, value in values.items())
 
 
 def _described_rule(rule: Rule) -> bytes:

@@ -35,7 +35,7 @@ LAYERS = (
     ("lower.arrangement",),
     ("lower.values",),
     ("lower",),
-    ("job",),
+    ("job", "experience"),
     ("compile",),
     ("worker",),
     ("background",),

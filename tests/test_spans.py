@@ -11,15 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import accel
-from accel import compile as compiling
-from accel import spans
+from accel import background, spans
 from accel.dispatch import checks, paths
 
 
 @pytest.fixture(autouse=True)
 def undisturbed(foreground: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What other tests have left compiling does not matter."""
-    monkeypatch.setattr(compiling, "busy", lambda: False)
+    monkeypatch.setattr(background, "busy", lambda: False)
 
 
 def placed(array: Any, offset: int, room: Any = None) -> Any:

@@ -1,8 +1,8 @@
 """The process that runs the program: `python -m accel.ahead.child SPEC.json`, started by `accel.ahead.command`.
 
 It compiles at first need, without a budget, and keeps every program on disk. Once enough was seen it ends at once, in
-the midst of the program, whose own last acts (handlers at exit, a restart file) are not made. What happens is written
-to a file, one line of JSON at a time: how far the program is, and at the end the account.
+the midst of the program, whose own last acts (handlers at exit, a restart file) are not made. A file, always
+whole, says how far the program is, and at the end it holds the account.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from accel.dispatch.call import THREAD
 from accel.dispatch.target import Target
 
 TICK_S = 0.2
-"""Seconds between two lines on how far the program is."""
+"""Seconds between two notes on how far the program is."""
 
 MORE_VARIANTS = 4
 """How many times as many programs of a function are kept as one run may have: the next may come upon others first."""
@@ -76,8 +76,9 @@ class Reporter:
                 Path(path).write_text(reporting.report(form), encoding="utf-8")
 
     def _write(self, **words: Any) -> None:
-        with self._news.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(words) + "\n")
+        fresh = self._news.with_suffix(".fresh")
+        fresh.write_text(json.dumps(words), encoding="utf-8")
+        os.replace(fresh, self._news)
 
 
 def _tell_after_calls(after: Callable[[Target, bool], None]) -> None:

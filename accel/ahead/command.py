@@ -60,10 +60,10 @@ class _Plan(NamedTuple):
 
 
 class _Ended(NamedTuple):
-    """How the program ended. lines: what its process reported, the last one last; said: the end of its own words."""
+    """How the program ended. last: what its process noted last, if anything; said: the end of its own words."""
 
     code: int
-    lines: list[dict[str, Any]]
+    last: Mapping[str, Any] | None
     said: list[str]
 
 
@@ -187,8 +187,7 @@ def _run(plan: _Plan, script: str | None) -> _Ended:
     """Run the program until its process ends. Ctrl-C ends that at once: `code` is then that of an interrupt."""
     with tempfile.TemporaryDirectory(prefix="accel-compile-") as name:
         folder = Path(name)
-        news, spec = folder / "news.jsonl", folder / "spec.json"
-        news.touch()
+        news, spec = folder / "news.json", folder / "spec.json"
         spec.write_text(json.dumps(_spec(plan, script, news)), encoding="utf-8")
         status = _Status(plan.quiet)
         with (folder / "words.txt").open("w+b") as said:
@@ -211,7 +210,7 @@ def _run(plan: _Plan, script: str | None) -> _Ended:
                 process.wait()
             said.seek(0)
             text = said.read().decode("utf-8", errors="replace")
-        return _Ended(code, _lines(news), text.splitlines()[-LAST_WORDS:])
+        return _Ended(code, _noted(news), text.splitlines()[-LAST_WORDS:])
 
 
 _INTERRUPTED = 130
@@ -239,15 +238,18 @@ def _follow(process: subprocess.Popen[bytes], news: Path, plan: _Plan, status: _
         try:
             return process.wait(LOOK_S)
         except subprocess.TimeoutExpired:
-            lines = _lines(news)
-            if lines:
-                status.show(words.progress(lines[-1]["progress"], plan.settled, plan.steps))
+            last = _noted(news)
+            if last is not None:
+                status.show(words.progress(last["progress"], plan.settled, plan.steps))
 
 
-def _lines(news: Path) -> list[dict[str, Any]]:
-    """What the process has reported, less a line that it has not finished."""
-    whole, _, _ = news.read_text(encoding="utf-8").rpartition("\n")
-    return [json.loads(line) for line in whole.splitlines()]
+def _noted(news: Path) -> dict[str, Any] | None:
+    """What the process has noted last; None where that is nothing yet."""
+    try:
+        found: dict[str, Any] = json.loads(news.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return found
 
 
 # -- the end ---------------------------------------------------------------------------------------------------------
@@ -264,7 +266,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.write(words.before(Path.cwd(), plan.settled, plan.steps))
         sys.stderr.flush()
     ended = _run(plan, script)
-    if ended.code == BAD_INPUT and not ended.lines:
+    if ended.code == BAD_INPUT and ended.last is None:
         sys.stderr.write("\n".join(ended.said) + "\n")
         return BAD_INPUT
     return _say(plan, ended)
@@ -272,10 +274,10 @@ def main(argv: Sequence[str]) -> int:
 
 def _say(plan: _Plan, ended: _Ended) -> int:
     """Say what was kept, and what went wrong, if anything did; the exit code."""
-    account: Mapping[str, Any] | None = ended.lines[-1] if ended.lines and "report" in ended.lines[-1] else None
+    account = ended.last
     if ended.code:
         sys.stderr.write(_failure(plan, ended))
-    if account is None:
+    if account is None or "report" not in account:
         return ended.code if ended.code == _INTERRUPTED else 1
     assert plan.settings.cache_dir is not None, "it was checked"
     if not plan.quiet:
@@ -285,7 +287,7 @@ def _say(plan: _Plan, ended: _Ended) -> int:
 
 def _failure(plan: _Plan, ended: _Ended) -> str:
     """How it came that the program ended before enough was seen."""
-    kept = f"; {words.until_then(ended.lines[-1]['progress'])}" if ended.lines else ""
+    kept = f"; {words.until_then(ended.last['progress'])}" if ended.last is not None else ""
     if ended.code == _INTERRUPTED:
         return f"accel: interrupted{kept}\n"
     said = [] if plan.output or not ended.said else ["its last words:", *(f"  {line}" for line in ended.said)]

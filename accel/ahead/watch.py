@@ -5,6 +5,7 @@ A step is a call of the target that a catalogue names as such, or else of the on
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -108,6 +109,16 @@ def _pace() -> Ledger | None:
     step = current_run().step
     if step is not None:
         book = open_ledger(step)
-        if book.calls or book.state is State.UNCALLED:  # else it is left alone, or not there
+        if book.calls or (book.state is State.UNCALLED and _is_loaded(step)):  # it is not left alone, and will come
             return book
     return max((book for book in ledgers() if book.calls), key=lambda book: book.spent_s, default=None)
+
+
+def _is_loaded(target: str) -> bool:
+    """Whether the program has imported what holds a target: a catalogue may be that of another program."""
+    parts = target.split(".")
+    for end in range(len(parts) - 1, 0, -1):
+        module = sys.modules.get(".".join(parts[:end]))
+        if module is not None:
+            return hasattr(module, parts[end])
+    return False

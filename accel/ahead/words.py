@@ -44,7 +44,9 @@ def _counted(found: Answer) -> str:
     """What was seen of the program."""
     if found["target"] is None:
         return "no accelerated function called yet"
-    return plural(found["calls"], "step" if found["named"] else f"call of {found['target']}")
+    if found["named"]:
+        return plural(found["calls"], "step")
+    return f"{plural(found['calls'], 'call')} of {found['target']}"
 
 
 def _programs(programs: int, functions: int) -> str:

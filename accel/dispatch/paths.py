@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import MutableMapping
+from collections.abc import Collection, MutableMapping
 from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 SPAN_SAMPLES = 8
 """Replays after which a path is looked at for arrays that most of them had to copy."""
+
+SPAN_SAMPLES_FOUND = 64
+"""The same where the program was on disk: an earlier run saw no need, and before other programs are loaded many do."""
 
 MAX_RESPECIALIZED = 3
 """Times that a path is compiled again because a constant changed; after that nothing of it is constant."""
@@ -145,6 +148,10 @@ class Path:
                 self._vary((slot,))
         self.observed += 1
 
+    def named(self, names: Collection[str]) -> tuple[int, ...]:
+        """The slots of these names that are taken for constant."""
+        return tuple(slot for slot in self.constants if self.trace.inputs.name(slot) in names)
+
     def keep_forms(self, values: list[Any]) -> None:
         """Have a call's inputs, less their contents, at hand for a program that is compiled outside any call."""
         from accel.compile import stand_ins
@@ -241,6 +248,7 @@ class Path:
         from accel.replay import Variant
 
         self.variant = Variant(self.trace, made.result())
+        self._spans_tried |= bool(self.variant.executable.spans)
         self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
         self.stage = Stage.COMPILED
         self.replays = self.checked_at = 0
@@ -262,12 +270,13 @@ class Path:
         """
         if self.again is not None:
             return self.again.done() and self._renew()
-        if self.replays % SPAN_SAMPLES or self._spans_tried:
+        samples = SPAN_SAMPLES_FOUND if self.found_on_disk else SPAN_SAMPLES
+        if self.replays % samples or self._spans_tried:
             return False
         from accel import background
 
         executable, changed = self.variant.executable, {slot for slot, _ in self.trace.outputs.changed}
-        copied = {executable.program.slots[at] for at, count in executable.copied.items() if 2 * count > SPAN_SAMPLES}
+        copied = {executable.program.slots[at] for at, count in executable.copied.items() if 2 * count > samples}
         executable.copied.clear()
         copied -= changed  # a program has to copy them anyway, and aligned memory makes the faster copy
         if copied and not background.busy():

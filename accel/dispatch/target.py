@@ -419,9 +419,18 @@ class Target:
         return path.waited_s >= share * expected
 
     def compile_rest(self) -> None:
-        """At the end of a process that compiles for later runs: compile the paths that were called too few times."""
-        for path in self.paths:
-            if path.stage is Stage.WATCHED and path.observed >= ENOUGH and not self.final:
+        """At the end of a process that compiles for later runs: compile what this one had no occasion to.
+
+        That is: paths that were called too few times; and paths whose program takes for constant what changed while
+        another path ran, as a later run may try them after the change.
+        """
+        changed = {path.trace.inputs.name(slot) for path in self.paths for slot in path.varying}
+        for path in () if self.final else tuple(self.paths):
+            too_few = path.stage is Stage.WATCHED and path.observed >= ENOUGH
+            slots = path.named(changed) if path.stage is Stage.COMPILED else ()
+            if slots:
+                path.respecialize(slots)
+            if slots or too_few:
                 path.start(path.latest, self._programs())
                 self._finish(path)
 
