@@ -232,14 +232,21 @@ def _net(account: dict[str, Any]) -> str:
 def _advice(account: dict[str, Any]) -> str:
     """Return at what length a run that lost would have gained, and what to do."""
     totals, steps = account["totals"], account["steps"]
+    what = "steps" if steps else "calls"
     done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
-    if not totals["compiled_calls"]:
-        return f"nothing was compiled before it ended: a longer run may gain, and so may this one after `{_COMPILE}`"
-    if not done["compiled"] or totals["gained_s"] <= 0:
+    if not done["compiled"]:
+        others = "" if _found_all(account) else f", and so may this one after `{_COMPILE}`"
+        return f"none of its {what} were compiled before it ended: a longer run may gain{others}"
+    if totals["gained_s"] <= 0:
         return "its compiled calls were no faster than NumPy's: larger arrays may gain, `--mode off` loses nothing"
     more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
-    what = "steps" if steps else "calls"
     return f"it would have gained from about {_round_up(done['total'] + more)} {what} on; {_next_run()}"
+
+
+def _found_all(account: dict[str, Any]) -> bool:
+    """Say whether every program was on disk when the run came to need it."""
+    programs = [program for each in account["functions"] for program in each["programs"]]
+    return bool(programs) and all(program["found_on_disk"] for program in programs)
 
 
 _COMPILE = "python -m accel compile ..."

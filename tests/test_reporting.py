@@ -246,7 +246,10 @@ def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> Non
     assert _assert_agree("lost")["costs_s"] == {"recording": 0.5}
     line = reporting.summary_line()
     assert line.startswith("accel: this run lost about 0.500 s, by estimate: 10.0 s instead of about 9.5 s on NumPy")
-    assert "; nothing was compiled before it ended: a longer run may gain, and so may this one after `" in line
+    compile_first = ", and so may this one after `python -m accel compile ...`"
+    assert f"; none of its calls were compiled before it ended: a longer run may gain{compile_first} (" in line
+    book.describe = lambda: [{**_program([]), "found_on_disk": True}]
+    assert "before it ended: a longer run may gain (" in reporting.summary_line()
     assert re.search(r"m\.f +1 +0 +1000 +- +- +-0\.50 +-", accel.report())
 
 

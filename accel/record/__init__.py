@@ -86,10 +86,11 @@ class Passed(Exception):
 
 @dataclass(slots=True)
 class _Progress:
-    """How far the recorded call came. made: its result in a list, first with wrappers."""
+    """How far the recorded call came. made: its result in a list, first with wrappers. outcome: once there is one."""
 
     made: list[Any]
     error: BaseException | None = None
+    outcome: Recorded | Rerun | Passed | None = None
 
 
 def record(
@@ -114,41 +115,27 @@ def record(
     recording.builtins = make_builtins(recording)
     if watch is not None:
         watch(recording)
-    end: Recorded | Rerun | Passed | None = None
-    try:
-        with interrupts.Deferral() as deferral:  # halfway through, wrappers would stay in the program's objects
-            end = _end(recording, function, args, kwargs, deferral)
-    except Exception as error:
-        interrupts.pass_on(error)
-        if end is None:
-            raise
-    if isinstance(end, Recorded):
-        return end
-    assert end is not None
-    raise end
-
-
-def _end(
-    recording: Recording,
-    function: FunctionType,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    deferral: interrupts.Deferral,
-) -> Recorded | Rerun | Passed:
-    """What comes of the recorded call: nothing that fails afterwards changes that."""
     progress, tracing, outer = _Progress([]), sys.gettrace(), CURRENT.recording
     try:
-        return _record(recording, progress, function, args, kwargs, deferral)
-    except (Rerun, Passed) as end:
-        return end
+        with interrupts.Deferral() as deferral:  # halfway through, wrappers would stay in the program's objects
+            try:
+                progress.outcome = _record(recording, progress, function, args, kwargs, deferral)
+            except (Rerun, Passed) as stopped:
+                progress.outcome = stopped
     except (Exception, Unwound) as error:
+        interrupts.pass_on(error)
+        sys.settrace(tracing)
+        CURRENT.recording = outer
         fault = error
-    sys.settrace(tracing)
-    CURRENT.recording = outer
-    try:
+    if progress.outcome is None:
         return _salvaged(recording, progress, fault)
-    except (Rerun, Passed) as end:
-        return end
+    outcome, progress.outcome = progress.outcome, None
+    try:
+        if isinstance(outcome, Recorded):
+            return outcome
+        raise outcome
+    finally:
+        del outcome  # an error must not hold itself, and the program's arrays with it
 
 
 def _record(
