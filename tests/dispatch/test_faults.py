@@ -212,10 +212,16 @@ def failing(function: FunctionType) -> Iterator[None]:
     code = function.__code__
     template: CodeType = compile("def fail(*args, **kwargs):\n    raise 'planted'", "planted", "exec").co_consts[0]
     constants = tuple(Planted if each == "planted" else each for each in template.co_consts)
-    function.__code__ = template.replace(co_consts=constants, co_freevars=code.co_freevars, co_name=code.co_name)
+    _become(function, template.replace(co_consts=constants, co_freevars=code.co_freevars, co_name=code.co_name))
     try:
         yield
     finally:
+        _become(function, code)
+
+
+def _become(function: FunctionType, code: CodeType) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.13, where one of the two is a generator's
         function.__code__ = code
 
 
