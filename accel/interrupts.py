@@ -36,7 +36,7 @@ class Deferral:
         if threading.current_thread() is threading.main_thread():
             _under_way.append(self)
             try:
-                self._hold()
+                _in_full(self._hold)
             except BaseException:
                 self.__exit__()
                 raise
@@ -44,7 +44,7 @@ class Deferral:
 
     def __exit__(self, *exc: object) -> None:
         try:
-            self._let_go()
+            _in_full(self._let_go)
         finally:
             _under_way[:] = [each for each in _under_way if each is not self]
             self._deliver()
@@ -56,31 +56,23 @@ class Deferral:
             yield
             return
         try:
-            self._let_go()
+            _in_full(self._let_go)
             self._deliver()
             yield
         finally:
-            self._hold()
+            _in_full(self._hold)
 
     def _hold(self) -> None:
-        """Have all of them wait, also where one that does not yet runs at once and raises."""
-        try:
-            for number, handler in _handlers().items():
-                if handler != self._wait:
-                    self._handlers[number] = handler
-                    signal.signal(number, self._wait)
-        except BaseException:
-            self._hold()
-            raise
+        """Have all of them wait."""
+        for number, handler in _handlers().items():
+            if handler != self._wait:
+                self._handlers[number] = handler
+                signal.signal(number, self._wait)
 
     def _let_go(self) -> None:
-        """Put back all of them, also where one that is back already runs at once and raises."""
-        try:
-            for number in [number for number in self._handlers if signal.getsignal(number) == self._wait]:
-                signal.signal(number, self._handlers[number])
-        except BaseException:
-            self._let_go()
-            raise
+        """Put all of them back."""
+        for number in [number for number in self._handlers if signal.getsignal(number) == self._wait]:
+            signal.signal(number, self._handlers[number])
 
     def _wait(self, number: int, frame: FrameType | None) -> None:
         if number not in self._waiting:
@@ -101,7 +93,20 @@ class Deferral:
     def end_in_child(self) -> None:
         """Where another thread's block ends nowhere: in a forked child, whose only thread is the main one."""
         if self._thread != threading.get_ident():
-            self._let_go()
+            _in_full(self._let_go)
+
+
+def _in_full(step: Callable[[], None]) -> None:
+    """A step, again where a handler that does not wait, or no longer, runs meanwhile and raises: that comes after."""
+    raised: BaseException | None = None
+    for _ in _NUMBERS:
+        try:
+            step()
+            break
+        except BaseException as error:
+            raised = raised or error
+    if raised is not None:
+        raise raised
 
 
 _under_way: list[Deferral] = []

@@ -211,6 +211,29 @@ def test_forks_while_something_is_compiled(aot: str) -> None:
     assert done.returncode == 0
 
 
+def test_a_child_and_the_programs_end_close_the_workers_pipes_once() -> None:
+    """Not by number: by then it is that of another file."""
+    done = told(
+        """
+        from accel import background
+        background._workers.current()
+        def work():
+            files = [open(os.devnull) for _ in range(8)]
+            for file in files:
+                file.close()
+        child(work)
+        background.stop()
+        files = [open(os.devnull) for _ in range(8)]
+        for file in files:
+            file.close()
+        """,
+        "-X",
+        "dev",
+    )
+    assert done.stdout.split() == ["0"]
+    assert "Bad file descriptor" not in done.stderr and "ResourceWarning" not in done.stderr, done.stderr
+
+
 # -- warnings ----------------------------------------------------------------------------------------------------------
 
 FORKS = """

@@ -1,6 +1,6 @@
 """The hook: every name of a function is replaced, and put back, however and whenever it was made.
 
-A stand-in takes the place of `accel.dispatch.accelerate`, so that these tests hold without the engine.
+A stand-in takes the place of `accel.dispatch.accelerated`, so that these tests hold without the engine.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def accelerate(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return made
 
     dispatch = ModuleType("accel.dispatch")
-    dispatch.accelerate = stand_in  # type: ignore[attr-defined]
+    dispatch.accelerated = stand_in  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "accel.dispatch", dispatch)
     yield called
     hook.uninstall()

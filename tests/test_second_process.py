@@ -27,6 +27,7 @@ from accel.record import Rerun, Trace, record
 from accel.replay import Attempt, Variant
 from accel.rules.rule import Unsupported
 from pygcm_patch import CATALOGUE
+from tests.compiler import known
 from tests.processes import Start, assert_found_again, starter
 from tests.rules.cases import ROWS, Names, names_in, stable_hash
 from tests.rules.oracle import QUICKEST, program
@@ -235,8 +236,10 @@ PARTS = 8
 ONE_IN = 1 if FULL else 60
 """One case in so many is run, always the plain matrix of float64 among them."""
 
-QUICK_FLAGS = " ".join(f"--{name}={str(value).lower()}" for name, value in QUICKEST.items())
-"""What XLA's passes make of a program is the same; only LLVM takes less time."""
+
+def quick_flags() -> str:
+    """What XLA's passes make of a program is the same; only LLVM takes less time."""
+    return " ".join(f"--{name}={str(value).lower()}" for name, value in known(QUICKEST).items())
 
 
 def rows(part: int, one_in: int) -> dict[str, Any]:
@@ -252,7 +255,7 @@ def rows(part: int, one_in: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_row_is_found_again(start: Start, part: int) -> None:
-    first, second = (start(rows, part, ONE_IN, XLA_FLAGS=QUICK_FLAGS, timeout=7200) for _ in range(2))
+    first, second = (start(rows, part, ONE_IN, XLA_FLAGS=quick_flags(), timeout=7200) for _ in range(2))
     assert_found_again(first, second)
     assert sum(1 + name.count(" | ") for name in first.bits) > 100
 
@@ -289,7 +292,7 @@ def matrices(dtype: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
 def test_linear_algebra_is_found_again(start: Start, dtype: str) -> None:
-    first, second = (start(matrices, dtype, XLA_FLAGS=QUICK_FLAGS) for _ in range(2))
+    first, second = (start(matrices, dtype, XLA_FLAGS=quick_flags()) for _ in range(2))
     assert_found_again(first, second)
     compiled = {name.rpartition(" ")[0] for name in first.bits}
     assert compiled >= {f"np.linalg.{each}" for each in ("cholesky(p)", "solve(s, t)", "inv(s)", "det(s)", "svd(s)")}

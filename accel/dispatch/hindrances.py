@@ -12,7 +12,7 @@ from accel.ledger import current_run
 from accel.reasons import Refusal
 from accel.versions import shortfall
 
-_OFF, _TRACED, _RAISING, _FORKED, _CRAMPED = map(
+OFF, _TRACED, _RAISING, _FORKED, _CRAMPED = map(
     Refusal, ("mode.off", "environment.traced", "fp.errstate", "environment.forked", "environment.memory")
 )
 
@@ -25,7 +25,7 @@ def _note_fork() -> None:
 def hindrance(mode: str) -> Refusal | None:
     """What keeps every call on NumPy at the moment."""
     if mode == "off":
-        return _OFF
+        return OFF
     short = shortfall()
     if short is not None:
         return Refusal("environment.versions", "", short)

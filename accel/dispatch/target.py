@@ -20,7 +20,7 @@ from accel import config, logs, timeline
 from accel.dispatch import budget, late
 from accel.dispatch.call import THREAD, Call, is_fault
 from accel.dispatch.checks import Checks
-from accel.dispatch.hindrances import hindrance
+from accel.dispatch.hindrances import OFF, hindrance
 from accel.dispatch.paths import Forecast, Path, Stage, continues
 from accel.ledger import Ledger, State, current_run, open_ledger
 from accel.reasons import Refusal
@@ -106,8 +106,28 @@ class Target:
 
         Raises what the program's own code raises, and in mode "strict" Refused; nothing else.
         """
-        if self.final and self.mode != "strict":
-            return self._leave_to_numpy(args, kwargs)
+        try:
+            mode = self.mode
+            at_rest = mode == "off" or (self.final and mode != "strict")
+        except Exception:
+            at_rest = False
+        if not at_rest:
+            return self._take_up(args, kwargs)
+        before, started = THREAD.counted_s, time.perf_counter()
+        try:
+            return self.function(*args, **kwargs)
+        finally:  # nothing is wanted of such a call but that it is counted
+            spent = time.perf_counter() - started
+            own_s, THREAD.counted_s = spent - (THREAD.counted_s - before), before + spent
+            try:
+                self.ledger.count_numpy(None, own_s)
+                if mode == "off":
+                    self.ledger.refuse(OFF)
+            except Exception:  # a count that is missing is no matter of the program's
+                pass
+
+    def _take_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Answer a call of a target that is not at rest."""
         call: Call | None = None
         inside, locked = THREAD.inside, False
         try:
@@ -135,19 +155,6 @@ class Target:
             if locked:
                 self._lock.release()
         return self._after_fault(call, fault, args, kwargs)
-
-    def _leave_to_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of a target that stays on NumPy for good, of which nothing is wanted but that it is counted."""
-        before, started = THREAD.counted_s, time.perf_counter()
-        try:
-            return self.function(*args, **kwargs)
-        finally:
-            spent = time.perf_counter() - started
-            own_s, THREAD.counted_s = spent - (THREAD.counted_s - before), before + spent
-            try:
-                self.ledger.count_numpy(None, own_s)
-            except Exception:  # a count that is missing is no matter of the program's
-                pass
 
     def _after_fault(self, call: Call | None, fault: BaseException, args: Any, kwargs: Any) -> Any:
         """What the program gets where accel failed: NumPy's answer, at this call and at all that follow."""

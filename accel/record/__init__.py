@@ -86,10 +86,11 @@ class Passed(Exception):
 
 @dataclass(slots=True)
 class _Progress:
-    """How far the recorded call came. made: its result in a list, first with wrappers."""
+    """How far the recorded call came. made: its result in a list, first with wrappers. outcome: once there is one."""
 
     made: list[Any]
     error: BaseException | None = None
+    outcome: Recorded | Rerun | Passed | None = None
 
 
 def record(
@@ -115,16 +116,26 @@ def record(
     if watch is not None:
         watch(recording)
     progress, tracing, outer = _Progress([]), sys.gettrace(), CURRENT.recording
-    with interrupts.Deferral() as deferral:  # halfway through, wrappers would stay in the program's objects
-        try:
-            return _record(recording, progress, function, args, kwargs, deferral)
-        except (Rerun, Passed):
-            raise
-        except (Exception, Unwound) as error:
-            fault = error
+    try:
+        with interrupts.Deferral() as deferral:  # halfway through, wrappers would stay in the program's objects
+            try:
+                progress.outcome = _record(recording, progress, function, args, kwargs, deferral)
+            except (Rerun, Passed) as stopped:
+                progress.outcome = stopped
+    except (Exception, Unwound) as error:
+        interrupts.pass_on(error)
         sys.settrace(tracing)
         CURRENT.recording = outer
+        fault = error
+    if progress.outcome is None:
         return _salvaged(recording, progress, fault)
+    outcome, progress.outcome = progress.outcome, None
+    try:
+        if isinstance(outcome, Recorded):
+            return outcome
+        raise outcome
+    finally:
+        del outcome  # an error must not hold itself, and the program's arrays with it
 
 
 def _record(

@@ -38,15 +38,22 @@ def angle(*, z: Any, deg: bool = False) -> Any:
     return cast(jnp.angle(z, deg), z.real.dtype)
 
 
-def _of_floats(name: str) -> Callable[..., Any]:
-    def lower(*, x: Any) -> Any:
-        return getattr(jnp, name)(x if x.dtype.kind in "fc" else cast(x, np.dtype(float)))
-
-    return lower
+def _floating(x: Any) -> Any:
+    return x if x.dtype.kind in "fc" else cast(x, np.dtype(float))
 
 
-add_rule(np.sinc, _of_floats("sinc"), "x", elementwise=True)
-add_rule(np.i0, _of_floats("i0"), "x", elementwise=True)
+@rule(np.sinc, "x", elementwise=True)
+def sinc(*, x: Any) -> Any:
+    """By NumPy's formula: jax.numpy's is 0 at whole numbers and at infinity since JAX 0.12."""
+    x = _floating(x)
+    zero, one = x == number(0, x), number(1, x)
+    angle = number(np.pi, x) * where(zero, one, x)
+    return where(zero, one, jnp.sin(angle) / angle)
+
+
+@rule(np.i0, "x", elementwise=True)
+def i0(*, x: Any) -> Any:
+    return jnp.i0(_floating(x))
 
 
 def _round(*, a: Any, decimals: int = 0) -> Any:

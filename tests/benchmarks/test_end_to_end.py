@@ -136,7 +136,7 @@ def test_the_miniature_agrees_under_accel(tmp_path):
     pytest.importorskip("accel.dispatch")
     result = measured(tmp_path, "--grid", "19x36", "--steps", 12, "--candidate", "accel", "--resync", "--block", 3)
     assert max(result["fields"].values()) < 1e-6
-    assert result["report"]["schema"] == 1
+    assert result["report"]["schema"] == 2
 
 
 @needs_model

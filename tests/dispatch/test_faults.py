@@ -13,6 +13,7 @@ import gc
 import io
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -26,7 +27,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import background, config, job, ledger, worker
+from accel import background, config, interrupts, job, ledger, worker
 from accel.dispatch import budget, target
 from accel.dispatch.call import THREAD
 from accel.record.recording import current
@@ -38,13 +39,20 @@ BOUNDARY = {
     "_Line._work",
     "_answer_for.<locals>.answer",
     "Target.answer",
+    "Target._take_up",
     "Target._after_fault",
     "is_fault",
-    "_codes_of_signal_handlers",
+    "raised_by_handler",
+    "Deferral.held",
+    "_handlers",
+    "_code_of",
 }
 """What catches errors cannot be caught itself."""
 
-RESTORING = {f"accel.interpreter._Setting.{name}" for name in ("_give_back", "_restore")}
+RESTORING = {
+    *(f"accel.interpreter._Setting.{name}" for name in ("_give_back", "_restore")),
+    *(f"accel.interrupts.{name}" for name in ("Deferral.__exit__", "Deferral._let_go", "_in_full")),
+}
 """What puts a setting of Python's back leaves it where it fails itself."""
 
 PARTS = 4
@@ -193,6 +201,8 @@ class Way:
                 sys.settrace(None)
                 gc.set_threshold(*before[1])
                 sys.setswitchinterval(before[2])
+                signal.signal(signal.SIGINT, before[3])
+                interrupts._under_way.clear()
         return wrong
 
 
@@ -202,10 +212,16 @@ def failing(function: FunctionType) -> Iterator[None]:
     code = function.__code__
     template: CodeType = compile("def fail(*args, **kwargs):\n    raise 'planted'", "planted", "exec").co_consts[0]
     constants = tuple(Planted if each == "planted" else each for each in template.co_consts)
-    function.__code__ = template.replace(co_consts=constants, co_freevars=code.co_freevars, co_name=code.co_name)
+    _become(function, template.replace(co_consts=constants, co_freevars=code.co_freevars, co_name=code.co_name))
     try:
         yield
     finally:
+        _become(function, code)
+
+
+def _become(function: FunctionType, code: CodeType) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.13, where one of the two is a generator's
         function.__code__ = code
 
 
@@ -216,7 +232,8 @@ def is_deep(function: FunctionType) -> bool:
 
 def left_behind() -> list[Any]:
     """What a call must leave as it was."""
-    return [sys.gettrace(), gc.get_threshold(), sys.getswitchinterval(), THREAD.inside, current()]
+    settings = gc.get_threshold(), sys.getswitchinterval(), signal.getsignal(signal.SIGINT)
+    return [sys.gettrace(), *settings, THREAD.inside, current()]
 
 
 def name_of(function: FunctionType) -> str:

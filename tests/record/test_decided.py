@@ -116,9 +116,7 @@ def test_contents_are_compared_bit_by_bit(dtype: str, step: int) -> None:
     if np.dtype(dtype).kind == "f":
         assert not Content(np.zeros(2, dtype)).is_same(-np.zeros(2, dtype))
         nans = np.full(2, np.nan, dtype)
-        assert Content(nans).is_same(
-            nans.copy()
-        )  # a second one may differ in bytes that an extended float leaves unused
+        assert Content(nans).is_same(nans.copy())  # extended floats have unused bytes, which may differ
 
 
 # -- indices ----------------------------------------------------------------------------------------------------------
