@@ -39,7 +39,7 @@ _LOAD, _COMPILE = "accel-load", "accel-compile"
 """The names of the threads."""
 
 MAX_LOST = 3
-"""Workers that may be lost before there are no more: then this process compiles itself."""
+"""Workers that may end of themselves before nothing is compiled any more."""
 
 
 Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
@@ -121,12 +121,12 @@ class Compile(Future[Executable]):
         """Compile it, in the worker if there can be one."""
         if self.done():
             return
-        worker = None if self._job is None else _workers.current()
-        if worker is None:
-            self.run()
-            return
         self._began = time.perf_counter()
-        self._settle(lambda: self._made_by(worker))
+        self._settle(self._made)
+
+    def _made(self) -> Executable:
+        worker = None if self._job is None else _workers.current()
+        return self._made_here() if worker is None else self._made_by(worker)
 
     def fail(self, error: BaseException) -> None:
         """Be done with what went wrong, unless it is done."""
@@ -193,22 +193,28 @@ class Compile(Future[Executable]):
 
 
 class _Workers:
-    """The worker, and how many were lost."""
+    """The worker, and why there are no more of them. can_start: whether this process may have one."""
 
     def __init__(self) -> None:
+        self.can_start = True
         self._worker: Worker | None = None
         self._lost = 0
         self._lock = threading.Lock()
 
     def current(self) -> Worker | None:
-        """The worker, started if need be; None where there can be none."""
+        """The worker, started if need be; None where none can be started.
+
+        Raises Unsupported where too many have ended of themselves: what ended them would end this process too.
+        """
         with self._lock:
-            if self._worker is None and self._lost < MAX_LOST:
+            if self._lost >= MAX_LOST:
+                raise Unsupported("compile.failed", f"the compiling process ended {self._lost} times")
+            if self._worker is None and self.can_start:
                 try:
                     self._worker = Worker()
                 except Lost as error:
                     logs.LOGGER.info("%s", error)
-                    self._lost += 1
+                    self.can_start = False
             return self._worker
 
     def drop(self, worker: Worker | None) -> None:
@@ -224,7 +230,7 @@ class _Workers:
     def forget(self) -> None:
         """In a forked child: the worker is the parent's."""
         self._lock = threading.Lock()
-        self._lost = MAX_LOST
+        self.can_start = False
         if self._worker is not None:
             self._worker.forget()
             self._worker = None
@@ -314,7 +320,7 @@ _ends_with_the_program = False
 
 def _has_worker() -> bool:
     """Whether another process can compile: on the CPU, where there is a Python to start."""
-    return bool(sys.executable) and devices.is_cpu_alone() and _workers._lost < MAX_LOST
+    return bool(sys.executable) and devices.is_cpu_alone() and _workers.can_start
 
 
 def at_once(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()) -> Compile:

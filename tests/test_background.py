@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -14,6 +17,9 @@ import accel
 from accel import background, config
 from accel.compile import stand_ins
 from accel.dispatch import target
+from accel.lower import Known
+from accel.record import record
+from accel.rules.rule import Unsupported
 
 
 class Named(str):
@@ -120,3 +126,62 @@ def test_what_waited_behind_an_abandoned_compile_is_compiled(bench: Bench) -> No
     assert not background.busy(), "what was given up is waited for no longer"
     bench.go_on.set()
     assert stuck.result(20) == "SLOW"
+
+
+# -- the worker --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Workers of the test's own, and programs that nothing else has compiled."""
+    made = background._Workers()
+    monkeypatch.setattr(background, "_workers", made)
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield made
+    made.drop(None)
+
+
+def made(job: Any) -> Any:
+    return job.result(60)
+
+
+def test_a_worker_compiles_and_is_no_child_of_ours(workers: Any) -> None:
+    made(background.in_background(*arguments_of(lambda x: x * 3.0), worth=1.0, before=0))
+    assert workers._worker is not None
+    with pytest.raises(ChildProcessError):
+        os.waitpid(workers._worker._pid, os.WNOHANG)
+
+
+def test_a_worker_that_ends_takes_one_program_with_it_and_the_next_is_another(workers: Any) -> None:
+    made(background.in_background(*arguments_of(lambda x: x * 5.0), worth=1.0, before=0))
+    first = workers._worker._pid
+    os.kill(first, signal.SIGKILL)
+    lost = background.in_background(*arguments_of(lambda x: x * 7.0), worth=1.0, before=0)
+    with pytest.raises(Unsupported, match="ended"):
+        made(lost)
+    made(background.in_background(*arguments_of(lambda x: x * 9.0), worth=1.0, before=0))
+    assert workers._worker._pid != first
+
+
+def test_after_too_many_nothing_is_compiled_any_more(workers: Any) -> None:
+    workers._lost = background.MAX_LOST
+    refused = background.in_background(*arguments_of(lambda x: x * 11.0), worth=1.0, before=0)
+    with pytest.raises(Unsupported, match="the compiling process ended 3 times"):
+        made(refused)
+
+
+def test_without_a_worker_this_process_compiles(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    made(background.in_background(*arguments_of(lambda x: x * 13.0), worth=1.0, before=0))
+    assert not workers.can_start
+
+
+def arguments_of(function: Any) -> tuple[Any, Any, Any]:
+    """What `in_background` takes for a function of one array."""
+    x = np.arange(4.0)
+    trace = record(function, (x,), {}, max_nodes=100).trace
+    assert trace is not None
+    values, failed = trace.inputs.fetch((x,), {})
+    assert failed is None
+    return trace, Known(), stand_ins(values)

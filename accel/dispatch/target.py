@@ -382,6 +382,7 @@ class Target:
             path.observe(values)
             if budget.for_later_runs:
                 path.keep_forms(values)
+                self._watch_others(path, call)
             if path.observed > OBSERVED and self._is_due(path):
                 self._start(path, values, call)
         if path.is_ready():
@@ -391,7 +392,8 @@ class Target:
         if overdue is not None:
             self._give_up(path, overdue)
         if budget.for_later_runs:
-            if path.stage is Stage.WATCHED and path.observed % 2 and path.observed <= 2 * OBSERVED:
+            by_turns = path.observed % 2 and path.observed <= 2 * OBSERVED
+            if path.stage is Stage.WATCHED and (by_turns or not path.trace.inlined):
                 return self._record_again(call)
             THREAD.inside = False  # nested targets get programs of their own, which a later run may want first
         quiet = not _is_compiling()
@@ -401,6 +403,15 @@ class Target:
         if not quiet and path.speed.knows_numpy:
             self.ledger.charge("slowdown", seconds - path.speed.numpy_s.median())
         return result
+
+    def _watch_others(self, path: Path, call: Call) -> None:
+        """Have the other paths that wait watch a call too: a later run may have recorded them first."""
+        for other in self.paths:
+            if other is not path and other.stage is Stage.WATCHED and other.observed < ENOUGH:
+                values = other.matcher.match(call.args, call.kwargs)
+                if isinstance(values, list):
+                    other.observe(values)
+                    other.keep_forms(values)
 
     def _start(self, path: Path, values: list[Any], call: Call) -> None:
         """Have the path compiled. Where the call waits for that, it is no part of what the call itself takes."""

@@ -27,7 +27,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import background, config, interrupts, job, ledger, worker
+from accel import background, config, interpreter, interrupts, job, ledger, worker
 from accel.dispatch import budget, target
 from accel.dispatch.call import THREAD
 from accel.record.recording import current
@@ -198,11 +198,7 @@ class Way:
             if left_behind() != before:
                 if name_of(function) not in RESTORING:
                     wrong.append(f"{name_of(function)}: leaves {left_behind()}, not {before}")
-                sys.settrace(None)
-                gc.set_threshold(*before[1])
-                sys.setswitchinterval(before[2])
-                signal.signal(signal.SIGINT, before[3])
-                interrupts._under_way.clear()
+                put_back(before)
         return wrong
 
 
@@ -234,6 +230,17 @@ def left_behind() -> list[Any]:
     """What a call must leave as it was."""
     settings = gc.get_threshold(), sys.getswitchinterval(), signal.getsignal(signal.SIGINT)
     return [sys.gettrace(), *settings, THREAD.inside, current()]
+
+
+def put_back(before: list[Any]) -> None:
+    """Have what `left_behind` tells as it was."""
+    for setting in (interpreter._turns, interpreter._garbage):
+        setting._holders.clear()
+    sys.settrace(before[0])
+    gc.set_threshold(*before[1])
+    sys.setswitchinterval(before[2])
+    signal.signal(signal.SIGINT, before[3])
+    interrupts._under_way.clear()
 
 
 def name_of(function: FunctionType) -> str:
@@ -301,12 +308,13 @@ def test_no_fault_in_the_background_reaches_the_program(
     monkeypatch.setattr(target, "FIRST_WORTHWHILE", 0.0)
     monkeypatch.setattr(budget, "FIXED_S", 1e9)
     seen: list[Any] = []
+    before = left_behind()
     monkeypatch.setattr(threading, "excepthook", seen.append)
     x = np.linspace(-1.0, 1.0, 5)
     functions = functions_of(background, job, worker)
     assert len(functions) > 30
     for place, function in enumerate(functions[part::2]):
-        background._workers._lost = 0
+        background._workers._lost, background._workers.can_start = 0, True
         ledger.reset()
         with config.override(cache_dir=tmp_path / str(place % 3)), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -316,4 +324,5 @@ def test_no_fault_in_the_background_reaches_the_program(
         assert same(given, [smooth(x)] * len(given)), name_of(function)
         assert not seen, name_of(function)
         background.stop()
+        put_back(before)
         sys.meta_path[:] = [each for each in sys.meta_path if type(each) is not background._NoMoreImports]

@@ -1,0 +1,96 @@
+"""The budget: what accel may cost a program, by what the program has taken so far and what was saved."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel import config
+from accel.dispatch import budget, target
+from accel.ledger import Ledger, current_run, open_ledger
+
+
+@pytest.fixture
+def empty(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
+    """The books of a function of a process that has just begun."""
+    monkeypatch.setattr(type(current_run()), "wall_s", 10.0)
+    yield open_ledger("some")
+
+
+def covers(ledger: Ledger, estimate_s: float, *, call_s: float = 0.01, numpy_s: float = 0.1) -> bool:
+    return budget.covers(ledger, estimate_s, call_s, numpy_s)
+
+
+def test_a_fixed_part_and_a_share_of_the_time_so_far_are_covered(empty: Ledger) -> None:
+    whole = budget.FIXED_S + budget.SHARE * 10.0
+    assert covers(empty, 0.99 * whole, call_s=10.0)
+    assert not covers(empty, 1.01 * whole, call_s=10.0)
+
+
+def test_a_target_may_cost_what_its_own_calls_bear_out(empty: Ledger) -> None:
+    own = budget.TARGET_FIXED_S + budget.TARGET_CALLS * 0.01 + budget.TARGET_SHARE * 0.1
+    assert covers(empty, 0.99 * own)
+    assert not covers(empty, 1.01 * own)
+
+
+@pytest.mark.parametrize("cost", ["recording", "loading", "comparing", "guards", "discarded", "slowdown"])
+def test_every_cost_counts(empty: Ledger, cost: str) -> None:
+    assert covers(empty, 0.1)
+    empty.charge(cost, 5.0)
+    assert not covers(empty, 0.0)
+
+
+def test_what_others_have_used_up_is_not_there(empty: Ledger) -> None:
+    open_ledger("other").charge("recording", 5.0)
+    assert not covers(empty, 0.1)
+
+
+def test_but_a_function_that_takes_long_may_cost_a_share_of_its_own_time(empty: Ledger) -> None:
+    open_ledger("other").charge("recording", 5.0)
+    assert covers(empty, 0.99 * budget.OWN_SHARE * 8.0, numpy_s=8.0)
+    assert not covers(empty, 1.01 * budget.OWN_SHARE * 8.0, numpy_s=8.0)
+
+
+def test_what_was_saved_pays(empty: Ledger) -> None:
+    empty.charge("recording", 5.0)
+    empty.count_compiled(0.001, gained_s=6.0)
+    assert covers(empty, 0.9)
+
+
+def test_nothing_starts_that_the_budget_does_not_cover(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FIXED_S", "SHARE", "OWN_SHARE"):
+        monkeypatch.setattr(budget, name, 0.0)
+    fast: Any = accel.accelerate(lambda x: x * 2.0, name="poor")
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(20):
+            assert np.array_equal(fast(np.ones(3)), np.full(3, 2.0))
+    assert not fast._self_target.paths
+    assert {refusal.reason for refusal in open_ledger("poor").refusals} == {"wait.budget"}
+
+
+def test_who_wants_each_call_compiled_has_no_budget(foreground: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FIXED_S", "SHARE", "OWN_SHARE"):
+        monkeypatch.setattr(budget, name, 0.0)
+    fast: Any = accel.accelerate(lambda x: x * 2.0, name="rich")
+    for _ in range(8):
+        fast(np.ones(3))
+    assert open_ledger("rich").compiled_calls > 0
+
+
+def test_a_first_call_shows_what_numpy_takes(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target, "FIRST_WORTHWHILE", 1e9)
+    fast: Any = accel.accelerate(lambda x: x * 2.0, name="timed")
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        fast(np.ones(3))
+        assert fast._self_target._numpy_s > 0.0
+        assert not fast._self_target.paths
+        fast(np.ones(3))
+        assert len(fast._self_target.paths) == 1
