@@ -6,19 +6,23 @@ thread, would leave modules half imported for ever.
 
 from __future__ import annotations
 
+import time
+
 from accel import forks, interrupts
 
 loaded = False
 
 
-def load() -> None:
-    """Import it. JAX is not among it."""
+def load() -> float:
+    """Import it; JAX is not among it. Returns the seconds that it took."""
     global loaded
     if loaded:
-        return
+        return 0.0
+    started = time.perf_counter()
     with interrupts.Deferral(), forks.whole():
         from accel import background, lower, record, replay, rules, verify  # noqa: F401
         from accel.lower import arrangement  # noqa: F401
 
         rules.load()
     loaded = True
+    return time.perf_counter() - started

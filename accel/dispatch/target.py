@@ -295,7 +295,7 @@ class Target:
     # -- recording ----------------------------------------------------------------------------------------------------
 
     def _record(self, call: Call) -> Any:
-        late.load()
+        current_run().charge("loading", late.load())
         from accel.lower.arrangement import is_worth
         from accel.record import Passed, Recorded, Rerun, record
 
