@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from accel import ndimage
     from accel.config import SettingError, Settings, override
     from accel.dispatch import accelerate
-    from accel.explanation import explain
-    from accel.hook import install, installed, uninstall
-    from accel.reporting import report, summary_line
+    from accel.hook.patching import install, installed, uninstall
+    from accel.inspect.explain import explain
+    from accel.reports.reporting import report, summary_line
 
 __version__ = "0.1.0"
 
@@ -43,12 +43,12 @@ _HOMES = {
     "Settings": "accel.config",
     "override": "accel.config",
     "accelerate": "accel.dispatch",
-    "explain": "accel.explanation",
-    "install": "accel.hook",
-    "installed": "accel.hook",
-    "uninstall": "accel.hook",
-    "report": "accel.reporting",
-    "summary_line": "accel.reporting",
+    "explain": "accel.inspect.explain",
+    "install": "accel.hook.patching",
+    "installed": "accel.hook.patching",
+    "uninstall": "accel.hook.patching",
+    "report": "accel.reports.reporting",
+    "summary_line": "accel.reports.reporting",
 }
 
 

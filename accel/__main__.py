@@ -1,98 +1,10 @@
-"""Other things to ask of accel.
-
-python -m accel run ...    the same as python -m accel.run ...
-python -m accel compile ...
-                           compile, before the first real run, what a program's runs need
-python -m accel explain ...
-                           what recording one call of a function would give, and where it stops
-python -m accel doctor ... which functions of a program are worth accelerating, and what stops the others
-python -m accel reasons    print every reason for which code stays on NumPy, as a Markdown table
-python -m accel cache ...  info: what the disk cache of compiled programs holds; clear: empty it
-python -m accel coverage   print which of NumPy's functions are compiled, as a Markdown table
-"""
+"""`python -m accel COMMAND ...`: see `accel.cli.commands`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
 
-from accel.commandline import BAD_INPUT
-from accel.versions import shortfall
-
-
-def _run(args: Sequence[str]) -> int:
-    from accel.run import main
-
-    return main(args)
-
-
-def _compile(args: Sequence[str]) -> int:
-    from accel.ahead.command import main
-
-    return main(args)
-
-
-def _reasons(args: Sequence[str]) -> int:
-    from accel.reporting import reasons_table
-
-    sys.stdout.write(reasons_table())
-    return 0
-
-
-def _coverage(args: Sequence[str]) -> int:
-    from accel.coverage import table
-
-    sys.stdout.write(table())
-    return 0
-
-
-def _cache(args: Sequence[str]) -> int:
-    from accel.cache import main
-
-    return main(args)
-
-
-def _explain(args: Sequence[str]) -> int:
-    from accel.explanation.command import main
-
-    return main(args)
-
-
-def _doctor(args: Sequence[str]) -> int:
-    from accel.doctor.command import main
-
-    return main(args)
-
-
-_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    "run": _run,
-    "compile": _compile,
-    "explain": _explain,
-    "doctor": _doctor,
-    "reasons": _reasons,
-    "cache": _cache,
-    "coverage": _coverage,
-}
-
-_RECORDING = ("explain", "doctor", "coverage")
-"""Commands that are of no use where nothing can be recorded."""
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Do what the first argument names; exit code 2, with a line saying what is possible, for any other."""
-    name, *args = (sys.argv[1:] if argv is None else list(argv)) or [""]
-    short = shortfall() if name in _RECORDING else None
-    if short is not None:
-        sys.stderr.write(f"accel: {short}\n")
-        return BAD_INPUT
-    if name in _COMMANDS:
-        return _COMMANDS[name](args)
-    if name in ("-h", "--help"):
-        sys.stdout.write(f"{__doc__}\n")
-        return 0
-    sys.stderr.write(f"accel: {name!r} is no command; possible: {', '.join(_COMMANDS)}\n")
-    return 2
-
+from accel.cli.commands import main
 
 if __name__ == "__main__":
     sys.exit(main())

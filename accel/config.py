@@ -1,7 +1,7 @@
 """What the user may set, where it comes from, and what is wrong with a value that cannot be used.
 
 Settings are read from the environment once, at first need. Nothing here imports JAX: whether a platform is really
-there is asked later (`accel.devices.check_platform`), and only where the user names one.
+there is asked later (`accel.backend.devices.check_platform`), and only where the user names one.
 """
 
 from __future__ import annotations

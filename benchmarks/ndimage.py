@@ -5,7 +5,8 @@
 Two times of accel's: the compiled program on arrays that JAX holds (what the engine inlines; the goals are set on it),
 and the public function from NumPy array to NumPy array. All rivals take turns, so that they see the same load. Both
 contain what JAX needs to start a program, which the engine pays once for all that it inlines; each table says how long
-a program takes that only adds 1. JAX is started as the engine starts it (see accel.devices), for each grid anew.
+a program takes that only adds 1. JAX is started as the engine starts it (see accel.backend.devices), for each grid
+anew.
 """
 
 import argparse
@@ -177,7 +178,8 @@ def measure_grid(grid: str, rounds: int) -> tuple[list[Timing], float]:
     """Every case on one grid, and the ms that adding 1 takes."""
     import jax
 
-    from accel import devices, memory
+    from accel.backend import devices
+    from accel.process import memory
 
     shape = harness.parse_grid(grid)
     memory.keep_freed()  # as for every program that accel compiles

@@ -196,7 +196,7 @@ def run(options: argparse.Namespace) -> None:
 
 def compiling() -> bool:
     """Whether accel, where it is there, compiles in the background."""
-    module = sys.modules.get("accel.background")
+    module = sys.modules.get("accel.backend.background")
     return module is not None and module.busy()
 
 

@@ -11,8 +11,10 @@ from types import ModuleType
 
 import pytest
 
-from accel import config, hook, ledger
+from accel import config
 from accel.dispatch import speed
+from accel.hook import patching
+from accel.reports import ledger
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -22,7 +24,7 @@ def default_settings() -> Iterator[None]:
     """Start from accel's defaults, whatever the machine's environment says, and leave nothing installed."""
     config.set_current(config.Settings(quiet=True))
     yield
-    hook.uninstall()
+    patching.uninstall()
     config.set_current(None)
 
 
@@ -65,7 +67,7 @@ def write_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[W
         return tmp_path
 
     yield write
-    hook.uninstall()
+    patching.uninstall()
     for name in set(sys.modules) - before:
         origin = getattr(sys.modules[name], "__file__", None) or ""
         if origin.startswith(str(tmp_path)):

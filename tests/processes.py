@@ -114,7 +114,8 @@ def main(text: str) -> None:
     """The process: call the body, and print its outcome."""
     import jax
 
-    from accel import devices, ledger
+    from accel.backend import devices
+    from accel.reports import ledger
 
     devices._program_uses_jax = False  # it is imported here to be watched, not by a program that uses it
     compiled: list[float] = []

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import accel
-from accel import reporting
 from accel.reasons import REASONS, Reason, Refusal, source_line
+from accel.reports import reporting
 
 EXPECTED = {
     "effect.print": "this path prints; a compiled replay would lose the output",

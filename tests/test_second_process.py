@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel import cache
-from accel.compile import compile_trace
+from accel.backend import cache
+from accel.backend.compile import compile_trace
+from accel.dispatch.replay import Attempt, Variant
 from accel.lower import Known
 from accel.record import Rerun, Trace, record
-from accel.replay import Attempt, Variant
 from accel.rules.rule import Unsupported
 from pygcm_patch import CATALOGUE
 from tests.compiler import known

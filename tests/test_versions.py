@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 
 import accel
-from accel import hook, versions
+from accel import versions
 from accel.catalogue import Catalogue
 from accel.dispatch.target import Refused
-from accel.ledger import open_ledger
+from accel.hook import patching
+from accel.reports.ledger import open_ledger
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -134,7 +135,7 @@ def test_strict_mode_says_so(pretend: dict[str, str | None], books: object) -> N
 def test_install_says_so(pretend: dict[str, str | None], books: object, caplog: pytest.LogCaptureFixture) -> None:
     pretend.update(scipy="1.13.1", wrapt="1.16.0")
     with caplog.at_level(logging.WARNING, "accel"):
-        hook.install(Catalogue("empty", ()))
+        patching.install(Catalogue("empty", ()))
     (record,) = caplog.records
     expected = "scipy is 1.13.1; accel needs 1.14.1 or newer; wrapt is 1.16.0; accel needs 1.17 or newer"
     assert record.getMessage() == f"all functions stay on NumPy: {expected}"

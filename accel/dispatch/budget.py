@@ -10,7 +10,7 @@ The numbers are those of the ledger, which counts every cost where it arises.
 
 from __future__ import annotations
 
-from accel.ledger import Ledger, current_run
+from accel.reports.ledger import Ledger, current_run
 
 FIXED_S = 1.5
 """Seconds that accel may cost any process, JAX's import among them."""

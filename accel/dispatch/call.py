@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from accel import interrupts
+from accel.process import interrupts
 
 
 class _Thread(threading.local):

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
 from accel.dispatch.paths import Path
-from accel.ledger import Ledger, current_run, open_ledger
 from accel.reasons import Refusal
+from accel.reports.ledger import Ledger, current_run, open_ledger
 
 if TYPE_CHECKING:
-    from accel.verify import Comparison
+    from accel.dispatch.verify import Comparison
 
 FIRST_CHECKS = 2
 """Replays of a new program that are always compared with NumPy."""
@@ -50,7 +50,7 @@ class Checks:
         if mode == "verify" or path.replays < FIRST_CHECKS:
             return True
         if not path.speed.knows_numpy:
-            from accel import background
+            from accel.backend import background
 
             return not background.busy()
         if path.replays >= RAREST * max(1, path.checked_at):
@@ -68,7 +68,7 @@ class Checks:
 
     def judge(self, comparison: Comparison, tolerance: float) -> Refusal | None:
         """Enter what a comparison found into the ledger; what demotes the target, if anything does."""
-        from accel.verify import Verdict
+        from accel.dispatch.verify import Verdict
 
         ledger, verdict, beyond = self._ledger, comparison.judge(self._explained), comparison.beyond
         self._points += comparison.points

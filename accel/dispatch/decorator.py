@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 import wrapt
 
-from accel import config, devices, versions
+from accel import config, versions
+from accel.backend import devices
 from accel.dispatch.target import Target
-from accel.ledger import open_ledger
+from accel.reports.ledger import open_ledger
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

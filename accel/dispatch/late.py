@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from accel import forks, interrupts
+from accel.process import forks, interrupts
 
 loaded = False
 
@@ -20,8 +20,9 @@ def load() -> float:
         return 0.0
     started = time.perf_counter()
     with interrupts.Deferral(), forks.whole():
-        from accel import background, lower, record, replay, rules, verify  # noqa: F401
-        from accel.lower import arrangement  # noqa: F401
+        from accel import rules
+        from accel.dispatch import replay, verify  # noqa: F401
+        from accel.lower.passes import loops  # noqa: F401
 
         rules.load()
     loaded = True

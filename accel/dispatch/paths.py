@@ -11,13 +11,14 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from accel import cache, config, logs
+from accel import config, logs
+from accel.backend import cache
 from accel.dispatch.speed import Speed
-from accel.ledger import open_ledger
 from accel.reasons import Refusal
+from accel.reports.ledger import open_ledger
 
 if TYPE_CHECKING:
-    from accel.background import Compile
+    from accel.backend.background import Compile
 
 SPAN_SAMPLES = 8
 """Replays after which a path is looked at for arrays that most of them had to copy."""
@@ -88,7 +89,7 @@ class Path:
     """
 
     def __init__(self, trace: Any, name: str) -> None:
-        from accel.replay import Matcher
+        from accel.dispatch.replay import Matcher
 
         self.trace = trace
         self.name = name
@@ -154,7 +155,7 @@ class Path:
 
     def keep_forms(self, values: list[Any]) -> None:
         """Have a call's inputs, less their contents, at hand for a program that is compiled outside any call."""
-        from accel.compile import stand_ins
+        from accel.backend.compile import stand_ins
 
         self.latest = stand_ins(values)
 
@@ -203,8 +204,8 @@ class Path:
         self.stage = Stage.GIVEN_UP
 
     def _compile(self, values: list[Any]) -> Compile:
-        from accel import background
-        from accel.compile import stand_ins
+        from accel.backend import background
+        from accel.backend.compile import stand_ins
 
         started = time.perf_counter()
         arguments = self.trace, self._known(), stand_ins(values), self.spanned
@@ -245,7 +246,7 @@ class Path:
 
     def _install(self, made: Compile) -> None:
         """The first replays of a program are compared, whatever those of another one showed."""
-        from accel.replay import Variant
+        from accel.dispatch.replay import Variant
 
         self.variant = Variant(self.trace, made.result())
         self._spans_tried |= bool(self.variant.executable.spans)
@@ -273,7 +274,7 @@ class Path:
         samples = SPAN_SAMPLES_FOUND if self.found_on_disk else SPAN_SAMPLES
         if self.replays % samples or self._spans_tried:
             return False
-        from accel import background
+        from accel.backend import background
 
         executable, changed = self.variant.executable, {slot for slot, _ in self.trace.outputs.changed}
         copied = {executable.program.slots[at] for at, count in executable.copied.items() if 2 * count > samples}

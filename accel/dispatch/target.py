@@ -16,18 +16,19 @@ import time
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from accel import config, logs, timeline
+from accel import config, logs
 from accel.dispatch import budget, late
 from accel.dispatch.call import THREAD, Call, is_fault
 from accel.dispatch.checks import Checks
-from accel.dispatch.hindrances import OFF, hindrance
 from accel.dispatch.paths import Forecast, Path, Stage, continues
-from accel.ledger import Ledger, State, current_run, open_ledger
+from accel.dispatch.preconditions import OFF, hindrance
 from accel.reasons import Refusal
+from accel.reports import timeline
+from accel.reports.ledger import Ledger, State, current_run, open_ledger
 
 if TYPE_CHECKING:
+    from accel.dispatch.replay import Attempt, Matcher, Parted
     from accel.record import Trace
-    from accel.replay import Attempt, Matcher, Parted
 
 OBSERVED = 2
 """Calls on NumPy after a recording, during which inputs show whether they change."""
@@ -296,7 +297,7 @@ class Target:
 
     def _record(self, call: Call) -> Any:
         current_run().charge("loading", late.load())
-        from accel.lower.arrangement import is_worth
+        from accel.lower.passes.loops import is_worth
         from accel.record import Passed, Recorded, Rerun, record
 
         self.attempts += 1
@@ -351,7 +352,7 @@ class Target:
 
     def _note_refusal(self, refusal: Refusal, trace: Trace | None) -> None:
         """A recording that led to no program: known paths stay compiled; this one is retried ever more rarely."""
-        from accel.replay import Matcher
+        from accel.dispatch.replay import Matcher
 
         if trace is not None and all(outcome.node.host for outcome in trace.tape.outcomes):
             self.refused.append((Matcher(trace), refusal))
@@ -498,7 +499,7 @@ class Target:
     # -- replaying ----------------------------------------------------------------------------------------------------
 
     def _replay(self, path: Path, values: list[Any], call: Call, *, siblings: bool) -> Any:
-        from accel.replay import Changed, Parted, Unfit
+        from accel.dispatch.replay import Changed, Parted, Unfit
 
         try:
             attempt = path.variant.run(values)
@@ -570,7 +571,7 @@ class Target:
 
     def _check(self, path: Path, attempt: Attempt, call: Call) -> Any:
         """Run NumPy too; its results stand, and the replay's are compared with them."""
-        from accel.verify import Comparison, Snapshot
+        from accel.dispatch.verify import Comparison, Snapshot
 
         started = time.perf_counter()
         replay_s = started - call.began
@@ -638,13 +639,13 @@ class Target:
 def _is_compiling() -> bool:
     if not late.loaded:
         return False
-    from accel import background
+    from accel.backend import background
 
     return background.busy()
 
 
 def _note_device() -> None:
-    from accel.devices import device
+    from accel.backend.devices import device
 
     run = current_run()
     if run.device is None:

@@ -22,17 +22,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from accel.fingerprint import Indescribable, fingerprint
-from accel.lower import aliasing, exact
-from accel.lower.arrangement import Part, arranged, check_size
-from accel.lower.compact import Compact, compact
+from accel.ir.fingerprint import Indescribable, fingerprint
+from accel.ir.tape import INPUT, Node, Outcome, Tape
 from accel.lower.operations import as_array, evaluate
+from accel.lower.passes import aliasing, exact
+from accel.lower.passes.broadcast import Compact, compact
+from accel.lower.passes.loops import Part, arranged, check_size
 from accel.lower.values import Values
 from accel.record.inputs import same_number
 from accel.record.outputs import Outputs
 from accel.rules import core, fusion, rounding
 from accel.rules.rule import Unsupported
-from accel.tape import INPUT, Node, Outcome, Tape
 
 EMBEDDED = 8
 """Constants of up to so many elements are written into the program; larger ones are arguments."""
@@ -67,7 +67,7 @@ class Program:
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
     outcomes: what the device checks.
     host_outcomes: the same on the host. numbers: where each output number is: ("f" | "i" | "c" | "host", place).
-    operations: how many it has. fingerprint: of what it computes, or None (see accel.fingerprint) where it holds
+    operations: how many it has. fingerprint: of what it computes, or None (see accel.ir.fingerprint) where it holds
     something that has no description: indescribable says what.
     """
 
@@ -114,7 +114,7 @@ def lower(trace: Lowerable, known: Known, *, on_cpu: bool = True, spanned: froze
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
     on_cpu: whether it is for XLA:CPU, which stores too little (see accel.rules.fusion). spanned: slots whose arrays
-    the caller reads from spans (see accel.spans).
+    the caller reads from spans (see accel.backend.spans).
     """
     return _Lowering(trace, known, on_cpu, spanned).program()
 

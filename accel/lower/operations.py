@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.tape import Node, fill
 from accel.reasons import source_line
 from accel.rules import core, fusion, rounding
 from accel.rules.rule import Rule, Unsupported
-from accel.tape import Node, fill
 
 
 def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = None) -> Any:

@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from accel import views
-from accel.lower import batch, nest, ragged, roll
-from accel.lower.arrangement import Part
-from accel.lower.compact import Repeated
+from accel.ir import views
+from accel.ir.tape import Node, fill
 from accel.lower.operations import compute, compute_inside
+from accel.lower.passes import batch, nests, pad, reroll
+from accel.lower.passes.broadcast import Repeated
+from accel.lower.passes.loops import Part
 from accel.rules import core, fusion
-from accel.tape import Node, fill
 
 
 class Lowering(Protocol):
@@ -63,7 +63,7 @@ class Values:
             if node.index in self._rows:
                 column, row = self._rows[node.index]
                 value = column[row]
-            elif roll.is_box_read(node) and not self._lowering.is_leaf(node):  # a loop had it, and left it to others
+            elif reroll.is_box_read(node) and not self._lowering.is_leaf(node):  # a loop had it, and left it to others
                 value = compute(node, fill(node.args, self.__getitem__), {})
             else:
                 value = self._lowering.leaf_value(node, *self._inputs)
@@ -101,8 +101,8 @@ class Values:
 
     def compute(self, part: Part) -> None:
         """Compute an operation, or all rounds of a loop or nest."""
-        if isinstance(part, nest.Nest):
-            ragged.run(part, self, compute_inside)
+        if isinstance(part, nests.Nest):
+            pad.run(part, self, compute_inside)
             return
         if isinstance(part, Node):
             part = self._before_writes(part)
@@ -122,8 +122,8 @@ class Values:
             self.compute(node)
         batched = batch.plan(part)
         if batched is None:
-            with self._recomputation.in_loop(roll.stored_before(part)):
-                roll.run(part, self, self._compute_in_loop)
+            with self._recomputation.in_loop(reroll.stored_before(part)):
+                reroll.run(part, self, self._compute_in_loop)
         else:
             batch.run(batched, self, self._compute_in_loop)
 

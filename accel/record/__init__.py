@@ -8,21 +8,22 @@ from dataclasses import dataclass
 from types import FrameType, FunctionType
 from typing import Any
 
-from accel import interpreter, interrupts
+from accel.ir.tape import INPUT, Node, Tape
+from accel.process import interpreter, interrupts
 from accel.reasons import Refusal
-from accel.record import escapes, inputs, operators, outputs
-from accel.record.builtin import make_builtins, plain_builtins
-from accel.record.containers import ContainerProxy
+from accel.record import escapes, inputs, outputs
+from accel.record.arrays import operators
+from accel.record.arrays.arrays import RecordedValue
 from accel.record.decided import note_decided
 from accel.record.enter import enter_value
-from accel.record.follow import Followed, SubstitutedGlobals
-from accel.record.objects import ObjectProxy
+from accel.record.objects.builtins import make_builtins, plain_builtins
+from accel.record.objects.containers import ContainerProxy
+from accel.record.objects.follow import Followed, SubstitutedGlobals
+from accel.record.objects.objects import ObjectProxy
+from accel.record.objects.scan import handles_exceptions
 from accel.record.recording import CURRENT, Recording, Unwound, gap_text, isinstance_wrapper, place_text, plain
-from accel.record.scan import handles_exceptions
-from accel.record.values import RecordedValue
 from accel.rules import load
 from accel.rules.rule import Unsupported
-from accel.tape import INPUT, Node, Tape
 
 operators.attach()
 

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from accel.ir.tape import INPUT, Node, Outcome, Storage
 from accel.record.inputs import Inputs, has_content
 from accel.rules import core
-from accel.tape import INPUT, Node, Outcome, Storage
 
 MANY = 32
 """Elements of an array from which it is compared as a whole."""

@@ -25,13 +25,16 @@ from typing import Any
 import numpy as np
 import wrapt
 
+from accel.ir.tape import Storage
 from accel.record import inputs
-from accel.record.containers import DictProxy, ListProxy
-from accel.record.follow import Followed, is_pythons, unwrapped
-from accel.record.functions import SCALAR_FUNCTIONS, RuleFunction
-from accel.record.grids import Grid, is_grid
-from accel.record.numbers import TYPE_STAND_INS
-from accel.record.objects import (
+from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, remember
+from accel.record.arrays.grids import Grid, is_grid
+from accel.record.arrays.numbers import TYPE_STAND_INS
+from accel.record.objects.containers import DictProxy, ListProxy
+from accel.record.objects.follow import Followed, is_pythons, unwrapped
+from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
+from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
+from accel.record.objects.objects import (
     ObjectProxy,
     class_proxy,
     followable_class,
@@ -39,14 +42,11 @@ from accel.record.objects import (
     is_bare_enum,
     is_bare_namedtuple,
 )
+from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.opaque import TRANSPARENT, Harmless, computes, is_harmless
-from accel.record.proxy import find_in_class, one_per_object
 from accel.record.recording import EnteredTuple, Recording, recordable
-from accel.record.surroundings import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
-from accel.record.values import RecordedArray, RecordedScalar, known, remember
 from accel.rules.rule import lookup
 from accel.rules.scalars import HOST_FUNCTIONS
-from accel.tape import Storage
 
 PLAIN = frozenset({str, bytes, bool, type(None), np.bool_, type(Ellipsis), type(NotImplemented), np.dtype})
 _EXACT = frozenset({int, float})

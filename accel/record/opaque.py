@@ -9,10 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from accel.record.recording import (
-    Recording,
-    plain,
-)
+from accel.record.recording import Recording, plain
 from accel.record.standin import StandIn
 from accel.rules.rule import lookup
 

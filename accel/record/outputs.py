@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from accel.record.builtin import Builtin
-from accel.record.follow import Followed, SubstitutedGlobals
-from accel.record.functions import RuleFunction
+from accel.ir.tape import Node, Storage, fill
+from accel.ir.views import Chain, Index, Reshape, seen_through
+from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedScalar
+from accel.record.arrays.numbers import TypeStandIn
 from accel.record.inputs import MISSING
-from accel.record.numbers import TypeStandIn
-from accel.record.proxy import Proxy
+from accel.record.objects.builtins import Builtin
+from accel.record.objects.follow import Followed, SubstitutedGlobals
+from accel.record.objects.functions import RuleFunction
+from accel.record.objects.proxy import Proxy
 from accel.record.recording import Recording, has_wrapper, plain
-from accel.record.values import CompressedArray, RecordedArray, RecordedScalar
 from accel.rules.rule import Unsupported
-from accel.tape import Node, Storage, fill
-from accel.views import Chain, Index, Reshape, seen_through
 
 
 class Leaf:

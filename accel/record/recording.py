@@ -21,7 +21,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from accel import interrupts
+from accel.ir.tape import Node, Outcome, Place, Storage, Tape, frozen_static, nodes_in
+from accel.ir.views import Chain, is_window, seen_through
+from accel.process import interrupts
 from accel.reasons import Refusal, source_line
 from accel.record.decided import element_of
 from accel.record.inputs import (
@@ -38,8 +40,6 @@ from accel.record.inputs import (
 )
 from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported
-from accel.tape import Node, Outcome, Place, Storage, Tape, frozen_static, nodes_in
-from accel.views import Chain, is_window, seen_through
 
 LOOK_AT = 8192
 """Operations after which a recording that cannot lead to a program is given up."""

@@ -8,7 +8,7 @@ import functools
 @functools.cache
 def load() -> None:
     """Fill the table: every module of rows registers itself on import. Does not import JAX."""
-    from accel.rules import (  # noqa: F401
+    from accel.rules.tables import (  # noqa: F401
         creation,
         functions,
         indices,

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.tape import Node
+from accel.ir.views import Index, box_of
 from accel.rules import core
-from accel.tape import Node
-from accel.views import Index, box_of
 
 RECOMPUTED = 8.0
 """Work (in simple operations for each element) that is stored before a shifting operation reads it.

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.tape import Node
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, lax, where
-from accel.tape import Node
 
 EXACT = frozenset(
     f"numpy.{name}"

@@ -48,7 +48,7 @@ class Rule:
     view: from the bound static parameters and the operand's shape, the view step that NumPy's result is where it
         shares memory with the operand.
     scattered: operands that are read at several places for one element of the result: they are stored first.
-    special: how it is written down where that is more than a computation (see accel.record.calls.SPECIALS).
+    special: how it is written down where that is more than a computation (see accel.record.arrays.calls.SPECIALS).
     notes: what that way needs to know.
     rowwise: from the bound arguments, whether row i of the result (along the first axis) depends on rows i alone.
     masked: how a reduction works over a compressed array, as lower with the keyword `mask`; None: it does not.

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from accel.rules import ufuncs
 from accel.rules.core import cast
 from accel.rules.rule import Rule, derived, place
+from accel.rules.tables import ufuncs
 
 LARGEST_EXACT = 2.0**53
 """Devices check outcomes as floats."""

@@ -13,7 +13,7 @@ import pytest
 import accel
 from accel import config
 from accel.dispatch import budget, target
-from accel.ledger import Ledger, current_run, open_ledger
+from accel.reports.ledger import Ledger, current_run, open_ledger
 
 
 @pytest.fixture

@@ -17,10 +17,11 @@ import numpy as np
 import pytest
 
 import accel
-from accel import background, config, dispatch
+from accel import config, dispatch
+from accel.backend import background
 from accel.dispatch import budget, checks, speed, target
-from accel.ledger import State, open_ledger
-from accel.replay import Parted, Variant
+from accel.dispatch.replay import Parted, Variant
+from accel.reports.ledger import State, open_ledger
 from accel.rules.rule import RULES, Rule
 
 pytestmark = pytest.mark.usefixtures("foreground")

@@ -27,10 +27,13 @@ import numpy as np
 import pytest
 
 import accel
-from accel import background, config, interpreter, interrupts, job, ledger, worker
+from accel import config
+from accel.backend import background, job, worker
 from accel.dispatch import budget, target
 from accel.dispatch.call import THREAD
+from accel.process import interpreter, interrupts
 from accel.record.recording import current
+from accel.reports import ledger
 
 pytestmark = pytest.mark.usefixtures("books")
 
@@ -50,8 +53,8 @@ BOUNDARY = {
 """What catches errors cannot be caught itself."""
 
 RESTORING = {
-    *(f"accel.interpreter._Setting.{name}" for name in ("_give_back", "_restore")),
-    *(f"accel.interrupts.{name}" for name in ("Deferral.__exit__", "Deferral._let_go", "_in_full")),
+    *(f"accel.process.interpreter._Setting.{name}" for name in ("_give_back", "_restore")),
+    *(f"accel.process.interrupts.{name}" for name in ("Deferral.__exit__", "Deferral._let_go", "_in_full")),
 }
 """What puts a setting of Python's back leaves it where it fails itself."""
 

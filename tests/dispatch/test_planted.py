@@ -15,13 +15,14 @@ import pytest
 import accel
 from accel import config, dispatch
 from accel.dispatch import checks, speed
-from accel.ledger import State, current_run, open_ledger
-from accel.record import calls
-from accel.record.values import RecordedArray
-from accel.replay import Variant
-from accel.rules import load, ufuncs
+from accel.dispatch.replay import Variant
+from accel.ir.views import Broadcast
+from accel.record.arrays import calls
+from accel.record.arrays.arrays import RecordedArray
+from accel.reports.ledger import State, current_run, open_ledger
+from accel.rules import load
 from accel.rules.rule import RULES
-from accel.views import Broadcast
+from accel.rules.tables import ufuncs
 
 CALLS = 8
 MODES = ("auto", "verify")

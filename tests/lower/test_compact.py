@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 import accel
 from accel import config
-from accel.lower.compact import Repeated, compact
+from accel.lower.passes.broadcast import Repeated, compact
 
 few = settings(max_examples=60, deadline=None, derandomize=True)
 dtypes = st.sampled_from(["bool", "int8", "int64", "uint16", "float32", "float64", "complex64", "complex128"])

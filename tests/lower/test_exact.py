@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.compile import compile_trace
+from accel.backend.compile import compile_trace
+from accel.dispatch.replay import Variant
 from accel.lower import Known
 from accel.record import record
-from accel.replay import Variant
 
 
 def replayed(program: Any, *arrays: Any) -> Any:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.compile import compile_trace
-from accel.lower import Known, roll
+from accel.backend.compile import compile_trace
+from accel.dispatch.replay import Variant
+from accel.lower import Known
+from accel.lower.passes import reroll
 from accel.record import record
-from accel.replay import Variant
 
 
 def diffusion(x: Any, n: int) -> Any:
@@ -136,14 +137,14 @@ def test_rolled_programs_equal_numpy_on_fresh_inputs(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_loop_is_rolled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rolled: list[Any] = []
-    real = roll.roll
+    real = reroll.roll
 
     def spy(*args: Any) -> Any:
         parts = real(*args)
-        rolled.extend(part for part in parts if isinstance(part, roll.Loop))
+        rolled.extend(part for part in parts if isinstance(part, reroll.Loop))
         return parts
 
-    monkeypatch.setattr(roll, "roll", spy)
+    monkeypatch.setattr(reroll, "roll", spy)
     variant_of(PROGRAMS[name], np.random.default_rng(1).random((ROUNDS, 5)))
     assert len(rolled) == LOOPS[name]
     assert all(len(loop.rounds) >= ROUNDS - 6 for loop in rolled)
@@ -167,4 +168,4 @@ def test_a_round_that_reads_further_back_than_one_round_is_not_rolled() -> None:
 def test_a_short_program_is_left_alone() -> None:
     recorded = record(diffusion, (np.ones(4), 3), {}, max_nodes=1000)
     body = recorded.trace.tape.nodes
-    assert roll.roll(body, frozenset(), lambda node: None) == body
+    assert reroll.roll(body, frozenset(), lambda node: None) == body

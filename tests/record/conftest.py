@@ -13,7 +13,7 @@ import pytest
 
 import accel
 from accel.dispatch import checks, speed
-from accel.ledger import Ledger, open_ledger
+from accel.reports.ledger import Ledger, open_ledger
 
 CALLS = 9
 RTOL = 1e-10

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.ledger import open_ledger
+from accel.reports.ledger import open_ledger
 
 
 def some(i: int, *shape: int) -> Any:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import accel
-from accel import replay
-from accel.record import values
+from accel.dispatch import replay
+from accel.record.arrays import arrays
 from accel.rules import load
 from accel.rules.rule import RULES
 
@@ -132,7 +132,7 @@ def test_a_fault_inside_an_operator_is_undone(check: Any, monkeypatch: Any, name
     def fault(*args: Any) -> Any:
         raise TypeError("a fault of the recorder's")
 
-    monkeypatch.setattr(values.RecordedArray, name, fault, raising=False)
+    monkeypatch.setattr(arrays.RecordedArray, name, fault, raising=False)
 
     def work(s: Any, x: Any) -> Any:
         x *= 2

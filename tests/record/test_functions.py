@@ -285,7 +285,7 @@ def test_targets_inside_targets(check: Any) -> None:
         return inner(x) * 2
 
     check(work, some)
-    assert accel.ledger.open_ledger("inner").inlined_calls == 1
+    assert accel.reports.ledger.open_ledger("inner").inlined_calls == 1
 
 
 def test_local_imports(check: Any) -> None:

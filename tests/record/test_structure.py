@@ -9,24 +9,32 @@ from typing import Any
 import pytest
 
 import accel.record
-from accel.record import inputs, scan
+from accel.record import inputs
+from accel.record.objects import scan
 from accel.record.recording import frozen
 
 FOLDER = Path(accel.record.__file__).parent
 
 
+MODULES = {
+    ".".join(path.relative_to(FOLDER).with_suffix("").parts): path
+    for path in FOLDER.rglob("*.py")
+    if path.name != "__init__.py" or path.parent == FOLDER
+}
+
+
 def imported(path: Path) -> set[str]:
     """The modules of accel.record that a file imports, wherever in it."""
-    found = set()
+    names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("accel.record"):
-            parts = (node.module or "").split(".")
-            found |= {parts[2]} if len(parts) > 2 else {alias.name for alias in node.names}
-    return {name for name in found if (FOLDER / f"{name}.py").exists()}
+            module = (node.module or "").removeprefix("accel.record").lstrip(".")
+            names |= {module, *(f"{module}.{alias.name}".lstrip(".") for alias in node.names)}
+    return names & set(MODULES)
 
 
 def test_imports_point_one_way() -> None:
-    waiting = {path.stem: imported(path) for path in FOLDER.glob("*.py")}
+    waiting = {name: imported(path) for name, path in MODULES.items()}
     while waiting:
         ready = [name for name, needs in waiting.items() if not needs & set(waiting)]
         assert ready, f"a cycle among {sorted(waiting)}"
@@ -35,7 +43,7 @@ def test_imports_point_one_way() -> None:
 
 
 def test_no_import_hides_in_a_function() -> None:
-    for path in FOLDER.glob("*.py"):
+    for path in FOLDER.rglob("*.py"):
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(function, ast.FunctionDef):
                 for node in ast.walk(function):

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from accel.compile import Executable, entry
+from accel.backend.compile import Executable, entry
+from accel.backend.spans import Span, span_of
+from accel.dispatch.replay import Attempt, Matcher, Miss, Unfit, Variant
 from accel.lower import Known, lower
 from accel.record import Rerun, Trace, record
-from accel.replay import Attempt, Matcher, Miss, Unfit, Variant
 from accel.rules.rule import Unsupported
-from accel.spans import Span, span_of
 from tests.compiler import known
 
 Make = Callable[[int], tuple[Any, ...]]
@@ -293,7 +293,7 @@ def judge(
 ) -> list[Job]:
     """Record, compile and replay every job; gives them with what was found.
 
-    options: the compiler's. spanned: arrays come to the programs in spans (see accel.spans), however small.
+    options: the compiler's. spanned: arrays come to the programs in spans (see accel.backend.spans), however small.
     """
     done, waiting = [], []
     for job in jobs:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.rules import load, ufuncs
+from accel.rules import load
 from accel.rules.rule import Unsupported
+from accel.rules.tables import ufuncs
 from tests.compiler import known
 from tests.rules.oracle import QUICK
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import accel
-from accel.compile import compile_trace
+from accel.backend.compile import compile_trace
 from accel.lower import Known, lower
 from accel.record import record
 from accel.rules import fusion

@@ -1,0 +1,1 @@
+"""Compiling: jobs, the process that compiles them, programs on disk, devices."""

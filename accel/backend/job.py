@@ -1,0 +1,200 @@
+"""Jobs: a trace that is to be compiled, as plain data.
+
+A job travels to a process that compiles (see accel.backend.worker), and its key names on disk what came of it, so that
+a later start finds the program without lowering, let alone compiling, anything. What came of a job is a `Product`: all
+that a replay has to know of a program, with nodes by their places on the tape.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.ir.fingerprint import Describer, Indescribable, digest
+from accel.ir.tape import Node, Outcome, Tape, fill
+from accel.lower import Known, Program
+from accel.record import Trace
+from accel.record.outputs import Outputs
+from accel.rules.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Stands for a node in another one's arguments. index: its place on the tape."""
+
+    index: int
+
+
+@dataclass(slots=True)
+class Job:
+    """What is compiled, and for which arguments.
+
+    nodes: what `Node` takes, one tuple for each, with `Ref`s in the place of nodes. outcomes: node, expected value and
+    place. arrays, numbers, changed, state: the outputs, nodes by index. decided, known, spanned: as lowering takes
+    them. forms: shape and dtype of each slot's array, None for what is no array. settings: those that it depends on.
+    """
+
+    nodes: list[tuple[Any, ...]]
+    outcomes: list[tuple[int, Any, Any]]
+    arrays: list[int]
+    numbers: list[int]
+    changed: list[tuple[int, int]]
+    state: list[tuple[int, int]]
+    decided: dict[int, Any]
+    known: Known
+    forms: list[tuple[tuple[int, ...], np.dtype[Any]] | None]
+    spanned: frozenset[int]
+    settings: dict[str, Any]
+
+    def samples(self) -> list[Any]:
+        """Arrays of the slots' shapes and dtypes, without memory of their own."""
+        return [None if form is None else np.broadcast_to(np.zeros((), form[1]), form[0]) for form in self.forms]
+
+    def trace(self) -> JobTrace:
+        """The trace, as far as it is lowered."""
+        nodes: list[Node] = []
+        for index, (rule, args, kwargs, about, repeats) in enumerate(self.nodes):
+            args, kwargs = fill((args, kwargs), lambda ref: nodes[ref.index], Ref)
+            node = Node(index, rule, args, kwargs, **about)
+            node.repeats = repeats
+            nodes.append(node)
+        outcomes = [Outcome(nodes[index], expected, where) for index, expected, where in self.outcomes]
+        outputs = Outputs(
+            arrays=[nodes[index] for index in self.arrays],
+            numbers=[nodes[index] for index in self.numbers],
+            changed=[(slot, nodes[index]) for slot, index in self.changed],
+            state=[(slot, nodes[index]) for slot, index in self.state],
+        )
+        return JobTrace(Tape(nodes, outcomes), outputs, self.decided)
+
+
+@dataclass(slots=True)
+class JobTrace:
+    """The part of a trace that is lowered, in the process that compiles."""
+
+    tape: Tape
+    outputs: Outputs
+    decided: dict[int, Any]
+
+
+def describe(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int], threads: int | None) -> Job:
+    """The job of compiling a trace for the CPU; arguments as of `compile_trace`. threads: of XLA."""
+    outputs = trace.outputs
+    return Job(
+        nodes=[_row(node) for node in trace.tape.nodes],
+        outcomes=[(outcome.node.index, outcome.expected, outcome.where) for outcome in trace.tape.outcomes],
+        arrays=[node.index for node in outputs.arrays],
+        numbers=[node.index for node in outputs.numbers],
+        changed=[(slot, node.index) for slot, node in outputs.changed],
+        state=[(slot, node.index) for slot, node in outputs.state],
+        decided=dict(trace.decided),
+        known=Known(dict(known.scalars), dict(known.arrays)),
+        forms=[(each.shape, each.dtype) if isinstance(each, np.ndarray) else None for each in samples],
+        spanned=frozenset(spanned),
+        settings={"platform": "cpu", "threads": threads},
+    )
+
+
+_ABOUT = ("shape", "dtype", "scalar", "host", "where", "site")
+
+
+def _row(node: Node) -> tuple[Any, ...]:
+    args, kwargs = fill((node.args, node.kwargs), lambda operand: Ref(operand.index))
+    return node.rule, args, kwargs, {name: getattr(node, name) for name in _ABOUT}, node.repeats
+
+
+def path_key_of(job: Job) -> str:
+    """The name on disk of what is known of a job's path, whatever is taken for constant. Raises Indescribable."""
+    describe = Describer(_no_leaf)
+    rules: dict[Rule, bytes] = {}
+    sites: dict[int, int] = {}  # in the order of their first node: the numbers themselves are this process's own
+    rows = []
+    for rule, args, kwargs, about, repeats in job.nodes:
+        if rule not in rules:
+            rules[rule] = _described_rule(rule)
+        again = [(index, sites.setdefault(site, len(sites))) for index, site in repeats or ()]
+        plain = about["shape"], str(about["dtype"]), about["host"], sites.setdefault(about["site"], len(sites)), again
+        rows.append((rules[rule], describe((args, kwargs, about["scalar"])), plain))
+    rest = [
+        [(index, describe(expected)) for index, expected, _ in job.outcomes],
+        (job.arrays, job.numbers, job.changed, job.state),
+        _contents(job.decided, describe),
+        [form and (form[0], str(form[1])) for form in job.forms],
+    ]
+    return digest(rows, rest)
+
+
+def key_of(path: str, job: Job) -> str:
+    """The name on disk of what comes of a job, the same in every process. path: its path's. Raises Indescribable."""
+    describe = Describer(_no_leaf)
+    known = [_contents(each, describe) for each in (job.known.scalars, job.known.arrays)]
+    return digest(path, known, (sorted(job.spanned), sorted(job.settings.items())))
+
+
+def _contents(values: Mapping[int, Any], describe: Describer) -> list[tuple[int, Any]]:
+    return sorted((slot, describe(value)) for slot, value in values.items())
+
+
+def _described_rule(rule: Rule) -> bytes:
+    """How a rule is found again, which says what it does: accel's own code is part of the cache folder's name."""
+    try:
+        return pickle.dumps(rule, protocol=4)
+    except Exception as error:
+        raise Indescribable(f"{rule}: {error}") from error
+
+
+def _no_leaf(node: Node) -> Any:
+    raise Indescribable(node)
+
+
+# -- what comes of it --------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Product:
+    """A compiled program as data.
+
+    program: the fields of `Program` but its function, with `Ref`s for nodes and places for outcomes. key: what the
+    executable is kept under on disk, None where it is not, and unkept: why not; payload: then the executable itself.
+    seconds: what lowering and compiling took.
+    """
+
+    program: dict[str, Any]
+    key: str | None
+    unkept: str
+    payload: bytes | None
+    seconds: float
+
+
+_AS_THEY_ARE = ("slots", "constants", "numbers", "operations", "folded", "fingerprint", "indescribable")
+"""Fields of a program that hold neither nodes nor outcomes."""
+
+
+def packed(program: Program, trace: Any) -> dict[str, Any]:
+    """A program's fields as data."""
+    place = {id(outcome): index for index, outcome in enumerate(trace.tape.outcomes)}
+    return {
+        "host": [node.index for node in program.host],
+        "scalars": {pack: [node.index for node in nodes] for pack, nodes in program.scalars.items()},
+        "outcomes": [place[id(outcome)] for outcome in program.outcomes],
+        "host_outcomes": [place[id(outcome)] for outcome in program.host_outcomes],
+        **{name: getattr(program, name) for name in _AS_THEY_ARE},
+    }
+
+
+def unpacked(fields: dict[str, Any], trace: Any, known: Known) -> Program:
+    """The program again, of this process's own trace. It has no function: it is compiled already."""
+    nodes, outcomes = trace.tape.nodes, trace.tape.outcomes
+    return Program(
+        function=None,
+        known=known,
+        host=[nodes[index] for index in fields["host"]],
+        scalars={pack: [nodes[index] for index in indices] for pack, indices in fields["scalars"].items()},
+        outcomes=[outcomes[index] for index in fields["outcomes"]],
+        host_outcomes=[outcomes[index] for index in fields["host_outcomes"]],
+        **{name: fields[name] for name in _AS_THEY_ARE},
+    )

@@ -1,0 +1,1 @@
+"""The command line: options, running a program, the other commands."""

@@ -1,0 +1,47 @@
+"""The child of a comparison run: `python -m accel.comparison.child SPEC.json` runs the program once, one way, observed.
+
+Started by `accel.comparison.runs`. The file names the program, the way, and the folder for what is observed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from accel import catalogue, config, logs
+from accel.cli import run
+from accel.comparison.observer import Observer
+from accel.hook import patching
+from accel.process import memory
+from accel.reports import reporting
+
+
+def main() -> int:
+    """Run the program that the file names, as `accel.run` would."""
+    spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    accelerated = spec["way"] == "accel"
+    command = run.Command(spec["target"], spec["args"], spec["folder"])
+    script = run.enter(command)
+    steps = patching.steps_of(catalogue.discover())
+    observer = Observer(Path(spec["samples"]), steps, perturb=spec["way"] == "perturbed")
+    config.set_current(replace(config.current(), quiet=True, **spec["settings"]))
+    logs.to_stderr()
+    logs.set_level(config.current().log)
+    chosen = {"only": spec["only"], "exclude": spec["exclude"]} if accelerated else {}
+    patching.put_in_place(None, observer.accelerated if accelerated else observer.plainly, **chosen)
+    atexit.register(_finish, observer, accelerated, os.getpid())
+    return run.execute(command, script)
+
+
+def _finish(observer: Observer, accelerated: bool, process: int) -> None:
+    if os.getpid() == process:
+        report = json.loads(reporting.report("json")) if accelerated else None
+        observer.finish(peak_mb=memory.peak_mb(), report=report)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

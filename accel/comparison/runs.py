@@ -1,0 +1,340 @@
+"""A comparison run: the program in fresh processes, on NumPy, accelerated, and on NumPy perturbed in the last place.
+
+Many programs are chaotic: a difference in the last place grows by itself. So the accelerated run's differences are held
+against those of a NumPy run whose state was moved by one unit in the last place before its first step. One run follows
+the other, so that none slows another down; each works in a folder of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from shutil import rmtree
+from statistics import median
+from typing import Any
+
+WAYS = ("numpy", "accel", "perturbed")
+LOG_TAIL = 15
+WARM = 0.4
+"""Steps before this part of the run count as warm-up: recording, compiling, first comparisons."""
+
+MAX_CHARTS = 12
+"""Fields that are drawn, those with the largest differences."""
+
+
+class RunFailed(Exception):
+    """A run of the program ended with an error; the text holds the end of what it said."""
+
+
+# -- running ----------------------------------------------------------------------------------------------------------
+
+
+def compare(spec: Mapping[str, Any], out: Path) -> dict[str, Any]:
+    """Run the program each way and write report.json, report.md and charts into `out`; return what the JSON holds.
+
+    spec: target, args, folder, settings, only, exclude, as `accel.comparison.child` reads them. Raises RunFailed.
+    """
+    try:
+        runs = {way: _run(spec, way, out) for way in WAYS}
+        result = _result(spec, runs, out)
+    finally:
+        for way in WAYS:
+            rmtree(_samples(out, way), ignore_errors=True)
+    result["charts"] = _charts(result, out)
+    (out / "report.json").write_text(json.dumps(_jsonable(result), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    (out / "report.md").write_text(_markdown(result), encoding="utf-8")
+    return result
+
+
+def _samples(out: Path, way: str) -> Path:
+    return out / f"{way}-samples"
+
+
+def _run(spec: Mapping[str, Any], way: str, out: Path) -> dict[str, Any]:
+    """One run, to its end; what it noted, and how long it took from start to end of the process."""
+    work, samples = out / way, _samples(out, way)
+    rmtree(samples, ignore_errors=True)
+    work.mkdir(exist_ok=True)
+    path = out / f"{way}.json"
+    path.write_text(json.dumps({**spec, "way": way, "samples": str(samples)}), encoding="utf-8")
+    sys.stderr.write(f"accel: comparing: {_SENTENCES[way]} (its words go to {work / 'log.txt'})\n")
+    sys.stderr.flush()
+    started = time.perf_counter()
+    with (work / "log.txt").open("wb") as log:
+        command = [sys.executable, "-m", "accel.comparison.child", str(path)]
+        code = subprocess.run(command, cwd=work, env=environment(way), stdout=log, stderr=log).returncode
+    wall_s = time.perf_counter() - started
+    path.unlink()
+    summary = samples / "summary.json"
+    if code or not summary.exists():
+        words = (work / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_TAIL:]
+        raise RunFailed("\n  ".join([f"the run on {way} ended with exit code {code}; its last words:", *words]))
+    return {**json.loads(summary.read_text(encoding="utf-8")), "wall_s": wall_s}
+
+
+_SENTENCES = {
+    "numpy": "running on NumPy",
+    "accel": "running accelerated",
+    "perturbed": "running on NumPy, perturbed in the last place",
+}
+
+
+def environment(way: str) -> dict[str, str]:
+    """The child's environment: relative places made absolute, since it works elsewhere; accel importable.
+
+    What it writes goes to one file, unbuffered: its last words stand last there.
+    """
+    paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    paths.append(str(Path(__file__).resolve().parents[2]))
+    own = {} if way == "accel" else {"QD_USE_JAX": "0"}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1", **own}
+
+
+# -- the result -------------------------------------------------------------------------------------------------------
+
+
+def _result(spec: Mapping[str, Any], runs: Mapping[str, Any], out: Path) -> dict[str, Any]:
+    step = _step(runs["numpy"])
+    fields = _fields(out)
+    return {
+        "comparison": 1,
+        "program": " ".join([spec["target"], *spec["args"]]),
+        "step": step,
+        "runs": {way: _figures(run, step) for way, run in runs.items()},
+        "fields": fields,
+        "accel": runs["accel"]["report"],
+    }
+
+
+def _step(run: Mapping[str, Any]) -> str | None:
+    """The target by which steps are counted: the catalogue's, or else the one called twice with most time in it."""
+    if run["step"] in run["starts"]:
+        return str(run["step"])
+    several = [target for target, starts in run["starts"].items() if len(starts) > 1]
+    return max(several, key=lambda target: run["seconds"].get(target, 0.0), default=None)
+
+
+def _figures(run: Mapping[str, Any], step: str | None) -> dict[str, Any]:
+    starts = run["starts"].get(step, []) if step else []
+    step_ms = [1e3 * (after - before) for before, after in itertools.pairwise(starts)]
+    warm = step_ms[math.floor(WARM * len(step_ms)) :]
+    return {
+        "wall_s": run["wall_s"],
+        "steps": len(starts),
+        "ms_per_step": median(warm) if warm else None,
+        "longest_step_ms": max(step_ms, default=None),
+        "peak_mb": run["peak_mb"],
+        "step_ms": step_ms,
+    }
+
+
+def _fields(out: Path) -> dict[str, dict[str, list[Any]]]:
+    """By field: the calls after which it was sampled, and its error in each other run against NumPy's."""
+    import numpy as np
+
+    found: dict[str, dict[str, list[Any]]] = {}
+    files = {way: {path.stem: path for path in _samples(out, way).glob("*@*.npz")} for way in WAYS}
+    common = sorted(set.intersection(*(set(each) for each in files.values())), key=_call_of)
+    for stem in common:
+        target, _, call = stem.rpartition("@")
+        opened = {way: dict(np.load(files[way][stem])) for way in WAYS}
+        for name, truth in opened["numpy"].items():
+            row = found.setdefault(f"{target}: {name}", {"calls": [], "accel": [], "perturbed": []})
+            row["calls"].append(int(call))
+            for way in WAYS[1:]:
+                row[way].append(error_between(opened[way].get(name), truth))
+    return found
+
+
+def _call_of(stem: str) -> tuple[int, str]:
+    target, _, call = stem.rpartition("@")
+    return int(call), target
+
+
+def error_between(found: Any, expected: Any) -> float:
+    """Largest difference of two arrays, relative to the largest finite magnitude in `expected`.
+
+    Infinite where one is missing, shapes differ, or NaN and infinity stand in different places.
+    """
+    import numpy as np
+
+    if found is None or found.shape != expected.shape:
+        return math.inf
+    finite = np.isfinite(expected)
+    if not np.array_equal(found[~finite], expected[~finite], equal_nan=True) or not np.isfinite(found[finite]).all():
+        return math.inf
+    difference = float(np.max(np.abs(found - expected)[finite], initial=0.0))
+    scale = float(np.max(np.abs(expected[finite]), initial=0.0))
+    return difference / scale if scale > 0 else difference
+
+
+# -- the report -------------------------------------------------------------------------------------------------------
+
+_ROWS = (
+    ("whole run, s", "wall_s"),
+    ("steps", "steps"),
+    ("ms per step, median after warm-up", "ms_per_step"),
+    ("longest step, ms", "longest_step_ms"),
+    ("peak memory, MB", "peak_mb"),
+)
+
+
+def _cell(value: Any) -> str:
+    return "-" if value is None else str(value) if isinstance(value, (int, str)) else f"{value:.3g}"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[str]:
+    head = list(head)
+    lines = [head, ["---"] * len(head), *([_cell(cell) for cell in row] for row in rows)]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _ratio(result: Mapping[str, Any], key: str) -> float | None:
+    above, below = result["runs"]["numpy"][key], result["runs"]["accel"][key]
+    return above / below if above and below else None
+
+
+def _last(result: Mapping[str, Any]) -> list[list[Any]]:
+    """Each field after its last sampled call: error of the accelerated and of the perturbed run, and the growth."""
+    rows = []
+    for name, row in sorted(result["fields"].items()):
+        rows.append([name, row["calls"][-1], row["accel"][0], row["accel"][-1], row["perturbed"][-1]])
+    return rows
+
+
+def _worst_by_call(result: Mapping[str, Any]) -> list[list[Any]]:
+    worst: dict[int, list[Any]] = {}
+    for row in result["fields"].values():
+        for call, ours, drift in zip(row["calls"], row["accel"], row["perturbed"], strict=True):
+            kept = worst.setdefault(call, [call, 0.0, 0.0])
+            kept[1:] = max(kept[1], ours), max(kept[2], drift)
+    return [worst[call] for call in sorted(worst)]
+
+
+def _markdown(result: Mapping[str, Any]) -> str:
+    runs = result["runs"]
+    lines = [
+        "# accel: comparison run",
+        "",
+        f"`{result['program']}`, in fresh processes one after the other. {_step_sentence(result)}",
+        "",
+        "## Time and memory",
+        "",
+        *_table(["", "NumPy", "accel", "NumPy perturbed"], [[label, *_each(runs, key)] for label, key in _ROWS]),
+        "",
+        f"Steps are {_times(_ratio(result, 'ms_per_step'))} as fast as NumPy's; the whole run, imports, recording and "
+        f"compiling included, {_times(_ratio(result, 'wall_s'))} as fast.",
+        *(["", "![time per step](steps.png)"] if "steps.png" in result["charts"] else []),
+        "",
+        "## Differences",
+        "",
+        "Largest difference from NumPy's run, relative to the field's largest magnitude. *Drift* is that of a NumPy "
+        "run whose state was moved by one unit in the last place before the first step: what the program itself makes "
+        "of a difference that small.",
+        "",
+        *_table(["after call", "accel, worst field", "drift, worst field"], _worst_by_call(result)),
+        "",
+        *_table(["field", "last call", "accel, first call", "accel, last call", "drift, last call"], _last(result)),
+        *(["", "![differences](fields.png)"] if "fields.png" in result["charts"] else []),
+    ]
+    if not result["charts"]:
+        lines += ["", "No charts: matplotlib is not installed."]
+    if not result["fields"]:
+        lines += ["", "No field was sampled: no observed function was called."]
+    return "\n".join(lines) + "\n"
+
+
+def _each(runs: Mapping[str, Any], key: str) -> list[Any]:
+    return [runs[way][key] for way in WAYS]
+
+
+def _times(ratio: float | None) -> str:
+    return "not known to be" if ratio is None else f"{ratio:.2f} times"
+
+
+def _step_sentence(result: Mapping[str, Any]) -> str:
+    if result["step"] is None:
+        return "No function was called twice, so there are no steps."
+    return f"A step is the time between the starts of two calls of `{result['step']}`."
+
+
+def in_short(result: Mapping[str, Any], out: Path) -> str:
+    """What a comparison run found, in a line, and where the rest is."""
+    worst = _worst_by_call(result)
+    found = f"largest difference {worst[-1][1]:.2g} after call {worst[-1][0]}" if worst else "no field was sampled"
+    drift = f", drift {worst[-1][2]:.2g}" if worst else ""
+    return (
+        f"accel: steps {_times(_ratio(result, 'ms_per_step'))} as fast as NumPy, whole run "
+        f"{_times(_ratio(result, 'wall_s'))}; {found}{drift}; see {out / 'report.md'}\n"
+    )
+
+
+def _jsonable(value: Any) -> Any:
+    """`value` with infinity and NaN as text."""
+    if isinstance(value, dict):
+        return {key: _jsonable(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_jsonable(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# -- the charts -------------------------------------------------------------------------------------------------------
+
+_COLOURS = {"numpy": "#5b6770", "accel": "#c8502a", "perturbed": "#2a6fb0"}
+
+
+def _charts(result: Mapping[str, Any], out: Path) -> list[str]:
+    """Draw steps.png and fields.png; the names of those that were drawn: none where matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return []
+    drawn = []
+    if result["runs"]["accel"]["step_ms"]:
+        _draw_steps(Figure(figsize=(9, 4), layout="constrained"), result, out / "steps.png")
+        drawn.append("steps.png")
+    if result["fields"]:
+        _draw_fields(Figure, result, out / "fields.png")
+        drawn.append("fields.png")
+    return drawn
+
+
+def _draw_steps(figure: Any, result: Mapping[str, Any], path: Path) -> None:
+    axes = figure.add_subplot()
+    for way in ("numpy", "accel"):
+        run = result["runs"][way]
+        axes.plot(range(1, len(run["step_ms"]) + 1), run["step_ms"], lw=1, color=_COLOURS[way], label=way)
+    axes.set(xlabel="step", ylabel="ms", yscale="log", title="time per step")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=130)
+
+
+def _draw_fields(figure_class: Any, result: Mapping[str, Any], path: Path) -> None:
+    fields = result["fields"]
+    names = sorted(fields, key=lambda name: -max(fields[name]["accel"]))[:MAX_CHARTS]
+    columns = min(3, len(names))
+    rows = math.ceil(len(names) / columns)
+    figure = figure_class(figsize=(4.2 * columns, 2.7 * rows + 0.6), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
+    for axes in grid.flat[len(names) :]:
+        axes.remove()
+    for axes, name in zip(grid.flat, sorted(names), strict=False):
+        for way, label in (("perturbed", "drift: NumPy perturbed"), ("accel", "accel")):
+            errors = [max(error, 1e-17) for error in fields[name][way]]
+            axes.plot(fields[name]["calls"], errors, ".-", ms=4, lw=1, color=_COLOURS[way], label=label)
+        axes.set(xscale="log", yscale="log", title=".".join(name.split(".")[-2:]))
+        axes.title.set_fontsize(9)
+        axes.grid(alpha=0.3)
+    handles, labels = grid.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    figure.supxlabel("call")
+    figure.supylabel("difference by largest magnitude (floor 1e-17)", size="medium")
+    figure.savefig(path, dpi=130)

@@ -1,0 +1,307 @@
+"""Replay: fetch the inputs, check the guards, run the program, check the outcomes, and only then commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from accel.backend.compile import Executable, shared
+from accel.ir.tape import Node, fill, needed_by, nodes_in
+from accel.ir.views import seen_through
+from accel.lower import PACKS, Program, agrees
+from accel.process import interrupts
+from accel.record import Trace
+from accel.record.inputs import MISSING, Content, same_scalar
+from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
+
+
+@dataclass(slots=True)
+class Miss:
+    """Why a call does not follow a path. changed: slots that were taken for constant and differ."""
+
+    why: str
+    changed: tuple[int, ...] = ()
+
+
+class HostTape:
+    """The nodes that Python evaluates before launch, as one generated function."""
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self._names: dict[int, str] = {}
+        self._globals: dict[str, Any] = {}
+        lines = ["def evaluate(values):"]
+        for node in nodes:
+            lines.append(f"    v{node.index} = {self._expression(node)}")
+        results = ", ".join(f"{node.index}: v{node.index}" for node in nodes)
+        lines.append(f"    return {{{results}}}")
+        exec("\n".join(lines), self._globals)  # the text holds names and numbers of our own making only
+        self.evaluate: Callable[[list[Any]], dict[int, Any]] = self._globals["evaluate"]
+
+    def _expression(self, node: Node) -> str:
+        if node.rule.name == "accel.input":
+            return f"values[{node.args[0]}]"
+        function = self._name(node.rule.function)
+        parts = [self._argument(part) for part in node.args]
+        parts += [f"{name}={self._argument(part)}" for name, part in node.kwargs.items()]
+        return f"{function}({', '.join(parts)})"
+
+    def _argument(self, part: Any) -> str:
+        if isinstance(part, Node):
+            return f"v{part.index}"
+        if isinstance(part, tuple):
+            return "(" + "".join(self._argument(inner) + ", " for inner in part) + ")"
+        if isinstance(part, list):
+            return "[" + ", ".join(self._argument(inner) for inner in part) + "]"
+        assert not nodes_in(part), "nodes elsewhere than in tuples and lists"
+        return self._name(part)
+
+    def _name(self, value: Any) -> str:
+        name = f"c{len(self._globals)}"
+        self._globals[name] = value
+        return name
+
+
+class Guards:
+    """What must hold of the inputs beyond each slot's own check: aliases, identities, overlaps."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._same = [*trace.aliases, *trace.same]
+        self._changed = [slot for slot, _ in trace.outputs.changed]
+        self._others = trace.array_slots
+        objects = set(trace.objects) if trace.outputs.writes or trace.identity else set()
+        if trace.identity:
+            objects |= set(trace.array_slots)
+        self._objects = sorted(objects) if len(objects) > 1 else []
+
+    def hold(self, values: list[Any]) -> bool:
+        for left, right in self._same:
+            if values[left] is not values[right]:
+                return False
+        if self._objects and len({id(values[slot]) for slot in self._objects}) != len(self._objects):
+            return False
+        for slot in self._changed:
+            written = values[slot]
+            for other in self._others:
+                if other != slot and np.may_share_memory(written, values[other]):
+                    return False
+        return True
+
+
+class Matcher:
+    """Decides whether a call can follow a trace: slots, guards, host outcomes. Independent of compilation."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._guards = Guards(trace)
+        outcomes = [outcome for outcome in trace.tape.outcomes if outcome.node.host]
+        self._outcomes = [(outcome.node.index, outcome.expected, outcome.where) for outcome in outcomes]
+        self._host = HostTape(needed_by([outcome.node for outcome in outcomes]))
+
+    def match(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any] | Miss:
+        """The slots' values, or why the call is another path."""
+        values, failed = self.trace.inputs.fetch(args, kwargs)
+        if failed is not None:
+            return Miss(f"{failed.name} is not what it was")
+        if not self._guards.hold(values):
+            return Miss("arguments share memory, or are the same, otherwise than recorded")
+        if self._outcomes:
+            try:
+                found = self._host.evaluate(values)
+            except Exception as error:  # what Python raises there, the program shall raise itself
+                interrupts.pass_on(error)
+                return Miss(f"{type(error).__name__} while evaluating scalars")
+            for index, expected, where in self._outcomes:
+                if not agrees(found[index], expected):
+                    return Miss(f"a value at line {where[1]} was {found[index]!r}, not {expected!r}")
+        return values
+
+
+class Constants:
+    """The check that inputs taken for constant still are."""
+
+    def __init__(self, program: Program) -> None:
+        self._scalars = list(program.known.scalars.items())
+        self._arrays = [(slot, Content(array)) for slot, array in program.known.arrays.items()]
+
+    def changed_scalars(self, values: list[Any]) -> tuple[int, ...]:
+        """Slots that differ from what the program was folded for, by type and bits."""
+        return tuple([slot for slot, known in self._scalars if not same_scalar(values[slot], known)])
+
+    def changed_arrays(self, values: list[Any]) -> tuple[int, ...]:
+        """The same of arrays: all of their memory is read."""
+        return tuple([slot for slot, known in self._arrays if not known.is_same(values[slot])])
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One run of a program, not committed. made, changed: fresh arrays; numbers: by place; shared: objects so far."""
+
+    values: list[Any]
+    made: list[Any]
+    changed: list[Any]
+    numbers: list[Any]
+    shared: dict[Shared, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Parted:
+    """A run that took another path. place: the first outcome that differs. outcomes: all of them, as they were."""
+
+    place: int
+    outcomes: list[Any]
+
+
+@dataclass(slots=True)
+class Changed:
+    """A run that was not what the program was folded for: slots that were taken for constant and differ."""
+
+    slots: tuple[int, ...]
+
+
+class Answered(Protocol):
+    """A call that is answered once `done`."""
+
+    result: Any
+    done: bool
+
+
+class Unfit(Exception):
+    """What Python computes from this call's numbers raises, or is an integer of more than 64 bits."""
+
+
+class Variant:
+    """A compiled program with its guards and its plan of what to commit."""
+
+    def __init__(self, trace: Trace, executable: Executable) -> None:
+        self.trace = trace
+        self.executable = executable
+        program = executable.program
+        self._program = program
+        self._constants = Constants(program)
+        self._host = HostTape(needed_by(program.host))  # with the fixed nodes that they need
+        self._expected = [outcome.expected for outcome in program.outcomes]
+        self._vector = np.array([float(value) for value in self._expected])
+        self._made = [(node.shape, np.dtype(node.dtype).str) for node in trace.outputs.arrays]
+
+    def run(self, values: list[Any]) -> Attempt | Parted | Changed:
+        """Run the program on the slots' values. Raises Unfit.
+
+        The contents of constant arrays are compared while the device computes: the program itself never reads them.
+        """
+        program = self._program
+        changed = self._constants.changed_scalars(values)
+        if changed:
+            return Changed(changed)
+        try:
+            host = self._host.evaluate(values) if program.host else {}
+            scalars = {
+                pack: np.array([host[node.index] for node in nodes], PACKS[pack])
+                for pack, nodes in program.scalars.items()
+                if nodes
+            }
+        except (ArithmeticError, ValueError) as error:
+            raise Unfit(f"{type(error).__name__}: {error}") from error
+        made, packs = self.executable([values[slot] for slot in program.slots], scalars)
+        changed = self._constants.changed_arrays(values)
+        if changed:
+            _wait_for([*made, *packs.values()])  # it reads the caller's arrays
+            return Changed(changed)
+        packed = {pack: np.asarray(vector) for pack, vector in packs.items()}
+        if len(self._expected):
+            outcomes = packed["f"][: len(self._expected)]
+            differs = outcomes != self._vector
+            if differs.any():
+                _wait_for(made)
+                return Parted(int(differs.argmax()), outcomes.tolist())
+        _wait_for(made)
+        count = len(self._made)
+        return Attempt(
+            values,
+            self._own(made[:count]),
+            [np.asarray(array) for array in made[count:]],
+            [self._number(place, packed, host) for place in program.numbers],
+        )
+
+    def _own(self, made: list[Any]) -> list[Any]:
+        """New arrays, for the caller to write to."""
+        if not self.executable.on_cpu:
+            return [np.array(array) for array in made]
+        return [shared(array, *form) for array, form in zip(made, self._made, strict=True)]
+
+    def _number(self, place: Any, packed: Mapping[str, Any], host: Mapping[int, Any]) -> Any:
+        kind, where = place
+        if kind == "host":
+            return host[where]
+        return where if kind == "fixed" else packed[kind][where]
+
+    # -- outputs ------------------------------------------------------------------------------------------------------
+
+    def commit(self, attempt: Attempt, call: Answered | None = None) -> Any:
+        """Make the attempt's outputs real, and return the call's result.
+
+        call: learns of it as soon as everything is stored. All values are built before the first is stored. An
+        interrupt waits: storing is repeated in full.
+        """
+        outputs, values = self.trace.outputs, attempt.values
+        copies = [(values[slot], array) for (slot, _), array in zip(outputs.changed, attempt.changed, strict=True)]
+        writes = [(values[write.owner], write, _build(attempt, write.value)) for write in outputs.writes]
+        result = _build(attempt, outputs.result)
+        try:
+            _store(copies, writes)
+        except BaseException:
+            with interrupts.Deferral():
+                _store(copies, writes)  # raises again what is no interrupt
+            raise
+        if call is not None:
+            call.result, call.done = result, True
+        return result
+
+
+def _wait_for(results: list[Any]) -> None:
+    """Until a program has written its results, it may still read the arrays that it was given."""
+    for array in results:
+        array.block_until_ready()
+
+
+def _build(attempt: Attempt, template: Any) -> Any:
+    """A result or written value of the attempt."""
+    return fill(template, lambda leaf: _build_leaf(attempt, leaf), Leaf)
+
+
+def _build_leaf(attempt: Attempt, leaf: Any) -> Any:
+    kind = type(leaf)
+    if kind is Made:
+        return seen_through(attempt.made[leaf.index], leaf.chain)
+    if kind is FromSlot:
+        return seen_through(attempt.values[leaf.slot], leaf.chain)
+    if kind is Number:
+        return as_scalar(attempt.numbers[leaf.index], leaf.kind)
+    if kind is Shared:
+        if leaf not in attempt.shared:
+            attempt.shared[leaf] = _build(attempt, leaf.template)
+        return attempt.shared[leaf]
+    assert kind is Literal
+    return leaf.value
+
+
+def as_scalar(value: Any, kind: type) -> Any:
+    """A number in the type that NumPy or Python gave it."""
+    return value if type(value) is kind else kind(value)
+
+
+def _store(copies: Any, writes: Any) -> None:
+    for target, array in copies:
+        np.copyto(target, array)
+    for owner, write, value in writes:
+        if value is MISSING:
+            try:
+                object.__delattr__(owner, write.name)
+            except AttributeError:  # the call created it itself; or this is the second round
+                pass
+        elif write.is_item:
+            owner[write.name] = value
+        else:
+            object.__setattr__(owner, write.name, value)  # the class has another way for the program, or none

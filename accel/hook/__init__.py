@@ -1,0 +1,1 @@
+"""Installing: finding functions as modules are imported, replacing them, putting them back."""

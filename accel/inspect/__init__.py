@@ -1,0 +1,1 @@
+"""What could be accelerated and what stops it: explain, doctor, coverage."""

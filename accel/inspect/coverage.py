@@ -1,0 +1,154 @@
+"""Coverage: which of NumPy's public functions on arrays are compiled, as a table made from the rules themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.record.arrays.methods import METHODS
+from accel.rules import load
+from accel.rules.rule import RULES, Rule, Unsupported
+from accel.rules.tables import ufuncs
+
+LEFT_OUT: dict[str, str] = {
+    "files and buffers": "load save savez savez_compressed savetxt loadtxt genfromtxt fromfile fromregex fromstring "
+    "frombuffer from_dlpack tofile tobytes dump dumps data ctypes memmap",
+    "printing": "array2string array_repr array_str base_repr binary_repr format_float_positional "
+    "format_float_scientific set_printoptions get_printoptions printoptions typename",
+    "settings": "geterr seterr geterrcall seterrcall getbufsize setbufsize errstate show_config show_runtime "
+    "get_include info test einsum_path setflags",
+    "dates": "busday_count busday_offset is_busday datetime_as_string datetime_data isnat",
+    "deprecated names": "row_stack",
+    "matrices, iterators, raw memory": "asmatrix bmat nested_iters may_share_memory shares_memory byteswap getfield "
+    "setfield to_device",
+}
+"""What is no computation on arrays of numbers, by the reason for leaving it out."""
+
+ALWAYS_DEFAULT = frozenset({"like", "device", "subok", "order", "casting", "out", "self", "dummy"})
+"""Parameters that the engine handles for every row, or that choose no number."""
+
+SPECIAL_LIMITS: dict[str, tuple[str, ...]] = {
+    "array": ("ndmin",),
+    "indices": ("as indices of a selection",),
+    "nan_to_num": (),
+    "split": (),
+    "flip": (),
+    "like": (),
+    "static": (),
+    "where": (),
+}
+"""What rows with a way of their own leave out."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One function. status: "compiled", "compiled with limits" or "refused". detail: the limits, or the reason."""
+
+    name: str
+    status: str
+    detail: str = ""
+
+
+def entries() -> list[Entry]:
+    """Every public function of numpy, numpy.linalg, numpy.fft, and every method of ndarray."""
+    load()
+    modules = (("numpy", np), ("numpy.linalg", np.linalg), ("numpy.fft", np.fft))
+    found = [_entry(f"{prefix}.{name}", value) for prefix, module in modules for name, value in _functions(module)]
+    return found + [_method(name) for name in sorted(_method_names())]
+
+
+def _left_out() -> frozenset[str]:
+    return frozenset(name for names in LEFT_OUT.values() for name in names.split())
+
+
+def _functions(module: Any) -> Iterator[tuple[str, Any]]:
+    for name in sorted(set(module.__all__) - _left_out()):
+        value = getattr(module, name)
+        if callable(value) and not isinstance(value, type):
+            yield name, value
+
+
+def _method_names() -> Iterator[str]:
+    for name in set(dir(np.ndarray)) - _left_out():
+        if not name.startswith("_") and callable(getattr(np.ndarray, name)):
+            yield name
+
+
+def _entry(name: str, function: Callable[..., Any]) -> Entry:
+    if isinstance(function, np.ufunc):
+        return _ufunc(name, function)
+    rule = RULES.get(function)
+    if rule is None:
+        return Entry(name, "refused", "rule.missing")
+    if rule.special == "refused":
+        return Entry(name, "refused", rule.notes["reason"])
+    limits = _limits(rule)
+    return Entry(name, "compiled with limits" if limits else "compiled", ", ".join(limits))
+
+
+def _ufunc(name: str, function: np.ufunc) -> Entry:
+    try:
+        ufuncs.rule_for(function)
+    except Unsupported as gap:
+        return Entry(name, "refused", gap.reason)
+    return Entry(name, "compiled")
+
+
+def _limits(rule: Rule) -> tuple[str, ...]:
+    """The parameters that a row does not take."""
+    if rule.special in SPECIAL_LIMITS:
+        return SPECIAL_LIMITS[rule.special]
+    if rule.signature is None:
+        return ()
+    known = {*rule.operands, *rule.static} | ALWAYS_DEFAULT
+    kinds = (parameter for parameter in rule.signature.parameters.values() if parameter.name not in known)
+    return tuple(parameter.name for parameter in kinds if parameter.kind is not parameter.VAR_KEYWORD)
+
+
+def _method(name: str) -> Entry:
+    where = f"ndarray.{name}"
+    return Entry(where, "compiled") if name in METHODS else Entry(where, "refused", "rule.missing")
+
+
+def share(found: list[Entry]) -> float:
+    """The percentage that is compiled, with limits or without."""
+    return 100.0 * sum(entry.status != "refused" for entry in found) / len(found)
+
+
+def series() -> str:
+    """NumPy's version without its last part: what its functions and signatures depend on."""
+    return ".".join(np.__version__.split(".")[:2])
+
+
+def table() -> str:
+    """The coverage as a Markdown page."""
+    found = entries()
+    counts = {status: sum(entry.status == status for entry in found) for status in _STATUSES}
+    lines = [
+        "# Which of NumPy's functions are compiled",
+        "",
+        f"Written by `python -m accel coverage` from the rules themselves, for NumPy {series()}.",
+        "",
+        f"{share(found):.1f} % of NumPy's {len(found)} public functions on arrays are compiled: "
+        f"{counts['compiled']} as they are, {counts['compiled with limits']} with limits; "
+        f"{counts['refused']} are refused.",
+        "",
+        "| function | status | limits, or reason |",
+        "|---|---|---|",
+        *(f"| `{entry.name}` | {entry.status} | {_cell(entry)} |" for entry in found),
+        "",
+        "Left out: " + "; ".join(f"{why} ({', '.join(names.split())})" for why, names in LEFT_OUT.items()) + ".",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_STATUSES = ("compiled", "compiled with limits", "refused")
+
+
+def _cell(entry: Entry) -> str:
+    if entry.status == "compiled with limits":
+        return f"without {entry.detail}"
+    return f"`{entry.detail}`" if entry.detail else ""

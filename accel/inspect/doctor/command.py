@@ -1,0 +1,100 @@
+"""`python -m accel doctor PACKAGE_OR_FILE`: which functions are worth accelerating, and what stops the others.
+
+Without --run nothing of the program is imported or run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from accel import config
+from accel.cli.options import Parser, refuse
+from accel.config import SettingError
+from accel.inspect.doctor import advise, write
+from accel.inspect.doctor.measure import INTERRUPTED, Answer, measured
+from accel.inspect.programs import PROGRAMS, program_of
+from accel.inspect.sources import PACKAGES, Source, sources_of
+
+_EPILOG = """examples:
+  python -m accel doctor pygcm
+  python -m accel doctor pygcm --catalogue pygcm_rows.py --run scripts.run_simulation
+  python -m accel doctor heat.py --run heat.py
+"""
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m accel doctor",
+        usage="python -m accel doctor PACKAGE_OR_FILE [OPTION]... [--run PROGRAM [ARGS...]]",
+        description="Find the functions of a program that are worth accelerating, and what stops the others.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("target", metavar="PACKAGE_OR_FILE", nargs="?", default="", help=PACKAGES)
+    parser.add_argument("--format", metavar="F", default="text", help=f"{', '.join(write.VIEWS)}; default text")
+    parser.add_argument("--catalogue", metavar="FILE.py", help="write a catalogue to start from to this new file")
+    what = "run this program (module, script, or module:callable), time the functions, and try to record them; last"
+    parser.add_argument("--run", metavar="PROGRAM [ARGS...]", nargs=argparse.REMAINDER, help=what)
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Do what the command line asks for; returns the exit code: 1 where the program itself failed."""
+    options = _parser().parse_args(argv)
+    try:
+        if not options.target:
+            raise SettingError("PACKAGE_OR_FILE", "", PACKAGES, "is missing")
+        if options.format not in write.VIEWS:
+            raise SettingError("--format", options.format, ", ".join(write.VIEWS))
+        file = _new_file(options.catalogue) if options.catalogue is not None else None
+        config.current()  # settings that cannot be used are told now
+        sources = sources_of(options.target, "PACKAGE_OR_FILE")
+        _check_readable(sources)
+        measurements = _measure(options.run, sources) if options.run is not None else None
+    except SettingError as error:
+        return refuse(error)
+    run = " ".join(options.run) if options.run is not None else None
+    account = advise.account(options.target, sources, measurements, run)
+    written = _write_catalogue(account, file) if file is not None else None
+    sys.stdout.write(write.VIEWS[options.format](account, written))
+    return 0 if account["ending"] in (None, "", INTERRUPTED) else 1
+
+
+def _check_readable(sources: list[Source]) -> None:
+    """One file that Python cannot read is told of; where there is no other, there is nothing to do."""
+    if all(source.problem for source in sources):
+        first = sources[0]
+        raise SettingError("PACKAGE_OR_FILE", first.file, "files that Python can read", f"is broken: {first.problem}")
+
+
+def _measure(run: list[str], sources: list[Source]) -> Answer:
+    if not run:
+        raise SettingError("--run", "", PROGRAMS, "is missing its program")
+    target, *args = run
+    return measured(program_of(target, tuple(args)), [source.file for source in sources])
+
+
+def _new_file(name: str) -> Path:
+    """The catalogue's path, which must be that of a new module in a folder that can be written."""
+    path = Path(name)
+    if path.suffix != ".py" or not path.stem.isidentifier():
+        raise SettingError("--catalogue", name, "a name such as heat_rows.py", "cannot be imported as a module")
+    if path.exists():
+        raise SettingError("--catalogue", name, "the name of a new file", "exists already, perhaps edited")
+    if not os.access(path.parent, os.W_OK):
+        raise SettingError("--catalogue", name, "a file in a folder that exists and is writable", "cannot be written")
+    return path
+
+
+def _write_catalogue(account: Answer, path: Path) -> str | None:
+    """Write the rows, if there are any; returns the file's name where it was written."""
+    if not write.rows_of(account):
+        sys.stderr.write(f"accel: {path} was not written: no function is worth a row\n")
+        return None
+    path.write_text(write.as_catalogue(account, path.stem), encoding="utf-8")
+    return str(path)

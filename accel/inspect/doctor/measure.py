@@ -1,0 +1,228 @@
+"""Measure: run a program in a process of its own, time its functions, and try to record those that count.
+
+`python -m accel.inspect.doctor.measure PLAN RESULT` is what `measured` starts; both files hold JSON. The program's own
+output goes to standard error. A function is tried while the program runs, on a call that the program really makes, in a
+forked child (see accel.inspect.explain): the program itself only ever runs on NumPy, and does not notice.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+from accel import config
+from accel.hook.patching import wrappable
+from accel.inspect.explain import apart, explain_call
+from accel.inspect.explain.capture import call_of_frame, profiled, real_path
+from accel.inspect.programs import Program, output_to_stderr
+
+TRY_AT = (2, 8, 32)
+"""Calls of a function before each try: first calls often print or set things up."""
+
+WORTH_S, WORTH_SHARE = 0.005, 0.005
+"""A function is tried once it has taken so many seconds, and such a share of the time in `files` so far."""
+
+TRY_SECONDS = 30.0
+"""One try gets so long."""
+
+INTERRUPTED = "the program was interrupted"
+"""How a run ends that the user has seen enough of."""
+
+Answer = dict[str, Any]
+
+
+def measured(program: Program, files: Iterable[str], *, tries: bool = True) -> Answer:
+    """Run the program in a fresh process and return what was measured.
+
+    files: whose functions to time, as real paths. Returns {"ending", "wall_s", "functions"}; see `_Book.account`.
+    """
+    with tempfile.TemporaryDirectory(prefix="accel-doctor-") as folder:
+        plan, result = os.path.join(folder, "plan.json"), os.path.join(folder, "result.json")
+        with open(plan, "w", encoding="utf-8") as stream:
+            json.dump({"program": program, "files": sorted(files), "tries": tries and apart.available()}, stream)
+        process = subprocess.Popen([sys.executable, "-m", "accel.inspect.doctor.measure", plan, result])
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:  # the program gets it too: what it did until then is worth reading
+            code = process.wait()
+        try:
+            with open(result, encoding="utf-8") as stream:
+                return dict(json.load(stream))
+        except (OSError, ValueError):
+            ending = f"the process that ran it ended with exit code {code} and left no measurements"
+            return {"ending": ending, "wall_s": 0.0, "functions": []}
+
+
+class _Book:
+    """What is known of one function. own_s, total_s: without and with the functions of the program that it calls."""
+
+    def __init__(self, code: CodeType, namespace: dict[str, Any]) -> None:
+        self.code = code
+        self.namespace = namespace
+        self.calls = 0
+        self.own_s = 0.0
+        self.total_s = 0.0
+        self.depth = 0
+        self.callers: Counter[tuple[str, str]] = Counter()
+        self.tries: list[Answer] = []
+        self.recorded = False
+
+    def account(self) -> Answer:
+        module = ModuleType(self.namespace.get("__name__", ""))  # runpy takes the one named __main__ away
+        vars(module).update(self.namespace)
+        return {
+            "file": real_path(self.code.co_filename),
+            "qualname": self.code.co_qualname,
+            "line": self.code.co_firstlineno,
+            "module": module.__name__,
+            "wrappable": wrappable(module, self.code.co_qualname),
+            "calls": self.calls,
+            "own_s": self.own_s,
+            "total_s": self.total_s,
+            "callers": [[*caller, count] for caller, count in self.callers.most_common()],
+            "tries": self.tries,
+        }
+
+
+class _Thread(threading.local):
+    """Frames of this thread that are under way, as (book, start, seconds inside others)."""
+
+    def __init__(self) -> None:
+        self.stack: list[list[Any]] = []
+
+
+class Profile:
+    """The profile function: times calls of the functions of `files`, and tries them."""
+
+    def __init__(self, files: Iterable[str], *, tries: bool) -> None:
+        self._files = frozenset(files)
+        self._books: dict[CodeType, _Book | None] = {}
+        self._thread = _Thread()
+        self._tries = tries
+        self._inside = 0.0  # seconds in functions of `files`
+        self._lost = 0.0  # seconds that went into tries
+        self._started = time.perf_counter()
+
+    def now(self) -> float:
+        """Seconds of the program's own."""
+        return time.perf_counter() - self._lost - self._started
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "call":
+            book = self._book(frame)
+            if book is not None:
+                self._enter(book, frame)
+        elif event == "return" and self._books.get(frame.f_code) is not None:
+            self._leave()
+
+    def _book(self, frame: FrameType) -> _Book | None:
+        code = frame.f_code
+        if code not in self._books:
+            is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")  # no class body
+            is_ours = is_function and real_path(code.co_filename) in self._files
+            self._books[code] = _Book(code, frame.f_globals) if is_ours else None
+        return self._books[code]
+
+    def _enter(self, book: _Book, frame: FrameType) -> None:
+        stack = self._thread.stack
+        if self._tries and self._is_worth_a_try(book):
+            self._try(book, frame)
+        caller = stack[-1][0].code if stack else None
+        book.callers[(real_path(caller.co_filename), caller.co_qualname) if caller else ("", "")] += 1
+        book.depth += 1
+        stack.append([book, self.now(), 0.0])
+
+    def _leave(self) -> None:
+        stack = self._thread.stack
+        if not stack:  # it began before the profile did
+            return
+        book, began, inside = stack.pop()
+        seconds = self.now() - began
+        book.calls += 1
+        book.depth -= 1
+        book.own_s += seconds - inside
+        self._inside += seconds - inside
+        if not book.depth:  # of a recursion, the outermost call counts
+            book.total_s += seconds
+        if stack:
+            stack[-1][2] += seconds
+
+    def _is_worth_a_try(self, book: _Book) -> bool:
+        tried = len(book.tries)
+        return (
+            not book.recorded
+            and not book.depth
+            and tried < len(TRY_AT)
+            and book.calls >= TRY_AT[tried]
+            and book.total_s >= max(WORTH_S, WORTH_SHARE * self._inside)
+        )
+
+    def _try(self, book: _Book, frame: FrameType) -> None:
+        """Record the call that is about to be made, in a child process; the clock stands still meanwhile."""
+        began = time.perf_counter()
+        try:
+            call = call_of_frame(frame)
+            if call is None:
+                book.tries += [{"verdict": "unknown", "notes": ["its function could not be found"]}] * len(TRY_AT)
+                return
+            explained = explain_call(call, seconds=TRY_SECONDS, in_thread=True, jax=False).data
+            book.recorded = explained["verdict"] == "recorded"
+            book.tries.append({"call": book.calls + 1, **_short(explained)})
+        except Exception:  # a fault of ours must not reach the program
+            book.tries.append({"verdict": "unknown", "stop": None, "notes": [traceback.format_exc()]})
+        finally:
+            self._lost += time.perf_counter() - began
+
+    def account(self) -> list[Answer]:
+        return [book.account() for book in self._books.values() if book is not None and book.calls]
+
+
+def _short(explained: Answer) -> Answer:
+    """What of an explanation is worth keeping."""
+    kept = {key: explained[key] for key in ("verdict", "stop", "lowered", "outputs", "notes", "inlined")}
+    return {**kept, "operations": explained["operations"]["count"]}
+
+
+def main(plan_file: str, result_file: str) -> None:
+    """Run the plan, and write the result even where the program fails or is interrupted."""
+    with open(plan_file, encoding="utf-8") as stream:
+        plan = json.load(stream)
+    kind, target, args = plan["program"]
+    program = Program(kind, target, tuple(args))
+    process = os.getpid()
+    config.set_current(replace(config.current(), mode="off"))  # what it accelerates itself runs on NumPy as well
+    profile = Profile(plan["files"], tries=plan["tries"])
+    ending = ""
+    with output_to_stderr():
+        try:
+            with profiled(profile):
+                program.run()
+        except SystemExit as error:
+            if error.code:
+                ending = f"the program ended with exit code {error.code}"
+        except KeyboardInterrupt:
+            ending = INTERRUPTED
+        except BaseException as error:
+            traceback.print_exc()
+            ending = f"the program failed ({type(error).__name__}: {error})".splitlines()[0]
+        if os.getpid() != process:  # a child that the program forked off, on its way out
+            os._exit(0)
+        wall_s = profile.now()
+        with open(result_file, "w", encoding="utf-8") as stream:
+            json.dump({"ending": ending, "wall_s": wall_s, "functions": profile.account()}, stream)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,314 @@
+"""Write: the doctor's account as text, Markdown or JSON, and its rows as a catalogue in Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from accel.inspect.doctor.advise import STATIC_VERDICTS, VERDICTS, Verdict
+from accel.inspect.doctor.measure import Answer
+from accel.inspect.explain.text import WIDTH, flow, marked, plural
+from accel.reasons import REASONS
+
+SHOWN = 20
+"""Functions of one verdict that the text shows; the JSON has all."""
+
+Column = tuple[str, Callable[[Answer], str]]
+
+_MEASURED: tuple[Column, ...] = (
+    ("calls", lambda each: str(each["calls"])),
+    ("ms/call", lambda each: _digits(each["ms_per_call"])),
+    ("own ms", lambda each: _digits(each["own_ms"])),
+    ("share %", lambda each: _digits(100.0 * each["share"] if each["share"] is not None else None)),
+    ("outer", lambda each: "yes" if each["outer"] else ""),
+    ("ops", lambda each: "-" if each["operations"] is None else str(each["operations"])),
+)
+_STATIC: tuple[Column, ...] = (
+    ("array calls", lambda each: str(each["array_calls"])),
+    ("arithmetic", lambda each: str(each["arithmetic"])),
+    ("with calls", lambda each: f"{each['weight']:.0f}"),
+)
+_LEGEND = (
+    "share: of the time in all functions, with what each calls. outer: called by code that has no row; the others "
+    "mostly run inside those, and become part of their programs. ops: operations recorded"
+)
+_WITH_TABLE = (Verdict.ROW, Verdict.STOPPED, Verdict.UNREACHABLE)
+
+
+def _digits(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}" if value < 100 else f"{value:.0f}"
+
+
+def rows_of(account: Answer) -> list[Answer]:
+    """The functions that are worth a row."""
+    return [each for each in account["functions"] if each["verdict"] == Verdict.ROW]
+
+
+def _columns(account: Answer) -> tuple[Column, ...]:
+    return _STATIC if account["run"] is None else _MEASURED
+
+
+def _by_verdict(account: Answer) -> list[tuple[Verdict, list[Answer]]]:
+    groups = [(verdict, [each for each in account["functions"] if each["verdict"] == verdict]) for verdict in Verdict]
+    return [(verdict, members) for verdict, members in groups if members]
+
+
+def _heading(account: Answer) -> list[str]:
+    """The sentences that say what was looked at, and how that went."""
+    counted = f"{plural(account['files'], 'file')}, {plural(len(account['functions']), 'function')}"
+    how = "read, not run: what takes time is not known"
+    if account["run"] is not None:
+        how = (
+            f"measured while {account['run']} ran: {_digits(account['inside_s'])} s in these functions, of "
+            f"{_digits(account['wall_s'])} s in all, a profiler's cost included"
+        )
+    lines = [f"accel doctor: {account['target']} ({counted}), {how}"]
+    if account["ending"]:
+        lines.append(f"note: {account['ending']}; what follows is what was seen until then")
+    if account["run"] is not None and not account["tried"]:
+        lines.append("note: nothing was tried, only timed: that needs os.fork, which this platform does not have")
+    lines += [
+        f"note: {each['file'].removeprefix(os.path.join(os.getcwd(), ''))} was left out: {each['why']}"
+        for each in account["problems"]
+    ]
+    return lines
+
+
+# -- text -------------------------------------------------------------------------------------------------------------
+
+
+def as_text(account: Answer, catalogue: str | None) -> str:
+    """Within 100 columns. catalogue: the file that was written, or None."""
+    lines = [line for sentence in _heading(account) for line in flow(sentence, "", "  ")]
+    for verdict, members in _by_verdict(account):
+        words = VERDICTS if account["run"] is not None else STATIC_VERDICTS
+        lines += ["", *flow(f"{words[verdict]} ({len(members)})", "")]
+        lines += _table(members, _columns(account)) if verdict in _WITH_TABLE else _names(members)
+        if verdict == Verdict.ROW and account["run"] is not None:
+            lines += flow(_LEGEND, "  ")
+        if verdict == Verdict.STOPPED:
+            lines += _stops(members)
+        elif verdict == Verdict.ROW:
+            lines += _may_stop(members)
+    lines += ["", "next", *(line for step in _next(account, catalogue) for line in flow(step, "  - "))]
+    return "\n".join(lines) + "\n"
+
+
+def _table(members: list[Answer], columns: tuple[Column, ...]) -> list[str]:
+    shown = members[:SHOWN]
+    widths = [max(len(title), *(len(show(each)) for each in shown)) for title, show in columns]
+    first = min(WIDTH - 2 - sum(width + 2 for width in widths), max(len(_titled(each)) for each in shown))
+    head = "  ".join(f"{title:>{width}}" for (title, _), width in zip(columns, widths, strict=True))
+    lines = [f"  {'':{first}}  {head}"]
+    for each in shown:
+        cells = "  ".join(f"{show(each):>{width}}" for (_, show), width in zip(columns, widths, strict=True))
+        name = _titled(each)
+        name = name if len(name) <= first else f"...{name[3 - first :]}"
+        lines.append(f"  {name:{first}}  {cells}")
+    if len(members) > SHOWN:
+        lines.append(f"  ... and {len(members) - SHOWN} more: the JSON has all")
+    if any(each["catalogued"] for each in shown):
+        lines.append("  * an installed catalogue names it already")
+    return lines
+
+
+def _titled(each: Answer) -> str:
+    return each["target"] + (" *" if each["catalogued"] else "")
+
+
+def _names(members: list[Answer]) -> list[str]:
+    """The names, those of one module or class together; counts where there are many."""
+    owners: dict[str, list[str]] = {}
+    for each in members:
+        owner, _, name = each["target"].rpartition(".")
+        owners.setdefault(owner, []).append(name)
+    if len(members) > SHOWN:
+        return flow(", ".join(f"{owner} ({len(names)})" for owner, names in sorted(owners.items())), "  ")
+    return [line for owner, names in owners.items() for line in flow(f"{owner}: {', '.join(names)}", "  ", "    ")]
+
+
+def _stops(members: list[Answer]) -> list[str]:
+    """What stops each, those that share a line together."""
+    shared: dict[tuple[str, str], tuple[Answer, list[str]]] = {}
+    for each in members[:SHOWN]:
+        for stop in each["stops"] or each["may_stop"]:
+            shared.setdefault((stop["id"], stop["where"]), (stop, []))[1].append(each["target"])
+    lines = ["", "  what stops them:"]
+    for stop, targets in shared.values():
+        lines += flow(f"{stop['where'] or 'no single line'}  [{stop['id']}]", "  where  ")
+        if stop.get("source"):
+            lines += marked(stop["source"], stop["column"], stop["end_column"])
+        lines += [*flow(stop["why"], "  why    "), *flow(stop["hint"], "  hint   ")]
+        lines += [*flow(", ".join(targets), "  stops  "), ""]
+    return lines[:-1]
+
+
+def _may_stop(members: list[Answer]) -> list[str]:
+    """What other paths may run into, as the text of the functions shows."""
+    lines = []
+    for each in members[:SHOWN]:
+        found: dict[str, list[str]] = {}
+        for stop in each["may_stop"]:
+            found.setdefault(stop["id"], []).append(stop["where"].rpartition(":")[2])
+        if found:
+            told = "; ".join(f"{id_} at line {', '.join(dict.fromkeys(places))}" for id_, places in found.items())
+            lines += flow(f"{each['target']}: {told}", "    ", "      ")
+    lines = ["", "  lines of these that stay on NumPy if they are reached:", *lines] if lines else []
+    for each in members[:SHOWN]:
+        lines += [line for note in each["notes"] for line in flow(f"{each['target']}: {note}", "  note   ")]
+    return lines
+
+
+def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
+    """What to do with all that."""
+    rows = rows_of(account)
+    package = account["target"]
+    if account["run"] is None:
+        yield (
+            f"measure: python -m accel doctor {package} --run PROGRAM finds out which of these take time, and tries "
+            "to record them on real calls; a short run is enough"
+        )
+    if catalogue is not None:
+        yield f"{catalogue} holds {plural(len(rows), 'row')}: read it, and strike out what you do not want"
+        yield from _use(catalogue.removesuffix(".py"))
+    elif rows:
+        again = f" --run {account['run']}" if account["run"] is not None else ""
+        yield f"catalogue: python -m accel doctor {package} --catalogue NAME.py{again} writes these rows as one"
+    if rows and account["run"] is not None and all(each["catalogued"] for each in rows):
+        yield f"an installed catalogue names all of these: python -m accel.run {account['run']} accelerates them"
+    if any(each["main"] for each in rows):
+        yield (
+            "functions of a script that is run directly cannot be reached by a catalogue: put @accel.accelerate above "
+            "them, or move them to a module that the script imports"
+        )
+    stopped = [each for each in account["functions"] if each["verdict"] == Verdict.STOPPED and not each["local"]]
+    if stopped and account["run"] is not None:
+        first = stopped[0]
+        yield (
+            f"a stop in detail: python -m accel explain {first['module']}:{first['qualname']} --run {account['run']}"
+        )
+    if not rows and account["run"] is not None:
+        yield (
+            "nothing is worth a row here: a function must take more than a twentieth of a millisecond a call, be "
+            "called a few times, and record; larger arrays, or a longer run, may change that"
+        )
+
+
+def _use(module: str) -> Iterable[str]:
+    yield f"use it: import accel, {module}; accel.install({module}.CATALOGUE) before the program starts its work"
+
+
+# -- Markdown and JSON ------------------------------------------------------------------------------------------------
+
+
+def as_markdown(account: Answer, catalogue: str | None) -> str:
+    columns = _columns(account)
+    lines = ["# accel doctor", "", *(f"- {sentence}" for sentence in _heading(account)), ""]
+    titles = ("function", "verdict", *(title for title, _ in columns), "stops")
+    lines += [_cells(*titles), "|" + "---|" * len(titles)]
+    for each in account["functions"]:
+        stops = each["stops"] or each["may_stop"]
+        told = ", ".join(dict.fromkeys(f"`{stop['id']}` {stop['where']}" for stop in stops))
+        lines.append(_cells(f"`{each['target']}`", each["verdict"], *(show(each) for _, show in columns), told))
+    counts = Counter(stop["id"] for each in account["functions"] for stop in (*each["stops"], *each["may_stop"]))
+    lines += ["", "## Reasons", "", _cells("reason", "why", "hint"), "|---|---|---|"]
+    lines += [_cells(f"`{id_}`", REASONS[id_].why, REASONS[id_].hint) for id_ in sorted(counts) if id_ in REASONS]
+    lines += ["", "## Next", "", *(f"- {step}" for step in _next(account, catalogue))]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def as_json(account: Answer, catalogue: str | None) -> str:
+    return json.dumps({**account, "catalogue": catalogue}, indent=2) + "\n"
+
+
+VIEWS: Mapping[str, Callable[[Answer, str | None], str]] = {"text": as_text, "json": as_json, "markdown": as_markdown}
+
+
+# -- the catalogue ----------------------------------------------------------------------------------------------------
+
+_MODULE = '''\
+"""What accel accelerates in {name}, as data: a start, made by `python -m accel doctor`; edit it freely.
+
+{basis}
+
+Use it from Python, before or after {name} is imported:
+
+    import accel
+    from {module} import CATALOGUE
+
+    accel.install(CATALOGUE)
+
+or, where this file is part of an installed distribution, let `python -m accel.run` find it by an entry point:
+
+    [project.entry-points."accel.catalogues"]
+    {name} = "{module}:CATALOGUE"
+"""
+
+from accel.catalogue import Catalogue, Row
+
+ROWS = (
+{rows}
+)
+
+CATALOGUE = Catalogue(name="{name}", rows=ROWS)
+'''
+
+
+def as_catalogue(account: Answer, module: str) -> str:
+    """The rows as the text of a Python module named `module`; functions that stop are there too, as declined."""
+    name = account["functions"][0]["module"].partition(".")[0]
+    chosen = _by_target(rows_of(account))
+    stopped = [each for each in account["functions"] if each["verdict"] == Verdict.STOPPED and not each["local"]]
+    stopped = [each for each in _by_target(stopped) if each["target"] not in {row["target"] for row in chosen}]
+    basis = "Nothing was run: the rows go by the text of the functions alone. Measure before relying on them."
+    if account["run"] is not None:
+        basis = f"Measured while {account['run']} ran; shares are of the {_digits(account['inside_s'])} s in {name}."
+    rows = [_row(each, _why(each)) for each in chosen] + [_row(each, _why(each), _declined(each)) for each in stopped]
+    return _MODULE.format(
+        name=name,
+        module=module,
+        basis="\n".join(textwrap.wrap(basis, 116)),
+        rows=textwrap.indent("\n".join(rows), "    "),
+    )
+
+
+def _by_target(functions: list[Answer]) -> list[Answer]:
+    """One of each name: `if` and `else` may both define it."""
+    return list({each["target"]: each for each in reversed(functions)}.values())[::-1]
+
+
+def _why(each: Answer) -> str:
+    if each["share"] is None:
+        return f"{plural(each['array_calls'], 'array call')} in its text; not measured"
+    told = f"{_digits(each['ms_per_call'])} ms a call, {_digits(100 * each['share'])} % of the time"
+    return told + (f"; {plural(each['operations'], 'operation')}" if each["operations"] is not None else "")
+
+
+def _declined(each: Answer) -> str:
+    stop = (each["stops"] or each["may_stop"] or [{"id": "no try ended", "where": "", "detail": ""}])[0]
+    where = f" at {stop['where']}" if stop["where"] else ""
+    return textwrap.shorten(f"{stop['id']}{where}: {stop['detail']}".removesuffix(": "), 100, placeholder="...")
+
+
+def _row(each: Answer, why: str, declined: str | None = None) -> str:
+    """One row, on one line where it fits."""
+    parts = [_quoted(each["module"]), _quoted(each["qualname"]), _quoted(why)]
+    traits = [trait for trait in ("mutates", "outer") if each[trait]]
+    if traits:
+        parts.append(f"traits=frozenset({{{', '.join(map(_quoted, traits))}}})")
+    if declined is not None:
+        parts.append(f"declined={_quoted(declined)}")
+    line = f"Row({', '.join(parts)}),"
+    return line if len(line) <= 116 else "Row(\n" + "".join(f"    {part},\n" for part in parts) + "),"
+
+
+def _quoted(text: Any) -> str:
+    return json.dumps(text, ensure_ascii=False)

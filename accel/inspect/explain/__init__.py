@@ -1,0 +1,136 @@
+"""Explain: what recording one call would give, where it stops and why, without carrying the call out here.
+
+The call is recorded in a forked child process, which ends at the first line that stops the recording, before that
+line's effect. So in this process nothing changes: no argument, no object, no global name, no ledger; nothing is
+printed and no file is written. (The module is not called `explain`: importing it would hide `accel.explain`.)
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from accel import config
+from accel.dispatch.preconditions import hindrance
+from accel.inspect.explain import apart
+from accel.inspect.explain.callables import Call, call_of, check_arguments
+from accel.inspect.explain.text import as_text
+from accel.reasons import source_line
+
+SCHEMA = 1
+SECONDS = 120.0
+"""The child process gets so long, unless told otherwise."""
+
+
+class Explanation:
+    """What recording one call gave.
+
+    text: for people, within 100 columns, as `str()` gives it. data: the same and more for programs, as `json()` has it:
+
+    schema (1), target, where; verdict: "recorded", "stopped" or "unknown"; notes
+    stop: null, or id, where, function, source, column, end_column, why, hint, detail, via (how the program got there)
+    operations: count, host (on plain numbers), rules (how often each); inlined: targets inside
+    lowered: null, or operations, foldable, host, and whether JAX went through them
+    inputs: path, kind, is, guard of each; aliases: pairs of paths; outcomes: where, source, value
+    outputs: null, or result, changed (arrays written in place), writes (attributes and items set)
+
+    recorded: whether the call would become a program, as far as is known without compiling it.
+    """
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+
+    @property
+    def recorded(self) -> bool:
+        return bool(self.data["verdict"] == "recorded")
+
+    @property
+    def text(self) -> str:
+        return as_text(self.data)
+
+    def json(self) -> str:
+        """The explanation as JSON, schema 1."""
+        return json.dumps(self.data, indent=2) + "\n"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<explanation of {self.data['target']}: {self.data['verdict']}>"
+
+
+def explain(fn: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Explanation:
+    """Say what accel would record of `fn(*args, **kwargs)`, and where, why and by what guards it is bound.
+
+    fn: a function, method, static or class method, accelerated or not, or its name as "module:Class.method".
+
+    Nothing changes in this process: the call is recorded in a forked child, on its own copy of all memory, and never
+    goes past the first line that stops it. What remains possible: files that the function *reads* are read, and
+    while the child runs, memory that processes share on purpose (shared_memory, mmap) may show its writes.
+
+    Raises TypeError for what is no Python function and for arguments that it does not take, SettingError for a name
+    that is not there, and RuntimeError where the platform cannot fork (Windows).
+
+    >>> import accel, numpy as np
+    >>> def swap(x):
+    ...     print(x.sum())
+    ...     return x[::-1]
+    >>> accel.explain(swap, np.ones(3)).data["stop"]["id"]
+    'effect.print'
+    """
+    call = call_of(fn, args, kwargs)
+    check_arguments(call)
+    return explain_call(call)
+
+
+def explain_call(call: Call, *, seconds: float = SECONDS, in_thread: bool = False, jax: bool = True) -> Explanation:
+    """`explain` for a call taken apart. in_thread: see `run_apart`. jax: False leaves out the check of the lowering."""
+    if not apart.available():
+        raise RuntimeError("accel.explain needs os.fork, which this platform does not have; on Windows, use WSL")
+    from accel.inspect.explain.examine import examine
+    from accel.rules import load
+
+    load()
+    fresh = "jax" not in sys.modules  # its threads do not survive a fork
+    max_nodes = config.current().max_nodes
+    job = functools.partial(examine, call, max_nodes, jax and fresh)
+    obstacle = hindrance(config.current().mode)
+    answer = apart.run_apart(job, seconds=seconds, in_thread=in_thread)
+    data = _assembled(call, answer)
+    if obstacle is not None and not in_thread:
+        data["notes"].append(f"at present every call stays on NumPy: {obstacle.why}  [{obstacle.reason}]")
+    if data["verdict"] == "recorded" and jax and not fresh:
+        data["notes"].append("whether JAX takes every operation was not tried: it already runs in this process")
+    return Explanation(data)
+
+
+def _assembled(call: Call, answer: apart.Answer) -> dict[str, Any]:
+    """The child's messages as one account."""
+    code = call.function.__code__
+    data: dict[str, Any] = {
+        "schema": SCHEMA,
+        "target": call.name,
+        "where": source_line(code.co_filename, code.co_firstlineno),
+        "verdict": "unknown",
+        "stop": None,
+        "operations": {"count": 0, "host": 0, "rules": {}},
+        "lowered": None,
+        "inputs": [],
+        "aliases": [],
+        "outcomes": [],
+        "inlined": [],
+        "outputs": None,
+        "notes": [],
+    }
+    faults = []
+    for message in answer.messages:
+        faults += [message.pop("fault")] if "fault" in message else []
+        data["notes"] += message.pop("notes", [])
+        data.update(message)
+    if answer.trouble:
+        data["notes"].append(answer.trouble)
+    data["notes"] += [f"accel's own fault, please report it: {fault}" for fault in faults]
+    return data

@@ -1,0 +1,93 @@
+"""Callables: the Python function behind what a user names, and the arguments that come with it."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from difflib import get_close_matches
+from types import FunctionType, MethodType
+from typing import Any, NamedTuple
+
+import wrapt
+
+from accel.config import SettingError
+from accel.hook.patching import locate
+
+TARGETS = "module:function or module:Class.method, such as package.module:Model.step"
+
+
+class Call(NamedTuple):
+    """One call of a plain Python function. function: of type FunctionType (as a type, mypy would bind it)."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+
+def call_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    """The call that `fn(*args, **kwargs)` is, wrappers of accel's taken off. Raises TypeError where there is none."""
+    if isinstance(fn, str):
+        fn = named(fn)
+    while True:
+        if type(fn) is FunctionType:
+            return Call(fn, args, kwargs)
+        if isinstance(fn, (wrapt.FunctionWrapper, wrapt.BoundFunctionWrapper)):
+            fn = fn.__wrapped__
+        elif isinstance(fn, (staticmethod, classmethod)):
+            fn = fn.__func__
+        elif type(fn) is MethodType:
+            fn, args = fn.__func__, (fn.__self__, *args)
+        elif type(fn) is functools.partial:
+            fn, args, kwargs = fn.func, (*fn.args, *args), {**fn.keywords, **kwargs}
+        elif not isinstance(fn, type) and isinstance(inspect.getattr_static(type(fn), "__call__", None), FunctionType):
+            fn, args = type(fn).__call__, (fn, *args)
+        else:
+            raise TypeError(f"explain takes a function or method written in Python, not {_what(fn)}")
+
+
+def _what(fn: Any) -> str:
+    if isinstance(fn, type):
+        return f"the class {fn.__qualname__}"
+    name = getattr(fn, "__qualname__", None)
+    return f"the {type(fn).__name__} {name}" if name else f"a {type(fn).__name__}"
+
+
+def split_target(text: str) -> tuple[str, str]:
+    """Module and qualified name of "module:function"; raises SettingError for what is neither."""
+    module, _, qualname = text.partition(":")
+    parts = [*module.split("."), *qualname.split(".")]
+    if not (module.endswith(".py") and qualname) and not all(part.isidentifier() for part in parts):
+        raise SettingError("TARGET", text, TARGETS)
+    return module, qualname
+
+
+def named(text: str) -> Any:
+    """What "module:function" names, imported. Raises SettingError where it is not there."""
+    module, qualname = split_target(text)
+    try:
+        found = locate(module)
+    except ImportError:
+        found = None
+    if found is None:
+        raise SettingError("TARGET", text, f"{TARGETS}; modules are looked for as python -m does", "is not there")
+    value: Any = importlib.import_module(module)
+    for part in qualname.split("."):
+        owner, value = value, getattr(value, part, None)
+        if value is None:
+            names = sorted(name for name in dir(owner) if callable(getattr(owner, name, None)) and name[:2] != "__")
+            near = get_close_matches(part, names, 3, 0.5) or names[:5]
+            raise SettingError("TARGET", text, ", ".join(near) or TARGETS, f"has no {part}")
+    return value
+
+
+def check_arguments(call: Call) -> None:
+    """Raise the TypeError that the call itself would raise for its arguments."""
+    try:
+        inspect.signature(call.function, follow_wrapped=False).bind(*call.args, **call.kwargs)
+    except TypeError as error:
+        raise TypeError(f"{call.function.__qualname__}: {error}") from None

@@ -1,0 +1,205 @@
+"""`python -m accel explain TARGET`: what recording one call of a function would give.
+
+TARGET is module:function or module:Class.method; the module is found as `python -m` finds it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from accel import config
+from accel.cli.options import Parser, refuse
+from accel.config import SettingError
+from accel.hook.patching import locate
+from accel.inspect.explain import Explanation, explain_call
+from accel.inspect.explain.callables import TARGETS, Call, call_of, check_arguments, named, split_target
+from accel.inspect.explain.capture import nth_call, profiled
+from accel.inspect.programs import output_to_stderr, program_of
+from accel.inspect.sources import functions_of, nearest, parse
+
+FORMATS = ("text", "json")
+
+_EPILOG = """examples:
+  python -m accel explain heat:Plate.step --setup 'import heat; p = heat.Plate()' --args '(p, 0.5)'
+  python -m accel explain pygcm.dynamics:SpectralModel.time_step --nth 3 --run scripts.run_simulation
+"""
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m accel explain",
+        usage="python -m accel explain TARGET [--setup CODE]... [--args TUPLE] [--format text|json]\n"
+        "       python -m accel explain TARGET [--nth N] --run PROGRAM [ARGS...]",
+        description="Say what accel would record of one call, and where and why it stops. Nothing is changed.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("target", metavar="TARGET", nargs="?", default="", help=TARGETS)
+    parser.add_argument("--setup", metavar="CODE", action="append", default=[], help="statements to run first")
+    parser.add_argument("--args", metavar="TUPLE", help="the call's arguments: an expression that gives a tuple")
+    parser.add_argument("--nth", metavar="N", default="1", help="with --run: which call to explain; default the first")
+    parser.add_argument("--format", metavar="F", default="text", help="text (default) or json")
+    what = "run this program (module, script, or module:callable) until it makes the call; must come last"
+    parser.add_argument("--run", metavar="PROGRAM [ARGS...]", nargs=argparse.REMAINDER, help=what)
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Explain what the command line asks for; returns the exit code."""
+    options = _parser().parse_args(argv)
+    try:
+        config.current()  # settings that cannot be used are told now
+        _check(options)
+        explanation = _explain_in_program(options) if options.run is not None else _explain_call(options)
+    except SettingError as error:
+        return refuse(error)
+    except RuntimeError as error:
+        sys.stderr.write(f"accel: {error}\n")
+        return 1
+    sys.stdout.write(_shown(explanation, options.format))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    if not options.target:
+        raise SettingError("TARGET", "", TARGETS, "is missing")
+    if options.format not in FORMATS:
+        raise SettingError("--format", options.format, ", ".join(FORMATS))
+    if not options.nth.isdigit() or int(options.nth) < 1:
+        raise SettingError("--nth", options.nth, "a whole number from 1")
+    if options.run is not None and (options.args is not None or options.setup):
+        raise SettingError("--run", " ".join(options.run), "either of the two", "excludes --args and --setup")
+    if options.run == []:
+        raise SettingError("--run", "", "a module, a script file, or module:callable", "is missing its program")
+
+
+def _shown(explanation: Explanation, form: str) -> str:
+    return explanation.json() if form == "json" else explanation.text
+
+
+# -- a call that the user spells out -----------------------------------------------------------------------------------
+
+
+def _explain_call(options: argparse.Namespace) -> Explanation:
+    import numpy as np
+
+    try:
+        function = named(options.target)
+    except SettingError:
+        raise
+    except Exception as error:
+        raise SettingError("TARGET", options.target, TARGETS, f"cannot be imported ({_told(error)})") from None
+    scope: dict[str, Any] = {"np": np}
+    for statements in options.setup:
+        try:
+            exec(compile(statements, "--setup", "exec"), scope)
+        except Exception as error:
+            raise SettingError("--setup", statements, "statements that run", f"fails ({_told(error)})") from None
+    try:
+        call = call_of(function, _arguments(options.args, scope), {})
+    except TypeError as error:
+        raise SettingError("TARGET", options.target, TARGETS, f"cannot be used: {error}") from None
+    _check_call(call, options.args)
+    return explain_call(call)
+
+
+def _arguments(text: str | None, scope: dict[str, Any]) -> tuple[Any, ...]:
+    if text is None:
+        return ()
+    possible = "an expression that gives a tuple, such as (x, 0.5) or (x,)"
+    try:
+        value = eval(compile(text, "--args", "eval"), scope)
+    except Exception as error:
+        raise SettingError("--args", text, possible, f"fails ({_told(error)})") from None
+    if not isinstance(value, tuple):
+        raise SettingError("--args", text, possible, f"gives a {type(value).__name__}")
+    return value
+
+
+def _check_call(call: Call, given: str | None) -> None:
+    try:
+        check_arguments(call)
+    except TypeError as error:
+        what = "--args '(...)' with --setup CODE, or --run PROGRAM to take a call from a running program"
+        raise SettingError("--args", given or "()", what, f"does not fit: {error}") from None
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+# -- a call that a program makes ---------------------------------------------------------------------------------------
+
+
+def _explain_in_program(options: argparse.Namespace) -> Explanation:
+    """Run the program until it makes the call; then it is ended on the spot, and does not return here."""
+    target, *args = options.run
+    program = program_of(target, tuple(args))
+    file, qualname = _file_and_name(options.target)
+    config.set_current(replace(config.current(), mode="off"))  # what it accelerates itself is not to be replayed
+    with output_to_stderr() as real:
+        found = functools.partial(_explain_and_end, options, real)
+        with profiled(nth_call(file, qualname, int(options.nth), found)):
+            try:
+                program.run()
+            except SettingError:
+                raise
+            except SystemExit as ending:
+                what = "ended"
+                if ending.code:
+                    what = f"ended with exit code {ending.code}"
+            except BaseException:
+                traceback.print_exc()
+                what = "failed"
+            else:
+                what = "ended"
+    often = "not called" if options.nth == "1" else f"called fewer than {options.nth} times"
+    possible = "a function that this program calls" + ("" if options.nth == "1" else ", or a smaller --nth")
+    raise SettingError("TARGET", options.target, possible, f"was {often} before the program {what}")
+
+
+_AGAIN = "first calls often print or set things up: --nth 2 looks at the next one"
+
+
+def _explain_and_end(options: argparse.Namespace, real: int, call: Call) -> None:
+    """Write the explanation to the real standard output and end the process: the program is not to go on."""
+    code = 0
+    try:
+        explanation = explain_call(call, in_thread=True)
+        if options.nth == "1" and not explanation.recorded:
+            explanation.data["notes"].append(_AGAIN)
+        sys.stdout.flush()
+        with os.fdopen(real, "w", encoding="utf-8") as stream:
+            stream.write(_shown(explanation, options.format))
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _file_and_name(target: str) -> tuple[str, str]:
+    """The file that defines the target, and the qualified name of its code; nothing is imported."""
+    module, qualname = split_target(target)
+    if module.endswith(".py"):
+        file = os.path.realpath(module) if os.path.isfile(module) else None
+    else:
+        file = getattr(locate(module), "origin", None)
+    if file is None or not file.endswith(".py"):
+        raise SettingError("TARGET", target, f"{TARGETS}, or file.py:function", "is not there")
+    source = parse(file)
+    if source.problem:
+        raise SettingError("TARGET", target, "a file that Python can read", f"cannot be parsed: {source.problem}")
+    names = [each.qualname for each in functions_of(source)]
+    if qualname not in names:
+        raise SettingError("TARGET", target, nearest(qualname, names), f"is not defined in {os.path.basename(file)}")
+    return source.file, qualname

@@ -1,0 +1,222 @@
+"""Describe: a recording, whole or broken off, as plain dicts for JSON."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import INPUT, Node, Place
+from accel.reasons import Refusal
+from accel.record import Trace
+from accel.record.objects.objects import ObjectProxy
+from accel.record.outputs import FromSlot, Literal, Made, Number
+from accel.record.recording import Recording, place_text
+
+Message = dict[str, Any]
+LONGEST = 60
+"""Characters of a value's text that are kept."""
+
+__all__ = ["place_text", "program", "so_far", "source", "stop"]
+
+
+# -- where ------------------------------------------------------------------------------------------------------------
+
+
+def stop(refusal: Refusal, recording: Recording | None) -> Message:
+    """A refusal with the text of its line, the columns to blame, and how the program got there."""
+    frames = list(_frames(recording)) if recording is not None else []
+    here = next((frame for frame in frames if place_text(_place(frame)) == refusal.where), None)
+    found: Message = {
+        "id": refusal.reason,
+        "where": refusal.where,
+        "function": here.f_code.co_qualname if here is not None else None,
+        "why": refusal.why,
+        "hint": refusal.hint,
+        "detail": refusal.detail,
+        "source": None,
+        "column": None,
+        "end_column": None,
+        "via": [f"{place_text(_place(frame))} in {frame.f_code.co_qualname}" for frame in frames if frame is not here],
+    }
+    if here is not None:
+        text, columns = source(_place(here)), _columns(here)
+    else:
+        text, columns = source(_file_of(refusal.where)), None
+    if text.strip():
+        found["source"], found["column"], found["end_column"] = _trimmed(text, columns)
+    return found
+
+
+def _frames(recording: Recording) -> Iterator[FrameType]:
+    """The recorded frames on the stack, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if getattr(frame.f_globals, "recording", None) is recording:
+            yield frame
+        frame = frame.f_back
+
+
+def _place(frame: FrameType) -> Place:
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def source(place: Place) -> str:
+    """The text of a line; "" where there is none to read."""
+    return linecache.getline(*place).rstrip("\n")
+
+
+def _file_of(where: str) -> Place:
+    """The file and line that "file:line", relative to an entry of sys.path, stands for."""
+    name, _, line = where.rpartition(":")
+    found = next((path for path in (os.path.join(root, name) for root in sys.path) if os.path.isfile(path)), name)
+    return found, int(line) if line.isdigit() else 0
+
+
+def _columns(frame: FrameType) -> tuple[int, int] | None:
+    """First and last column (exclusive, in bytes) on the frame's line of what the frame is computing."""
+    positions = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+    line, end_line, column, end = positions
+    if line != frame.f_lineno or column is None or end is None or (line, column) == (end_line, end):
+        return None
+    return column, end if end_line == line else sys.maxsize
+
+
+def _trimmed(text: str, columns: tuple[int, int] | None) -> tuple[str, int | None, int | None]:
+    """The line without its indentation, and the columns, in characters, moved along."""
+    stripped = text.strip()
+    if columns is None:
+        return stripped, None, None
+    indent = len(text) - len(text.lstrip())
+    raw = text.encode()
+    first, last = (len(raw[:column].decode(errors="ignore")) - indent for column in columns)
+    return stripped, max(0, first), min(last, len(stripped))
+
+
+# -- what was recorded ------------------------------------------------------------------------------------------------
+
+
+def so_far(recording: Recording) -> Message:
+    """Operations, inputs with their guards, and outcomes of a recording that is still there."""
+    nodes = recording.tape.nodes
+    rules = Counter(node.rule.name for node in nodes if node.rule.name != INPUT)
+    return {
+        "operations": {
+            "count": rules.total(),
+            "host": sum(node.host for node in nodes if node.rule.name != INPUT),
+            "rules": dict(rules.most_common()),
+        },
+        "inputs": list(_inputs(recording)),
+        "aliases": _pairs(recording, recording.aliases) + _pairs(recording, recording.same),
+        "outcomes": [
+            {"where": place_text(each.where), "source": source(each.where).strip(), "value": _text(each.expected)}
+            for each in recording.tape.outcomes
+        ],
+        "inlined": sorted(target.name for target in recording.inlined),
+    }
+
+
+def _pairs(recording: Recording, pairs: list[tuple[int, int]]) -> list[list[str]]:
+    return [[recording.inputs.name(slot) for slot in pair] for pair in pairs]
+
+
+def _inputs(recording: Recording) -> Iterator[Message]:
+    for key, slot in recording.inputs.entries():
+        kind, what, guard = _guard(recording, key, slot)
+        yield {"path": recording.inputs.name(slot), "kind": kind, "is": what, "guard": guard}
+
+
+def _guard(recording: Recording, key: Any, slot: int) -> tuple[str, str, str]:
+    """Kind of an input, what it was, and what of it replays check."""
+    if key[0] in _WITHOUT_VALUE:
+        return _WITHOUT_VALUE[key[0]](key)
+    if slot not in recording.entered:
+        return "code", "", "the same object"
+    value, wrapped = recording.entered[slot]
+    if isinstance(value, np.ndarray):
+        return "array", _about_array(value), "type, shape, dtype, strides"
+    kind = type(value)
+    if kind in (int, float, complex) or isinstance(value, np.number):
+        return "number", kind.__name__, "type"
+    if value is None or kind in (bool, str, bytes, np.bool_, range, slice) or isinstance(value, np.dtype):
+        return "fixed", _text(value), "equal"
+    if kind in (list, tuple, dict):
+        return "object", f"{kind.__name__} of {len(value)}", "type, and what of it is read"
+    if issubclass(type(wrapped), ObjectProxy):
+        return "object", kind.__qualname__, "type"
+    return "code", kind.__name__, "the same object"
+
+
+_WITHOUT_VALUE: dict[str, Callable[[Any], tuple[str, str, str]]] = {
+    "env": lambda key: ("environment", _text(os.environ[key[1]]) if key[1] in os.environ else "unset", "equal"),
+    "missing": lambda key: ("code", "missing", "still missing"),
+    "lookup": lambda key: ("code", "class attribute", "the same object"),
+    "own": lambda key: ("code", "", "none hides the class's"),
+    "function": lambda key: ("code", "function", "code and defaults"),
+    "call": lambda key: ("code", "", "number of arguments and keywords"),
+}
+
+
+def _about_array(value: np.ndarray[Any, Any]) -> str:
+    return f"{value.dtype}{list(value.shape)}"
+
+
+def _text(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+# -- what comes out ---------------------------------------------------------------------------------------------------
+
+
+def program(trace: Trace) -> Message:
+    """What a whole recording returns and leaves behind."""
+    outputs = trace.outputs
+    return {
+        "outputs": {
+            "result": _result(trace, outputs.result),
+            "changed": [trace.inputs.name(slot) for slot, _ in outputs.changed],
+            "writes": [_written(trace, write) for write in outputs.writes if not _stays(trace, write)],
+        }
+    }
+
+
+def _stays(trace: Trace, write: Any) -> bool:
+    """Whether the attribute was the object's own and is given what it had, as by an in-place operator."""
+    held = trace.inputs.find(("attr", write.owner, write.name))
+    return type(write.value) is FromSlot and not write.value.chain and write.value.slot == held
+
+
+def _written(trace: Trace, write: Any) -> str:
+    owner = trace.inputs.name(write.owner)
+    return f"{owner}[{write.name!r}]" if write.is_item else f"{owner}.{write.name}"
+
+
+def _result(trace: Trace, template: Any) -> str:
+    """The result in words: what is new, what is an input's own."""
+    kind = type(template)
+    if kind is Made:
+        return _node(trace.outputs.arrays[template.index], template.chain)
+    if kind is FromSlot:
+        return f"{'a view of ' if template.chain else ''}{trace.inputs.name(template.slot)}"
+    if kind is Number:
+        return f"{template.kind.__name__}"
+    if kind is Literal:
+        return _text(template.value)
+    if isinstance(template, dict):
+        return "{" + ", ".join(f"{key!r}: {_result(trace, part)}" for key, part in template.items()) + "}"
+    if isinstance(template, (list, tuple)):
+        inner = ", ".join(_result(trace, part) for part in template)
+        return f"[{inner}]" if isinstance(template, list) else f"({inner})"
+    return _text(template)
+
+
+def _node(node: Node, chain: Any) -> str:
+    return f"{'a view of a new' if chain else 'new'} {node.dtype}{list(node.shape)}"

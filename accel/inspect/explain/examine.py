@@ -1,0 +1,126 @@
+"""Examine: record one call, in a process of its own, up to the first line that stops it, and say what came of it.
+
+Every effect that accel refuses is refused before it happens, and there the process ends: nothing is printed, and no
+file is opened. An audit hook holds the same for effects that the recorder does not foresee.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, NoReturn
+
+from accel.inspect.explain import describe
+from accel.inspect.explain.apart import Message, Send
+from accel.inspect.explain.callables import Call
+from accel.reasons import Refusal
+from accel.record import Passed, Rerun, record
+from accel.record.recording import Recording
+from accel.rules.rule import Unsupported
+
+_FILES = frozenset(
+    """os.remove os.rename os.mkdir os.rmdir os.link os.symlink os.truncate os.chmod os.chown os.utime shutil.rmtree
+    shutil.move shutil.copyfile tempfile.mkstemp tempfile.mkdtemp sqlite3.connect""".split()
+)
+_BEYOND = frozenset(
+    """os.system os.exec os.fork os.forkpty os.kill os.posix_spawn os.startfile subprocess.Popen socket.connect
+    socket.sendto socket.bind webbrowser.open""".split()
+)
+"""Audit events of what reaches beyond the process; "open" is looked at more closely."""
+
+
+def examine(call: Call, max_nodes: int, with_jax: bool, send: Send) -> None:
+    """Record `call` and send what came of it: one message, or two where a second look with JAX follows."""
+    watch = _Watch(send)
+    try:
+        recorded = record(call.function, call.args, call.kwargs, max_nodes=max_nodes, watch=watch.start)
+    except Rerun as rerun:
+        watch.stop(rerun.refusal)
+    except BaseException as raised:
+        error = raised.error if isinstance(raised, Passed) else raised
+        watch.stop(Refusal("path.exception", "", f"{type(error).__name__}: {error}"))
+    if recorded.refusal is not None:
+        watch.stop(recorded.refusal)
+    watch.armed = False
+    trace = recorded.trace
+    assert trace is not None
+    send({"verdict": "recorded", "stop": None, **watch.seen, **describe.program(trace)})
+    from accel.inspect.explain import second_look  # needs the lowering, and JAX where there is a choice
+
+    try:
+        send({"lowered": second_look.lowered(trace, watch.values, with_jax=with_jax)})
+    except Unsupported as gap:
+        where, detail = second_look.place(gap.detail)
+        send({"verdict": "stopped", "stop": describe.stop(Refusal(gap.reason, where, detail), None)})
+
+
+class _Watch:
+    """Looks at a recording while everything is still there, and ends the process at the first stop.
+
+    seen: what was recorded. values: of the inputs, as they came in.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._recording: Recording | None = None
+        self._at_exception: Message | None = None
+        self.seen: Message = {}
+        self.values: dict[int, Any] = {}
+        self.armed = False
+
+    def start(self, recording: Recording) -> None:
+        self._recording = recording
+        recording.watcher = self._look
+        self.armed = True
+        sys.addaudithook(self._audit)
+
+    def _look(self) -> None:
+        recording = self._recording
+        assert recording is not None
+        if recording.refusal is not None:
+            self.stop(recording.refusal)
+        if self._at_exception is not None:
+            return
+        self.seen = describe.so_far(recording)
+        if recording.raised is not None:
+            what, place = recording.raised
+            refusal = Refusal("path.exception", describe.place_text(place), what)
+            self._at_exception = describe.stop(refusal, recording)
+            return
+        self.values = {slot: value for slot, (value, _) in recording.entered.items()}
+        recording.undo()  # the call is over, and memory that is shared with others is as it was
+
+    def stop(self, refusal: Refusal) -> NoReturn:
+        """Send what stopped the recording, put shared memory back, and end the process."""
+        self.armed = False
+        recording = self._recording
+        notes = []
+        if refusal.reason == "path.exception" and self._at_exception is not None:
+            stop = self._at_exception
+        else:
+            stop = describe.stop(refusal, recording)
+            if self._at_exception is not None:
+                notes = [f"before that, at {self._at_exception['where']}: {self._at_exception['why']}"]
+            if recording is not None:
+                self.seen = describe.so_far(recording) if recording.entered else self.seen
+        self._send({"verdict": "stopped", "stop": stop, "notes": notes, **self.seen})
+        if recording is not None:
+            recording.undo()
+        os._exit(0)
+
+    def _audit(self, event: str, args: tuple[Any, ...]) -> None:
+        """Stop before an effect that the recorder did not see coming."""
+        if not self.armed:
+            return
+        is_file = event in _FILES or (event == "open" and _for_writing(*args[1:3]))
+        if is_file or event in _BEYOND:
+            self.armed = False
+            where = self._recording.where_text() if self._recording is not None else ""
+            reason = "effect.file" if is_file else "call.opaque"
+            self.stop(Refusal(reason, where, f"{event}({', '.join(map(repr, args[:1]))})"))
+
+
+def _for_writing(mode: Any = None, flags: Any = 0) -> bool:
+    if isinstance(mode, str):
+        return not set(mode).isdisjoint("wax+")
+    return bool(isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC))

@@ -1,0 +1,86 @@
+"""Programs that a tool runs to look at their calls: a module, a script file, or a callable of a module.
+
+`accel.run` starts programs as Python itself would, down to their tracebacks; here `runpy` is near enough.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import runpy
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from accel.config import SettingError
+from accel.hook.patching import find_module
+from accel.inspect.sources import bound_names, nearest, parse
+
+PROGRAMS = "a dotted module such as scripts.run_simulation, a script file, or module:callable"
+
+
+class Program(NamedTuple):
+    """What to run. kind: "module", "script" or "callable"."""
+
+    kind: str
+    target: str
+    args: tuple[str, ...] = ()
+
+    def run(self) -> None:
+        """Run it in this process; whatever it raises, leaves."""
+        _RUNNERS[self.kind](self)
+
+
+def program_of(target: str, args: tuple[str, ...] = (), option: str = "--run") -> Program:
+    """The program that `target` names. Raises SettingError where there is none."""
+    module, colon, name = target.partition(":")
+    if os.path.isfile(target):
+        return Program("script", target, args)
+    found = find_module(module)
+    if found is not None:
+        if not colon:
+            return Program("module", target, args)
+        known = bound_names(parse(getattr(found, "origin", None) or ""))
+        if known is not None and name not in known:
+            raise SettingError(option, target, nearest(name, sorted(known)), f"names nothing in {module}")
+        return Program("callable", target, args)
+    raise SettingError(option, target, PROGRAMS, "does not exist")
+
+
+def _run_module(program: Program) -> None:
+    sys.argv = [program.target, *program.args]
+    runpy.run_module(program.target, run_name="__main__", alter_sys=True)
+
+
+def _run_script(program: Program) -> None:
+    sys.argv = [program.target, *program.args]
+    folder = os.path.dirname(os.path.realpath(program.target))
+    sys.path[: 0 if sys.flags.safe_path else 1] = [folder]
+    runpy.run_path(program.target, run_name="__main__")
+
+
+def _run_callable(program: Program) -> None:
+    module, _, name = program.target.partition(":")
+    sys.argv = [program.target, *program.args]
+    function = getattr(importlib.import_module(module), name, None)
+    if not callable(function):
+        raise SettingError("--run", program.target, PROGRAMS, "names no callable")
+    function()
+
+
+_RUNNERS = {"module": _run_module, "script": _run_script, "callable": _run_callable}
+
+
+@contextmanager
+def output_to_stderr() -> Iterator[int]:
+    """Send what the process writes to standard output to standard error instead; gives the real one's descriptor."""
+    sys.stdout.flush()
+    real = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield real
+    finally:
+        sys.stdout.flush()
+        os.dup2(real, 1)
+        os.close(real)

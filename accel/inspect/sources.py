@@ -1,0 +1,198 @@
+"""Sources: the functions of a program's files, read without importing any of them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import CodeType
+from typing import Any
+
+from accel.config import SettingError
+from accel.hook.patching import find_module
+
+PACKAGES = "a package or module that python -m would find, a folder, or a .py file"
+Definition = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file of the program. module: its dotted name. problem: why it cannot be parsed ("" where it can)."""
+
+    file: str
+    module: str
+    tree: ast.Module = field(default_factory=lambda: ast.Module([], []), compare=False, repr=False)
+    code: CodeType | None = field(default=None, compare=False, repr=False)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function of a file, as written.
+
+    qualname: as Python will name it. node, code: its text and what it compiles to. local: whether another function
+    makes it.
+    """
+
+    source: Source
+    qualname: str
+    node: ast.FunctionDef | ast.AsyncFunctionDef = field(compare=False, repr=False)
+    code: CodeType = field(compare=False, repr=False)
+    local: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.source.module}.{self.qualname}"
+
+    @property
+    def line(self) -> int:
+        return self.node.lineno
+
+
+def sources_of(target: str, option: str = "PACKAGE") -> list[Source]:
+    """Every file of a package, folder or module. Raises SettingError where there is none."""
+    spec = find_module(target)
+    if spec is not None:
+        found = list(_located(spec, target, option))
+    elif os.path.isfile(target):
+        if not target.endswith(".py"):
+            raise SettingError(option, target, PACKAGES, "is no Python file")
+        found = [parse(target)]
+    elif os.path.isdir(target):
+        found = list(_folder(target, _module_name(os.path.realpath(target))))
+    else:
+        raise SettingError(option, target, PACKAGES, "is not there")
+    if not found:
+        raise SettingError(option, target, PACKAGES, "holds no .py file")
+    return found
+
+
+def _located(spec: Any, target: str, option: str) -> Iterator[Source]:
+    if spec.submodule_search_locations is None:
+        if not str(spec.origin).endswith(".py"):
+            raise SettingError(option, target, PACKAGES, "is not written in Python")
+        yield parse(spec.origin, target)
+    for folder in spec.submodule_search_locations or ():
+        yield from _folder(folder, target)
+
+
+def _folder(folder: str, module: str) -> Iterator[Source]:
+    """The files of a package's folder, those of folders inside it too where their names can be imported."""
+    for entry in sorted(os.scandir(folder), key=lambda entry: (entry.is_dir(), entry.name)):
+        name, suffix = os.path.splitext(entry.name)
+        if entry.is_file() and suffix == ".py":
+            inner = module if name == "__init__" else ".".join(filter(None, (module, name)))
+            yield parse(entry.path, inner or name)
+        elif entry.is_dir() and entry.name.isidentifier() and entry.name != "__pycache__":
+            yield from _folder(entry.path, ".".join(filter(None, (module, entry.name))))
+
+
+def _module_name(path: str) -> str:
+    """The dotted name under which a file or folder is imported; "" for a folder that is none.
+
+    By sys.path, or else by the packages around it.
+    """
+    is_package = os.path.isfile(os.path.join(path, "__init__.py"))
+    stem = path.removesuffix(".py").removesuffix(os.sep + "__init__")
+    for root in sys.path:
+        folder = os.path.join(os.path.realpath(root or os.curdir), "")
+        name = ".".join(stem.removeprefix(folder).split(os.sep))
+        if stem.startswith(folder) and _leads_to(find_module(name), path):
+            return name
+    if os.path.isdir(path) and not is_package:
+        return ""
+    folder, name = os.path.split(stem)
+    parts = [name]
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder, name = os.path.split(folder)
+        parts.insert(0, name)
+    return ".".join(parts)
+
+
+def _leads_to(spec: Any, path: str) -> bool:
+    """Whether importing by the spec would run this file, or this folder's."""
+    if spec is None:
+        return False
+    places = [getattr(spec, "origin", None), *(spec.submodule_search_locations or ())]
+    return any(os.path.realpath(place) == path for place in places if place)
+
+
+def parse(file: str, module: str | None = None) -> Source:
+    """A file's functions to be; what is wrong with it is told, not raised."""
+    file = os.path.realpath(file)
+    module = _module_name(file) if module is None else module
+    try:
+        with open(file, "rb") as stream, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those about its escapes are for whoever runs it
+            text = stream.read()
+            tree = ast.parse(text, file)
+            return Source(file, module, tree, compile(tree, file, "exec", dont_inherit=True))
+    except (SyntaxError, ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        problem = f"{type(error).__name__}: {getattr(error, 'msg', None) or error}"
+        return Source(file, module, problem=f"line {line}: {problem}" if line else problem)
+    except OSError as error:
+        return Source(file, module, problem=f"cannot be read ({error.strerror})")
+
+
+@functools.lru_cache(maxsize=512)
+def functions_of(source: Source) -> tuple[Function, ...]:
+    """Every function written in the file, in order; lambdas and comprehensions belong to those around them."""
+    if source.code is None:
+        return ()
+    codes = dict(_codes(source.code))
+    return tuple(_functions(source, source.tree.body, "", False, codes))
+
+
+def _codes(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield (constant.co_qualname, constant.co_firstlineno), constant
+            yield from _codes(constant)
+
+
+def _functions(
+    source: Source, body: Iterable[ast.AST], prefix: str, local: bool, codes: dict[tuple[str, int], CodeType]
+) -> Iterator[Function]:
+    for node in body:
+        if isinstance(node, Definition):
+            qualname = prefix + node.name
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            code = codes.get((qualname, first))
+            if code is not None:  # else a constant condition keeps it from ever being made
+                yield Function(source, qualname, node, code, local)
+            yield from _functions(source, node.body, f"{qualname}.<locals>.", True, codes)
+        elif isinstance(node, ast.ClassDef):
+            yield from _functions(source, node.body, f"{prefix}{node.name}.", local, codes)
+        elif isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+            yield from _functions(source, ast.iter_child_nodes(node), prefix, local, codes)
+
+
+def bound_names(source: Source) -> frozenset[str] | None:
+    """The names that a module's top level binds; None where the text does not tell."""
+    found: set[str] = set()
+    stack: list[ast.AST] = [source.tree]
+    while stack:
+        for node in ast.iter_child_nodes(stack.pop()):
+            if isinstance(node, (*Definition, ast.ClassDef)):
+                found.add(node.name)
+                continue
+            if isinstance(node, ast.alias):
+                found.add(node.asname or node.name.partition(".")[0])
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+            stack.append(node)
+    return None if source.problem or "*" in found else frozenset(found)
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """The names that may have been meant, for a message."""
+    names = list(names)
+    last = name.rpartition(".")[2]
+    near = [each for each in names if each.rpartition(".")[2] == last] or get_close_matches(name, names, 3, 0.5)
+    return ", ".join(near or names[:5]) or "none: there is no function in it"

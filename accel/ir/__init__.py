@@ -1,0 +1,1 @@
+"""The program as data: tape, views, fingerprints. Everything above speaks it."""

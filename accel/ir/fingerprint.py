@@ -1,0 +1,180 @@
+"""Fingerprints: what a program computes, as a short text that is the same in every process.
+
+Two programs of one fingerprint compute the same from arguments of the same shapes and dtypes, so that a compiled one
+can be kept on disk and found again without tracing and lowering it first. Whatever cannot be described exactly (a
+function that is not accel's own, an object of a class of the user's) makes the program *indescribable*: it has no
+fingerprint and is compiled anew, and the reason is told.
+
+What stands for itself under a name (a ufunc, a class, a function written in C) is described by that name where two
+things hold. Its module is one whose code cannot change without another version number or another hash (see
+`accel.backend.cache.surroundings`): accel, NumPy, SciPy, JAX or Python's own library, whatever its modules are called
+inside: `operator.mul` says that it comes from `_operator`. And it is found there: nothing else of that name is meant.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, EllipsisType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), EllipsisType)
+"""Their `repr` tells all of them apart, -0.0 and the last bit included."""
+
+PACKAGES = ("accel", "numpy", "scipy", "jax")
+"""Packages whose code changes with a version number, or is hashed, and nothing else. So does Python's own library."""
+
+_UNSIGNED = ("numpy", "numpy._core.umath", "scipy.special")
+"""Where ufuncs are found that do not say where they come from."""
+
+
+class Indescribable(Exception):
+    """What in a program has no description that would hold in another process."""
+
+
+def fingerprint(
+    body: Iterable[Node], results: Iterable[Node], leaf: Callable[[Node], Any], tables: Iterable[Any] = ()
+) -> str:
+    """The fingerprint of a program. Raises Indescribable where it has none.
+
+    body: its operations, in order. results: the nodes that it returns, in order. leaf(node): how a node that is not
+    in the body comes into the program: for an argument its place, for a value that is written into it the value.
+    tables: arguments that loops and nests look up, which say how the operations are arranged in these.
+    """
+    describe = Describer(leaf)
+    return digest([describe.operation(node) for node in body], [describe(each) for each in (*results, *tables)])
+
+
+def digest(*parts: Any) -> str:
+    """A short text for nested tuples and lists of plain values."""
+    return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
+
+
+class Describer:
+    """Turns values into nested tuples of plain ones."""
+
+    def __init__(self, leaf: Callable[[Node], Any]) -> None:
+        self._leaf = leaf
+        self._places: dict[int, int] = {}
+        self._functions: dict[FunctionType, Any] = {}
+        self._dtypes: dict[Any, str] = {}
+
+    def operation(self, node: Node) -> Any:
+        """One node of the body; what comes later may refer to it."""
+        operands = self(node.args), self(node.kwargs)
+        self._places[node.index] = len(self._places)
+        scalar = None if node.scalar is None else self(node.scalar)
+        about = node.shape, self._dtype(node.dtype), scalar, node.exact
+        return node.rule.name, self(node.rule.lower), operands, about
+
+    def _dtype(self, dtype: Any) -> str:
+        if dtype not in self._dtypes:
+            self._dtypes[dtype] = str(dtype)
+        return self._dtypes[dtype]
+
+    def __call__(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in PLAIN:
+            return kind.__name__, repr(value)
+        if isinstance(value, Node):
+            place = self._places.get(value.index)
+            if place is not None:
+                return "result", place
+            return "leaf", value.shape, self._dtype(value.dtype), self(self._leaf(value))
+        if isinstance(value, (tuple, list)):
+            return kind.__name__, [self(part) for part in value]
+        if kind is dict:
+            return "dict", [(self(key), self(part)) for key, part in value.items()]
+        if kind is slice:
+            return "slice", self((value.start, value.stop, value.step))
+        if isinstance(value, (np.ndarray, np.generic)):
+            return self._array(np.asarray(value), kind)
+        return self._other(value)
+
+    def _array(self, value: np.ndarray[Any, Any], kind: type) -> Any:
+        if value.dtype.hasobject:
+            raise Indescribable("an array of Python objects")
+        bits = hashlib.blake2b(value.tobytes(), digest_size=20).hexdigest()
+        return kind.__name__, str(value.dtype), value.shape, bits
+
+    def _other(self, value: Any) -> Any:
+        if isinstance(value, np.dtype):
+            return "dtype", self._dtype(value)
+        if isinstance(value, functools.partial):
+            return "partial", self((value.func, value.args, value.keywords))
+        if isinstance(value, FunctionType):
+            if value not in self._functions:
+                self._functions[value] = self._function(value)
+            return self._functions[value]
+        owner = value.__self__ if isinstance(value, (BuiltinFunctionType, MethodType)) else None
+        if owner is not None and not isinstance(owner, ModuleType):
+            return "method", value.__name__, self(owner)
+        if is_dataclass(value) and not isinstance(value, type):
+            return _public_name(type(value)), [self(getattr(value, each.name)) for each in fields(value)]
+        return _public_name(value)
+
+    def _function(self, function: FunctionType) -> Any:
+        """One of accel's functions: where it is, and what it took from where it was made."""
+        cells = [cell.cell_contents for cell in function.__closure__ or ()]
+        about = self((cells, function.__defaults__, function.__kwdefaults__))
+        if not _is_versioned(function.__module__):
+            raise Indescribable(_told(function))
+        return (function.__module__, function.__qualname__), _code(function.__code__), about
+
+
+def _code(code: CodeType) -> Any:
+    """What tells two functions of one name apart; two lambdas in a line, for instance."""
+    constants = [_code(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
+    return code.co_firstlineno, code.co_code, code.co_names, constants
+
+
+def _public_name(value: Any) -> tuple[str, str]:
+    """Module and name under which every process finds this very thing. Raises Indescribable where there are none."""
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    module = getattr(value, "__module__", None)
+    for home in (module, *(_UNSIGNED if isinstance(value, np.ufunc) else ())):
+        if isinstance(name, str) and isinstance(home, str) and _is_versioned(home) and _found(home, name) is value:
+            return home, name
+    raise Indescribable(_told(value))
+
+
+def _found(module: str, name: str) -> Any:
+    """What stands in a module under a name with dots, if anything does."""
+    first, *rest = name.split(".")
+    found = vars(sys.modules[module]).get(first) if module in sys.modules else None
+    for part in rest:
+        found = getattr(found, part, None)
+    return found
+
+
+def _is_versioned(module: str) -> bool:
+    """Whether a module's code is known by version numbers and accel's own hash."""
+    top = module.partition(".")[0]
+    return top in PACKAGES or (top in sys.stdlib_module_names and _is_pythons(top))
+
+
+@functools.cache
+def _is_pythons(module: str) -> bool:
+    """Whether a module with the name of one of Python's own is that, and not one of the user's (a `calendar.py`)."""
+    origin = getattr(getattr(sys.modules.get(module), "__spec__", None), "origin", None)
+    if origin in ("built-in", "frozen"):
+        return True
+    here = Path(origin or "").parent
+    folders = (Path(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib"))
+    return any(here.is_relative_to(each) for each in folders) and "site-packages" not in here.parts
+
+
+def _told(value: Any) -> str:
+    """A value that has no description, for a message: a function or class by its name, another by its class's."""
+    named = value if isinstance(getattr(value, "__qualname__", None), str) else type(value)
+    text = f"{named.__module__}.{named.__qualname__}"
+    return text if named is value else f"an object of {text}"

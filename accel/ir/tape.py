@@ -1,0 +1,229 @@
+"""The tape: what one recorded NumPy call computed, as a graph of nodes.
+
+A `Node` is one value. Its `rule` says how NumPy computes it (`rule.function`) and how JAX does (`rule.lower`); its
+`args` and `kwargs` are that call's arguments with nodes in the place of recorded values (a *template*). Nodes hold
+shape and dtype, never values: a step of a model has more than a thousand intermediates.
+
+Arrays that share memory share a `Storage`. A storage has versions (nodes); a view is a storage plus a chain of view
+steps. Reading a view applies the chain to the newest version, writing through it makes a new version.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+WEAK = (int, float, complex)
+"""Python scalar types: their promotion is weak in NumPy 2."""
+
+INPUT = "accel.input"
+"""Name of the rule whose nodes come from outside."""
+
+Place = tuple[str, int]
+"""File and line of the user's program."""
+
+
+class Node:
+    """One value on the tape.
+
+    shape, dtype: what NumPy produced. scalar: the Python or NumPy scalar type where the value is no array. host:
+    computed from scalars alone, so Python evaluates it before launch. constant: computed from literals alone. index:
+    place on the tape. site: equal for nodes that the same instruction of the program wrote down, called from the same
+    ones: what a loop repeats. repeats: where the program computed the same again: the index that a node would have had,
+    and its site. endangered: a write whose value has to be copied first (see accel.lower.passes.aliasing). exact: has
+    to round as NumPy does (see accel.lower.passes.exact).
+    """
+
+    __slots__ = (
+        "_operands",
+        "args",
+        "constant",
+        "dtype",
+        "endangered",
+        "exact",
+        "host",
+        "index",
+        "kwargs",
+        "repeats",
+        "rule",
+        "scalar",
+        "shape",
+        "site",
+        "where",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        rule: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any] | None,
+        scalar: type | None,
+        host: bool,
+        where: Place,
+        site: int = 0,
+    ) -> None:
+        self.index = index
+        self.rule = rule
+        self.args = args
+        self.kwargs = kwargs
+        self.shape = shape
+        self.dtype = dtype
+        self.scalar = scalar
+        self.host = host
+        self.where = where
+        self.site = site
+        self.repeats: list[tuple[int, int]] | None = None
+        self.endangered = False
+        self.exact = False
+        self._operands = (*nodes_in(args), *nodes_in(kwargs))
+        self.constant: bool = rule.name != INPUT and all(operand.constant for operand in self._operands)
+
+    @property
+    def weak(self) -> type | None:
+        """The Python scalar type whose promotion is weak in NumPy 2, or None."""
+        return self.scalar if self.scalar in WEAK else None
+
+    def with_args(self, args: tuple[Any, ...], **about: Any) -> Node:
+        """The same value, computed otherwise. about: what else differs."""
+        other = copy.copy(self)
+        other.args = args
+        for name, value in about.items():
+            setattr(other, name, value)
+        other._operands = (*nodes_in(other.args), *nodes_in(other.kwargs))
+        return other
+
+    def repeat(self, index: int, site: int) -> None:
+        """Note that the program computed the same again."""
+        if self.repeats is None:
+            self.repeats = []
+        self.repeats.append((index, site))
+
+    def operands(self) -> tuple[Node, ...]:
+        """The nodes that this one is computed from."""
+        return self._operands
+
+    def __repr__(self) -> str:
+        name = getattr(self.rule, "name", self.rule)
+        return f"%{self.index} = {name} {self.dtype}{list(self.shape)}"
+
+
+def nodes_in(template: Any) -> list[Node]:
+    """The nodes of a template (nested tuples, lists, dicts and slices), in order."""
+    found: list[Node] = []
+    _find_nodes(template, found)
+    return found
+
+
+def _find_nodes(template: Any, found: list[Node]) -> None:
+    if isinstance(template, Node):
+        found.append(template)
+    elif isinstance(template, (tuple, list)):
+        for part in template:
+            _find_nodes(part, found)
+    elif isinstance(template, dict):
+        for part in template.values():
+            _find_nodes(part, found)
+    elif isinstance(template, slice):
+        for part in (template.start, template.stop, template.step):
+            _find_nodes(part, found)
+
+
+def needed_by(roots: Iterable[Node]) -> list[Node]:
+    """The roots and all that they are computed from, in the order of the tape."""
+    found: dict[int, Node] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node.index not in found:
+            found[node.index] = node
+            stack.extend(node.operands())
+    return [found[index] for index in sorted(found)]
+
+
+def fill(template: Any, value_of: Callable[[Any], Any], leaf: type | tuple[type, ...] = Node) -> Any:
+    """The template with each `leaf` replaced by `value_of(leaf)`."""
+    if isinstance(template, leaf):
+        return value_of(template)
+    kind = type(template)
+    if kind in (tuple, list):
+        return kind(fill(part, value_of, leaf) for part in template)
+    if isinstance(template, tuple):  # a namedtuple
+        return kind(*(fill(part, value_of, leaf) for part in template))
+    if kind is dict:
+        return {key: fill(part, value_of, leaf) for key, part in template.items()}
+    if kind is slice:
+        return slice(*(fill(part, value_of, leaf) for part in (template.start, template.stop, template.step)))
+    return template
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """A value that the recorded path assumed: replays check it. expected: bool, int or float."""
+
+    node: Node
+    expected: Any
+    where: Place
+
+
+@dataclass(slots=True)
+class Tape:
+    """Nodes in the order NumPy computed them, and the outcomes that the path assumed."""
+
+    nodes: list[Node] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def add(self, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **about: Any) -> Node:
+        """Append a node; `about` as in `Node`."""
+        node = Node(len(self.nodes), rule, args, kwargs, **about)
+        self.nodes.append(node)
+        return node
+
+
+class Storage:
+    """The memory of one array, with its newest version.
+
+    base: the ndarray itself. version: node with base's shape and dtype. origin: the input node where the memory
+    came from outside, else None. written: whether the recording wrote to it. before: its bytes at the first write.
+    """
+
+    __slots__ = ("_reads", "base", "before", "origin", "version", "written")
+
+    def __init__(self, base: np.ndarray[Any, Any], version: Node, origin: Node | None = None) -> None:
+        self.base = base
+        self.version = version
+        self.origin = origin
+        self.written = False
+        self.before: np.ndarray[Any, Any] | None = None
+        self._reads: dict[Any, Node] = {}
+
+    def cached(self, chain: tuple[Any, ...]) -> Node | None:
+        """The node that reading `chain` of the newest version gave before."""
+        return self._reads.get(chain)
+
+    def remember(self, chain: tuple[Any, ...], node: Node) -> None:
+        self._reads[chain] = node
+
+    def advance(self, version: Node) -> None:
+        """Make `version` the newest; reads of older ones are forgotten."""
+        self.version = version
+        self.written = True
+        self._reads.clear()
+
+
+def frozen_static(value: Any) -> Any:
+    """A hashable key of a static value that tells 1, 1.0 and True, and 0.0 and -0.0, apart."""
+    if isinstance(value, (float, complex, np.generic)):
+        return (type(value), repr(value))
+    try:
+        hash(value)
+    except TypeError:
+        return object()  # equal to nothing: it might change
+    return (type(value), value)

@@ -1,0 +1,129 @@
+"""Aliasing: writes whose value XLA:CPU might compute from what the write has already overwritten.
+
+`b = a.reshape(4, 6) * 2.0; b[1:] = b[:-1]` must take all rows before it writes one. XLA:CPU makes one kernel of the
+read and the write, which works in place where nothing else reads the array. It looks for such readers, but misses those
+that see the array in another shape (a bug, seen in JAX 0.10.2, in plain `jax.numpy` too): and as the reshape may move
+past what is elementwise, and slices past the reshape, `b` above is one that does. Rows are then copied one after the
+other, the first into all. The values of writes that might meet this are copied first. An input that comes in a span
+(see accel.backend.spans) is itself a reshape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from accel.ir.tape import INPUT, Node
+from accel.ir.views import Index, box_of
+from accel.lower.passes.union_find import Webs
+from accel.rules import core
+
+MOST_LOOKED_AT = 1000
+"""Operations that are looked at to see what a value depends on; beyond, it counts as dependent."""
+
+_SAME_SHAPE = frozenset({core.CAST, core.ELEMENTWISE_CAST, core.SELECT, core.BROADCAST})
+_FLATTENING = {"numpy.roll": None, "numpy.concatenate": 0}
+_SHIFTS = frozenset({*_FLATTENING, "numpy.gradient", "numpy.diff"})
+"""Functions that XLA computes in the shape of their result, as it does all that is elementwise; but some of them, with
+None for an axis, work on flattened arrays. By name: the axis where none is given."""
+
+
+def mark(body: Sequence[Node], spanned: Container[int] = ()) -> None:
+    """Set `endangered` of such writes among a program's operations. spanned: slots of inputs that come in spans.
+
+    It is never taken back: another thread may be lowering the same tape, with other constants and spans.
+    """
+    families = _Families(body, spanned)
+    for node in body:
+        if _is_update(node) and not node.endangered and families.reshaped(node):
+            node.endangered = families.depends(node.args[2], node)
+
+
+def _is_update(node: Node) -> bool:
+    return node.rule is core.WRITE and _is_part(node)
+
+
+def _is_part(write: Node) -> bool:
+    """Whether something of the array stays: otherwise nothing is written in place, the value is the array."""
+    box = box_of(write.shape, write.args[1].key) if isinstance(write.args[1], Index) else None
+    return box is None or box.sizes != write.shape
+
+
+class _Families:
+    """Nodes that may be the same memory in the program: an array, its views, and what it is after writes."""
+
+    def __init__(self, nodes: Sequence[Node], spanned: Container[int]) -> None:
+        self._webs = Webs()
+        self._moulded: dict[int, bool] = {}
+        self._spanned = spanned
+        writes = [node for node in nodes if node.rule is core.WRITE]
+        replaced = [node for node in writes if not _is_part(node)]  # the array is the value then
+        written = {node.args[0].index for node in writes} | {node.args[2].index for node in replaced}
+        for node in nodes:
+            if node.rule in (core.READ, core.WRITE):
+                self._webs.join(node, node.args[0])
+        for node in (*replaced, *(node for node in writes if not isinstance(node.args[1], Index))):
+            self._webs.join(node, node.args[2])
+        reshaped = [node for node in nodes if self._is_reshaped(node, written)]
+        reshaped += [operand for node in nodes for operand in node.operands() if self._in_span(operand)]
+        self._reshaped = set(map(self._webs.of, reshaped))
+
+    def reshaped(self, node: Node) -> bool:
+        """Whether the program might see the array in several shapes."""
+        return self._webs.of(node) in self._reshaped
+
+    def depends(self, value: Node, write: Node) -> bool:
+        """Whether the value is computed from the array that it is written to."""
+        web, found, stack = self._webs.of(write), {value.index}, [value]
+        while stack:
+            node = stack.pop()
+            if self._webs.of(node) == web or len(found) > MOST_LOOKED_AT:
+                return True
+            fresh = [operand for operand in node.operands() if operand.index not in found and not operand.constant]
+            found.update(operand.index for operand in fresh)
+            stack += fresh
+        return False
+
+    def _is_reshaped(self, node: Node, written: set[int]) -> bool:
+        if node.rule is core.WRITE:
+            return not isinstance(node.args[1], Index)
+        if node.rule is core.READ:
+            return not isinstance(node.args[1], Index) or (node.index in written and _changes_axes(node))
+        return self._is_moulded(node)
+
+    def _is_moulded(self, node: Node) -> bool:
+        """Whether XLA might compute the value in another shape than its own."""
+        known = self._moulded.get(node.index)
+        if known is None:
+            stack = [node]
+            while stack:
+                top = stack[-1]
+                ready = [operand for operand in top.operands() if operand.index not in self._moulded]
+                if ready:
+                    stack += ready
+                    continue
+                stack.pop()
+                self._moulded[top.index] = (
+                    _moulds(top)
+                    or self._in_span(top)
+                    or (not _is_update(top) and any(self._moulded[each.index] for each in top.operands()))
+                )
+            known = self._moulded[node.index]
+        return known
+
+    def _in_span(self, node: Node) -> bool:
+        return node.rule.name == INPUT and node.args[0] in self._spanned
+
+
+def _moulds(node: Node) -> bool:
+    """Whether an operation may come down to a reshape, or end in one."""
+    if node.rule.name == INPUT or node.rule in (core.FULL, core.SCALAR) or not node.shape:
+        return False
+    if node.rule in (core.READ, core.WRITE):
+        return not isinstance(node.args[1], Index) or (node.rule is core.READ and _changes_axes(node))
+    if node.rule.name in _FLATTENING and node.kwargs.get("axis", _FLATTENING[node.rule.name]) is None:
+        return any(len(operand.shape) > 1 for operand in node.operands())
+    return not (node.rule.elementwise or node.rule in _SAME_SHAPE or node.rule.name in _SHIFTS)
+
+
+def _changes_axes(node: Node) -> bool:
+    return not all(isinstance(entry, slice) for entry in node.args[1].key)

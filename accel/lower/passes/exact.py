@@ -1,0 +1,106 @@
+"""Exact: operations that have to round as NumPy does, because a jump reads what they give.
+
+Elsewhere a last place more or less is what XLA is allowed. It is not worth its price where a value has another last
+place anyway: behind a sum, an exponential, or an input that an earlier call left so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from accel.ir.tape import INPUT, Node
+from accel.rules import rounding
+
+
+def mark(body: Sequence[Node], left: Iterable[tuple[int, Node]]) -> None:
+    """Set `exact` of such operations among a program's. left: what calls leave where the next one reads, by slot.
+
+    It is never taken back: another thread may be lowering the same tape, with other constants.
+    """
+    jumps = [node for node in body if _is_jump(node)]
+    if not jumps:
+        return
+    state: dict[int, list[Node]] = {}
+    for slot, node in left:
+        state.setdefault(slot, []).append(node)
+    exact = _Exactness(body, state)
+    found = exact.read_by(jumps, state)
+    sites = {(node.rule.name, node.site) for node in found}
+    for node in body:
+        node.exact |= (node.rule.name, node.site) in sites  # a loop's rounds are all alike
+
+
+def _is_jump(node: Node) -> bool:
+    """Whether the result may be quite another one where an operand differs in its last place."""
+    if node.rule.name in rounding.JUMPS or _reads_on_edges(node):
+        return True
+    if node.rule.name in rounding.HARMLESS or not _is_whole(node):
+        return False
+    return any(_is_float(operand) for operand in node.operands())
+
+
+def _reads_on_edges(node: Node) -> bool:
+    """Whether it interpolates, and a coordinate's last place may decide between two elements, or one and none."""
+    if node.rule.name != "scipy.ndimage.map_coordinates":
+        return False
+    return node.kwargs.get("order") == 0 or node.kwargs.get("mode", "constant") in ("constant", "wrap")
+
+
+def _is_float(node: Node) -> bool:
+    return node.dtype is not None and node.dtype.kind == "f"
+
+
+class _Exactness:
+    """Which values of a program are NumPy's to the last bit, if every operation rounds as NumPy does."""
+
+    def __init__(self, body: Sequence[Node], state: Mapping[int, list[Node]]) -> None:
+        self._body = {node.index for node in body}
+        self._spoilt: frozenset[int] = frozenset()  # slots that earlier calls left otherwise than NumPy
+        while True:
+            self._inexact: set[int] = set()
+            for node in body:
+                if not self._follows(node):
+                    self._inexact.add(node.index)
+            spoilt = frozenset(slot for slot, nodes in state.items() if not all(map(self._holds, nodes)))
+            if spoilt == self._spoilt:
+                break
+            self._spoilt = spoilt
+
+    def _holds(self, node: Node) -> bool:
+        if node.dtype is None or node.dtype.kind == "c":
+            return False
+        if node.rule.name == INPUT:
+            return node.args[0] not in self._spoilt
+        return node.index not in self._inexact
+
+    def _follows(self, node: Node) -> bool:
+        """Whether an operation's result is exact, if those before it are."""
+        name, operands = node.rule.name, node.operands()
+        if _is_unrounded(name) and not _is_whole(node):
+            return not operands or any(map(self._holds, operands))  # what is chosen may be that one
+        rounds_alike = name in rounding.ROUNDED or name in rounding.JUMPS or _is_square(node)
+        return (rounds_alike or _is_unrounded(name) or _is_whole(node)) and all(map(self._holds, operands))
+
+    def read_by(self, jumps: Iterable[Node], state: Mapping[int, list[Node]]) -> list[Node]:
+        """The program's operations whose exact results the jumps read, in this call or in later ones."""
+        found: dict[int, Node] = {}
+        stack = [operand for jump in jumps for operand in jump.operands()]
+        while stack:
+            node = stack.pop()
+            if node.index in found or not _is_float(node) or not self._holds(node):
+                continue
+            found[node.index] = node
+            stack.extend(state.get(node.args[0], ()) if node.rule.name == INPUT else node.operands())
+        return [node for node in found.values() if node.index in self._body]
+
+
+def _is_unrounded(name: str) -> bool:
+    return name in rounding.EXACT or name.startswith("accel.")
+
+
+def _is_whole(node: Node) -> bool:
+    return node.dtype is not None and node.dtype.kind in "biu"
+
+
+def _is_square(node: Node) -> bool:
+    return node.rule.name == "numpy.power" and type(node.args[1]) in (int, float) and bool(node.args[1] == 2)

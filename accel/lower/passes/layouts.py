@@ -1,0 +1,293 @@
+"""Where the rounds of a nest find what they compute with: whole numbers, parts of arrays, registers.
+
+A compiled program has fixed shapes. So a value has the largest shape of all rounds, and each round says which part of
+it counts: from an *offset*, so many elements, along each axis: its `Layout`. A slice is read where the array has
+enough elements for the largest; the offset says where in it the slice begins: a `Cut`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node
+from accel.ir.views import Index, per_axis
+from accel.lower.passes.nests import Block, Irregular, Site
+from accel.rules import fusion
+
+
+@dataclass(slots=True)
+class Layout:
+    """shape: as computed. lengths, offsets: what of it counts, (rounds, axes)."""
+
+    shape: tuple[int, ...]
+    lengths: Any
+    offsets: Any
+
+    def is_ragged(self, axis: int) -> bool:
+        return bool((self.lengths[:, axis] != self.shape[axis]).any())
+
+    @property
+    def uniform(self) -> bool:
+        return not any(map(self.is_ragged, range(len(self.shape))))
+
+    @property
+    def ragged(self) -> list[int]:
+        return [axis for axis in range(len(self.shape)) if self.is_ragged(axis)]
+
+
+def even(shape: tuple[int, ...], rounds: int) -> Layout:
+    lengths = np.tile(np.array(shape, int).reshape(1, -1), (rounds, 1))
+    return Layout(shape, lengths, np.zeros_like(lengths))
+
+
+def joined(axes: list[tuple[Layout, int]], rounds: int) -> Layout:
+    """The layout that has these axes."""
+    return Layout(
+        tuple(layout.shape[axis] for layout, axis in axes),
+        np.array([layout.lengths[:, axis] for layout, axis in axes], int).reshape(-1, rounds).T,
+        np.array([layout.offsets[:, axis] for layout, axis in axes], int).reshape(-1, rounds).T,
+    )
+
+
+class Ints:
+    """A whole number for each round of a block: start + step * (round of this entry), or else looked up."""
+
+    def __init__(self, values: Any, block: Block | None, tables: list[Any], known: Any = None) -> None:
+        self.block = block
+        values = np.asarray(values)
+        known = np.ones(len(values), bool) if known is None else known
+        self.constant = int(values[known][0]) if known.any() else 0
+        self.is_constant = bool((values[known] == self.constant).all())
+        self._table: Any = None
+        self._start: Ints | None = None
+        self._step = 0
+        if self.is_constant or block is None:
+            return
+        trips = np.array(block.trips)
+        begins = np.concatenate(([0], np.cumsum(trips)[:-1]))
+        entry = np.repeat(np.arange(len(trips)), trips)
+        rounds = np.arange(len(values)) - begins[entry]
+        both = np.flatnonzero(known[1:] & known[:-1] & (entry[1:] == entry[:-1]))
+        self._step = int(values[both[0] + 1] - values[both[0]]) if len(both) else 0
+        starts = np.zeros(len(trips), np.int64)
+        started = np.zeros(len(trips), bool)
+        rest = values - self._step * rounds
+        starts[entry[known]] = rest[known]
+        started[entry[known]] = True
+        if (starts[entry][known] == rest[known]).all():
+            self._start = Ints(starts, block.parent, tables, started)
+            return
+        self._first = Ints(begins, block.parent, tables)
+        self._table = values.astype(np.int32)
+        tables.append(self._table)
+
+    def traced(self, at: At) -> Any:
+        if self.is_constant or self.block is None:
+            return np.int32(self.constant)
+        if self._start is not None:
+            return self._start.traced(at) + np.int32(self._step) * at.rounds[id(self.block)]
+        return at.table(self._table)[self._first.traced(at) + at.rounds[id(self.block)]]
+
+
+@dataclass(slots=True)
+class Cut:
+    """Boxes of an array, one for each round.
+
+    starts, sizes, begins: the boxes as computed: traced, one size for all, and as numbers, (rounds, axes). kept: for
+    each axis of the layout, the array's, or None for a new one. firsts, counts: what of the boxes counts, (rounds,
+    axes). base: the array's shape.
+    """
+
+    starts: list[Ints]
+    sizes: tuple[int, ...]
+    kept: list[int | None]
+    layout: Layout
+    base: tuple[int, ...]
+    block: Block
+    begins: Any
+    firsts: Any
+    counts: Any
+
+    def equals(self, other: Cut) -> bool:
+        """Whether both look at the same elements in each round, and at no others."""
+        same = self.block is other.block and self.kept == other.kept and self.sizes == other.sizes
+        return same and self.layout.uniform and other.layout.uniform and bool((self.begins == other.begins).all())
+
+    def apart(self, other: Cut) -> bool:
+        """Whether they have no element in common in any round, as computed."""
+        if self.block is not other.block:
+            return False
+        before = self.begins + self.sizes <= other.begins
+        after = other.begins + other.sizes <= self.begins
+        return bool((before | after).any(axis=1).all())
+
+    def read(self, array: Any, at: At) -> Any:
+        from jax import lax
+
+        if self.sizes != self.base:
+            array = lax.dynamic_slice(array, self.places(at), self.sizes)
+        return array.reshape(self.layout.shape)
+
+    def write(self, array: Any, value: Any, at: At) -> Any:
+        from jax import lax
+
+        value = value.reshape(self.sizes)
+        return value if self.sizes == self.base else lax.dynamic_update_slice(array, value, self.places(at))
+
+    def places(self, at: At) -> list[Any]:
+        """Where this round's box begins."""
+        return [start.traced(at) for start in self.starts]
+
+
+def cut_of(layout: Layout, steps: Sequence[Index], bases: Sequence[Node], block: Block, tables: list[Any]) -> Cut:
+    """What reading `steps` of `bases`, round by round, takes of an array with this layout."""
+    found = [list(_entries(base.shape, step.key)) for base, step in zip(bases, steps, strict=True)]
+    forms = {tuple(kind for kind, _, _ in entries) for entries in found}
+    if len(forms) != 1:
+        raise Irregular
+    form = forms.pop()
+    starts, sizes, lengths, offsets, begins, firsts, counts = [], [], [], [], [], [], []
+    kept: list[int | None] = []
+    axis = 0
+    for place, kind in enumerate(form):
+        if kind == "new":
+            kept.append(None)
+            lengths.append(np.ones(len(found), int))
+            offsets.append(np.zeros(len(found), int))
+            continue
+        begin = np.array([entries[place][1] for entries in found]) + layout.offsets[:, axis]
+        count = np.array([entries[place][2] for entries in found])
+        size = max(1, int(count.max()))  # where there is never anything: one element that does not count
+        if size > layout.shape[axis]:
+            raise Irregular
+        start = np.clip(begin, 0, layout.shape[axis] - size)
+        starts.append(Ints(start, block, tables))
+        begins.append(start)
+        firsts.append(begin)
+        counts.append(count)
+        sizes.append(size)
+        if kind == "kept":
+            kept.append(axis)
+            lengths.append(count)
+            offsets.append(begin - start)
+        axis += 1
+    shape = tuple(1 if each is None else sizes[each] for each in kept)
+
+    def table(columns: list[Any]) -> Any:
+        return np.array(columns, int).reshape(-1, len(found)).T
+
+    inside = Layout(shape, table(lengths), table(offsets))
+    return Cut(starts, tuple(sizes), kept, inside, layout.shape, block, table(begins), table(firsts), table(counts))
+
+
+def _entries(shape: tuple[int, ...], key: tuple[Any, ...]) -> Iterator[tuple[str, int, int]]:
+    """What a key does with each axis: its kind, the start and how many elements."""
+    for entry, length in per_axis(shape, key):
+        if entry is None:
+            yield "new", 0, 1
+        elif isinstance(entry, slice):
+            start, stop, step = entry.indices(length)
+            if step != 1:
+                raise Irregular
+            yield "kept", start, max(0, stop - start)
+        else:
+            yield "dropped", entry + length if entry < 0 else entry, 1
+
+
+@dataclass(slots=True)
+class Write:
+    """A write to a box, not yet made. value: (*layout). mask: where it counts; None for everywhere."""
+
+    cut: Cut
+    value: Any
+    mask: Any = None
+
+
+@dataclass(slots=True)
+class At:
+    """A place in a running nest.
+
+    rounds: of each block, since it was entered last. registers: their contents, but for writes of this round that are
+    pending. written: those to which this round's writes have been made. owned: those that all rounds write to at once
+    (see accel.lower.passes.vectorize): there this round's writes stay pending. cuts: what this round reads, where it
+    is known: by identity of the cut, in the shape of its boxes.
+    """
+
+    values: Any
+    compute: Callable[..., Any]
+    rounds: dict[int, Any]
+    registers: dict[int, Any]
+    pending: dict[int, list[Write]] = field(default_factory=dict)
+    written: set[int] = field(default_factory=set)
+    owned: frozenset[int] = frozenset()
+    cuts: Mapping[int, Any] = field(default_factory=dict)
+
+    def inside(self, block: Block, round_: Any, **about: Any) -> At:
+        """A place in a round of a block that is entered here."""
+        return At(self.values, self.compute, {**self.rounds, id(block): round_}, dict(self.registers), **about)
+
+    def perform(self, site: Site) -> None:
+        """Compute a site's operation; what writes in place does so."""
+        from jax import numpy as jnp
+
+        value = site.plan(self)
+        if value is not None:
+            self.pending.pop(site.register, None)
+            self.registers[site.register] = jnp.asarray(value)
+
+    def held(self, register: int) -> Any:
+        """What a register holds, all that was written to it in place."""
+        for write in self.pending.pop(register, ()):
+            self.registers[register] = write.cut.write(self.registers[register], write.value, self)
+            self.written.add(register)
+        return self.registers[register]
+
+    def look(self, cut: Cut, array: Computed) -> Any:
+        """A box of an array that no round writes to."""
+        found = self.cuts.get(id(cut))
+        return cut.read(array(self), self) if found is None else found.reshape(cut.layout.shape)
+
+    def read(self, register: int, cut: Cut) -> Any:
+        """A box of what a register holds: of what a round wrote there, or of what was there before.
+
+        Reads and writes of one array that XLA need not put in order cost no copies of it.
+        """
+        for write in reversed(self.pending.get(register, ())):
+            if cut.equals(write.cut):
+                return write.value
+            if not cut.apart(write.cut):
+                self.held(register)
+                break
+        if id(cut) in self.cuts:
+            return self.cuts[id(cut)].reshape(cut.layout.shape)
+        array = self.registers[register]
+        if register in self.written:
+            return fusion.apart(lambda whole: cut.read(whole, self), array)
+        return cut.read(array, self)
+
+    def write(self, register: int, cut: Cut, value: Any, mask: Any) -> None:
+        from jax import numpy as jnp
+
+        if mask is not None and register not in self.owned:
+            value, mask = jnp.where(mask, value, self.read(register, cut)), None
+        writes = self.pending.setdefault(register, [])
+        if writes and writes[-1].cut.equals(cut):
+            writes.pop()
+        writes.append(Write(cut, value, mask))
+
+    def settle(self) -> None:
+        """Make all pending writes."""
+        for register in list(self.pending):
+            self.held(register)
+
+    def table(self, values: Any) -> Any:
+        from jax import numpy as jnp
+
+        return jnp.asarray(self.values.table(values))
+
+
+Computed = Callable[[At], Any]

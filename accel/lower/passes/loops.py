@@ -1,0 +1,56 @@
+"""Arrangement: a program's operations with their loops, and whether they are few enough for XLA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import INPUT, Node
+from accel.lower.passes import nests, pad, reroll
+from accel.rules.rule import Unsupported
+
+NESTED = 400
+"""A program of more operations, loops rolled, is searched for nests."""
+
+MAX_OPERATIONS = 4000
+"""A program of more operations, loops rolled, would take XLA a minute and more."""
+
+
+def is_worth(nodes: list[Node]) -> bool:
+    """Whether a recording that has come so far may still become a program: what of it is no loop must be short."""
+
+    def value_of(node: Node) -> Any:
+        return np.zeros(node.shape, node.dtype) if node.dtype is not None and (node.host or node.constant) else None
+
+    body = [node for node in nodes if node.rule.name != INPUT and not node.host]
+    return size_of(arranged(body, frozenset(), value_of)) <= MAX_OPERATIONS
+
+
+Part = Node | reroll.Loop | nests.Nest
+
+
+def arranged(body: list[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Part]:
+    """The operations with their loops: rolled, or as nests where that leaves much less.
+
+    used: indices of nodes that are results. value_of: a node's value where it is known before launch, else None.
+    """
+    rolled: list[Part] = [*reroll.roll(body, used, value_of)]
+    size = size_of(rolled)
+    if size <= NESTED:
+        return rolled
+    nested: list[Part] = [*nests.find(body, used, value_of, pad.plan)]
+    return nested if 2 * size_of(nested) < size else rolled
+
+
+def check_size(parts: Sequence[Part]) -> None:
+    """Raise Unsupported if there are too many operations for XLA."""
+    size = size_of(parts)
+    if size > MAX_OPERATIONS:
+        raise Unsupported("limit.compile", f"{size} operations, loops rolled; at most {MAX_OPERATIONS}")
+
+
+def size_of(parts: Sequence[Part]) -> int:
+    """What a program costs to compile, in operations."""
+    return sum(1 if isinstance(part, Node) else 2 * part.size for part in parts)

@@ -1,0 +1,525 @@
+"""Ragged values: what a nest computes where slices change their length from round to round.
+
+A value has the largest shape of all rounds, and each round says which part of it counts (see
+accel.lower.passes.layouts). Elements beyond are whatever they are: elementwise operations compute them too; sums and
+products leave them out; writes leave alone what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node
+from accel.ir.views import Index, Transpose
+from accel.lower.passes import reroll, vectorize
+from accel.lower.passes.layouts import At, Computed, Cut, Ints, Layout, cut_of, even, joined
+from accel.lower.passes.nests import (
+    Block,
+    Content,
+    Fixed,
+    Irregular,
+    Nest,
+    Numbers,
+    Operand,
+    Site,
+    Steps,
+    Window,
+    looked_at,
+    register_of,
+)
+from accel.lower.passes.vectorize import Use
+from accel.rules import core, fusion
+
+WASTE = 4
+"""A nest may compute so many times as many elements as NumPy does."""
+
+_SAME_PLACES = frozenset({core.CAST, core.SCALAR, core.ELEMENTWISE_CAST, core.SELECT})
+"""Rules of the engine's own that are elementwise."""
+
+_PRODUCTS = frozenset({"numpy.dot", "numpy.matmul", "numpy.inner", "numpy.vdot"})
+_NEUTRAL: Mapping[str, Callable[[np.dtype[Any]], Any]] = {
+    "numpy.sum": lambda dtype: 0,
+    "numpy.prod": lambda dtype: 1,
+    "numpy.any": lambda dtype: 0,
+    "numpy.all": lambda dtype: 1,
+    "numpy.count_nonzero": lambda dtype: 0,
+    **{name: lambda dtype: _extreme(dtype, -1) for name in ("numpy.max", "numpy.amax")},
+    **{name: lambda dtype: _extreme(dtype, 1) for name in ("numpy.min", "numpy.amin")},
+}
+"""Reductions, with what changes nothing in them."""
+
+
+def _extreme(dtype: np.dtype[Any], sign: int) -> Any:
+    if dtype.kind == "f":
+        return sign * np.inf
+    if dtype.kind not in "iu":
+        raise Irregular
+    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
+
+
+def plan(nest: Nest) -> bool:
+    """Make a nest ready to be computed. Whether that is worth while; raises Irregular where it cannot be."""
+    planner = _Planner(nest)
+    planner.block(nest.block)
+    for site in nest.block.sites():
+        layout = planner.layouts[id(site)]
+        if site.collected and (
+            not layout.uniform or len(site.nodes) * int(np.prod(layout.shape)) > reroll.LARGEST_TABLE
+        ):
+            raise Irregular
+    planner.check_assumed()
+    planner.check_carried()
+    return planner.computed <= WASTE * planner.needed
+
+
+class _Planner:
+    def __init__(self, nest: Nest) -> None:
+        self.nest = nest
+        self.layouts: dict[int, Layout] = {}  # by site
+        self.computed = 0
+        self.needed = 0
+        self._places: dict[int, tuple[int, int]] = {}  # by node: its site and round
+        self._assumed: list[Node] = []
+        self._uses: list[Use] = []  # in the current block
+        self._lives = _Lives(nest)
+        self.current: Block = nest.block
+
+    def block(self, block: Block) -> None:
+        self._uses = []
+        for item in block.items:
+            self.current = block
+            if isinstance(item, Block):
+                self.nest.places[id(item)] = self.ints(item.trips)
+                self.block(item)
+                continue
+            if item.collected:
+                self.nest.places[id(item)] = self.ints(np.arange(len(item.nodes)))
+            layout, item.plan = self._site(item)
+            if any(size == 0 for size in layout.shape):
+                raise Irregular
+            self.layouts[id(item)] = layout
+            for place, node in enumerate(item.nodes):
+                self._places[node.index] = id(item), place
+            if item.node.rule is not core.WRITE:
+                self.computed += len(item.nodes) * int(np.prod(layout.shape))
+                self.needed += int(np.prod(layout.lengths, axis=1).sum())
+        if not any(isinstance(item, Block) for item in block.items):
+            self._plan_abreast(block)
+
+    def _plan_abreast(self, block: Block) -> None:
+        in_place = {id(use.write) for use in self._uses}
+        made = [self.layouts[id(site)].shape for site in block.sites() if id(site) not in in_place]
+        widest = max((int(np.prod(shape)) for shape in made), default=0)
+        found = vectorize.plan(block, self._uses, self._lives.carried(block), self._lives.exposed(block), widest)
+        if found is not None:
+            self.nest.abreast[id(block)] = found
+
+    def check_assumed(self) -> None:
+        """Values that come from the round before have one shape."""
+        for node in self._assumed:
+            if node.index in self._places:
+                layout = self.layouts[self._places[node.index][0]]
+                if layout.shape != node.shape or not layout.uniform:
+                    raise Irregular
+
+    def check_carried(self) -> None:
+        """What a loop carries has one shape and dtype."""
+        lives = self._lives
+        carried = {register for block in self.nest.block.blocks() for register in lives.carried(block)}
+        carried |= set(self.nest.initial)
+        kinds = {register: {(node.shape, node.dtype)} for register, node in self.nest.initial.items()}
+        for site in self.nest.block.sites():
+            if site.register in carried:
+                layout = self.layouts[id(site)]
+                kinds.setdefault(site.register, set()).add((layout.shape, site.node.dtype))
+                if len(kinds[site.register]) > 1 or not layout.uniform:
+                    raise Irregular
+
+    def ints(self, values: Any) -> Ints:
+        return Ints(values, self.current, self.nest.tables)
+
+    # -- operands -----------------------------------------------------------------------------------------------------
+
+    def operand(self, operand: Operand, rounds: int) -> tuple[Layout | None, Computed]:
+        match operand:
+            case Fixed(leaf):
+                if not isinstance(leaf, Node):
+                    return None, lambda at: leaf
+                return self._layout([leaf] * rounds, rounds), lambda at: at.values[leaf]
+            case Numbers(values):
+                return self._numbers(values)
+            case Content(nodes):
+                register = register_of(self.nest.registers, operand)
+                self._uses.append(Use(register, None))
+                return self._layout(nodes, rounds), lambda at: at.held(register)
+            case Window(Content(whole) as base, nodes):
+                register = register_of(self.nest.registers, base)
+                cut = self._cut(self._layout(whole, rounds), nodes)
+                self._uses.append(Use(register, cut))
+                return cut.layout, lambda at: at.read(register, cut)
+            case Window(base, nodes):
+                layout, computed = self.operand(base, rounds)
+                assert layout is not None
+                cut = self._cut(layout, nodes)
+                if isinstance(base, Fixed):
+                    self._uses.append(Use(None, cut, array=computed))
+                return cut.layout, lambda at: at.look(cut, computed)
+            case _:
+                raise Irregular
+
+    def _cut(self, layout: Layout, reads: Sequence[Node]) -> Cut:
+        steps, bases = [node.args[1] for node in reads], [node.args[0] for node in reads]
+        return cut_of(layout, steps, bases, self.current, self.nest.tables)
+
+    def _numbers(self, values: Any) -> tuple[Layout, Computed]:
+        layout = Layout((), np.zeros((len(values), 0), int), np.zeros((len(values), 0), int))
+        self.nest.tables.append(values)
+        place = Ints(np.arange(len(values)), self.current, self.nest.tables)
+        return layout, lambda at: at.table(values)[place.traced(at)]
+
+    def _layout(self, nodes: Sequence[Node], rounds: int) -> Layout:
+        shapes = set()
+        offsets = np.zeros((rounds, len(nodes[0].shape)), int)
+        for k, node in enumerate(nodes):
+            if node.index in self._places:
+                site, place = self._places[node.index]
+                shapes.add(self.layouts[site].shape)
+                offsets[k] = self.layouts[site].offsets[place]
+            else:
+                if node.index in self.nest.registers:
+                    self._assumed.append(node)
+                shapes.add(node.shape)
+        if len(shapes) != 1:
+            raise Irregular
+        return Layout(shapes.pop(), np.array([node.shape for node in nodes], int).reshape(rounds, -1), offsets)
+
+    # -- sites --------------------------------------------------------------------------------------------------------
+
+    def _site(self, site: Site) -> tuple[Layout, Computed]:
+        node, rounds = site.node, len(site.nodes)
+        if node.rule is core.WRITE and isinstance(node.args[1], Index):
+            return self._write(site)
+        if node.rule is core.READ:
+            return self._read(site)
+        found = [self.operand(operand, rounds) for operand in site.operands]
+        arrays = [layout for layout, _ in found if layout is not None]
+        shapes = {each.shape for each in site.nodes}
+        if len(shapes) == 1 and all(layout.uniform for layout in arrays):
+            _check_plain(site)
+            return even(node.shape, rounds), _filled(node, [computed for _, computed in found], node.shape)
+        if node.rule.elementwise or node.rule in _SAME_PLACES or node.rule is core.BROADCAST:
+            return self._elementwise(site, found)
+        if node.rule.name in _PRODUCTS:
+            return self._product(site, found)
+        if node.rule.name in _NEUTRAL:
+            return self._reduction(site, found)
+        if node.rule is core.GATHER:
+            return self._gather(site, found)
+        raise Irregular
+
+    def _elementwise(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
+        node, rounds = site.node, len(site.nodes)
+        result = even(tuple(np.max([each.shape for each in site.nodes], axis=0).tolist()), rounds)
+        result.lengths = np.array([each.shape for each in site.nodes], int).reshape(rounds, -1)
+        placed: set[int] = set()
+        parts: list[Computed] = []
+        for layout, computed in found:
+            for axis in range(len(layout.shape)) if layout is not None else ():
+                assert layout is not None
+                over = axis + len(result.shape) - len(layout.shape)
+                if layout.shape[axis] == 1 and not layout.is_ragged(axis):
+                    continue
+                if over < 0 or (layout.lengths[:, axis] != result.lengths[:, over]).any():
+                    raise Irregular
+                if over not in placed:
+                    placed.add(over)
+                    result.offsets[:, over] = layout.offsets[:, axis]
+                computed = self.shifted(computed, layout, axis, result.offsets[:, over])
+            parts.append(computed)
+        if node.rule is core.BROADCAST:
+            shape = result.shape
+            return result, lambda at: core.BROADCAST.lower(parts[0](at), shape)
+        _check_plain(site)
+        return result, _filled(node, parts, result.shape)
+
+    def shifted(self, computed: Computed, layout: Layout, axis: int, offsets: Any) -> Computed:
+        """The value with what counts of it elsewhere along an axis."""
+        if (layout.offsets[:, axis] == offsets).all():
+            return computed
+        size = layout.shape[axis]
+        start = self.ints(size + layout.offsets[:, axis] - offsets)
+
+        def moved(at: At) -> Any:
+            from jax import lax
+            from jax import numpy as jnp
+
+            value = computed(at)
+            widths = [(size, size) if each == axis else (0, 0) for each in range(value.ndim)]
+            return lax.dynamic_slice_in_dim(jnp.pad(value, widths), start.traced(at), size, axis)
+
+        return moved
+
+    def masked(self, computed: Computed, layout: Layout, axes: Sequence[int], neutral: Any) -> Computed:
+        """The value with `neutral` where along the axes nothing counts."""
+        mask = self._mask(layout, axes)
+        if mask is None:
+            return computed
+
+        def chosen(at: At) -> Any:
+            from jax import numpy as jnp
+
+            value = computed(at)
+            return jnp.where(mask(at), value, np.asarray(neutral, value.dtype))
+
+        return chosen
+
+    def _mask(self, layout: Layout, axes: Sequence[int]) -> Computed | None:
+        bounds = [
+            (axis, self.ints(layout.offsets[:, axis]), self.ints(layout.offsets[:, axis] + layout.lengths[:, axis]))
+            for axis in axes
+            if layout.is_ragged(axis)
+        ]
+        if not bounds:
+            return None
+        self.computed += len(layout.lengths) * int(np.prod(layout.shape))
+        self.needed += int(np.prod(layout.lengths, axis=1).sum())
+
+        def mask(at: At) -> Any:
+            from jax import lax
+
+            found: Any = None
+            for axis, first, end in bounds:
+                place = lax.broadcasted_iota(np.int32, layout.shape, axis)
+                for bound in (
+                    place < end.traced(at) if not (end.is_constant and end.constant == layout.shape[axis]) else None,
+                    place >= first.traced(at) if not (first.is_constant and first.constant == 0) else None,
+                ):
+                    if bound is not None:
+                        found = bound if found is None else found & bound
+            return found
+
+        return mask
+
+    def _product(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
+        (left, one), (right, other) = [(layout, computed) for layout, computed in found if layout is not None]
+        if not 1 <= len(left.shape) <= 2 or not 1 <= len(right.shape) <= 2:
+            raise Irregular
+        inner = site.node.rule.name in ("numpy.inner", "numpy.vdot")
+        axis = len(left.shape) - 1
+        over = len(right.shape) - 1 if inner or len(right.shape) == 1 else len(right.shape) - 2
+        other = self.shifted(other, right, over, left.offsets[:, axis])
+        moved = Layout(right.shape, right.lengths, right.offsets.copy())
+        moved.offsets[:, over] = left.offsets[:, axis]
+        if left.shape[axis] != right.shape[over]:
+            raise Irregular
+        one = self.masked(one, left, [axis], 0)
+        other = self.masked(other, moved, [over], 0)
+        kept = [(left, each) for each in range(len(left.shape)) if each != axis]
+        kept += [(moved, each) for each in range(len(right.shape)) if each != over]
+        result = joined(kept, len(site.nodes))
+        parts = iter((one, other))
+        filled = [computed if layout is None else next(parts) for layout, computed in found]
+        return result, _filled(site.node, filled, result.shape)
+
+    def _reduction(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
+        node = site.node
+        arrays = [layout for layout, _ in found if layout is not None]
+        if len(arrays) != 1 or node.args or not set(node.kwargs) <= {"a", "axis", "dtype"}:
+            raise Irregular
+        _check_plain(site)
+        layout = arrays[0]
+        given = node.kwargs.get("axis")
+        axes = (
+            range(len(layout.shape)) if given is None else [each % len(layout.shape) for each in np.atleast_1d(given)]
+        )
+        operand = node.operands()[0]
+        assert operand.dtype is not None
+        neutral = _NEUTRAL[node.rule.name](operand.dtype)
+        parts = [
+            computed if each is None else self.masked(computed, layout, list(axes), neutral) for each, computed in found
+        ]
+        result = joined([(layout, axis) for axis in range(len(layout.shape)) if axis not in axes], len(site.nodes))
+        return result, _filled(node, parts, result.shape)
+
+    def _gather(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
+        """Rows of an array, at places that an array of changing length says. Where none counts, it says anything."""
+        arrays = [layout for layout, _ in found if layout is not None]
+        if len(site.node.args[1]) != 1 or len(arrays) != 2:
+            raise Irregular
+        rows, places = arrays
+        if not rows.uniform or rows.offsets.any():
+            raise Irregular
+        axes = [(places, axis) for axis in range(len(places.shape))]
+        result = joined(axes + [(rows, axis) for axis in range(1, len(rows.shape))], len(site.nodes))
+        return result, _filled(site.node, [computed for _, computed in found], result.shape)
+
+    def _read(self, site: Site) -> tuple[Layout, Computed]:
+        """A view that is no window (those that are and stand here are read before a write)."""
+        rounds = len(site.nodes)
+        layout, computed = self.operand(site.operands[0], rounds)
+        assert layout is not None
+        step = site.node.args[1]
+        steps = [node.args[1] for node in site.nodes]
+        if isinstance(step, Index) and not _is_flip(step):
+            cut = self._cut(layout, site.nodes)
+            return cut.layout, lambda at: cut.read(computed(at), at)
+        if any(each != step for each in steps) and not layout.uniform:
+            raise Irregular
+        if isinstance(step, Index):
+            axes = [axis for axis, entry in enumerate(step.key) if entry != slice(None)]
+            offsets = layout.offsets.copy()
+            for axis in axes:
+                offsets[:, axis] = layout.shape[axis] - layout.offsets[:, axis] - layout.lengths[:, axis]
+            return Layout(layout.shape, layout.lengths, offsets), lambda at: step.read(computed(at))
+        if isinstance(step, Transpose):
+            order = list(step.axes)
+            shape = tuple(layout.shape[axis] for axis in order)
+            return Layout(shape, layout.lengths[:, order], layout.offsets[:, order]), lambda at: step.read(computed(at))
+        if any(each != step for each in steps) or not layout.uniform:
+            raise Irregular
+        return even(site.node.shape, rounds), lambda at: step.read(computed(at))
+
+    def _write(self, site: Site) -> tuple[Layout, Computed]:
+        rounds = len(site.nodes)
+        whole = site.operands[0]
+        in_place = isinstance(whole, Content) and register_of(self.nest.registers, whole) == site.register
+        base: Layout | None
+        stored: Computed | None = None
+        if in_place:
+            base = self._layout([node.args[0] for node in site.nodes], rounds)
+        else:
+            base, stored = self.operand(whole, rounds)
+        value_layout, value = self.operand(site.operands[2], rounds)
+        assert base is not None and value_layout is not None
+        cut = self._cut(base, site.nodes)
+        if len(value_layout.shape) != len(cut.layout.shape):
+            raise Irregular
+        for axis in range(len(value_layout.shape)):
+            value = self.shifted(value, value_layout, axis, cut.layout.offsets[:, axis])
+        if value_layout.shape != cut.layout.shape:
+            raise Irregular
+        mask = self._mask(cut.layout, cut.layout.ragged)
+        endangered = any(node.endangered for node in site.nodes)
+        if in_place:
+            self._uses.append(Use(site.register, cut, write=site))
+
+        def write(at: At) -> Any:
+            new = fusion.taken(value(at)) if endangered else value(at)
+            if stored is not None:
+                at.registers[site.register] = stored(at)
+            at.write(site.register, cut, new, None if mask is None else mask(at))
+
+        return base, write
+
+
+def _check_plain(site: Site) -> None:
+    """Rules of the engine's own take static values, and those must be the same in all rounds."""
+    if site.node.rule.name.startswith("accel.") and any(isinstance(each, (Numbers, Steps)) for each in site.operands):
+        raise Irregular
+
+
+def _filled(node: Node, parts: Sequence[Computed], shape: tuple[int, ...]) -> Computed:
+    def computed(at: At) -> Any:
+        args, kwargs = reroll.filled((node.args, node.kwargs), iter([part(at) for part in parts]))
+        return at.compute(node, args, kwargs, shape)
+
+    return computed
+
+
+def _is_flip(step: Index) -> bool:
+    """Whether axes are turned round as a whole, and nothing else happens."""
+    whole = (slice(None), slice(None, None, -1))
+    return all(entry in whole for entry in step.key) and whole[1] in step.key
+
+
+# -- computing --------------------------------------------------------------------------------------------------------
+
+
+def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
+    """Compute a nest in a traced program; arguments as in `roll.run`."""
+    from jax import numpy as jnp
+
+    for node in nest.operands():
+        values[node]
+    registers = {register: jnp.asarray(values[node]) for register, node in nest.initial.items()}
+    for site in nest.block.sites():
+        if site.collected:
+            registers[id(site)] = jnp.zeros((len(site.nodes), *site.node.shape), site.node.dtype)
+    at = At(values, compute, {}, registers)
+    _enter(nest, nest.block, np.int32(nest.block.rounds), at, _Lives(nest))
+    for register, node in nest.final.items():
+        values.set(node, at.registers[register])
+    for node, site, place in nest.collected:
+        values.set_row(node, at.registers[id(site)], place)
+
+
+class _Lives:
+    """Which registers a block's loop carries: those that it writes and that are used in a later round, or after it."""
+
+    def __init__(self, nest: Nest) -> None:
+        self._nest = nest
+        self._uses = [(id(site), _registers(nest, site)) for site in nest.block.sites()]
+
+    def carried(self, block: Block) -> list[int]:
+        written = {site.register for site in block.sites()}
+        inside = {id(site) for site in block.sites()}
+        outside: set[int] = set(self._nest.final)
+        for site, registers in self._uses:
+            if site not in inside:
+                outside |= registers
+        collected = [id(site) for site in block.sites() if site.collected]
+        return [*sorted(written & (outside | self.exposed(block))), *collected]
+
+    def exposed(self, block: Block) -> set[int]:
+        """Registers whose content a round may take from before it."""
+        found: set[int] = set()
+        written: set[int] = set()
+        for item in block.items:
+            if isinstance(item, Block):
+                found |= self.exposed(item) - written
+            else:
+                found |= _registers(self._nest, item) - written
+                written.add(item.register)
+        return found
+
+
+def _registers(nest: Nest, site: Site) -> set[int]:
+    bases = map(looked_at, site.operands)
+    return {register_of(nest.registers, base) for base in bases if isinstance(base, Content)}
+
+
+def _enter(nest: Nest, block: Block, trips: Any, at: At, lives: _Lives) -> None:
+    if id(block) in nest.abreast:
+        vectorize.run(nest, block, at)
+        return
+    from jax import lax
+    from jax import numpy as jnp
+
+    carried = lives.carried(block)
+    likes = {site.register: site.node for site in block.sites()}
+
+    def first(register: int) -> Any:
+        held = at.registers.get(register)
+        return jnp.zeros(likes[register].shape, likes[register].dtype) if held is None else held
+
+    def body(k: Any, carry: Any) -> Any:
+        inner = at.inside(block, k)
+        inner.registers.update(zip(carried, carry, strict=True))
+        for item in block.items:
+            if isinstance(item, Block):
+                inner.settle()
+                _enter(nest, item, nest.places[id(item)].traced(inner), inner, lives)
+                continue
+            inner.perform(item)
+            if item.collected:
+                value = inner.held(item.register)
+                column, place = inner.registers[id(item)], nest.places[id(item)].traced(inner)
+                inner.registers[id(item)] = lax.dynamic_update_index_in_dim(column, value, place, 0)
+        inner.settle()
+        return [inner.registers[register] for register in carried]
+
+    made = lax.fori_loop(np.int32(0), trips, body, [first(register) for register in carried])
+    at.registers.update(zip(carried, made, strict=True))

@@ -1,0 +1,127 @@
+"""The process that runs the program: `python -m accel.precompile.child SPEC.json`, which `command` starts.
+
+It compiles at first need, without a budget, and keeps every program on disk. Once enough was seen it ends at once, in
+the midst of the program, whose own last acts (handlers at exit, a restart file) are not made. A file, always
+whole, says how far the program is, and at the end it holds the account.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from accel import catalogue, config, logs
+from accel.cli import run
+from accel.cli.options import refuse
+from accel.dispatch import budget
+from accel.dispatch.call import THREAD
+from accel.dispatch.target import Target
+from accel.hook import patching
+from accel.precompile.watch import Watch
+from accel.reports import reporting
+
+TICK_S = 0.2
+"""Seconds between two notes on how far the program is."""
+
+MORE_VARIANTS = 4
+"""How many times as many programs of a function are kept as one run may have: the next may come upon others first."""
+
+ENDED = "ended"
+"""Why it is enough: the program came to its end."""
+
+
+class Reporter:
+    """Writes down what happens, and ends the process once enough was seen. report: where, and in which format."""
+
+    def __init__(self, news: Path, watch: Watch, report: tuple[str, str] | None) -> None:
+        self._news = news
+        self._watch = watch
+        self._report = report
+        self._told = 0.0
+        self._targets: dict[int, Target] = {}
+        self._process = os.getpid()
+        self._parent = os.getppid()
+
+    def after(self, target: Target, nested: bool) -> None:
+        """Note that a call of a target has ended; does not return where that was enough.
+
+        nested: whether it was inside another target's call.
+        """
+        self._targets[id(target)] = target
+        if nested or os.getpid() != self._process:  # a child that the program forked
+            return
+        enough = self._watch.after(target.name)
+        if enough is not None:
+            self.finish(enough)
+            os._exit(0)
+        if time.perf_counter() - self._told >= TICK_S:
+            self._told = time.perf_counter()
+            if os.getppid() != self._parent:  # nobody waits for us any more
+                os._exit(1)
+            self._write(progress=asdict(self._watch.progress()))
+
+    def finish(self, ending: str = ENDED) -> None:
+        """Write the account."""
+        if os.getpid() == self._process:
+            for target in self._targets.values():
+                target.compile_rest()
+            report = json.loads(reporting.report("json"))
+            self._write(progress=asdict(self._watch.progress()), ending=ending, report=report)
+            if self._report is not None:
+                path, form = self._report
+                Path(path).write_text(reporting.report(form), encoding="utf-8")
+
+    def _write(self, **words: Any) -> None:
+        fresh = self._news.with_suffix(".fresh")
+        fresh.write_text(json.dumps(words), encoding="utf-8")
+        os.replace(fresh, self._news)
+
+
+def _tell_after_calls(after: Callable[[Target, bool], None]) -> None:
+    """Have `after` called after each call of a target, with it and whether it was inside another one's call."""
+    answer = Target.answer
+
+    def told(self: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        nested = THREAD.inside
+        result = answer(self, args, kwargs)
+        after(self, nested)
+        return result
+
+    Target.answer = told  # type: ignore[method-assign]
+
+
+def settings_for_later(settings: config.Settings) -> config.Settings:
+    """The settings with which to compile for later runs that have `settings`."""
+    return replace(
+        settings, mode="auto", ahead_of_time=False, quiet=True, max_variants=MORE_VARIANTS * settings.max_variants
+    )
+
+
+def main() -> int:
+    """Run the program that the file names, as `accel.run` would, until enough was seen."""
+    spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    command = run.Command(spec["target"], spec["args"], spec["folder"])
+    script = run.enter(command)
+    config.set_current(settings_for_later(replace(config.current(), platform=spec["platform"])))
+    logs.to_stderr()
+    budget.for_later_runs = True
+    rows = None if spec["catalogue"] is None else catalogue.load(spec["catalogue"])
+    try:
+        patching.install(rows, only=spec["only"], exclude=spec["exclude"])
+    except config.SettingError as error:
+        return refuse(error)
+    reporter = Reporter(Path(spec["news"]), Watch(spec["settled"], spec["steps"]), spec["report"])
+    _tell_after_calls(reporter.after)
+    atexit.register(reporter.finish)
+    return run.execute(command, script)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

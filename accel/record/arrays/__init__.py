@@ -1,0 +1,1 @@
+"""Recorded arrays and numbers, and what can be done with them."""

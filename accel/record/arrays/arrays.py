@@ -1,0 +1,312 @@
+"""Recorded values: a plain value, computed by NumPy, plus its place on the tape.
+
+They are duck types: `__class__` answers as the plain value's would, so that `isinstance` decides the program's paths
+as before. Subclasses would not do: C code takes their storage without asking. Their operators, indexing and attributes
+are put on them by `accel.record.arrays.operators`, which stands above all that those need.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node, Storage
+from accel.ir.views import Chain
+from accel.record.inputs import MISSING
+from accel.record.recording import NEEDED_AS, Recording, Wrapper, isinstance_wrapper, plain, recordable
+from accel.rules import core, scalars
+from accel.rules.rule import Unsupported
+
+NUMBERS = (int, float, complex)
+
+
+class RecordedValue(Wrapper):
+    """What arrays and scalars share: operators, and the hooks by which C code would take the plain value."""
+
+    __slots__ = ()
+
+    @property
+    def __class__(self) -> type:
+        return type(self._plain_)
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None:
+        raise TypeError("a recorded value's class cannot be set")
+
+    def node(self) -> Node:
+        """The node of the present value."""
+        raise NotImplementedError
+
+    # -- values forced by Python --------------------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        result = bool(self._plain_)
+        self._recording_.write_down(lambda: force_bool(self, result), None)
+        return result
+
+    def __index__(self) -> int:
+        result = operator.index(self._plain_)
+        self._recording_.write_down(lambda: self._recording_.outcome(self.node(), result), None)
+        return result
+
+    def __int__(self) -> int:
+        result = int(self._plain_)
+        force(self, "an integer")
+        return result
+
+    def __float__(self) -> float:
+        result = float(self._plain_)
+        force(self, "a float")
+        return result
+
+    def __complex__(self) -> complex:
+        result = complex(self._plain_)
+        force(self, "a complex number")
+        return result
+
+    def __str__(self) -> str:
+        force(self, "text")
+        return str(self._plain_)
+
+    def __repr__(self) -> str:
+        force(self, "text")
+        return repr(self._plain_)
+
+    def __bytes__(self) -> bytes:
+        force(self, "bytes")
+        return bytes(self._plain_)
+
+    def __format__(self, spec: str) -> str:
+        force(self, "text")
+        return format(self._plain_, spec)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        force(self, "a pickle or copy")
+        return self._plain_.__reduce_ex__(protocol)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        force(self, "a plain array")
+        if issubclass(type(self), RecordedArray):
+            self._recording_.before_write(self._storage)  # type: ignore[attr-defined]
+        return np.array(self._plain_, dtype=dtype, copy=copy)
+
+    def __hash__(self) -> int:
+        force(self, "a dictionary key")
+        return hash(self._plain_)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __copy__(self) -> Any:
+        return self.copy() if issubclass(type(self), RecordedArray) else self  # type: ignore[attr-defined]
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.__copy__()
+
+
+class RecordedScalar(RecordedValue):
+    """A Python number or NumPy scalar. Has no length and no items, as they have none."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, recording: Recording, value: Any, node: Node) -> None:
+        self._recording_ = recording
+        self._plain_ = value
+        recording.born(self)
+        self._node = node
+
+    def node(self) -> Node:
+        return self._node
+
+
+class RecordedArray(RecordedValue):
+    """An ndarray: the very object, its storage, and the chain of views from the storage to it."""
+
+    __slots__ = ("_chain", "_storage")
+
+    def __init__(self, recording: Recording, value: np.ndarray[Any, Any], storage: Storage, chain: Chain) -> None:
+        self._recording_ = recording
+        self._plain_ = value
+        recording.born(self)
+        self._storage = storage
+        self._chain = chain
+
+    def node(self) -> Node:
+        return self._recording_.read_view(self._storage, self._chain)
+
+    def __len__(self) -> int:
+        return len(self._plain_)
+
+    def __iter__(self) -> Iterator[Any]:
+        iter(self._plain_)  # raises for 0-d arrays as NumPy does
+        return (self[i] for i in range(len(self._plain_)))  # type: ignore[index]
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("_recording_", "_plain_", "_storage", "_chain"):
+            object.__setattr__(self, name, value)
+        elif name in ("real", "imag") and self._plain_.dtype.kind == "c":
+            getattr(self, name)[...] = value
+        else:
+            self._recording_.break_("rule.missing", f"assignment to an array's .{name}", touched=True)
+            setattr(self._plain_, name, plain(value))
+
+
+class CompressedArray(RecordedValue):
+    """`x[mask]`: the real, compressed array, and on tape the full array with its mask.
+
+    full: node of shape (n, *rest); mask: bool node of shape (n,). Element i of the compressed axis is the i-th
+    row of `full` where `mask` holds.
+    """
+
+    __slots__ = ("_full", "_mask", "_shared")
+
+    def __init__(self, recording: Recording, value: np.ndarray[Any, Any], full: Node, mask: Node) -> None:
+        self._recording_ = recording
+        self._plain_ = value
+        recording.born(self)
+        self._full = full
+        self._mask = mask
+        self._shared = False
+
+    def node(self) -> Node:
+        raise Unsupported("shape.dynamic", "the number of elements that a mask selects is not fixed")
+
+    def __len__(self) -> int:
+        return operator.index(self.count())  # type: ignore[attr-defined]
+
+    def __iter__(self) -> Iterator[Any]:
+        force(self, "a loop over its elements")
+        return iter(self._plain_)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        force(self, "a change of some of its elements")
+        self._plain_[plain(key)] = plain(value)
+
+
+# -- forcing ----------------------------------------------------------------------------------------------------------
+
+
+def force(value: RecordedValue, needed_as: str) -> None:
+    """Something needs the plain value: an outcome where the host knows it, else the end of the tape."""
+
+    def write() -> None:
+        if issubclass(type(value), RecordedScalar) and (
+            value.node().host or value._recording_.forced(value.node()) is not MISSING
+        ):
+            value._recording_.outcome(value.node(), value._plain_)
+        else:
+            raise Unsupported("value.forced", NEEDED_AS.format(needed_as))
+
+    value._recording_.write_down(write, None)
+
+
+def force_bool(value: RecordedValue, result: bool) -> None:
+    """Let the truth of a recorded value be an outcome."""
+    recording = value._recording_
+    if issubclass(type(value), CompressedArray):
+        raise Unsupported("shape.dynamic", "the truth of an array that a mask selects")
+    node = value.node()
+    if node.dtype != np.bool_ or node.shape:
+        rule = scalars.host_rule(bool) if node.host else core.TRUTH
+        node = recording.node(rule, (node,), {}, result, host=node.host)
+    recording.outcome(node, result)
+
+
+def as_static(value: Any) -> Any:
+    """A plain value for a parameter that shapes the program: recorded numbers in it become outcomes."""
+    if isinstance_wrapper(value):
+        if issubclass(type(value), RecordedScalar):
+            recording, node = value._recording_, value.node()
+            if node.host or node.dtype is None or node.dtype.kind in "biu":
+                recording.outcome(node, value._plain_)
+                return value._plain_
+            raise Unsupported("value.forced", "a number computed from an array is needed as a plain number")
+        if issubclass(type(value), RecordedValue):
+            node = value.node()
+            if node.constant:
+                return value._plain_
+            raise Unsupported("value.forced", "an array is needed where the program's shape is decided")
+        return as_static(type(value).as_operand(value))
+    kind = type(value)
+    if kind in (tuple, list):
+        return kind([as_static(part) for part in value])
+    if kind is dict:
+        return {key: as_static(part) for key, part in value.items()}
+    if kind is slice:
+        return slice(as_static(value.start), as_static(value.stop), as_static(value.step))
+    return value
+
+
+def as_template(value: Any) -> Any:
+    """The value with nodes in the place of recorded values; a plain array has no known origin and is refused."""
+    if isinstance_wrapper(value):
+        if issubclass(type(value), RecordedValue):
+            if issubclass(type(value), RecordedScalar):
+                forced = value._recording_.forced(value.node())
+                if forced is not MISSING and type(forced) is type(value._plain_):
+                    return forced
+            return value.node()
+        return as_template(type(value).as_operand(value))
+    kind = type(value)
+    if kind in (tuple, list):
+        return kind([as_template(part) for part in value])
+    if kind is slice:
+        return slice(as_template(value.start), as_template(value.stop), as_template(value.step))
+    if isinstance(value, np.ndarray):
+        raise Unsupported("array.unknown", "an array whose origin the recording did not see")
+    return value
+
+
+# -- wrapping ---------------------------------------------------------------------------------------------------------
+
+
+def new_array(recording: Recording, value: np.ndarray[Any, Any], node: Node) -> Any:
+    """A recorded array with a storage of its own."""
+    if type(value) is not np.ndarray or not recordable(value):
+        raise Unsupported("array.unknown", f"an array of type {type(value).__name__}, dtype {value.dtype}")
+    return remember(recording, RecordedArray(recording, value, Storage(value, node), ()))
+
+
+def remember(recording: Recording, wrapper: Any) -> Any:
+    """Make `wrapper` the only one of its plain object. Arrays are not held on to: the program drops most at once."""
+    if issubclass(type(wrapper), RecordedValue):
+        recording.arrays[id(wrapper._plain_)] = wrapper
+    else:
+        recording.values[id(wrapper._plain_)] = recording.keep(wrapper)
+    return wrapper
+
+
+def known(recording: Recording, value: Any) -> Any:
+    """The wrapper that a plain object already has, or None."""
+    wrapper = (recording.arrays if isinstance(value, np.ndarray) else recording.values).get(id(value))
+    return wrapper if wrapper is not None and wrapper._plain_ is value else None
+
+
+def wrap(recording: Recording, value: Any, node: Node) -> Any:
+    """The recorded form of a result: arrays, numbers, and nested tuples and lists of them."""
+    if isinstance(value, np.ndarray):
+        seen = known(recording, value)
+        return new_array(recording, value, node) if seen is None else seen
+    if isinstance(value, bool):  # `is True` must work on it
+        recording.outcome(node, value)
+        return value
+    if isinstance(value, (np.bool_, np.number, *NUMBERS)):
+        return RecordedScalar(recording, value, node)
+    if isinstance(value, (tuple, list)):
+        parts = [
+            wrap(recording, part, recording.node(core.PICK, (node, i), {}, part, host=node.host))
+            for i, part in enumerate(value)
+        ]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if value is None:
+        return None
+    raise Unsupported("rule.missing", f"a result of type {type(value).__name__}")

@@ -1,0 +1,323 @@
+"""Selections by a mask: `x[mask]` kept as (full array, mask), so that no shape depends on data.
+
+Operands of one operation must be selected by the same mask node. What the mask leaves out is computed and ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node
+from accel.ir.views import Reshape
+from accel.record.arrays.arrays import (
+    CompressedArray,
+    RecordedArray,
+    RecordedValue,
+    as_static,
+    as_template,
+    remember,
+    wrap,
+)
+from accel.record.arrays.operands import check_casts, flat, ufunc_kwargs
+from accel.record.recording import Recording, isinstance_wrapper, plain
+from accel.rules import core
+from accel.rules.rule import Rule, Unsupported, derived
+from accel.rules.tables import ufuncs
+
+
+def is_compressed(value: Any) -> bool:
+    return issubclass(type(value), CompressedArray)
+
+
+def new(recording: Recording, value: Any, full: Node, mask: Node) -> CompressedArray:
+    wrapper: CompressedArray = remember(recording, CompressedArray(recording, value, full, mask))
+    return wrapper
+
+
+def _flat(array: RecordedArray, leading: int) -> Node:
+    """The node of `array` with its first `leading` axes made one."""
+    recording, shape = array._recording_, array._plain_.shape
+    if leading == 1:
+        return array.node()
+    size = int(np.prod(shape[:leading]))
+    return recording.read_view(array._storage, (*array._chain, Reshape((size, *shape[leading:]), shape)))
+
+
+# -- making them ------------------------------------------------------------------------------------------------------
+
+
+def select(rows: RecordedArray, mask: RecordedArray, rest: tuple[Any, ...], result: Any) -> Any:
+    """`rows[mask, *rest]`."""
+    if mask._plain_.ndim == 0:
+        raise Unsupported("shape.dynamic", "a mask without axes")
+    recording = rows._recording_
+    full = _flat(rows, mask._plain_.ndim)
+    chosen = new(recording, result if not rest else rows._plain_[mask._plain_], full, _flat(mask, mask._plain_.ndim))
+    return chosen if not rest else get_item(chosen, (slice(None), *rest))
+
+
+def take(rows: RecordedArray, index: CompressedArray, rest: tuple[Any, ...], result: Any) -> Any:
+    """`rows[index, *rest]` for indices that a mask selects."""
+    recording = rows._recording_
+    _refuse_masks(index)
+    if index._plain_.ndim != 1 or rest:
+        raise Unsupported("shape.dynamic", "selected indices beside other indices")
+    recording.assume(core.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
+    full = _full_node(recording, core.TAKE_ROWS, (rows.node(), index._full, index._mask), {}, index._mask, result)
+    return new(recording, result, full, index._mask)
+
+
+def _refuse_masks(index: CompressedArray) -> None:
+    if index._plain_.dtype.kind not in "iu":
+        raise Unsupported("shape.dynamic", "a mask that is itself selected by a mask, as an index of another array")
+
+
+def record_nonzero(recording: Recording, condition: Any, result: Any) -> Any:
+    """`np.nonzero(condition)`: every index, selected by the condition."""
+    if not issubclass(type(condition), RecordedArray) or not isinstance(result, tuple):
+        raise Unsupported("shape.dynamic", "indices of the true elements of what is not an array")
+    if condition._plain_.dtype != np.bool_:
+        condition = condition != 0
+    shape = condition._plain_.shape
+    mask = _flat(condition, len(shape))
+    return tuple(
+        new(
+            recording,
+            indices,
+            recording.node(core.UNRAVELLED, (shape, axis), {}, core.UNRAVELLED.function(shape, axis), host=False),
+            mask,
+        )
+        for axis, indices in enumerate(result)
+    )
+
+
+def record_like(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+    """zeros_like of a selection."""
+    prototype = next(value for value in bound.values() if is_compressed(value))
+    fill = as_template(bound.get("fill_value", rule.notes.get("fill")))
+    shape = (*prototype._mask.shape, *result.shape[1:])
+    full = _full_node(recording, core.FULL, (shape, fill, result.dtype), {}, prototype._mask, result)
+    return new(recording, result, full, prototype._mask)
+
+
+# -- computing with them ----------------------------------------------------------------------------------------------
+
+
+def record_elementwise(recording: Recording, rule: Rule, operands: Any, kwargs: dict[str, Any], result: Any) -> Any:
+    """An elementwise operation, operands by position."""
+    mask = common_mask(operands, result)
+    template = tuple(_operand(value, result) for value in operands)
+    full = _full_node(recording, rule, template, kwargs, mask, result)
+    return new(recording, result, full, mask)
+
+
+def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+    """A call of a function with a rule, selections among its operands."""
+    chosen = [value for value in flat(bound.values()) if is_compressed(value)]
+    if rule.elementwise or (rule.rowwise is not None and rule.rowwise(bound)):
+        if any(np.shares_memory(value._plain_, result) for value in chosen):
+            raise Unsupported("shape.dynamic", f"{rule.name} gave a view of a masked selection")
+        mask = common_mask(chosen, result) if rule.elementwise else common_mask(chosen, None)
+        template = {
+            name: _nested_operand(value, result) if name in rule.operands else as_static(value)
+            for name, value in bound.items()
+        }
+        return new(recording, result, _full_node(recording, rule, (), template, mask, result), mask)
+    axis = bound.get("axis")
+    if rule.masked is None or len(chosen) != 1:
+        raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection")
+    if axis is not None and not _first(axis, chosen[0]._plain_.ndim):
+        template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
+        template["axis"] = _positive(axis, chosen[0]._plain_.ndim)
+        full = _full_node(recording, rule, (), template, chosen[0]._mask, result)
+        return new(recording, result, full, chosen[0]._mask)
+    return _reduce(recording, rule, bound, chosen[0], result)
+
+
+def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: CompressedArray, result: Any) -> Any:
+    if any(type(bound.get(name)) in (list, tuple) for name in rule.operands):
+        raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection together with a list")
+    if rule.notes.get("empty") == "raises":
+        recording.assume(core.ANY, (chosen._mask,))
+    template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
+    node = recording.node(masked_rule(rule), (), {**template, "mask": chosen._mask}, result, host=False)
+    return wrap(recording, result, node)
+
+
+@derived
+def masked_rule(rule: Rule) -> Rule:
+    """The reduction over what a mask selects, as a rule on the full array with the mask as a keyword."""
+    operand = rule.operands[0]
+
+    def function(*, mask: Any, **kwargs: Any) -> Any:
+        return rule.function(kwargs.pop(operand)[mask], **kwargs)
+
+    return Rule(name=rule.name + "[mask]", function=function, lower=rule.masked)
+
+
+def _first(axis: Any, ndim: int) -> bool:
+    return isinstance(axis, int) and axis % ndim == 0
+
+
+def _positive(axis: Any, ndim: int) -> Any:
+    if not isinstance(axis, int):
+        raise Unsupported("shape.dynamic", "a reduction of a masked selection over several axes")
+    return axis % ndim
+
+
+def common_mask(operands: Any, result: Any) -> Node:
+    """The one mask that all selections among the operands share."""
+    chosen = [value for value in operands if is_compressed(value)]
+    mask: Node = chosen[0]._mask
+    if any(value._mask is not mask for value in chosen):
+        raise Unsupported("shape.dynamic", "selections by different masks in one operation")
+    if result is not None and any(value._plain_.ndim != np.ndim(result) for value in chosen):
+        raise Unsupported("shape.dynamic", "a masked selection broadcast along new axes")
+    return mask
+
+
+def _nested_operand(value: Any, result: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)([_nested_operand(part, result) for part in value])
+    return _operand(value, result)
+
+
+def _operand(value: Any, result: Any) -> Any:
+    """The operand on full arrays: what is no selection must not have the selection's length."""
+    if is_compressed(value):
+        return value._full
+    if issubclass(type(value), (RecordedArray, np.ndarray, list, tuple)):
+        shape = np.shape(plain(value))
+        if len(shape) >= np.ndim(result) and shape[0] != 1:
+            raise Unsupported("shape.dynamic", "a masked selection together with a whole array of its length")
+    return as_template(value)
+
+
+def _full_node(
+    recording: Recording, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], mask: Node, result: Any
+) -> Node:
+    """A node on full arrays: shaped like `result`, with the mask's length along the first axis."""
+    sample = np.broadcast_to(np.zeros((), result.dtype), (*mask.shape, *result.shape[1:]))
+    return recording.node(rule, args, kwargs, sample, host=False)
+
+
+def record_inplace(array: CompressedArray, ufunc: np.ufunc, other: Any) -> Any:
+    """`selection op= other`: the selection is a copy, so only it changes."""
+    if array._shared:
+        raise Unsupported("shape.dynamic", "a masked selection changed in place while views of it exist")
+    recording = array._recording_
+    kwargs = ufunc_kwargs(ufunc, (array, other), None)
+    changed = record_elementwise_node(recording, ufuncs.rule_for(ufunc), (array, other), kwargs, array._plain_)
+    array._full = _full_node(
+        recording, core.ELEMENTWISE_CAST, (changed, array._plain_.dtype), {}, array._mask, array._plain_
+    )
+    return array
+
+
+def record_elementwise_node(recording: Recording, rule: Rule, operands: Any, kwargs: dict[str, Any], like: Any) -> Node:
+    mask = common_mask(operands, like)
+    template = tuple(_operand(value, like) for value in operands)
+    loop_result = np.broadcast_to(np.zeros((), kwargs["loop"][-1]), like.shape)
+    return _full_node(recording, rule, template, kwargs, mask, loop_result)
+
+
+# -- reading and storing ----------------------------------------------------------------------------------------------
+
+
+def count(chosen: CompressedArray) -> Any:
+    """How many elements are selected: a recorded number, which becomes an outcome where Python needs it."""
+    number = len(chosen._plain_)
+    recording = chosen._recording_
+
+    def write() -> Any:
+        return wrap(recording, number, recording.node(core.COUNT, (chosen._mask,), {}, number, host=False))
+
+    return recording.write_down(write, number)
+
+
+def get_item(chosen: CompressedArray, key: Any) -> Any:
+    """`selection[key]`: whole rows with new axes or parts of them, or a selection of the selection."""
+    recording = chosen._recording_
+    result = chosen._plain_[plain(key)]
+    return recording.write_down(lambda: _record_get(chosen, key, result), result)
+
+
+def _record_get(chosen: CompressedArray, key: Any, result: Any) -> Any:
+    recording = chosen._recording_
+    if is_compressed(key) and key._plain_.dtype == np.bool_ and key._plain_.ndim == 1 and key._mask is chosen._mask:
+        both = recording.node(core.BOTH, (chosen._mask, key._full), {}, _like_mask(chosen._mask), host=False)
+        return new(recording, result, chosen._full, both)
+    entries = key if isinstance(key, tuple) else (key,)
+    if not entries or (entries[0] != slice(None) and entries[0] is not Ellipsis):
+        raise Unsupported("shape.dynamic", "single elements of a masked selection")
+    if entries[0] is Ellipsis and len([e for e in entries if e is not None]) > chosen._plain_.ndim:
+        raise Unsupported("shape.dynamic", "single elements of a masked selection")
+    if any(isinstance_wrapper(e) and issubclass(type(e), RecordedValue) and np.ndim(plain(e)) for e in entries):
+        raise Unsupported("shape.dynamic", "arrays as indices of a masked selection")
+    chosen._shared = True
+    full = _full_node(recording, core.GATHER, (chosen._full, as_static(entries)), {}, chosen._mask, result)
+    made = new(recording, result, full, chosen._mask)
+    made._shared = True
+    return made
+
+
+def _like_mask(mask: Node) -> Any:
+    return np.broadcast_to(np.bool_(True), mask.shape)
+
+
+def assign(rows: RecordedArray, mask: RecordedArray, value: Any) -> None:
+    """`rows[mask] = value`."""
+    recording, shape = rows._recording_, rows._plain_.shape
+    flat_mask = _flat(mask, mask._plain_.ndim)
+    if is_compressed(value):
+        if value._mask is not flat_mask:
+            raise Unsupported("shape.dynamic", "a selection by one mask assigned through another")
+        template: Any = _reshaped(recording, value._full, shape, value._plain_.dtype)
+    else:
+        rest = len(shape) - mask._plain_.ndim
+        given = np.shape(plain(value))
+        if len(given) > rest and any(length != 1 for length in given[: len(given) - rest]):
+            raise Unsupported("shape.dynamic", "an array of the selection's length assigned through a mask")
+        template = as_template(value)
+    wide = (*mask._plain_.shape, *(1,) * (len(shape) - mask._plain_.ndim))
+    condition = _reshaped(recording, mask.node(), wide, np.dtype(bool))
+    node = recording.node(core.SELECT, (condition, template, rows.node()), {}, rows._plain_, host=False)
+    _check_fits(recording, value, rows)
+    recording.write_view(rows._storage, rows._chain, node)
+
+
+def _check_fits(recording: Recording, value: Any, rows: RecordedArray) -> None:
+    if not is_compressed(value):
+        check_casts(recording, value, rows._plain_.dtype)
+        return
+    dtype = np.asarray(plain(value)).dtype if isinstance_wrapper(value) else None
+    if dtype is not None and dtype.kind == "f" and rows._plain_.dtype.kind in "iu":
+        raise Unsupported("rule.parameter", "floats assigned through a mask into an integer array")
+
+
+def scatter(rows: RecordedArray, index: CompressedArray, value: Any) -> None:
+    """`rows[index] = value` for indices that a mask selects."""
+    recording = rows._recording_
+    _refuse_masks(index)
+    if index._plain_.ndim != 1 or (is_compressed(value) and value._mask is not index._mask):
+        raise Unsupported("shape.dynamic", "selections by different masks in one assignment")
+    if not is_compressed(value) and np.ndim(plain(value)) >= rows._plain_.ndim and np.shape(plain(value))[0] != 1:
+        raise Unsupported("shape.dynamic", "an array of the selection's length assigned through its indices")
+    recording.assume(core.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
+    distinct = core.all_differ(index._plain_.astype(np.int64) % len(rows._plain_))
+    recording.assume_distinct(core.SELECTED_DISTINCT, (index._full, index._mask, len(rows._plain_)), distinct)
+    template = value._full if is_compressed(value) else as_template(value)
+    node = recording.node(
+        core.SCATTER_ROWS, (rows.node(), index._full, index._mask, template), {}, rows._plain_, host=False
+    )
+    _check_fits(recording, value, rows)
+    recording.write_view(rows._storage, rows._chain, node)
+
+
+def _reshaped(recording: Recording, node: Node, shape: tuple[int, ...], dtype: Any) -> Node:
+    if node.shape == shape:
+        return node
+    sample = np.broadcast_to(np.zeros((), dtype), shape)
+    return recording.node(core.RESHAPE, (node, shape), {}, sample, host=False)

@@ -1,0 +1,200 @@
+"""Indexing of recorded arrays: views for basic keys, masks, and gathers and scatters for integer arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node
+from accel.ir.views import Index, basic_key
+from accel.record.arrays import compressed
+from accel.record.arrays.arrays import (
+    CompressedArray,
+    RecordedArray,
+    RecordedValue,
+    as_static,
+    as_template,
+    known,
+    remember,
+    wrap,
+)
+from accel.record.arrays.operands import check_casts
+from accel.record.recording import plain
+from accel.rules import core
+from accel.rules.rule import Unsupported
+
+
+def get_item(array: RecordedArray, key: Any) -> Any:
+    """`array[key]`."""
+    recording = array._recording_
+    result = array._plain_[plain(key)]
+    return recording.write_down(lambda: _record_get(array, basic_key(key), result), result)
+
+
+def set_item(array: RecordedArray, key: Any, value: Any) -> None:
+    """`array[key] = value`."""
+    recording = array._recording_
+    recording.before_write(array._storage)
+    array._plain_[plain(key)] = plain(value)
+    recording.write_down(lambda: _record_set(array, basic_key(key), value), None)
+
+
+def is_mask(entry: Any) -> bool:
+    return issubclass(type(entry), RecordedArray) and entry._plain_.dtype == np.bool_
+
+
+def is_advanced(entry: Any) -> bool:
+    if issubclass(type(entry), (RecordedArray, CompressedArray)):
+        return True
+    return isinstance(entry, (list, tuple, np.ndarray, np.bool_, bool))
+
+
+def _record_get(array: RecordedArray, key: tuple[Any, ...], result: Any) -> Any:
+    recording = array._recording_
+    if not any(map(is_advanced, key)):
+        return _view(array, as_static(key), result)
+    masks = [entry for entry in key if is_mask(entry)]
+    chosen = [entry for entry in key if issubclass(type(entry), CompressedArray)]
+    if masks or chosen:
+        rows, entry, rest = split_at_selection(array, key)
+        if is_mask(entry):
+            return compressed.select(rows, entry, rest, result)
+        return compressed.take(rows, entry, rest, result)
+    template = index_template(array, key)
+    node = recording.node(core.GATHER, (array.node(), template), {}, result, host=False)
+    return wrap(recording, result, node)
+
+
+def _view(array: RecordedArray, key: tuple[Any, ...], result: Any) -> Any:
+    recording = array._recording_
+    chain = (*array._chain, Index(key))
+    if isinstance(result, np.ndarray):
+        seen = known(recording, result)
+        if seen is not None:
+            return seen
+        return remember(recording, RecordedArray(recording, result, array._storage, chain))
+    node = recording.read_view(array._storage, chain)
+    picked = recording.node(core.SCALAR, (node,), {}, result, host=False)
+    return wrap(recording, result, picked)
+
+
+def split_at_selection(array: RecordedArray, key: tuple[Any, ...]) -> tuple[RecordedArray, Any, tuple[Any, ...]]:
+    """The rows that a selection acts on, the selection, and what follows it.
+
+    Only integers may stand before it: then `a[i, mask]` selects along the first axis of `a[i]`.
+    """
+    at = next(i for i, entry in enumerate(key) if is_advanced(entry))
+    before, entry, rest = as_static(key[:at]), key[at], key[at + 1 :]
+    if any(map(is_advanced, rest)) or not all(isinstance(part, (int, np.integer)) for part in before):
+        raise Unsupported("shape.dynamic", "a mask that does not select along the first axis")
+    rest = as_static(rest)
+    rows = array[before] if before else array  # type: ignore[index]
+    if not issubclass(type(rows), RecordedArray):
+        raise Unsupported("shape.dynamic", "a mask on a single element")
+    return rows, entry, rest
+
+
+def index_template(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The key with nodes for its arrays, each of them checked to stay within its axis."""
+    if any(isinstance(plain(entry), (bool, np.bool_)) for entry in key):
+        raise Unsupported("shape.dynamic", "a single truth as a mask")
+    recording = array._recording_
+    shape = array._plain_.shape
+    used = sum(1 for entry in key if entry is not None and entry is not Ellipsis)
+    axis = 0
+    template: list[Any] = []
+    for entry in key:
+        if entry is None:
+            template.append(None)
+            continue
+        if entry is Ellipsis:
+            template.append(entry)
+            axis += len(shape) - used
+            continue
+        template.append(_index_entry(recording, entry, shape[axis]))
+        axis += 1
+    return tuple(template)
+
+
+def _index_entry(recording: Any, entry: Any, size: int) -> Any:
+    if issubclass(type(entry), RecordedArray):
+        recording.assume_in_bounds(entry._storage, entry._chain, size)
+        return entry.node()
+    if isinstance(entry, (list, tuple)):
+        entry = as_static(entry)
+        if np.asarray(entry).dtype == np.bool_:
+            raise Unsupported("shape.dynamic", "a list of booleans as an index")
+        return core.Fixed(tuple(np.asarray(entry, dtype=np.int64).ravel().tolist()), np.shape(entry))
+    if isinstance(entry, (np.ndarray, bool, np.bool_)):
+        raise Unsupported("array.unknown", "an index whose origin the recording did not see")
+    return as_static(entry)
+
+
+def _record_set(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
+    recording = array._recording_
+    if not any(map(is_advanced, key)):
+        _store(array, as_static(key), value)
+        return
+    if len(key) == 1 and is_mask(key[0]):
+        compressed.assign(array, key[0], value)
+        return
+    if any(is_mask(entry) or issubclass(type(entry), CompressedArray) for entry in key):
+        _set_selection(array, key, value)
+        return
+    template = index_template(array, key)
+    if issubclass(type(value), RecordedValue) and np.ndim(plain(value)):
+        _assume_distinct(array, key, template)
+    node = recording.node(
+        core.SCATTER, (array.node(), template, value_node(array, value)), {}, array._plain_, host=False
+    )
+    recording.write_view(array._storage, array._chain, node)
+
+
+def _set_selection(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
+    rows, entry, rest = split_at_selection(array, key)
+    if rest and any(part != slice(None) and part is not Ellipsis for part in rest):
+        raise Unsupported("shape.dynamic", "assignment to a part of masked rows")
+    if is_mask(entry):
+        compressed.assign(rows, entry, value)
+    else:
+        compressed.scatter(rows, entry, value)
+
+
+def _assume_distinct(array: RecordedArray, key: tuple[Any, ...], template: tuple[Any, ...]) -> None:
+    """With repeated indices NumPy keeps the last value; XLA leaves open which one stays."""
+    shape = array._plain_.shape
+    positions = np.arange(array._plain_.size).reshape(shape)[plain(key)]
+    array._recording_.assume_distinct(core.DISTINCT, (shape, template), core.all_differ(positions))
+
+
+def value_node(array: RecordedArray, value: Any) -> Any:
+    """The assigned value as a template, its cast to the array's dtype checked."""
+    if issubclass(type(value), CompressedArray):
+        raise Unsupported("shape.dynamic", "a masked selection is assigned elsewhere")
+    template = as_template(value)
+    check_casts(array._recording_, value, array._plain_.dtype)
+    if type(template) in (list, tuple):
+        shape = np.shape(plain(value))
+        return array._recording_.node(
+            core.STACK,
+            (list(template), np.asarray(plain(value)).dtype, shape),
+            {},
+            np.asarray(plain(value)),
+            host=False,
+        )
+    return template
+
+
+def _store(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
+    chain = (*array._chain, Index(key))
+    if issubclass(type(value), RecordedArray) and value._storage is array._storage and value._chain == chain:
+        return  # `a[key] += b` stores the view into itself
+    recording = array._recording_
+    node = value_node(array, value)
+    if not isinstance(node, Node) or node.shape != np.shape(array._plain_[key]):
+        shape = np.shape(array._plain_[key])
+        node = recording.node(
+            core.BROADCAST, (node, shape), {}, np.broadcast_to(np.asarray(plain(value)), shape), host=False
+        )
+    recording.write_view(array._storage, chain, node)

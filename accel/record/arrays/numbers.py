@@ -1,0 +1,216 @@
+"""Numbers: operations on scalars, as the host or the device computes them, and the types that would force them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accel.record.arrays.arrays import NUMBERS, RecordedScalar, RecordedValue, as_template, wrap
+from accel.record.arrays.ufuncs import record_ufunc
+from accel.record.recording import Recording, all_host, current, has_wrapper, isinstance_wrapper, plain
+from accel.record.standin import StandIn
+from accel.rules import core, scalars
+from accel.rules.rule import Rule, Unsupported
+
+
+def record_scalar(
+    recording: Recording,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    result: Any,
+    ufunc: Any = None,
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Write down an operation on scalars: by Python where the host knows them all, else on the device."""
+    template = tuple(as_template(arg) for arg in args)
+    named = {name: as_template(value) for name, value in (kwargs or {}).items()}
+    if all_host((template, named)):
+        node = recording.node(scalars.host_rule(function), template, named, result, host=True)
+        if function in _TYPE_VARIES:
+            recording.assume(_HAS_TYPE, (node, type(result)), host=True)
+        return wrap(recording, result, node)
+    if named:
+        raise Unsupported("rule.parameter", f"{function.__name__}: {', '.join(named)}")
+    if ufunc is None and getattr(function, "__module__", "") == "math":
+        args = tuple(map(_as_python_float, args))
+        template = tuple(as_template(arg) for arg in args)
+    if all(_is_python(arg) for arg in args):
+        return _record_python(recording, function, args, template, result)
+    if ufunc is None:
+        raise Unsupported("rule.missing", f"{getattr(function, '__name__', function)} of a NumPy scalar")
+    return record_ufunc(recording, ufunc, args, {}, result)
+
+
+_TYPE_VARIES = frozenset({operator.pow, pow})
+"""Functions of Python numbers the type of whose result depends on the values (2 ** -1, (-8.0) ** 0.5)."""
+
+
+_HAS_TYPE = Rule(name="accel.has_type", function=lambda value, kind: type(value) is kind, lower=None)
+
+
+def _as_python_float(value: Any) -> Any:
+    """A NumPy scalar as the functions of `math` take it."""
+    number = plain(value)
+    if not isinstance(number, (np.floating, np.integer)) or not isinstance_wrapper(value):
+        return value
+    recording, node = value._recording_, value.node()
+    if node.host:
+        node = recording.node(scalars.host_rule(float), (node,), {}, float(number), host=True)
+    else:
+        node = recording.node(core.CONVERT, (node, float), {}, float(number), host=False)
+    return RecordedScalar(recording, float(number), node)
+
+
+def _is_python(value: Any) -> bool:
+    return type(plain(value)) in (bool, *NUMBERS)
+
+
+def _logarithm(recording: Recording, value: Any) -> Any:
+    """Python divides by the logarithm of the base."""
+    result = math.log(plain(value))
+    if not isinstance_wrapper(value):
+        return result
+    return _record_python(recording, math.log, (value,), (as_template(value),), result)
+
+
+def _record_python(
+    recording: Recording, function: Any, args: tuple[Any, ...], template: tuple[Any, ...], result: Any
+) -> Any:
+    """Python's own arithmetic on numbers that come from arrays: what Python would raise becomes an outcome."""
+    if function is math.log and len(args) == 2:
+        parts = [_logarithm(recording, arg) for arg in args]
+        return _record_python(recording, operator.truediv, tuple(parts), as_template(tuple(parts)), result)
+    row = scalars.PYTHON.get(function)
+    if row is None:
+        raise Unsupported("rule.missing", f"{getattr(function, '__name__', function)} of a number from an array")
+    for check in row.checks:
+        recording.assume(check, template, plain(args))
+    node = recording.node(row.rule, template, {}, result, host=False)
+    if row.after is not None:
+        recording.assume(row.after, (node,), (result,))
+    if type(result) is int:
+        if abs(result) > scalars.LARGEST_EXACT:
+            raise Unsupported("rule.parameter", "an integer beyond 2**53 computed from an array's")
+        if function in scalars.UNWRAPPED:
+            recording.assume(scalars.UNWRAPPED[function], template)
+        else:
+            recording.assume(scalars.EXACT, (node,))
+    return wrap(recording, result, node)
+
+
+def scalar_call(
+    recording: Recording, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+) -> Any:
+    """`function(*args)` for a function of Python's that takes scalars (round, math.sqrt, float, max)."""
+    kwargs = kwargs or {}
+    result = function(*plain(args), **plain(kwargs))
+    if not has_wrapper(args) and not has_wrapper(kwargs):
+        return result
+    return recording.write_down(lambda: record_scalar(recording, function, args, result, kwargs=kwargs), result)
+
+
+def convert(recording: Recording, kind: type, value: Any) -> Any:
+    """`kind(value)` for a recorded value."""
+    result = kind(plain(value))
+
+    def write() -> Any:
+        node = value.node()
+        if issubclass(type(value), RecordedScalar) and node.host:
+            return wrap(recording, result, recording.node(scalars.host_rule(kind), (node,), {}, result, host=True))
+        if isinstance(result, np.ndarray) or node.dtype is None:
+            raise Unsupported("rule.missing", f"{kind.__name__} of an array")
+        if node.shape:
+            node = recording.node(core.RESHAPE, (node, ()), {}, np.asarray(plain(value)).reshape(()), host=False)
+        if node.dtype.kind == "c":
+            raise Unsupported("rule.missing", f"{kind.__name__} of a complex number")
+        if np.dtype(kind).kind in "iu" and node.dtype.kind == "f":
+            number = np.asarray(plain(value)).reshape(())[()]
+            if kind is int:
+                recording.assume(scalars.EXACT, (node,), (number,))
+            else:
+                recording.assume(core.FITS, (node, np.dtype(kind)), (number, np.dtype(kind)))
+        elif np.dtype(kind).kind in "iu" and kind is not int and node.dtype.kind in "iu":
+            info = np.iinfo(kind)
+            recording.assume(scalars.IN_RANGE, (node, info.min, info.max), (plain(value), info.min, info.max))
+        elif kind is int and node.dtype == np.uint64:
+            recording.assume(scalars.EXACT, (node,), (int(plain(value)),))
+        converted = recording.node(core.CONVERT, (node, kind), {}, result, host=False)
+        return wrap(recording, result, converted)
+
+    return recording.write_down(write, result)
+
+
+def record_extreme(recording: Recording, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+    result = function(*plain(values))
+
+    def write() -> Any:
+        rule = scalars.PYTHON[function].rule
+        return wrap(recording, result, recording.node(rule, as_template(values), {}, result, host=False))
+
+    return recording.write_down(write, result)
+
+
+def record_sum(recording: Recording, values: list[Any], start: Any, result: Any) -> Any:
+    """A sum of Python numbers: Python's own where the host knows them all, else one addition after another."""
+    template = as_template(values), as_template(start)
+    if all_host(template):
+        return wrap(recording, result, recording.node(scalars.host_rule(sum), template, {}, result, host=True))
+    total = start
+    for value in values:
+        total = total + value
+    if type(plain(total)) is not type(result):
+        raise Unsupported("rule.missing", "a sum of mixed numbers")
+    return wrap(recording, result, total.node()) if isinstance_wrapper(total) else result
+
+
+class TypeStandIn(StandIn):
+    """A number type whose call would force a value (float, int, numpy.float64).
+
+    As a dtype it is the type; isinstance and issubclass work with it.
+    """
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, kind: type) -> None:
+        self._plain_ = kind
+        self.dtype = np.dtype(kind)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recording = current()
+        if recording is None:
+            return self._plain_(*plain(args), **plain(kwargs))
+        if kwargs or len(args) != 1:
+            return scalar_call(recording, self._plain_, args, kwargs)
+        if not isinstance_wrapper(args[0]):
+            with recording.foreseen():
+                return self._plain_(args[0])
+        if issubclass(type(args[0]), RecordedValue):
+            return convert(recording, self._plain_, args[0])
+        return self._of_object(recording, args[0])
+
+    def _of_object(self, recording: Recording, value: Any) -> Any:
+        """An object as a number, by its own special method, which is followed."""
+        method = getattr(type(value), f"__{self._plain_.__name__}__", None)
+        if recording.active and method is not None:
+            return self(method(value))
+        recording.break_("value.forced", f"{self._plain_.__name__}() of an object", touched=True)
+        return self._plain_(plain(value))
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return isinstance(value, self._plain_)
+
+    def __or__(self, other: Any) -> Any:
+        return self._plain_ | plain(other)
+
+    def __ror__(self, other: Any) -> Any:
+        return plain(other) | self._plain_
+
+
+_NUMBER_TYPES: tuple[type, ...] = (float, int, complex, *(np.dtype(code).type for code in "bBhHiIlLqQefdFD"))
+
+TYPE_STAND_INS: dict[type, TypeStandIn] = {kind: TypeStandIn(kind) for kind in _NUMBER_TYPES}
+"""Stand-ins for number types, one each, so that `is` works."""

@@ -1,0 +1,208 @@
+"""Operators, indexing and attributes of recorded values, put on their classes here, above all that they need."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accel.record.arrays import compressed
+from accel.record.arrays.arrays import NUMBERS, CompressedArray, RecordedArray, RecordedScalar, RecordedValue, known
+from accel.record.arrays.calls import call
+from accel.record.arrays.indexing import get_item, set_item
+from accel.record.arrays.methods import attribute_of
+from accel.record.arrays.numbers import record_scalar, scalar_call
+from accel.record.arrays.ufuncs import record_ufunc
+from accel.record.inputs import MISSING
+from accel.record.recording import Recording, isinstance_wrapper, plain
+
+
+def binary(value: Any, other: Any, args: tuple[Any, Any], function: Callable[..., Any], ufunc: np.ufunc) -> Any:
+    """`function(*args)` for an operator of the recorded `value`; args: it and `other`, either first."""
+    if not _is_operand(value, other):
+        return _foreign(value, other, args, function)
+    recording = value._recording_
+    result = function(*plain(args))
+    if isinstance(result, (list, tuple)):
+        return NotImplemented  # a sequence repeated, which Python does with what is in it
+    return recording.write_down(lambda: _record_operator(recording, function, ufunc, args, result), result)
+
+
+def _is_operand(value: Any, other: Any) -> bool:
+    """Whether an operator's other side is a number or an array, or a sequence that NumPy takes for one."""
+    if isinstance(other, (list, tuple)):
+        return isinstance(value._plain_, (np.ndarray, np.generic))
+    return isinstance(other, (np.ndarray, np.generic, bool, *NUMBERS))
+
+
+def _foreign(value: Any, other: Any, args: tuple[Any, ...], function: Callable[..., Any]) -> Any:
+    """An operator whose other side is neither number nor array: its class answers, or NumPy, object by object."""
+    recording, real = value._recording_, value._plain_
+    if not isinstance(real, (np.ndarray, np.generic)) or _answers_first(plain(other), real):
+        return NotImplemented
+    if isinstance(real, np.ndarray) or not isinstance(other, (str, bytes, type(None))):
+        simple = isinstance(other, (str, bytes, type(None)))
+        recording.break_("call.opaque", f"a {type(plain(other)).__name__} as an array's operand", touched=not simple)
+    return function(*plain(args))
+
+
+def _answers_first(other: Any, real: Any) -> bool:
+    """Whether NumPy leaves an operator to the other side's class."""
+    own = getattr(type(other), "__array_ufunc__", MISSING)
+    if own is not MISSING:
+        return own is None
+    least = -1000000.0
+    priority = getattr(other, "__array_priority__", least)
+    return bool(priority > (0.0 if isinstance(real, np.ndarray) else least))
+
+
+def unary(value: Any, function: Callable[..., Any], ufunc: np.ufunc) -> Any:
+    recording = value._recording_
+    result = function(value._plain_)
+    return recording.write_down(lambda: _record_operator(recording, function, ufunc, (value,), result), result)
+
+
+def _record_operator(
+    recording: Recording, function: Callable[..., Any], ufunc: np.ufunc, args: tuple[Any, ...], result: Any
+) -> Any:
+    if all(issubclass(type(arg), RecordedScalar) or not isinstance_wrapper(arg) for arg in args) and not isinstance(
+        result, np.ndarray
+    ):
+        return record_scalar(recording, function, args, result, ufunc)
+    if isinstance(result, np.ndarray) and known(recording, result) is not None:
+        return known(recording, result)  # an in-place operator, already written down
+    return record_ufunc(recording, ufunc, tuple(map(_as_array, args)), {}, result)
+
+
+def _as_array(operand: Any) -> Any:
+    """A sequence as the array that NumPy makes of it."""
+    return call(np.asarray, (operand,), {}) if isinstance(operand, (list, tuple)) else operand
+
+
+def _inplace(array: Any, other: Any, function: Callable[..., Any], ufunc: np.ufunc) -> Any:
+    """`array op= other`: NumPy's in-place operator, written through the view."""
+    recording = array._recording_
+    if not _is_operand(array, other):
+        recording.break_("call.opaque", f"a {type(plain(other)).__name__} as an array's operand", touched=True)
+    if issubclass(type(array), CompressedArray):
+        result = function(array._plain_, plain(other))
+        return recording.write_down(lambda: compressed.record_inplace(array, ufunc, other), result)
+    recording.before_write(array._storage)
+    result = function(array._plain_, plain(other))  # NumPy raises here, or array._plain_ is changed
+
+    def write() -> Any:
+        record_ufunc(recording, ufunc, (array, _as_array(other)), {"out": array}, result)
+        return array
+
+    return recording.write_down(write, result)
+
+
+_BINARY: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
+    "add": (operator.add, np.add),
+    "sub": (operator.sub, np.subtract),
+    "mul": (operator.mul, np.multiply),
+    "truediv": (operator.truediv, np.true_divide),
+    "floordiv": (operator.floordiv, np.floor_divide),
+    "mod": (operator.mod, np.remainder),
+    "pow": (operator.pow, np.power),
+    "matmul": (operator.matmul, np.matmul),
+    "and": (operator.and_, np.bitwise_and),
+    "or": (operator.or_, np.bitwise_or),
+    "xor": (operator.xor, np.bitwise_xor),
+    "lshift": (operator.lshift, np.left_shift),
+    "rshift": (operator.rshift, np.right_shift),
+}
+
+
+_COMPARE: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
+    "lt": (operator.lt, np.less),
+    "le": (operator.le, np.less_equal),
+    "eq": (operator.eq, np.equal),
+    "ne": (operator.ne, np.not_equal),
+    "gt": (operator.gt, np.greater),
+    "ge": (operator.ge, np.greater_equal),
+}
+
+
+_UNARY: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
+    "neg": (operator.neg, np.negative),
+    "abs": (abs, np.absolute),
+    "invert": (operator.invert, np.invert),
+}
+
+
+def _forward(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    return lambda self, other: binary(self, other, (self, other), function, ufunc)
+
+
+def _pow(self: Any, other: Any, modulo: Any = None) -> Any:
+    if modulo is None:
+        return binary(self, other, (self, other), operator.pow, np.power)
+    return scalar_call(self._recording_, pow, (self, other, modulo))
+
+
+def _reflected(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    return lambda self, other: binary(self, other, (other, self), function, ufunc)
+
+
+def _in_place(name: str, function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    inplace = getattr(operator, f"i{name}")
+
+    def method(self: Any, other: Any) -> Any:
+        if issubclass(type(self), RecordedScalar):
+            return NotImplemented
+        return _inplace(self, other, inplace, ufunc)
+
+    return method
+
+
+def _single(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any], Any]:
+    return lambda self: unary(self, function, ufunc)
+
+
+def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+    return call(getattr(ufunc, method) if method != "__call__" else ufunc, args, kwargs)
+
+
+def _array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    return call(function, args, kwargs)
+
+
+def _rounded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A special method by which `function` of Python's acts on a number."""
+    return lambda self, *args: scalar_call(self._recording_, function, (self, *args))
+
+
+def attach() -> None:
+    """Give the classes of recorded values their operators."""
+    for name, (function, ufunc) in _BINARY.items():
+        setattr(RecordedValue, f"__{name}__", _forward(function, ufunc))
+        setattr(RecordedValue, f"__r{name}__", _reflected(function, ufunc))
+        setattr(RecordedValue, f"__i{name}__", _in_place(name, function, ufunc))
+
+    for name, (function, ufunc) in _COMPARE.items():
+        setattr(RecordedValue, f"__{name}__", _forward(function, ufunc))
+
+    for name, (function, ufunc) in _UNARY.items():
+        setattr(RecordedValue, f"__{name}__", _single(function, ufunc))
+
+    for name, function in (("round", round), ("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc)):
+        setattr(RecordedScalar, f"__{name}__", _rounded(function))
+    for kind, name, method in _OTHERS:
+        setattr(kind, name, method)
+
+
+_OTHERS: tuple[tuple[type, str, Callable[..., Any]], ...] = (
+    (RecordedValue, "__pow__", _pow),
+    (RecordedValue, "__pos__", _single(operator.pos, np.positive)),
+    (RecordedValue, "__array_ufunc__", _array_ufunc),
+    (RecordedValue, "__array_function__", _array_function),
+    (RecordedValue, "__getattr__", attribute_of),
+    (RecordedArray, "__getitem__", get_item),
+    (RecordedArray, "__setitem__", set_item),
+    (CompressedArray, "__getitem__", compressed.get_item),
+    (CompressedArray, "count", compressed.count),
+)

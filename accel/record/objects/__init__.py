@@ -1,0 +1,1 @@
+"""Recorded objects, containers, modules and functions: what arrays are reached through."""

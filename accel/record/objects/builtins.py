@@ -1,0 +1,196 @@
+"""Stand-ins: what recorded code finds under the names of functions and of the builtins that would force a value."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from accel.record import inputs
+from accel.record.arrays.arrays import RecordedScalar
+from accel.record.arrays.numbers import TYPE_STAND_INS, record_extreme, record_sum
+from accel.record.objects.follow import SubstitutedGlobals
+from accel.record.objects.modules import ModuleProxy
+from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method, property_of
+from accel.record.objects.proxy import one_per_object
+from accel.record.recording import Recording, has_wrapper, plain
+from accel.record.standin import StandIn
+
+
+def _type(recording: Recording) -> Callable[..., Any]:
+    def type_of(*args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1:
+            recording.break_("code.unsupported", "makes a class with type()")
+            return type(*plain(args), **plain(kwargs))
+        kind = type(plain(args[0]))
+        if not recording.active:
+            return kind
+        return class_proxy(recording, kind)
+
+    return type_of
+
+
+def _extreme(recording: Recording, function: Callable[..., Any]) -> Callable[..., Any]:
+    """max and min: by comparisons, as Python makes them; on the device where all are numbers of one type."""
+
+    def extreme(*args: Any, **kwargs: Any) -> Any:
+        values = args[0] if len(args) == 1 and type(args[0]) in (list, tuple) else args
+        if (
+            recording.active
+            and not kwargs
+            and len(values) > 1
+            and any(issubclass(type(value), RecordedScalar) and not value.node().host for value in values)
+            and len({type(plain(value)) for value in values}) == 1
+        ):
+            return record_extreme(recording, function, tuple(values))
+        return function(*args, **kwargs)
+
+    return extreme
+
+
+def _sum(recording: Recording) -> Callable[..., Any]:
+    """sum: what Python gives (it compensates sums of floats from 3.12 on), written down as additions."""
+
+    def total(values: Any, /, start: Any = 0) -> Any:
+        values = list(values)
+        scalars = [value for value in (start, *values) if type(plain(value)) in (bool, int, float, complex)]
+        if not recording.active or len(scalars) != len(values) + 1 or not has_wrapper(values + [start]):
+            return sum(values, start)
+        result = sum(plain(values), plain(start))
+        return recording.write_down(lambda: record_sum(recording, values, start, result), result)
+
+    return total
+
+
+def _ending(recording: Recording, function: Callable[..., Any], reason: str) -> Callable[..., Any]:
+    """A builtin with an effect: the tape ends before it."""
+
+    def ending(*args: Any, **kwargs: Any) -> Any:
+        recording.break_(reason, f"{function.__name__}()", touched=True)
+        return function(*map(recording.hold, args), **plain(kwargs))
+
+    return ending
+
+
+def _identity(recording: Recording) -> Callable[[Any], int]:
+    def identity(value: Any) -> int:
+        if has_wrapper(value):
+            recording.break_("value.forced", "id() of a recorded value")
+        return id(plain(value))
+
+    return identity
+
+
+def _import(recording: Recording) -> Callable[..., Any]:
+    """`import` inside a function: the module as a proxy."""
+
+    def import_(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        namespace = globals.namespace if isinstance(globals, SubstitutedGlobals) else globals
+        module = builtins.__import__(name, namespace, None, fromlist, level)
+        if not recording.active or not isinstance(module, ModuleType):
+            return module
+        if sys.modules.get(module.__name__) is module:
+            key = ("module", module.__name__)
+            if recording.inputs.find(key) is None:
+                fetch = inputs.of_namespace(sys.modules, module.__name__)
+                recording.inputs.add(key, f"the module {module.__name__}", fetch, inputs.is_same(module))
+        return one_per_object(recording, module, ModuleProxy)
+
+    return import_
+
+
+def _super(recording: Recording) -> Callable[..., Any]:
+    def super_(*args: Any) -> Any:
+        if not args:
+            frame = sys._getframe(2)  # beyond Builtin.__call__
+            args = (frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
+        kind, proxy = plain(args[0]), args[1]
+        if recording.active and not issubclass(type(proxy), ObjectProxy):
+            recording.break_("call.opaque", "super() of a class")
+        if not recording.active:
+            return super(kind, plain(proxy))
+        return SuperProxy(recording, kind, proxy)
+
+    return super_
+
+
+class SuperProxy:
+    """`super()` in recorded code: methods of the classes after `kind`."""
+
+    def __init__(self, recording: Recording, kind: type, proxy: Any) -> None:
+        self._recording_, self._kind, self._proxy = recording, kind, proxy
+
+    def __getattribute__(self, name: str) -> Any:
+        """Special methods too: those of this class are not meant."""
+        if name in ("_recording_", "_kind", "_proxy"):
+            return object.__getattribute__(self, name)
+        mro = type(plain(self._proxy)).__mro__
+        for owner in mro[mro.index(self._kind) + 1 :]:
+            if name in owner.__dict__:
+                found = owner.__dict__[name]
+                if owner is object and name == "__init__":
+                    return lambda *args, **kwargs: None
+                if owner is object and name in GENERIC:
+                    return lambda *args: object_method(self._recording_, name, (self._proxy, *args), {})
+                if isinstance(found, property):
+                    return property_of(self._proxy, name, owner, found)
+                return class_attribute(self._proxy, name, owner, found)
+        return getattr(super(self._kind, plain(self._proxy)), name)
+
+
+_EFFECTS = {
+    "print": "effect.print",
+    "input": "effect.print",
+    "open": "effect.file",
+    "exec": "code.unsupported",
+    "eval": "code.unsupported",
+    "globals": "code.unsupported",
+    "vars": "code.unsupported",
+    "compile": "code.unsupported",
+    "dir": "code.unsupported",
+    "bytearray": "value.forced",
+    "memoryview": "value.forced",
+}
+
+
+class Builtin(StandIn):
+    """The stand-in for a builtin function, or for `type` or `super`: what the program keeps is the builtin itself."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, recording: Recording, function: Any, call: Callable[..., Any]) -> None:
+        self._recording_, self._plain_, self._call = recording, function, call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return isinstance(plain(value), self._plain_)
+
+
+def make_builtins(recording: Recording) -> dict[str, Any]:
+    """The builtins of recorded code."""
+    calls = {name: _ending(recording, getattr(builtins, name), reason) for name, reason in _EFFECTS.items()}
+    calls["type"] = _type(recording)
+    calls["max"] = _extreme(recording, max)
+    calls["min"] = _extreme(recording, min)
+    calls["sum"] = _sum(recording)
+    calls["callable"] = lambda value, /: callable(plain(value))
+    calls["id"] = _identity(recording)
+    calls["super"] = _super(recording)
+    made = dict(vars(builtins))
+    made.update({kind.__name__: TYPE_STAND_INS[kind] for kind in (float, int, complex)})
+    made.update({name: Builtin(recording, getattr(builtins, name), call) for name, call in calls.items()})
+    made["object"] = class_proxy(recording, object)
+    made["__import__"] = _import(recording)
+    return made
+
+
+_WITHOUT_EFFECTS = "float int complex type max min sum callable id object __import__".split()
+
+
+def plain_builtins() -> dict[str, Any]:
+    """What those without effects become once the tape is broken."""
+    return {name: getattr(builtins, name) for name in _WITHOUT_EFFECTS}

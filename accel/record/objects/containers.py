@@ -1,0 +1,287 @@
+"""Lists and dicts from outside: elements by path, shapes guarded."""
+
+from __future__ import annotations
+
+import enum
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from accel.record import inputs
+from accel.record.arrays.arrays import as_static
+from accel.record.inputs import MISSING
+from accel.record.objects.proxy import Proxy
+from accel.record.recording import AttributeState, Wrapper, plain
+
+
+class ContainerProxy(Proxy):
+    """A list or dict from outside."""
+
+    __slots__ = ()
+
+    def as_container(self) -> Any:
+        """Its elements, entered."""
+        raise NotImplementedError
+
+    def as_operand(self) -> Any:
+        return self.as_container()
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        self._guard_length()
+        return len(self._plain_)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def _guard_length(self) -> None:
+        recording, slot = self._recording_, self._slot_
+        if recording.active and slot is not None:
+            kind, length = type(self._plain_), len(self._plain_)
+            recording.inputs.narrow(slot, inputs.has_length(kind, length))
+
+    def __getitem__(self, key: Any) -> Any:
+        recording = self._recording_
+        if not recording.active:
+            return self._plain_[plain(key)]
+        key = self._key(key)
+        state = recording.attributes.get((id(self._plain_), _item_name(key)))
+        if state is not None and state.wrapped is not MISSING:
+            if self._plain_[key] is not state.held:
+                recording.meddled("a container was changed from outside the recorded code")
+                return self._plain_[key]
+            return state.wrapped
+        return self._enter(key, self._plain_[key])
+
+    def _enter(self, key: Any, value: Any) -> Any:
+        recording, slot = self._recording_, self._slot_
+        if slot is None or not _nameable(key):
+            recording.break_("call.opaque", f"an element of a {type(self._plain_).__name__} by {type(key).__name__}")
+            return value
+        name = f"{recording.inputs.name(slot)}[{key!r}]"
+        return recording.enter(value, ("item", slot, _item_name(key)), name, inputs.item(slot, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        recording, real = self._recording_, self._plain_
+        key = self._key(key)
+        existed = not isinstance(key, slice) and (key in real if isinstance(real, dict) else True)
+        if not existed or self._slot_ is None or type(key) not in (str, int):
+            self._change("is given new elements")
+            real[key] = recording.hold(value)
+            return
+        before = real[key]
+        self[key]  # it must be there on later calls too
+        recording.on_undo(lambda: operator.setitem(real, key, before))
+        real[key] = recording.hold(value)
+        if recording.active:
+            state = AttributeState(self, _item_name(key), value, True, real[key])
+            recording.attributes[(id(real), _item_name(key))] = state
+
+    def _key(self, key: Any) -> Any:
+        """The key as a plain value, indices of lists not negative."""
+        key = self._recording_.write_down(lambda: as_static(key), plain(key))
+        if isinstance(key, np.integer):
+            key = int(key)
+        if type(key) is int and key < 0 and isinstance(self._plain_, list):
+            self._guard_length()
+            key += len(self._plain_) if key >= -len(self._plain_) else 0
+        return key
+
+    def _change(self, how: str) -> None:
+        """The container's shape changes: the tape ends here."""
+        recording = self._recording_
+        recording.break_("escape.object", f"a {type(self._plain_).__name__} of the program's {how}")
+        if id(self._plain_) not in recording.changed:
+            recording.changed[id(self._plain_)] = self._plain_
+            self.journal()
+
+    def journal(self) -> None:
+        """Remember the container as it is, for undoing."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        attribute, hold = getattr(self._plain_, name), self._recording_.hold
+        self._change(f"is asked for .{name}")
+        return lambda *args, **kwargs: attribute(*map(hold, args), **{key: hold(kwargs[key]) for key in kwargs})
+
+    def __delitem__(self, key: Any) -> None:
+        self.__getattr__("__delitem__")(plain(key))
+
+    def __iadd__(self, other: Any) -> Any:
+        self.__getattr__("__iadd__")(list(other))
+        return self
+
+    def __contains__(self, value: Any) -> bool:
+        return any(value is part or value == part for part in self)
+
+    def __eq__(self, other: Any) -> Any:
+        if type(plain(other)) is not type(self._plain_):
+            return self._plain_ == plain(other)
+        theirs = other.as_container() if issubclass(type(other), ContainerProxy) else other
+        return self.as_container() == theirs
+
+    def __ne__(self, other: Any) -> Any:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _item_name(key: Any) -> str:
+    return f"[{key!r}]"
+
+
+def _nameable(key: Any) -> bool:
+    """Whether a key's text tells it apart from all other keys."""
+    return type(key) in (str, int, bytes, type(None)) or (type(key) is tuple and all(map(_nameable, key)))
+
+
+def _is_bare_key(key: Any) -> bool:
+    """Whether a key says all of itself, and there is nothing more to be read of it."""
+    return _nameable(key) or isinstance(key, (float, complex, np.generic, enum.Enum, type))
+
+
+class ListProxy(ContainerProxy):
+    """A list from outside."""
+
+    __slots__ = ()
+
+    def as_container(self) -> Any:
+        return list(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        key = self._key(key)
+        if isinstance(key, slice):
+            return [self[i] for i in range(*key.indices(len(self)))]
+        return super().__getitem__(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._guard_length()
+        i = 0
+        while i < len(self._plain_):  # which may change meanwhile
+            yield self[i]
+            i += 1
+
+    def __add__(self, other: Any) -> Any:
+        return list(self) + list(other) if isinstance(other, list) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return list(other) + list(self) if isinstance(other, list) else NotImplemented
+
+    def __mul__(self, other: Any) -> Any:
+        return list(self) * other if isinstance(other, (int, np.integer)) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: Any) -> Any:
+        self.__getattr__("__imul__")(plain(other))
+        return self
+
+    def copy(self) -> Any:
+        return list(self)
+
+    def index(self, value: Any) -> int:
+        return list(self).index(value)
+
+    def journal(self) -> None:
+        real, before = self._plain_, list(self._plain_)
+        self._recording_.on_undo(lambda: operator.setitem(real, slice(None), before))
+
+
+class DictProxy(ContainerProxy):
+    """A dict from outside."""
+
+    __slots__ = ()
+
+    def as_container(self) -> Any:
+        return dict(self.items())
+
+    def _guard_keys(self) -> None:
+        recording, slot = self._recording_, self._slot_
+        if not all(map(_is_bare_key, self._plain_)):
+            recording.break_("call.opaque", "a loop over a dict with objects for keys")
+        if recording.active and slot is not None:
+            recording.inputs.narrow(slot, inputs.has_keys(tuple(self._plain_)))
+
+    def _guard_length(self) -> None:
+        self._guard_keys()
+
+    def __contains__(self, key: Any) -> bool:
+        key = self._key(key)
+        recording, slot = self._recording_, self._slot_
+        if recording.active and slot is not None:
+            known = key in self._plain_
+            recording.inputs.narrow(slot, inputs.has_item(key, known))
+        return key in self._plain_
+
+    def __getitem__(self, key: Any) -> Any:
+        key = self._key(key)
+        if key not in self:
+            with self._recording_.foreseen():
+                return self._plain_[key]
+        return super().__getitem__(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._guard_keys()
+        return iter(self._plain_)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self[key] if key in self else default  # noqa: SIM401
+
+    def keys(self) -> Any:
+        self._guard_keys()
+        return self._plain_.keys()
+
+    def values(self) -> Any:
+        return DictView(self, lambda key: self[key], self._plain_.values())
+
+    def items(self) -> Any:
+        return DictView(self, lambda key: (key, self[key]), self._plain_.items())
+
+    def copy(self) -> Any:
+        return dict(self.items())
+
+    def __reversed__(self) -> Iterator[Any]:
+        return reversed(list(self))
+
+    def __or__(self, other: Any) -> Any:
+        return dict(self.items()) | dict(other.items()) if isinstance(other, dict) else NotImplemented
+
+    def __ior__(self, other: Any) -> Any:
+        self.__getattr__("__ior__")(other)
+        return self
+
+    def journal(self) -> None:
+        real, before = self._plain_, dict(self._plain_)
+
+        def restore() -> None:
+            real.clear()
+            real.update(before)
+
+        self._recording_.on_undo(restore)
+
+
+class DictView(Wrapper):
+    """The values or items of a dict from outside, each entered when it is reached. real: Python's own view."""
+
+    __slots__ = ("_part", "_source")
+
+    def __init__(self, source: DictProxy, part: Callable[[Any], Any], real: Any) -> None:
+        self._recording_, self._plain_ = source._recording_, real
+        self._source = source
+        self._part = part
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._part, self._source)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return map(self._part, reversed(list(self._source)))
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __contains__(self, value: Any) -> bool:
+        return value in list(self)

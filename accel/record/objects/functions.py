@@ -1,0 +1,59 @@
+"""The stand-in of functions that rules may cover."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from accel.record.arrays.calls import call
+from accel.record.arrays.numbers import TYPE_STAND_INS, TypeStandIn, scalar_call
+from accel.record.recording import current, plain
+from accel.record.standin import StandIn
+
+
+class RuleFunction(StandIn):
+    """A function that rules may cover: numpy.sum, numpy.add, scipy.ndimage.convolve, math.sqrt."""
+
+    __slots__ = ()
+
+    def __init__(self, function: Any) -> None:
+        self._plain_ = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function = self._plain_
+        if function in SCALAR_FUNCTIONS:
+            recording = current()
+            if recording is not None and recording.active:
+                return scalar_call(recording, function, args, kwargs)
+            return function(*plain(args), **plain(kwargs))
+        return call(function, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._plain_, name)
+        return RuleFunction(attribute) if callable(attribute) and isinstance(self._plain_, np.ufunc) else attribute
+
+
+SCALAR_FUNCTIONS = frozenset(
+    value for value in vars(math).values() if callable(value) and getattr(value, "__module__", "") == "math"
+)
+
+
+class ArrayType(TypeStandIn):
+    """numpy.ndarray: called with a shape it is numpy.empty; with memory to look at, nothing that is recorded."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recording = current()
+        names = ("shape", "dtype", "buffer", "offset", "strides", "order")
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        if recording is not None and recording.active and given.keys() <= {"shape", "dtype", "order"}:
+            return call(np.empty, (), given)
+        if recording is not None:
+            recording.break_("array.unknown", "an array made of memory that the recording does not see")
+        return self._plain_(*plain(args), **plain(kwargs))
+
+
+TYPE_STAND_INS[np.ndarray] = ArrayType(np.ndarray)

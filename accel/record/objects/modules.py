@@ -1,0 +1,179 @@
+"""What surrounds the program: modules, the environment, and objects that accel does not look into."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from accel.record import inputs
+from accel.record.arrays.arrays import as_static
+from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class
+from accel.record.opaque import call_opaque
+from accel.record.recording import Recording, plain
+from accel.record.standin import StandIn
+from accel.rules.rule import Unsupported
+
+
+class ModuleProxy(Proxy):
+    """A module: its attributes enter as globals do."""
+
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in OWN:
+            return object.__getattribute__(self, name)
+        recording, module = self._recording_, self._plain_
+        if not hasattr(module, name):
+            recording.guard_missing(vars(module), name, f"{module.__name__}.{name}")
+        value = getattr(module, name)
+        recording.keep(module)
+        return recording.enter(
+            value, ("global", id(module), name), f"{module.__name__}.{name}", inputs.of_object(module, name)
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is assigned", touched=True)
+        setattr(self._plain_, name, self._recording_.hold(value))
+
+
+class EnvironProxy(Proxy):
+    """os.environ: reads are guarded by value."""
+
+    __slots__ = ()
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__(recording, os.environ)
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        value = read_environment(self._recording_, name)
+        return default if value is None else value
+
+    def __getitem__(self, name: Any) -> Any:
+        read_environment(self._recording_, name)
+        with self._recording_.foreseen():
+            return os.environ[plain(name)]
+
+    def __contains__(self, name: Any) -> bool:
+        return read_environment(self._recording_, name) is not None
+
+    def __getattr__(self, name: str) -> Any:
+        self._recording_.break_("call.opaque", f"os.environ.{name}", touched=True)
+        return getattr(os.environ, name)
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        self._recording_.break_("effect.global", "os.environ is changed", touched=True)
+        os.environ[plain(name)] = plain(value)
+
+    def __iter__(self) -> Iterator[str]:
+        self._recording_.break_("call.opaque", "a loop over os.environ")
+        return iter(os.environ)
+
+    def __len__(self) -> int:
+        self._recording_.break_("call.opaque", "the size of os.environ")
+        return len(os.environ)
+
+
+def read_environment(recording: Recording, name: Any) -> str | None:
+    """An environment variable's value, guarded."""
+    name = recording.write_down(lambda: as_static(name), plain(name))
+    value = os.environ.get(name)
+    if recording.active and recording.inputs.find(("env", name)) is None:
+        recording.inputs.add_variable(name, value)
+    return value
+
+
+class EnvironmentFunction(StandIn):
+    """The stand-in for os.getenv."""
+
+    __slots__ = ()
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording_ = recording
+        self._plain_ = os.getenv
+
+    def __call__(self, key: Any, default: Any = None) -> Any:
+        value = read_environment(self._recording_, key)
+        return default if value is None else value
+
+
+def _is_method(value: Any, name: str) -> bool:
+    """Whether an attribute is a method of the value's class, found without running any code; and not hidden."""
+    kind: Any = type(value)
+    if kind.__getattribute__ is not object.__getattribute__ or name in getattr(value, "__dict__", ()):
+        return False
+    found = find_in_class(kind, name)[1]
+    return callable(found) and not hasattr(type(found), "__set__") and not isinstance(found, type)
+
+
+class Opaque(Proxy):
+    """What accel does not look into: it gets plain values, and calling it ends the tape."""
+
+    __slots__ = ()
+
+    def as_operand(self) -> Any:
+        if not isinstance(self._plain_, (str, bytes, int, float, complex)):
+            raise Unsupported("call.opaque", f"a {type(self._plain_).__name__} is given to a NumPy function")
+        return self._plain_
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return call_opaque(self._recording_, self._plain_, args, kwargs)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in OWN:
+            return object.__getattribute__(self, name)
+        recording = self._recording_
+        if recording.active and not _is_method(self._plain_, name):
+            recording.break_("call.opaque", f".{name} of a {type(self._plain_).__name__}")
+        attribute = getattr(self._plain_, name)
+        return Opaque(recording, attribute) if recording.active else attribute
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return isinstance(plain(value), self._plain_)
+
+    def __bool__(self) -> bool:
+        kind = type(self._plain_)
+        if hasattr(kind, "__bool__") or hasattr(kind, "__len__"):
+            self._recording_.break_("call.opaque", f"the truth of a {kind.__name__}")
+        return bool(self._plain_)
+
+    def __eq__(self, other: Any) -> Any:
+        kind = type(self._plain_)
+        if find_in_class(kind, "__eq__")[0] is not object:
+            self._recording_.break_("call.opaque", f"a comparison of a {kind.__name__}")
+        return self._plain_ == plain(other)
+
+    def __ne__(self, other: Any) -> Any:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._plain_)
+
+
+def _opaque_special(name: str) -> Callable[..., Any]:
+    """A special method of an object that accel does not look into."""
+
+    def method(self: Any, *args: Any) -> Any:
+        kind = type(self._plain_)
+        found = getattr(kind, name, None)
+        if found is None and name in OPERATORS:
+            return NotImplemented
+        self._recording_.break_("call.opaque", f"{kind.__name__}.{name}", touched=True)
+        if name in _BY_PYTHON:  # which may have another way, or the right words where there is none
+            return _BY_PYTHON[name](self._plain_, *plain(args))
+        return getattr(kind, name)(self._plain_, *plain(args))
+
+    method.__name__ = name
+    return method
+
+
+_BY_PYTHON: dict[str, Callable[..., Any]] = {
+    **{f"__{function.__name__}__": function for function in (len, iter, next, abs, float, int)},
+    **{
+        f"__{name}__": getattr(operator, name)
+        for name in "getitem setitem delitem contains neg pos invert index".split()
+    },
+}
+for _name in (*OPERATORS, *_BY_PYTHON, "__enter__", "__exit__"):
+    setattr(Opaque, _name, _opaque_special(_name))

@@ -1,0 +1,1 @@
+"""The account of a run, and its views: text, JSON, Markdown, the profile page."""

@@ -1,0 +1,310 @@
+"""The profile: one self-contained page that shows where the time of a run went, drawn as SVG; nothing is fetched.
+
+A step is the time from the end of one call of one target to the end of its next: of the target that a catalogue names
+as the program's step, or else of the one that is called more than once and takes the most time.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from html import escape
+from statistics import median
+from typing import NamedTuple
+
+from accel.reports import ledger, reporting, timeline
+from accel.reports.timeline import CHECKED, COMPILED, NUMPY, Call, Event
+
+WIDTH = 960
+HEIGHT = 220
+LANE = 26
+MARGIN = 64
+MAX_COLUMNS = 240
+"""Columns of the chart of steps: longer runs show means of several steps each."""
+
+MAX_ROWS = 300
+"""Rows of the table of events."""
+
+PARTS = (COMPILED, CHECKED, NUMPY, "other")
+"""What a step's time is made of. other: the program's own work outside all targets."""
+
+_LABELS = {
+    COMPILED: "compiled",
+    CHECKED: "compiled, and NumPy for comparison",
+    NUMPY: "NumPy (recordings included)",
+    "other": "the program outside these functions",
+}
+_LANES = (timeline.RECORDED, timeline.COMPILE, timeline.REFUSED, timeline.DEMOTED)
+_LANE_LABELS = {
+    timeline.RECORDED: "recorded",
+    timeline.COMPILE: "compiling",
+    timeline.REFUSED: "refused",
+    timeline.DEMOTED: "demoted",
+}
+
+
+class Step(NamedTuple):
+    """One step, or the mean of several. parts: seconds by what took them."""
+
+    first: int
+    last: int
+    seconds: float
+    parts: dict[str, float]
+
+
+# -- steps ------------------------------------------------------------------------------------------------------------
+
+
+def pacing_target(calls: Iterable[Call], named: str | None) -> str | None:
+    """The target by whose calls steps are counted; None where none was called twice."""
+    counts: dict[str, int] = {}
+    totals: dict[str, float] = {}
+    for call in calls:
+        counts[call.target] = counts.get(call.target, 0) + 1
+        totals[call.target] = totals.get(call.target, 0.0) + call.seconds
+    several = [target for target, count in counts.items() if count > 1]
+    return named if named in several else max(several, key=totals.__getitem__, default=None)
+
+
+def steps_of(calls: Sequence[Call], target: str | None) -> list[Step]:
+    """The steps, in order; the calls before the first one's beginning belong to none."""
+    found: list[Step] = []
+    begin: float | None = None
+    parts: dict[str, float] = {}
+    for call in calls:
+        parts[call.kind] = parts.get(call.kind, 0.0) + call.seconds
+        if call.target == target:
+            if begin is not None:
+                seconds = call.end - begin
+                parts["other"] = max(0.0, seconds - sum(parts.values()))
+                found.append(Step(len(found) + 1, len(found) + 1, seconds, parts))
+            begin, parts = call.end, {}
+    return found
+
+
+def binned(steps: Sequence[Step], columns: int) -> list[Step]:
+    """At most so many columns: means over neighbouring steps."""
+    size = -(-len(steps) // columns) if steps else 1
+    return [_mean(steps[place : place + size]) for place in range(0, len(steps), size)]
+
+
+def _mean(steps: Sequence[Step]) -> Step:
+    count = len(steps)
+    parts = {part: sum(step.parts.get(part, 0.0) for step in steps) / count for part in PARTS}
+    return Step(steps[0].first, steps[-1].last, sum(step.seconds for step in steps) / count, parts)
+
+
+# -- drawing ----------------------------------------------------------------------------------------------------------
+
+
+def _svg(height: float, parts: Iterable[str], label: str) -> str:
+    body = "\n".join(parts)
+    return f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(label)}">\n{body}\n</svg>'
+
+
+def _rect(x: float, y: float, width: float, height: float, kind: str, title: str) -> str:
+    box = f'x="{x:.2f}" y="{y:.2f}" width="{max(width, 0.3):.2f}" height="{max(height, 0):.2f}"'
+    return f'<rect {box} class="{kind}"><title>{escape(title)}</title></rect>'
+
+
+def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def _line(x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def _ticks(top: float, count: int = 5) -> list[float]:
+    """Round numbers from 0 up to `top`.
+
+    >>> _ticks(47.0)
+    [0.0, 10.0, 20.0, 30.0, 40.0]
+    """
+    if top <= 0:
+        return [0.0]
+    raw = top / count
+    power = 10.0 ** math.floor(math.log10(raw))
+    width = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
+    return [width * place for place in range(int(top / width) + 1)]
+
+
+def _steps_chart(steps: Sequence[Step]) -> str:
+    columns = binned(steps, MAX_COLUMNS)
+    top = 3e3 * median(column.seconds for column in columns)  # the few far longer ones, recordings, run out of the top
+    scale = (HEIGHT - 40) / top
+    width = (WIDTH - MARGIN - 10) / len(columns)
+    drawn = []
+    for tick in _ticks(top):
+        y = HEIGHT - 30 - tick * scale
+        drawn += [_line(MARGIN, y, WIDTH - 10, y), _text(MARGIN - 6, y + 4, f"{tick:g} ms", "end")]
+    for place, column in enumerate(columns):
+        y = HEIGHT - 30.0
+        named = f"step {column.first}" if column.first == column.last else f"steps {column.first} to {column.last}"
+        for part in PARTS:
+            ms = 1e3 * column.parts.get(part, 0.0)
+            height = min(ms * scale, y - 10)
+            y -= height
+            if ms > 0:
+                title = f"{named}: {1e3 * column.seconds:.3g} ms, of which {ms:.3g} ms {_LABELS[part]}"
+                drawn.append(_rect(MARGIN + place * width, y, width * 0.9, height, part, title))
+    drawn += [_text(MARGIN, HEIGHT - 12, "step 1"), _text(WIDTH - 10, HEIGHT - 12, f"step {len(steps)}", "end")]
+    return _svg(HEIGHT, drawn, "time per step")
+
+
+def _time_line(calls: Sequence[Call], events: Sequence[Event], began: float, ended: float) -> str:
+    scale = (WIDTH - MARGIN - 30) / max(ended - began, 1e-9)
+    height = LANE * (len(_LANES) + 1) + 34
+    drawn = []
+    for tick in _ticks(ended - began, 8):
+        x = MARGIN + 20 + tick * scale
+        drawn += [_line(x, 4, x, height - 24), _text(x, height - 8, f"{tick:g} s", "middle")]
+    drawn.append(_text(MARGIN + 12, LANE - 8, "calls", "end"))
+    drawn += [
+        _rect(MARGIN + 20 + x, 4, width, LANE - 8, kind, f"{kind}, {seconds:.3g} s of calls")
+        for x, width, kind, seconds in _call_blocks(calls, began, scale)
+    ]
+    for place, lane in enumerate(_LANES, 1):
+        drawn.append(_text(MARGIN + 12, (place + 1) * LANE - 8, _LANE_LABELS[lane], "end"))
+        for event in events:
+            if event.kind == lane:
+                x = MARGIN + 20 + (event.end - event.seconds - began) * scale
+                width = max(event.seconds * scale, 2.0)
+                title = f"{event.target}: {_LANE_LABELS[lane]} at {event.end - began:.2f} s, {event.detail}"
+                drawn.append(_rect(x, place * LANE + 4, width, LANE - 8, lane, title))
+    return _svg(height, drawn, "time line")
+
+
+def _call_blocks(calls: Sequence[Call], began: float, scale: float) -> list[tuple[float, float, str, float]]:
+    """Runs of pixels in which the same kind of call took the most time: x, width, kind, seconds."""
+    pixels: dict[int, dict[str, float]] = {}
+    for call in calls:
+        left, right = int((call.end - call.seconds - began) * scale), int((call.end - began) * scale)
+        for pixel in range(max(left, 0), right + 1):
+            shares = pixels.setdefault(pixel, {})
+            shares[call.kind] = shares.get(call.kind, 0.0) + call.seconds / (right - left + 1)
+    found: list[tuple[float, float, str, float]] = []
+    for pixel, shares in sorted(pixels.items()):
+        kind, seconds = max(shares, key=shares.__getitem__), sum(shares.values())
+        x, width, last, before = found[-1] if found else (0.0, 0.0, "", 0.0)
+        if last == kind and x + width == pixel:
+            found[-1] = (x, width + 1.0, kind, before + seconds)
+        else:
+            found.append((float(pixel), 1.0, kind, seconds))
+    return found
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; cells are HTML already."""
+    titles = "".join(f"<th>{escape(title)}</th>" for title in head)
+    lines = "\n".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{titles}</tr></thead><tbody>\n{lines}\n</tbody></table></div>'
+
+
+def _targets() -> str:
+    books = [book for book in ledger.ledgers() if book.calls]
+    books.sort(key=lambda book: -(book.spent_s))
+    longest = max((book.spent_s for book in books), default=0.0)
+    rows = []
+    for book in books:
+        bars = "".join(
+            f'<i class="{kind}" style="width:{100 * seconds / longest:.2f}%" title="{kind} {seconds:.3g} s"></i>'
+            for kind, seconds in (
+                (COMPILED, book.compiled_total_s),
+                (CHECKED, book.costs["comparing"]),
+                (NUMPY, book.numpy_total_s),
+            )
+            if longest and seconds
+        )
+        figures = reporting.figures(book)
+        cells = [f"<code>{escape(book.target)}</code>", escape(book.state), *map(escape, figures.values())]
+        rows.append([*cells, f'<div class="bar">{bars}</div>'])
+    return _table(["function", "state", *reporting.COLUMNS, "time in it"], rows)
+
+
+def _events(events: Sequence[Event], began: float) -> str:
+    rows = [
+        [
+            f"{event.end - began:.2f}",
+            _LANE_LABELS[event.kind],
+            f"<code>{escape(event.target)}</code>",
+            f"{event.seconds:.2f}" if event.seconds else "",
+            escape(event.detail),
+        ]
+        for event in events[:MAX_ROWS]
+    ]
+    return _table(["at, s", "what", "function", "took, s", "detail"], rows)
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2328; --soft: #66727b; --line: #d9dfe3; --paper: #fff; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e9ec; --soft: #97a3ab; --line: #38424a; --paper: #14191d; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 1040px;
+       margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.4rem; margin-bottom: .2rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+p { color: var(--soft); max-width: 75ch; } p.key { max-width: none; } svg { width: 100%; height: auto; display: block; }
+svg text { font-size: 12px; fill: var(--soft); } svg line { stroke: var(--line); }
+table { border-collapse: collapse; font-size: 13px; width: 100%; } .wide { overflow-x: auto; }
+th { text-align: left; color: var(--soft); font-weight: 500; }
+th, td { padding: .25rem .6rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+code { font-size: 12px; overflow-wrap: anywhere; }
+.bar { display: flex; width: 200px; height: 12px; } .bar i { display: block; }
+.key span { display: inline-block; width: .8em; height: .8em; margin: 0 .4em 0 1em; }
+.key span:first-child { margin-left: 0; }
+.compiled { fill: #2f7d5b; background: #2f7d5b; } .checked { fill: #d9a521; background: #d9a521; }
+.numpy { fill: #b4532e; background: #b4532e; } .other { fill: #9aa7af; background: #9aa7af; }
+.recorded { fill: #2a6fb0; } .compile { fill: #7a5bb0; } .refused { fill: #9aa7af; } .demoted { fill: #c0392b; }
+"""
+
+
+def _key(parts: Sequence[str]) -> str:
+    return f'<p class="key">{"".join(f"<span class={part}></span>{_LABELS[part]}" for part in parts)}</p>'
+
+
+def _about_steps(steps: Sequence[Step], target: str | None, dropped: int) -> str:
+    if not steps:
+        return "<p>No function was called twice, so there are no steps to show.</p>"
+    words = (
+        f"A step is the time from the end of one call of <code>{escape(str(target))}</code> to the end of its next. "
+        "Columns that reach the top are longer than shown; the mouse tells how long."
+    )
+    if len(steps) > MAX_COLUMNS:
+        words += f" Each column is the mean of {-(-len(steps) // MAX_COLUMNS)} steps."
+    if dropped:
+        words += f" The first {dropped} calls are not shown: only the newest {timeline.MAX_CALLS} are kept."
+    return f"<p>{words}</p>"
+
+
+def page(program: str) -> str:
+    """The profile of this process so far as one HTML page. program: what to call it."""
+    calls, events, run = list(timeline.calls or ()), list(timeline.events), ledger.current_run()
+    target = pacing_target(calls, run.step)
+    steps = steps_of(calls, target)
+    lines = [escape(line) for line in reporting.heading()]
+    missing = f"<p>{timeline.dropped_events} later events are not shown.</p>" if timeline.dropped_events else ""
+    parts = [
+        f"<h1>{escape(program)}</h1>",
+        *(f"<p>{line}</p>" for line in lines),
+        "<h2>Time per step</h2>",
+        _about_steps(steps, target, timeline.dropped_calls),
+        *([_key(PARTS), _steps_chart(steps)] if steps else []),
+        "<h2>Time line</h2>",
+        "<p>What answered calls, and what happened once: the mouse tells which function.</p>",
+        _time_line(calls, events, run.started, time.perf_counter()),
+        "<h2>Functions</h2>",
+        _key(PARTS[:-1]),
+        _targets(),
+        "<h2>Events</h2>",
+        _events(events, run.started),
+        missing,
+    ]
+    body = "\n".join(part for part in parts if part)
+    head = f'<meta charset="utf-8"><title>accel: {escape(program)}</title><style>{_STYLE}</style>'
+    view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    return f'<!doctype html>\n<html lang="en"><head>{head}{view}</head><body>\n{body}\n</body></html>\n'

@@ -1,0 +1,1 @@
+"""The rows: one for each NumPy or SciPy function, by family."""

@@ -1,0 +1,305 @@
+"""Shape: views where NumPy makes views, joins, and repeats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.ir.views import Broadcast, Diagonal, Reshape, Step, Transpose
+from accel.rules import fusion
+from accel.rules.core import cast
+from accel.rules.lowering import jnp, join, lax, same, spread
+from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+
+_function: Any
+
+
+def _reshaped(source: Any, result: Any, bound: Any) -> Step:
+    if bound.get("order", "C") != "C" and not (source.flags.c_contiguous and bound["order"] in ("A", "K")):
+        raise Unsupported("rule.parameter", "a view in another order than C")
+    return Reshape(result.shape, source.shape)
+
+
+def _permuted(source: Any, result: Any, bound: Any) -> Step:
+    axes = bound.get("axes")
+    return Transpose(tuple(axis % source.ndim for axis in axes) if axes else tuple(range(source.ndim))[::-1])
+
+
+def _permuted_last(source: Any, result: Any, bound: Any) -> Step:
+    axes = tuple(range(source.ndim))
+    return Transpose((*axes[:-2], axes[-1], axes[-2]))
+
+
+def _moved(function: Any) -> Any:
+    """The permutation that a function makes, from what it does to axis numbers."""
+
+    def view(source: Any, result: Any, bound: Any) -> Step:
+        probe = np.empty(tuple(range(1, source.ndim + 1)))
+        others = {name: value for name, value in bound.items() if value is not source and name not in ("a", "m")}
+        return Transpose(tuple(length - 1 for length in function(probe, **others).shape))
+
+    return view
+
+
+def _ordered(name: str) -> Any:
+    def lower(*, order: str = "C", **bound: Any) -> Any:
+        if order not in ("C", "F"):
+            raise Unsupported("rule.parameter", f"order={order!r}")
+        return getattr(jnp, name)(**bound, order=order)
+
+    return lower
+
+
+add_rule(np.reshape, _ordered("reshape"), "a | shape order", view=_reshaped)
+add_rule(np.ravel, _ordered("ravel"), "a | order", view=_reshaped)
+add_rule(np.squeeze, same("squeeze"), "a | axis", view=_reshaped)
+add_rule(np.expand_dims, same("expand_dims"), "a | axis", view=_reshaped)
+add_rule(np.transpose, same("transpose"), "a | axes", view=_permuted)
+add_rule(np.swapaxes, same("swapaxes"), "a | axis1 axis2", view=_moved(np.swapaxes))
+add_rule(np.moveaxis, same("moveaxis"), "a | source destination", view=_moved(np.moveaxis))
+add_rule(np.rollaxis, same("rollaxis"), "a | axis start", view=_moved(np.rollaxis))
+
+
+def _at_least(function: Any) -> Any:
+    def rewrite(arys: Any) -> Any:
+        made = [_raised(function, array) for array in arys]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    return rewrite
+
+
+def _raised(function: Any, array: Any) -> Any:
+    if isinstance(array, (list, tuple)):
+        raise Unsupported("rule.parameter", f"numpy.{function.__name__} of a list")
+    return np.reshape(array, function(np.empty(np.shape(array), bool)).shape)
+
+
+for _function in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
+    rewritten(_function, "*arys")(_at_least(_function))
+add_rule(
+    np.broadcast_to, same("broadcast_to"), "array | shape", view=lambda source, result, bound: Broadcast(result.shape)
+)
+add_rule(
+    np.diagonal,
+    same("diagonal"),
+    "a | offset axis1 axis2",
+    view=lambda source, result, bound: Diagonal(bound.get("offset", 0), bound.get("axis1", 0), bound.get("axis2", 1)),
+)
+
+
+@rewritten(np.broadcast_arrays, "*args", special="broadcast")
+def broadcast_arrays(args: Any) -> Any:
+    shape = np.broadcast_shapes(*(np.shape(array) for array in args))
+    return tuple(array if np.shape(array) == shape and shape else np.broadcast_to(array, shape) for array in args)
+
+
+for _function in (np.split, np.array_split):
+    add_rule(_function, None, "ary | indices_or_sections axis", special="split")
+
+
+@rewritten(np.vsplit, "ary | indices_or_sections")
+def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return np.split(ary, indices_or_sections, 0)
+
+
+@rewritten(np.hsplit, "ary | indices_or_sections")
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return np.split(ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
+
+
+@rewritten(np.dsplit, "ary | indices_or_sections")
+def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return np.split(ary, indices_or_sections, 2)
+
+
+@rewritten(np.unstack, "x | axis")
+def unstack(x: Any, axis: int = 0) -> Any:
+    lines = np.moveaxis(x, axis, 0)
+    return tuple(lines[i] for i in range(len(lines)))
+
+
+_REVERSALS = ((np.flip, None), (np.fliplr, 1), (np.flipud, 0))
+for _function, _axes in _REVERSALS:
+    add_rule(_function, None, "m | axis", special="flip", notes={"axes": _axes})
+
+
+@rule(np.roll, "a | shift axis")
+def roll(*, a: Any, shift: Any, axis: Any = None) -> Any:
+    """Two slices joined, axis by axis."""
+    if axis is None:
+        return _rolled(a.reshape(-1), int(np.sum(shift)), 0).reshape(a.shape)
+    for by, along in np.broadcast(shift, axis):
+        a = _rolled(a, int(by), int(along) % a.ndim)
+    return a
+
+
+def _rolled(a: Any, shift: int, axis: int) -> Any:
+    size = a.shape[axis]
+    start = -shift % size if size else 0
+    if start == 0:
+        return a
+    by = (shift + size // 2) % size - size // 2
+    ring = fusion.ring(a) if axis == a.ndim - 1 and abs(by) <= fusion.REACH else None
+    if ring is not None:
+        return ring.rolled(by)
+    parts = (lax.slice_in_dim(a, *bounds, axis=axis) for bounds in ((start, size), (0, start)))
+    return join(list(parts), axis)
+
+
+@rewritten(np.rot90, "m | k axes")
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    """Reversals and a transposition, all of them views."""
+    first, second = (axis % m.ndim for axis in axes)
+    k %= 4
+    if k == 0:
+        return m[:]
+    if k == 2:
+        return np.flip(np.flip(m, first), second)
+    if k == 1:
+        return np.swapaxes(np.flip(m, second), first, second)
+    return np.flip(np.swapaxes(m, first, second), second)
+
+
+# -- joins ------------------------------------------------------------------------------------------------------------
+
+
+def _joined(name: str) -> Any:
+    """jax.numpy's join; the parts have the result's dtype already."""
+
+    def lower(*, dtype: Any = None, **bound: Any) -> Any:
+        return getattr(jnp, name)(**bound)
+
+    return lower
+
+
+@rule(np.concatenate, "*arrays | axis dtype", cast=True)
+def concatenate(*, arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+    """The parts have the result's dtype already."""
+    if axis is None:
+        return jnp.concatenate([array.reshape(-1) for array in arrays])
+    return join(arrays, axis % arrays[0].ndim)
+
+
+add_rule(
+    np.stack,
+    _joined("stack"),
+    "*arrays | axis dtype",
+    cast=True,
+    rowwise=lambda bound: bound.get("axis", 0) not in (0,),
+)
+add_rule(np.vstack, _joined("vstack"), "*tup | dtype", cast=True)
+add_rule(np.hstack, _joined("hstack"), "*tup | dtype", cast=True)
+add_rule(np.dstack, _joined("dstack"), "*tup", cast=True)
+add_rule(np.column_stack, _joined("column_stack"), "*tup", cast=True)
+add_rule(np.append, same("append"), "arr values | axis", cast=True)
+add_rule(np.block, same("block"), "*arrays", cast=True, notes={"lists": "nested"})
+add_rule(np.tile, same("tile"), "A | reps")
+
+
+def _pad(*, array: Any, mode: str = "constant", **bound: Any) -> Any:
+    if array.dtype.kind == "c" and mode in ("maximum", "minimum", "median"):
+        raise Unsupported("rule.parameter", "the order of complex numbers")
+    width = bound["pad_width"]
+    if isinstance(width, dict):
+        raise Unsupported("rule.parameter", "numpy.pad: widths by axis")
+    if bound.get("reflect_type") == "odd" and (array.dtype.kind == "b" or np.max(width) >= min(array.shape, default=0)):
+        raise Unsupported("rule.parameter", "numpy.pad: odd reflections of truths, or of reflections")
+    if not isinstance(bound.get("end_values", 0), (int, float)):
+        raise Unsupported("rule.parameter", "numpy.pad: several end_values, or one that changes")
+    if mode == "linear_ramp" and array.dtype.kind in "iu":
+        raise Unsupported("rule.parameter", "numpy.pad: ramps of whole numbers, which the last place decides")
+    return jnp.pad(array, mode=mode, **bound)
+
+
+add_rule(np.pad, _pad, "array constant_values end_values | pad_width mode stat_length reflect_type")
+
+
+@rule(np.repeat, "a | repeats axis")
+def repeat(*, a: Any, repeats: Any, axis: Any = None) -> Any:
+    """The places that each result comes from are known while recording."""
+    a, axis = (a.reshape(-1), 0) if axis is None or not a.ndim else (a, axis % a.ndim)
+    return jnp.take(a, np.repeat(np.arange(a.shape[axis]), repeats), axis=axis, mode="clip")
+
+
+@rule(np.delete, "arr | obj axis")
+def delete(*, arr: Any, obj: Any, axis: Any = None) -> Any:
+    arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
+    return jnp.take(arr, np.delete(np.arange(arr.shape[axis]), obj), axis=axis, mode="clip")
+
+
+@rule(np.insert, "arr values | obj axis")
+def insert(*, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """Where each result comes from is NumPy's own answer for the places' numbers; values count from -1 downwards."""
+    arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
+    values, single = cast(values, arr.dtype), isinstance(obj, int)
+    if not single and (not isinstance(obj, (list, tuple)) or len(obj) < 2 or isinstance(obj[0], bool)):
+        raise Unsupported("rule.parameter", "numpy.insert at other than one place or a list of several")
+    if single and values.ndim:
+        values = jnp.moveaxis(values.reshape((1,) * (arr.ndim - values.ndim) + values.shape), 0, axis)
+    count = (values.shape[axis] if values.ndim == arr.ndim else 1) if single else len(obj)
+    places = np.insert(np.arange(arr.shape[axis]), obj, -1 - np.arange(count))
+    wide = jnp.broadcast_to(values, (*arr.shape[:axis], count, *arr.shape[axis + 1 :]))
+    both = lax.concatenate([arr, wide], axis)
+    return jnp.take(both, np.where(places < 0, arr.shape[axis] - 1 - places, places), axis=axis, mode="clip")
+
+
+def _triangle(name: str) -> Any:
+    def lower(*, m: Any, k: int = 0) -> Any:
+        return getattr(jnp, name)(jnp.broadcast_to(m, (m.shape[0], m.shape[0])) if m.ndim == 1 else m, k)
+
+    return lower
+
+
+add_rule(np.tril, _triangle("tril"), "m | k")
+add_rule(np.triu, _triangle("triu"), "m | k")
+add_rule(np.diag, same("diag"), "v | k", view=lambda source, result, bound: Diagonal(bound.get("k", 0), 0, 1))
+add_rule(np.diagflat, same("diagflat"), "v | k")
+add_rule(np.resize, same("resize"), "a | new_shape")
+add_rule(np.matrix_transpose, spread("matrix_transpose", "x"), "x", view=_permuted_last)
+
+
+@rule(np.packbits, "a | axis bitorder")
+def packbits(*, a: Any, **bound: Any) -> Any:
+    if not a.ndim:
+        raise Unsupported("rule.parameter", "numpy.packbits of a single value")
+    return jnp.packbits(a, **bound)
+
+
+add_rule(np.unpackbits, same("unpackbits"), "a | axis count bitorder")
+
+
+# -- windows ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The read-only view of all windows along some axes: as numpy's sliding_window_view."""
+
+    sizes: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def read(self, base: Any) -> Any:
+        if isinstance(base, np.ndarray):
+            return np.lib.stride_tricks.sliding_window_view(base, self.sizes, self.axes)
+        for size, axis in zip(self.sizes, self.axes, strict=True):
+            count = base.shape[axis] - size + 1
+            parts = [lax.slice_in_dim(base, i, i + count, axis=axis) for i in range(size)]
+            base = jnp.stack(parts, axis=-1)
+        return base
+
+    def write(self, base: Any, value: Any) -> Any:
+        raise TypeError("a view of windows is read-only")
+
+
+def _windows(source: Any, result: Any, bound: Any) -> Windows:
+    sizes, axis = bound["window_shape"], bound.get("axis")
+    if bound.get("writeable") or bound.get("subok"):
+        raise Unsupported("rule.parameter", "writeable windows")
+    sizes = tuple(sizes) if isinstance(sizes, (list, tuple)) else (sizes,)
+    axes = tuple(range(source.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return Windows(sizes, tuple(one % source.ndim for one in axes))
+
+
+add_rule(np.lib.stride_tricks.sliding_window_view, None, "x | window_shape axis", view=_windows)

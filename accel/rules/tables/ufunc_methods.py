@@ -1,0 +1,227 @@
+"""Methods of ufuncs: reduce, accumulate, reduceat, outer and at, a row for each ufunc and method."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accel.rules.core import cast, in_bounds, leaves
+from accel.rules.lowering import jnp, lax, nonzero
+from accel.rules.rule import Unsupported, add_rule, rewritten
+from accel.rules.tables import ufuncs
+from accel.rules.tables.reductions import OUT_DTYPE, real_only, reduction, running
+
+UNROLLED = 64
+"""Reductions that XLA has not are written out, up to so many elements along the axis."""
+
+REDUCE = {
+    np.add: "sum",
+    np.multiply: "prod",
+    np.maximum: "max",
+    np.minimum: "min",
+    np.logical_and: "all",
+    np.logical_or: "any",
+}
+"""Reductions that jax.numpy has under another name."""
+
+ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
+AT: dict[Any, str] = {
+    np.add: "add",
+    np.subtract: "subtract",
+    np.multiply: "multiply",
+    np.maximum: "max",
+    np.minimum: "min",
+}
+"""In-place operations through indices, by the name of JAX's scatter."""
+
+
+def _reduce_signature(
+    array: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> None: ...
+
+
+def _accumulate_signature(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> None: ...
+
+
+def _reduceat_signature(array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> None: ...
+
+
+def _outer_signature(A: Any, B: Any, dtype: Any = None, out: Any = None) -> None: ...
+
+
+def _at_signature(a: Any, indices: Any, b: Any = None) -> None: ...
+
+
+def _reduce_by_name(name: str) -> Callable[..., Any]:
+    def lower(*, array: Any, axis: Any = 0, dtype: Any = None, **bound: Any) -> Any:
+        if dtype is not None and name not in ("sum", "prod"):
+            raise Unsupported("rule.parameter", f"{name} with dtype")
+        if name in ("sum", "prod"):
+            bound["dtype"] = dtype
+        prepare = {"max": real_only, "min": real_only, "all": nonzero, "any": nonzero}.get(name)
+        return reduction(name, prepare)(a=array, axis=axis, **bound)
+
+    return lower
+
+
+def _loop(ufunc: np.ufunc, array: Any, dtype: Any) -> tuple[Any, ...]:
+    if dtype is not None:
+        raise Unsupported("rule.parameter", f"{ufunc.__name__} with dtype")
+    return ufunc.resolve_dtypes((None, array.dtype, None), reduction=True)
+
+
+def _fold(ufunc: np.ufunc, array: Any, axis: Any, dtype: Any) -> list[Any]:
+    """Every partial result along an axis."""
+    if not array.ndim or not isinstance(axis, int) or not 0 < array.shape[axis] <= UNROLLED:
+        raise Unsupported("rule.parameter", f"a reduction by {ufunc.__name__} over many elements")
+    loop, step = _loop(ufunc, array, dtype), ufuncs.rule_for(ufunc).lower
+    assert step is not None
+    rows = [lax.index_in_dim(array, i, axis % array.ndim, keepdims=False) for i in range(array.shape[axis])]
+    partial = [cast(rows[0], loop[-1])]
+    for row in rows[1:]:
+        partial.append(step(partial[-1], row, loop=loop))
+    return partial
+
+
+def _reduce_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
+    def lower(*, array: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False) -> Any:
+        total = _fold(ufunc, array, axis, dtype)[-1]
+        return jnp.expand_dims(total, axis) if keepdims else total
+
+    return lower
+
+
+def _accumulate_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
+    def lower(*, array: Any, axis: Any = 0, dtype: Any = None) -> Any:
+        return jnp.stack(_fold(ufunc, array, axis, dtype), axis)
+
+    return lower
+
+
+def _outer(ufunc: np.ufunc) -> Callable[..., Any]:
+    def rewrite(A: Any, B: Any) -> Any:
+        if not (hasattr(A, "dtype") and hasattr(B, "dtype")):  # here a number does not follow the other's dtype
+            raise Unsupported("rule.parameter", f"{ufunc.__name__}.outer of a number")
+        return ufunc(np.reshape(A, np.shape(A) + (1,) * np.ndim(B)), B)
+
+    return rewrite
+
+
+def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
+    def rewrite(array: Any, indices: Any, axis: int = 0) -> Any:
+        if not isinstance(indices, (list, tuple)):
+            raise Unsupported("rule.parameter", f"{ufunc.__name__}.reduceat with indices that are no list")
+        lines = np.moveaxis(array, axis, 0)
+        stops = [*indices[1:], len(lines)]
+        parts = [
+            ufunc.reduce(lines[start:stop], axis=0) if start < stop else ufunc.reduce(lines[start : start + 1], axis=0)
+            for start, stop in zip(indices, stops, strict=True)
+        ]
+        return np.stack(parts, axis=axis)
+
+    return rewrite
+
+
+def _at(ufunc: np.ufunc) -> Callable[..., Any]:
+    def lower(*, a: Any, indices: Any, b: Any) -> Any:
+        _check_at(ufunc, a.dtype, b)
+        return getattr(a.at[_indices(indices)], AT[ufunc])(cast(jnp.asarray(b), a.dtype))
+
+    return lower
+
+
+def _check_at(ufunc: np.ufunc, dtype: np.dtype[Any], b: Any) -> None:
+    """NumPy casts each result to the array's dtype, not the operand: the same where they compute in that dtype.
+
+    And where whole numbers wrap, or a number of the program's text is one of the dtype.
+    """
+    given = np.asarray(b).dtype if isinstance(b, (bool, int, float, complex)) else b.dtype
+    order = AT[ufunc] in ("max", "min")
+    if dtype.kind == "b" or (order and dtype.kind == "c"):
+        raise Unsupported("rule.parameter", f"{ufunc.__name__}.at on {dtype}")
+    if np.promote_types(dtype, given) == dtype:
+        return
+    wraps = not order and dtype.kind in "iu" and np.promote_types(dtype, given).kind in "iu"
+    if not wraps and not _is_number_of(b, dtype):
+        raise Unsupported("rule.parameter", f"{ufunc.__name__}.at on {dtype} with {given}")
+
+
+def _is_number_of(b: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a number is one of the dtype; of floats only single precision is as good as what it is computed in."""
+    if isinstance(b, int) and dtype.kind in "iu" and dtype != np.uint64:
+        return bool(np.iinfo(dtype).min <= b <= np.iinfo(dtype).max)
+    return isinstance(b, (int, float)) and dtype == np.float32 and abs(b) <= np.finfo(dtype).max
+
+
+def _indices(indices: Any) -> tuple[Any, ...]:
+    """An index array for each axis. Small dtypes cannot hold every size that JAX compares with."""
+    entries = indices if isinstance(indices, tuple) else (indices,)
+    return tuple(_index_array(entry).astype(np.int64) for entry in entries)
+
+
+def _index_array(entry: Any) -> Any:
+    if hasattr(entry, "dtype"):
+        return entry
+    return np.asarray(entry) if all(map(np.isscalar, leaves(entry))) else jnp.asarray(entry)
+
+
+def _at_holds(*, a: Any, indices: Any, shape: Any, b: Any = None) -> Any:
+    """Index arrays within bounds; no masks, slices or new axes."""
+    entries = indices if isinstance(indices, tuple) else (indices,)
+    if any(entry is None or entry is Ellipsis or isinstance(entry, slice) for entry in entries):
+        return False
+    arrays = [_index_array(entry) for entry in entries]
+    if not 0 < len(arrays) <= a.ndim or any(array.dtype.kind not in "iu" for array in arrays):
+        return False
+    return functools.reduce(operator.and_, map(in_bounds, arrays, a.shape))
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def _binary() -> list[np.ufunc]:
+    return [
+        value
+        for value in dict.fromkeys(value for value in vars(np).values() if isinstance(value, np.ufunc))
+        if value.nin == 2 and value.nout == 1 and not value.signature
+    ]
+
+
+for _ufunc in _binary():
+    add_rule(
+        _ufunc.reduce,
+        _reduce_by_name(REDUCE[_ufunc]) if _ufunc in REDUCE else _reduce_by_folding(_ufunc),
+        "array initial where | axis dtype keepdims" if _ufunc in REDUCE else "array | axis dtype keepdims",
+        notes=OUT_DTYPE if _ufunc in ACCUMULATE else {},
+        signature=_signature(_reduce_signature),
+    )
+    add_rule(
+        _ufunc.accumulate,
+        running(ACCUMULATE[_ufunc], along=0) if _ufunc in ACCUMULATE else _accumulate_by_folding(_ufunc),
+        "array | axis dtype",
+        notes=OUT_DTYPE if _ufunc in ACCUMULATE else {},
+        signature=_signature(_accumulate_signature),
+    )
+    rewritten(_ufunc.outer, "A B", signature=_signature(_outer_signature))(_outer(_ufunc))
+    rewritten(_ufunc.reduceat, "array | indices axis", signature=_signature(_reduceat_signature))(_reduceat(_ufunc))
+    if _ufunc in AT:
+        add_rule(
+            _ufunc.at,
+            _at(_ufunc),
+            "a *indices b",
+            signature=_signature(_at_signature),
+            special="write",
+            holds=_at_holds,
+        )

@@ -1,0 +1,188 @@
+"""Compiling in the background: what waits, in which order, and what an abandoned worker leaves behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel import config
+from accel.backend import background
+from accel.backend.compile import stand_ins
+from accel.dispatch import target
+from accel.lower import Known
+from accel.record import record
+from accel.rules.rule import Unsupported
+
+
+class Named(str):
+    """Stands in for a compiled program. key: the disk cache is off."""
+
+    key = None
+
+
+class Bench:
+    """Stands in for the compiler: notes what it is given, and waits where it is told to."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.go_on = threading.Event()
+        self.started = threading.Event()
+
+    def compile(self, name: Any, known: Any, samples: Any, spanned: Any) -> Any:
+        self.seen.append(name)
+        if name == "slow":
+            self.started.set()
+            assert self.go_on.wait(20)
+        if name == "broken":
+            raise ValueError("no such operation")
+        return Named(name.upper())
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    made = Bench()
+    monkeypatch.setattr(background, "compile_trace", made.compile)
+    monkeypatch.setattr(background, "_has_worker", lambda: False)
+    yield made
+    made.go_on.set()
+
+
+def submit(name: Any, worth: float, before: int = 0) -> Any:
+    return background.in_background(name, None, None, worth=worth, before=before)  # type: ignore[arg-type]
+
+
+def test_each_program_that_a_function_has_halves_the_worth_of_another(bench: Bench) -> None:
+    submit("slow", 1.0)
+    assert bench.started.wait(20)
+    waiting = [submit("fifth", 8.0, before=4), submit("first", 1.0), submit("second", 8.0, before=1)]
+    bench.go_on.set()
+    for future in waiting:
+        future.result(20)
+    assert bench.seen == ["slow", "second", "first", "fifth"]
+
+
+def test_what_saves_most_is_compiled_first(bench: Bench) -> None:
+    first = submit("slow", 1.0)
+    assert bench.started.wait(20)
+    others = [submit(name, worth) for name, worth in (("small", 0.1), ("large", 9.0), ("middle", 1.0))]
+    assert background.busy()
+    bench.go_on.set()
+    assert [future.result(20) for future in (first, *others)] == ["SLOW", "SMALL", "LARGE", "MIDDLE"]
+    assert bench.seen == ["slow", "large", "middle", "small"]
+    assert not background.busy()
+
+
+def test_what_is_compiled_holds_nothing_of_the_call() -> None:
+    values = [(1, 2), {}, np.arange(6.0).reshape(2, 3)[:, ::2], np.float32(3.0), np.array(2)]
+    like = stand_ins(values)
+    for value, other in zip(values, like, strict=True):
+        if isinstance(value, np.ndarray):
+            assert (other.shape, other.dtype, other.nbytes) == (value.shape, value.dtype, value.nbytes)
+            assert not np.shares_memory(other, value)
+        else:
+            assert other is None
+
+
+def test_an_array_can_be_resized_while_its_program_is_compiled(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target, "FIRST_WORTHWHILE", 0.0)
+    submit("slow", 9.0)
+    assert bench.started.wait(20)
+    fast = accel.accelerate(lambda x: x + 1.0)
+    x = np.ones(10)
+    with warnings.catch_warnings(), config.override(ahead_of_time=True, cache_dir=None):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(6):
+            fast(x)
+        (path,) = fast._self_target.paths
+        assert path.pending is not None and not path.pending.done()
+        x.resize(20)
+
+
+def test_a_failure_is_the_futures_and_the_worker_goes_on(bench: Bench) -> None:
+    broken, fine = submit("broken", 2.0), submit("fine", 1.0)
+    assert fine.result(20) == "FINE"
+    with pytest.raises(ValueError, match="no such operation"):
+        broken.result(20)
+
+
+def test_what_waited_behind_an_abandoned_compile_is_compiled(bench: Bench) -> None:
+    stuck = submit("slow", 1.0)
+    assert bench.started.wait(20)
+    waiting = submit("waiting", 1.0)
+    assert stuck.seconds() > 0.0
+    assert waiting.seconds() == 0.0, "waiting is not compiling"
+    stuck.abandon()
+    assert waiting.result(20) == "WAITING", "without another one having to ask for it"
+    assert submit("next", 1.0).result(20) == "NEXT"
+    assert not stuck.done()
+    assert not background.busy(), "what was given up is waited for no longer"
+    bench.go_on.set()
+    assert stuck.result(20) == "SLOW"
+
+
+# -- the worker --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Workers of the test's own, and programs that nothing else has compiled."""
+    made = background._Workers()
+    monkeypatch.setattr(background, "_workers", made)
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield made
+    made.drop(None)
+
+
+def made(job: Any) -> Any:
+    return job.result(60)
+
+
+def test_a_worker_compiles_and_is_no_child_of_ours(workers: Any) -> None:
+    made(background.in_background(*arguments_of(lambda x: x * 3.0), worth=1.0, before=0))
+    assert workers._worker is not None
+    with pytest.raises(ChildProcessError):
+        os.waitpid(workers._worker._pid, os.WNOHANG)
+
+
+def test_a_worker_that_ends_takes_one_program_with_it_and_the_next_is_another(workers: Any) -> None:
+    made(background.in_background(*arguments_of(lambda x: x * 5.0), worth=1.0, before=0))
+    first = workers._worker._pid
+    os.kill(first, signal.SIGKILL)
+    lost = background.in_background(*arguments_of(lambda x: x * 7.0), worth=1.0, before=0)
+    with pytest.raises(Unsupported, match="ended"):
+        made(lost)
+    made(background.in_background(*arguments_of(lambda x: x * 9.0), worth=1.0, before=0))
+    assert workers._worker._pid != first
+
+
+def test_after_too_many_nothing_is_compiled_any_more(workers: Any) -> None:
+    workers._lost = background.MAX_LOST
+    refused = background.in_background(*arguments_of(lambda x: x * 11.0), worth=1.0, before=0)
+    with pytest.raises(Unsupported, match="the compiling process ended 3 times"):
+        made(refused)
+
+
+def test_without_a_worker_this_process_compiles(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    made(background.in_background(*arguments_of(lambda x: x * 13.0), worth=1.0, before=0))
+    assert not workers.can_start
+
+
+def arguments_of(function: Any) -> tuple[Any, Any, Any]:
+    """What `in_background` takes for a function of one array."""
+    x = np.arange(4.0)
+    trace = record(function, (x,), {}, max_nodes=100).trace
+    assert trace is not None
+    values, failed = trace.inputs.fetch((x,), {})
+    assert failed is None
+    return trace, Known(), stand_ins(values)

@@ -1,0 +1,194 @@
+"""Comparison runs: what is observed of a run, how errors and steps are told, and one whole run in fresh processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel.catalogue import Row, Steps
+from accel.comparison import runs
+from accel.comparison.observer import Observer
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def step(model: Any, forcing: Any) -> Any:
+    model.u = model.u * 0.5 + forcing
+    return model.u.sum(), model.u * 2.0
+
+
+ROW = Row("m", "step", "a test")
+STEPS = Steps("m.step", {"m.step": ("u", "absent")}, (("m.step", "u"),))
+
+
+def model() -> SimpleNamespace:
+    return SimpleNamespace(u=np.ones(5), name="planet", count=np.arange(3))
+
+
+def samples(folder: Path) -> dict[str, dict[str, Any]]:
+    return {path.stem: dict(np.load(path)) for path in folder.glob("*.npz")}
+
+
+def test_the_state_that_a_catalogue_names_is_sampled_ever_more_rarely(tmp_path: Path) -> None:
+    observer = Observer(tmp_path / "s", STEPS, perturb=False)
+    observed, state = observer.plainly(ROW, step), model()
+    for _ in range(10):
+        observed(state, np.ones(5))
+    observer.finish(peak_mb=1.0)
+    found = samples(tmp_path / "s")
+    assert sorted(found, key=runs._call_of) == [f"m.step@{number}" for number in (*range(1, 9), 10)]
+    assert list(found["m.step@1"]) == ["u"]
+    np.testing.assert_array_equal(found["m.step@2"]["u"], np.full(5, 1.75))
+    summary = json.loads((tmp_path / "s" / "summary.json").read_text())
+    assert len(summary["starts"]["m.step"]) == 10
+    assert summary["peak_mb"] == 1.0
+
+
+def test_without_a_catalogue_every_floating_point_array_at_hand_is_sampled(tmp_path: Path) -> None:
+    observer = Observer(tmp_path / "s", None, perturb=False)
+    observer.plainly(ROW, step)(model(), forcing=np.ones(5))
+    (found,) = samples(tmp_path / "s").values()
+    assert set(found) == {"result[1]", "forcing", "model.u"}
+
+
+@pytest.mark.parametrize("steps", [STEPS, None])
+def test_a_perturbed_run_moves_the_state_once_by_a_last_place(tmp_path: Path, steps: Steps | None) -> None:
+    observer = Observer(tmp_path / "s", steps, perturb=True)
+    state, forcing = model(), np.zeros(5)
+    shared = state.u
+    seen: list[Any] = []
+
+    def look(model: Any, forcing: Any) -> None:
+        seen.append((model.u.copy(), forcing.copy()))
+
+    observed = observer.plainly(ROW, look)
+    observed(state, forcing)
+    observed(state, forcing)
+    assert state.u is shared, "in place, so that who shares it goes on sharing"
+    moved_u, moved_forcing = (seen[0][0] != 1.0).all(), (seen[0][1] != 0.0).all()
+    assert (moved_u, moved_forcing) == ((True, False) if steps else (False, True))
+    np.testing.assert_array_equal(seen[0], seen[1])
+
+
+def test_only_calls_that_the_program_makes_itself_are_observed(tmp_path: Path) -> None:
+    observer = Observer(tmp_path / "s", None, perturb=False)
+    inner = observer.plainly(Row("m", "inner", "a test"), lambda x: x * 2.0)  # type: ignore[arg-type]
+    outer = observer.plainly(Row("m", "outer", "a test"), lambda x: inner(x) + 1.0)  # type: ignore[arg-type]
+    outer(np.ones(2))
+    inner(np.ones(2))
+    assert set(samples(tmp_path / "s")) == {"m.outer@1", "m.inner@1"}
+    with pytest.raises(TypeError):
+        outer(None)
+    outer(np.ones(2))
+    assert "m.outer@3" in samples(tmp_path / "s"), "an exception leaves nothing behind"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "error"),
+    [
+        ([1.0, 2.5], [1.0, 2.0], 0.25),
+        ([np.nan, 1.0], [np.nan, 1.0], 0.0),
+        ([np.nan, 1.0], [0.0, 1.0], np.inf),
+        ([1.0], [1.0, 1.0], np.inf),
+        ([1e-3, 0.0], [0.0, 0.0], 1e-3),
+    ],
+)
+def test_the_error_of_a_field(found: list[float], expected: list[float], error: float) -> None:
+    assert runs.error_between(np.array(found), np.array(expected)) == error
+    assert runs.error_between(None, np.array(expected)) == np.inf
+
+
+def test_steps_are_counted_by_the_function_with_most_time_unless_a_catalogue_says() -> None:
+    starts, seconds = {"a": [1.0, 2.0], "b": [1.0, 1.5, 2.0], "c": [0.0]}, {"a": 1.0, "b": 0.1, "c": 9.0}
+    run: dict[str, Any] = {"step": "x", "starts": starts, "seconds": seconds}
+    assert runs._step(run) == "a"
+    assert runs._step({**run, "step": "b"}) == "b"
+    assert runs._step({"step": None, "starts": {"c": [0.0]}, "seconds": {}}) is None
+
+
+PROGRAM = """
+import sys
+import numpy as np
+
+def step(field, k):
+    return field + k * (np.roll(field, 1) - field)
+
+def main():
+    print("started in", sys.argv[1:])
+    field = np.linspace(0.0, 1.0, 64) ** 2
+    for _ in range(12):
+        field = step(field, 0.1)
+    if sys.argv[1:] == ["fail"]:
+        raise ValueError("the planet froze")
+
+main()
+"""
+CATALOGUE = """
+from accel.catalogue import Catalogue, Row
+CATALOGUE = Catalogue("test", (Row("__main__", "step", "a test"), Row("model", "step", "a test")))
+"""
+FILES = {
+    "work/catalogue_of_the_test.py": CATALOGUE,
+    "work/of_the_test-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: of-the-test\nVersion: 1\n",
+    "work/of_the_test-1.dist-info/entry_points.txt": "[accel.catalogues]\na = catalogue_of_the_test:CATALOGUE\n",
+    "work/model.py": PROGRAM.replace("\nmain()\n", ""),
+    "work/go.py": "import model\nmodel.main()\n",
+}
+
+
+def compare(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    paths = [str(ROOT), ".", os.environ.get("PYTHONPATH", "")]
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("QD_")}
+    settings = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "QD_JAX_CACHE_DIR": "off", "QD_JAX_AOT": "0"}
+    return subprocess.run(
+        [sys.executable, "-m", "accel.run", "--compare", *args],
+        cwd=folder / "work",
+        env={**inherited, **settings},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_a_whole_comparison_run(tmp_path: Path) -> None:
+    done = compare(tmp_path, "--out", "found", "go.py", "a", "b")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    out = tmp_path / "work" / "found"
+    result = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    assert result["step"] == "model.step"
+    assert [result["runs"][way]["steps"] for way in runs.WAYS] == [12, 12, 12]
+    assert all(result["runs"][way]["peak_mb"] > 10 for way in runs.WAYS)
+    field = result["fields"]["model.step: result"]
+    assert field["calls"] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12]
+    assert max(field["accel"]) < 1e-12
+    assert 0 < max(field["perturbed"]) < 1e-12
+    (function,) = [each for each in result["accel"]["functions"] if each["target"] == "model.step"]
+    assert function["compiled_calls"] > 0
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert "A step is the time between the starts of two calls of `model.step`." in report
+    assert "| ms per step, median after warm-up |" in report
+    assert (out / "numpy" / "log.txt").read_text(encoding="utf-8") == "started in ['a', 'b']\n"
+    assert not list(out.glob("*-samples"))
+    assert result["charts"] in (["steps.png", "fields.png"], [])
+    assert all((out / name).stat().st_size > 1000 for name in result["charts"])
+    assert done.stderr.splitlines()[-1].startswith("accel: steps ")
+
+
+def test_a_run_that_fails_is_said_with_its_last_words(tmp_path: Path) -> None:
+    done = compare(tmp_path, "--out", "found", "go.py", "fail")
+    assert done.returncode == 1
+    assert "accel: the run on numpy ended with exit code 1; its last words:\n" in done.stderr
+    assert done.stderr.endswith("ValueError: the planet froze\n")
+    assert not list((tmp_path / "work" / "found").glob("*-samples"))

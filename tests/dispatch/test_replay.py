@@ -1,0 +1,122 @@
+"""Replay: host tapes, guards of constants, and commits."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel.dispatch.replay import HostTape, Matcher, Miss, _store, as_scalar
+from accel.record import record
+from accel.record.inputs import MISSING, Environment
+from accel.record.outputs import Write
+
+
+def recorded(function: Any, *args: Any) -> Any:
+    found = record(function, args, {}, max_nodes=1000)
+    assert found.refusal is None, found.refusal
+    return found.trace
+
+
+def test_a_host_tape_evaluates_as_python_does() -> None:
+    def work(x: Any, n: int, s: float) -> Any:
+        return x * ((n % 6) + round(s, 1) + max(n, 2) // 2), (n + 1) * 2
+
+    trace = recorded(work, np.ones(3), 7, 1.25)
+    nodes = [node for node in trace.tape.nodes if node.host]
+    tape = HostTape(nodes)
+    values, failed = trace.inputs.fetch((np.ones(3), 8, 2.75), {})
+    assert failed is None
+    found = tape.evaluate(values)
+    assert found[trace.outputs.numbers[0].index] == 18
+
+
+def test_a_matcher_names_what_is_different() -> None:
+    def work(x: Any, mode: str, n: int) -> Any:
+        return x * 2 if n > 3 else x
+
+    matcher = Matcher(recorded(work, np.ones(3), "a", 5))
+    assert isinstance(matcher.match((np.zeros(3), "a", 4), {}), list)
+    misses = {
+        "mode is not what it was": (np.ones(3), "b", 5),
+        "x is not what it was": (np.ones(4), "a", 5),
+        "n is not what it was": (np.ones(3), "a", 5.0),
+        "the number of arguments is not what it was": (np.ones(3), "a", 5, 6),
+    }
+    for why, args in misses.items():
+        miss = matcher.match(args, {})
+        assert isinstance(miss, Miss)
+        assert miss.why == why
+    taken = matcher.match((np.ones(3), "a", 2), {})
+    assert isinstance(taken, Miss)
+    assert "was False, not True" in taken.why
+
+
+def test_a_matcher_sees_new_aliases() -> None:
+    def work(x: Any, y: Any) -> Any:
+        x += 1
+        return y * 2
+
+    matcher = Matcher(recorded(work, np.ones(3), np.ones(3)))
+    same = np.ones(4)
+    assert isinstance(matcher.match((same[:3], np.ones(3)), {}), list)
+    assert isinstance(matcher.match((same[:3], same[1:]), {}), Miss)
+    assert isinstance(matcher.match((same[1:], same[1:]), {}), Miss)
+
+
+@pytest.mark.parametrize("kind", [int, float, complex, np.float32, np.int8, np.bool_])
+def test_scalars_keep_their_type(kind: Any) -> None:
+    assert type(as_scalar(np.float64(1.0), kind)) is kind
+
+
+def test_storing_twice_is_as_storing_once() -> None:
+    class Owner:
+        gone = 1
+
+    owner, array, container = Owner(), np.zeros(2), {"a": 1}
+    owner.gone = 2
+    writes = [
+        (owner, Write(0, "new", None, False), 5),
+        (owner, Write(0, "gone", None, False), MISSING),
+        (container, Write(1, "a", None, True), 7),
+    ]
+    for _ in range(2):
+        _store([(array, np.ones(2))], writes)
+    assert vars(owner) == {"new": 5}
+    assert array.tolist() == [1, 1]
+    assert container == {"a": 7}
+
+
+# -- the environment --------------------------------------------------------------------------------------------------
+
+
+def test_environment_variables_are_checked_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCEL_TEST_SET", "1")
+    monkeypatch.delenv("ACCEL_TEST_UNSET", raising=False)
+    environment = Environment(
+        {"ACCEL_TEST_SET": "1", "ACCEL_TEST_UNSET": None}, {"ACCEL_TEST_SET": 3, "ACCEL_TEST_UNSET": 4}
+    )
+    assert environment.changed() is None
+    monkeypatch.setenv("ACCEL_TEST_UNSET", "x")
+    assert environment.changed() == 4
+    monkeypatch.setenv("ACCEL_TEST_SET", "2")
+    assert environment.changed() == 3
+    monkeypatch.setenv("ACCEL_TEST_SET", "1")
+    monkeypatch.delenv("ACCEL_TEST_UNSET")
+    assert environment.changed() is None
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    assert environment.changed() is not None
+
+
+def test_a_miss_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(x: Any) -> Any:
+        return x * float(os.getenv("ACCEL_TEST_FACTOR", "2"))
+
+    matcher = Matcher(recorded(work, np.ones(3)))
+    assert isinstance(matcher.match((np.ones(3),), {}), list)
+    monkeypatch.setenv("ACCEL_TEST_FACTOR", "3")
+    miss = matcher.match((np.ones(3),), {})
+    assert isinstance(miss, Miss)
+    assert miss.why == "$ACCEL_TEST_FACTOR is not what it was"

@@ -1,0 +1,272 @@
+"""The static scan: what the text of a program tells, and that nothing of the program is imported or run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from accel.inspect.doctor.command import main
+from accel.inspect.doctor.scan import scan, verdict
+from accel.inspect.sources import functions_of, parse, sources_of
+
+PROGRAM = """
+import math
+import time
+import numpy as np
+import numpy.linalg as la
+import pandas
+from numpy import where, save as keep
+from scipy.ndimage import gaussian_filter
+from scipy import signal
+
+def plain(x):
+    return where(x > 0.0, np.sin(x) + math.sqrt(2.0), gaussian_filter(x, 1.0))
+
+def effects(x):
+    print(x)
+    open("f")
+    time.time()
+    np.random.normal()
+    keep("f", x)
+
+def missing(x):
+    return np.unique(x) + la.eig(x)[0] + signal.medfilt(x) + pandas.DataFrame(x)
+
+def local(x):
+    from time import perf_counter as now
+    return x + now()
+
+def shadowed(np):
+    return np.unique(3)
+
+def cells(x):
+    for i in range(3):
+        for j in range(3):
+            x[i, j] += 1.0
+
+def one_loop(x):
+    for i in range(3):
+        x[i] += 1.0
+
+def generator(x):
+    yield x
+
+def writes_global(x):
+    global state
+    state = x
+
+async def later(x):
+    return x
+
+def outer(x):
+    def inner(y):
+        return np.unique(y)
+    return inner(x)
+
+class Thing:
+    def method(self, x):
+        return x.sum() + self.other(x)
+
+    def other(self, x):
+        return np.exp(x)
+
+raise RuntimeError("this must never run")
+"""
+
+EXPECTED = {
+    "plain": [],
+    "effects": ["effect.print", "effect.file", "effect.clock", "effect.random", "effect.file"],
+    "missing": ["call.opaque", "call.opaque", "rule.missing", "shape.dynamic"],
+    "local": ["effect.clock"],
+    "shadowed": [],
+    "cells": ["limit.nodes"],
+    "one_loop": [],
+    "generator": ["call.generator"],
+    "writes_global": ["effect.global"],
+    "later": ["call.generator"],
+    "outer": ["shape.dynamic"],
+    "outer.<locals>.inner": ["shape.dynamic"],
+    "Thing.method": [],
+    "Thing.other": [],
+}
+
+
+@pytest.fixture
+def scans(tmp_path: Any) -> dict[str, Any]:
+    """Every function's scan, by name."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    source = parse(str(tmp_path / "program.py"))
+    return {function.qualname: scan(function, frozenset({"program"})) for function in functions_of(source)}
+
+
+def test_every_function_is_found(scans: dict[str, Any]) -> None:
+    assert list(scans) == list(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_what_may_stop_a_function(scans: dict[str, Any], name: str) -> None:
+    assert [finding.reason for finding in scans[name].findings] == EXPECTED[name]
+
+
+def test_findings_name_the_line_and_the_call(scans: dict[str, Any]) -> None:
+    first = scans["effects"].findings[0]
+    assert (PROGRAM.splitlines()[first.line - 1].strip(), first.detail) == ("print(x)", "print()")
+
+
+def test_array_work_is_counted(scans: dict[str, Any]) -> None:
+    assert (scans["plain"].array_calls, scans["plain"].arithmetic) == (3, 1)
+    assert scans["Thing.method"].array_calls == 1
+    assert scans["Thing.method"].calls == {"program.Thing.other"}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("numpy.sin", None),
+        ("numpy.float64", None),
+        ("numpy.errstate", None),
+        ("numpy.frexp", None),
+        ("numpy.nope", None),
+        ("numpy.random.default_rng", "effect.random"),
+        ("numpy.loadtxt", "effect.file"),
+        ("numpy.unique", "shape.dynamic"),
+        ("scipy.ndimage.convolve", None),
+        ("scipy.optimize.minimize", "call.opaque"),
+        ("os.environ.get", None),
+        ("os.getenv", None),
+        ("os.remove", "effect.file"),
+        ("os.path.join", None),
+        ("os.path.exists", "effect.file"),
+        ("builtins.print", "effect.print"),
+        ("builtins.len", None),
+        ("logging.info", "effect.print"),
+        ("datetime.datetime.now", "effect.clock"),
+        ("netCDF4.Dataset", "call.opaque"),
+    ],
+)
+def test_verdicts_on_names(name: str, reason: str | None) -> None:
+    assert verdict(name) == reason
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_package_is_read_with_its_subpackages(climate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(climate.folder)
+    by_folder = {source.module: source.problem for source in sources_of("climate")}
+    assert by_folder == {
+        "climate": "",
+        "climate.broken": "line 1: SyntaxError: invalid syntax",
+        "climate.core": "",
+        "climate.physics": "",
+        "climate.physics.radiation": "",
+        "climate.run": "",
+    }
+    assert [source.module for source in sources_of("climate/physics/radiation.py")] == ["climate.physics.radiation"]
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Any) -> None:
+    (tmp_path / "odd.py").write_bytes(b"x = '\xff'\n")
+    assert (
+        "codec can't decode" in parse(str(tmp_path / "odd.py")).problem
+        or "utf-8" in parse(str(tmp_path / "odd.py")).problem
+    )
+    (tmp_path / "null.py").write_bytes(b"x = 1\0\n")
+    assert "null byte" in parse(str(tmp_path / "null.py")).problem
+
+
+def test_functions_defined_twice_are_two(climate: Any) -> None:
+    source = parse(str(climate.folder / "climate/physics/radiation.py"))
+    assert [function.qualname for function in functions_of(source)].count("scale") == 2
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def told(climate: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Give `told(*args)`: exit code and output of the command in the package's folder."""
+    monkeypatch.chdir(climate.folder)
+    monkeypatch.syspath_prepend(str(climate.folder))
+
+    def run(*args: str) -> tuple[int, str, str]:
+        code = main(args)
+        out, err = capsys.readouterr()
+        assert not {name for name in sys.modules if name.split(".")[0] == "climate"}, "the program was imported"
+        return code, out, err
+
+    return run
+
+
+def test_the_text_says_what_is_worth_trying_and_what_to_do_next(told: Any) -> None:
+    code, out, err = told("climate")
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 100
+    assert "note: climate/broken.py was left out: line 1: SyntaxError: invalid syntax" in out
+    candidates, *_ = out.partition("candidates")[2].partition("\n\n")
+    for name in ("core.Model.step", "core.Model.diffuse", "physics.radiation.net", "physics.radiation.scale"):
+        assert f"climate.{name}" in candidates
+    assert "climate.physics.radiation.cells: limit.nodes at line 20" in out
+    assert "python -m accel doctor climate --run PROGRAM" in out
+
+
+def test_the_json_holds_everything(told: Any) -> None:
+    code, out, _ = told("climate", "--format", "json")
+    account = json.loads(out)
+    by_name = {each["target"]: each for each in account["functions"]}
+    assert (code, account["schema"], account["run"], account["files"]) == (0, 1, None, 6)
+    assert [each["why"] for each in account["problems"]] == ["line 1: SyntaxError: invalid syntax"]
+    assert by_name["climate.physics.radiation.rows"]["verdict"] == "stopped"
+    assert by_name["climate.physics.radiation.made.<locals>.inner"]["verdict"] == "unreachable"
+    assert by_name["climate.core.Model.__post_init__"]["verdict"] == "rare"
+    assert by_name["climate.core.Model.step"]["verdict"] == "row"
+    assert by_name["climate.core.Model.of_size"]["verdict"] == "no arrays"
+    assert by_name["climate.core.Model.tell"]["may_stop"][0]["id"] == "effect.print"
+    assert by_name["climate.core.Model.tell"]["calls"] is None
+
+
+def test_markdown_has_a_row_for_each_function(told: Any) -> None:
+    code, out, _ = told("climate", "--format", "markdown")
+    assert code == 0 and "| `climate.core.Model.step` | row |" in out and "| `shape.dynamic` |" in out
+
+
+PACKAGES = "a package or module that python -m would find, a folder, or a .py file"
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ("", f"PACKAGE_OR_FILE='' is missing; possible: {PACKAGES}"),
+        ("weather", f"PACKAGE_OR_FILE='weather' is not there; possible: {PACKAGES}"),
+        ("sys", f"PACKAGE_OR_FILE='sys' is not written in Python; possible: {PACKAGES}"),
+        ("climate --format xml", "--format='xml' cannot be used; possible: text, json, markdown"),
+        ("climate --run weather", "--run='weather' does not exist; possible: a dotted module such as "
+         "scripts.run_simulation, a script file, or module:callable"),
+        ("climate --run climate.run:walk", "--run='climate.run:walk' names nothing in climate.run; "
+         "possible: Model, main, radiation, sys"),
+        ("climate --run", "--run='' is missing its program; possible: a dotted module such as "
+         "scripts.run_simulation, a script file, or module:callable"),
+        ("climate --catalogue a-b.py",
+         "--catalogue='a-b.py' cannot be imported as a module; possible: a name such as heat_rows.py"),
+        ("climate --catalogue climate/run.py",
+         "--catalogue='climate/run.py' exists already, perhaps edited; possible: the name of a new file"),
+        ("climate --catalogue none/rows.py", "--catalogue='none/rows.py' cannot be written; "
+         "possible: a file in a folder that exists and is writable"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(told: Any, args: str, says: str) -> None:
+    assert told(*args.split()) == (2, "", f"accel: {says}\n")
+
+
+def test_a_single_file_that_is_broken_is_bad_input(told: Any) -> None:
+    code, out, err = told("climate/broken.py")
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert "is broken: line 1: SyntaxError: invalid syntax" in err
+
+
+def test_an_empty_folder_is_bad_input(told: Any, tmp_path: Any) -> None:
+    code, out, err = told(str(tmp_path))
+    assert (code, out, err) == (2, "", f"accel: PACKAGE_OR_FILE='{tmp_path}' holds no .py file; possible: {PACKAGES}\n")

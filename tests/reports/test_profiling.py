@@ -1,0 +1,127 @@
+"""The profile: what counts as a step, what the page holds, and that it needs nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from types import ModuleType
+
+import pytest
+
+from accel.reports import profiling, timeline
+from accel.reports.timeline import Call
+
+VOID = {"meta"}
+
+
+class Balanced(HTMLParser):
+    """Fails where tags do not match; keeps what the page refers to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.links += [str(value) for name, value in attrs if name in ("src", "href")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def calls(*rows: tuple[str, str, float, float]) -> list[Call]:
+    return [Call(*row) for row in rows]
+
+
+RUN = calls(
+    ("step", "numpy", 1.0, 0.5),
+    ("flux", "numpy", 1.2, 0.1),
+    ("step", "compiled", 2.0, 0.25),
+    ("flux", "compiled", 2.1, 0.05),
+    ("step", "checked", 3.0, 0.6),
+)
+
+
+def test_a_step_is_from_the_end_of_one_call_to_the_end_of_the_next() -> None:
+    first, second = profiling.steps_of(RUN, "step")
+    assert first.seconds == pytest.approx(1.0)
+    assert first.parts == pytest.approx({"numpy": 0.1, "compiled": 0.25, "other": 0.65})
+    assert second.parts == pytest.approx({"compiled": 0.05, "checked": 0.6, "other": 0.35})
+    assert profiling.steps_of(RUN, None) == []
+
+
+def test_steps_are_counted_by_the_named_target_or_by_the_one_with_most_time() -> None:
+    assert profiling.pacing_target(RUN, None) == "step"
+    assert profiling.pacing_target(RUN, "flux") == "flux"
+    assert profiling.pacing_target(RUN, "absent") == "step"
+    assert profiling.pacing_target(RUN[:2], None) is None
+
+
+def test_many_steps_become_means_of_neighbours() -> None:
+    steps = [profiling.Step(i, i, float(i), {"numpy": float(i)}) for i in range(1, 8)]
+    assert [(each.first, each.last, each.seconds) for each in profiling.binned(steps, 3)] == [
+        (1, 3, 2.0),
+        (4, 6, 5.0),
+        (7, 7, 7.0),
+    ]
+    assert profiling.binned([], 3) == []
+
+
+@pytest.mark.parametrize(("top", "last"), [(47.0, 40.0), (1.0, 1.0), (0.0042, 0.004), (0.0, 0.0), (950.0, 800.0)])
+def test_ticks_are_round_and_within(top: float, last: float) -> None:
+    ticks = profiling._ticks(top)
+    assert ticks[0] == 0.0
+    assert ticks[-1] == pytest.approx(last)
+    assert len(ticks) <= 6
+
+
+def _some_run(books: ModuleType) -> None:
+    timeline.start()
+    book = books.open_ledger("model.<step>")
+    timeline.note_event(timeline.RECORDED, "model.<step>", "70 operations", 0.01)
+    for _ in range(4):
+        book.count_numpy(0.002)
+    timeline.note_event(timeline.COMPILE, "model.<step>", "70 operations", 0.5)
+    for _ in range(9):
+        book.count_compiled(0.0005, 0.0015)
+    timeline.note_event(timeline.DEMOTED, "model.<step>", "a < b & c")
+
+
+def test_the_page_is_whole_and_fetches_nothing(books: ModuleType) -> None:
+    _some_run(books)
+    page = profiling.page("scripts.run <x>")
+    parser = Balanced()
+    parser.feed(page.removeprefix("<!doctype html>\n"))
+    assert parser.open == []
+    assert parser.links == []
+    assert "http" not in page and "<script" not in page and "@import" not in page and "url(" not in page
+    assert page.count("<svg") == 2
+    assert "<h1>scripts.run &lt;x&gt;</h1>" in page
+    assert "<code>model.&lt;step&gt;</code> to the end of its next" in page
+    assert "a &lt; b &amp; c" in page
+    assert re.search(r"step 12: [\d.]+ ms, of which [\d.]+ ms compiled", page)
+    for word in ("recorded", "compiling", "demoted", "70 operations"):
+        assert word in page
+
+
+def test_a_run_without_steps_says_so(books: ModuleType) -> None:
+    timeline.start()
+    page = profiling.page("nothing")
+    assert "No function was called twice, so there are no steps to show." in page
+
+
+def test_what_was_dropped_is_said(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeline, "MAX_EVENTS", 2)
+    timeline.start(capacity=5)
+    book = books.open_ledger("m.f")
+    for _ in range(8):
+        book.count_numpy(0.001)
+        timeline.note_event(timeline.RECORDED, "m.f")
+    page = profiling.page("long")
+    assert "The first 3 calls are not shown" in page
+    assert "6 later events are not shown." in page

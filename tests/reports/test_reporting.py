@@ -1,0 +1,352 @@
+"""The report: its schema, its arithmetic, and that people can read it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import accel
+from accel import config
+from accel.reasons import REASONS, Refusal
+from accel.reports import reporting
+from accel.reports.ledger import COSTS, Difference, Ledger, Run, State
+
+FUNCTION_KEYS = [
+    *("target", "state", "calls", "compiled_calls", "numpy_calls", "inlined_calls", "variants"),
+    *("compile_s", "numpy_ms", "compiled_ms", "per_call_speedup", "speedup", "max_rel_error", "numpy_s", "compiled_s"),
+    *("gained_s", "costs_s", "saved_s", "checks", "copying_s", "differences", "programs", "reasons"),
+]
+NUMBER = (int, float)
+
+
+@pytest.fixture(autouse=True)
+def ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run has taken ten seconds."""
+    monkeypatch.setattr(Run, "wall_s", 10.0)
+
+
+@pytest.fixture
+def fast(books: ModuleType) -> Ledger:
+    """A target with two NumPy calls of 8 ms and 212 compiled ones of 1 ms."""
+    book: Ledger = books.open_ledger("pygcm.dynamics.SpectralModel.time_step")
+    book.variants, book.compile_s = 2, 3.5
+    for _ in range(2):
+        book.count_numpy(0.008)
+    for _ in range(212):
+        book.count_compiled(0.001, 0.007)
+    book.compared(3e-13)
+    return book
+
+
+@pytest.fixture
+def slow(books: ModuleType) -> Ledger:
+    """A target that stayed on NumPy for two reasons, the second one more often."""
+    book: Ledger = books.open_ledger("pygcm.ocean.WindDrivenSlabOcean.step")
+    book.count_numpy(0.016)
+    book.refuse(Refusal("effect.file", "pygcm/ocean.py:9"))
+    for _ in range(25):
+        book.count_numpy(0.016)
+        book.refuse(Refusal("effect.print", "pygcm/ocean.py:371"))
+    return book
+
+
+def _json() -> dict[str, Any]:
+    account: dict[str, Any] = json.loads(accel.report("json"))
+    return account
+
+
+def test_the_schema(fast: Ledger, slow: Ledger, books: ModuleType) -> None:
+    books.open_ledger("pygcm.routing.RiverRouting.step").state = State.ABSENT
+    account = _json()
+    assert account["schema"] == 2
+    assert {"schema", "versions", "platform", "device", "wall_s", "steps", "functions", "totals", "notes"} == set(
+        account
+    )
+    assert {"python", "numpy", "scipy", "jax", "jaxlib"} <= set(account["versions"])
+    assert isinstance(account["wall_s"], float)
+    assert [each["target"] for each in account["functions"]] == sorted(each["target"] for each in account["functions"])
+    for each in account["functions"]:
+        assert list(each) == FUNCTION_KEYS
+        assert each["state"] in set(State)
+        assert all(isinstance(each[key], int) for key in ("calls", "compiled_calls", "numpy_calls", "variants"))
+        for key in ("numpy_ms", "compiled_ms", "per_call_speedup", "speedup", "max_rel_error"):
+            assert each[key] is None or isinstance(each[key], NUMBER)
+        for reason in each["reasons"]:
+            assert list(reason) == ["id", "where", "why", "hint", "count"]
+            assert reason["id"] in REASONS
+
+
+def test_medians_and_speedup(fast: Ledger) -> None:
+    (function,) = _json()["functions"]
+    assert function["numpy_ms"] == pytest.approx(8.0)
+    assert function["compiled_ms"] == pytest.approx(1.0)
+    assert function["per_call_speedup"] == pytest.approx(8.0)
+    assert function["speedup"] == pytest.approx((214 * 0.008) / (2 * 0.008 + 212 * 0.001))
+    assert function["max_rel_error"] == 3e-13
+
+
+def test_totals(fast: Ledger, slow: Ledger) -> None:
+    totals = _json()["totals"]
+    assert (totals["calls"], totals["compiled_calls"], totals["numpy_calls"]) == (240, 212, 28)
+    assert totals["gained_s"] == totals["saved_s"] == pytest.approx(212 * 0.007)
+    assert totals["net"] == "gained"
+    assert totals["estimated_numpy_s"] == pytest.approx(10.0 + 212 * 0.007)
+    assert totals["speedup"] == pytest.approx(1.0 + 212 * 0.0007)
+    assert totals["compile_s"] == 3.5
+    assert totals["states"] == {
+        "compiled": 1,
+        "numpy": 1,
+        "demoted": 0,
+        "inlined": 0,
+        "absent": 0,
+        "uncalled": 0,
+    }
+
+
+def test_the_totals_say_where_the_time_went(fast: Ledger, slow: Ledger) -> None:
+    fast.count_checked(0.012, 0.008)
+    fast.charge("recording", 0.5)
+    fast.copy_s.append(0.0001)
+    totals = _json()["totals"]
+    assert totals["numpy_s"] == pytest.approx(3 * 0.008 + 26 * 0.016)
+    assert totals["compiled_s"] == pytest.approx(0.212)
+    assert totals["checks"] == 1
+    assert totals["costs_s"] == pytest.approx({"recording": 0.5, "comparing": 0.004})
+    assert totals["saved_s"] == pytest.approx(1.484 - 0.504)
+    assert totals["copying_s"] == pytest.approx(213 * 0.0001)
+    words = " ".join(accel.report().split())
+    assert (
+        "account: compiled calls took 1.5 s less than NumPy's would have; that cost 0.504 s: recording calls 0.500 s, "
+        "comparing with NumPy 0.004 s; in all +0.980 s (estimates); 1 comparison with NumPy"
+    ) in words
+    assert "0.212 s in compiled calls, 0.440 s in the same functions on NumPy, 3.5 s compiling" in words
+    assert "0.021 s of the compiled calls copying to the device and back (estimated from samples)" in words
+
+
+def test_steps_where_a_catalogue_says_what_they_are(fast: Ledger, slow: Ledger, books: ModuleType) -> None:
+    assert _json()["steps"] is None
+    books.current_run().step = fast.target
+    assert _json()["steps"] == {"total": 214, "compiled": 212}
+    assert "; 212 of 214 steps' work compiled, " in reporting.summary_line()
+    books.current_run().step = "never.called"
+    assert _json()["steps"] is None
+
+
+def test_differences_are_reported_with_their_verdict(fast: Ledger) -> None:
+    for error in (1e-7, 3e-7):
+        fast.differ(Difference("self.u", "[1, 2]", "NumPy 1.0, replay 1.1", error, 4), "near a threshold")
+    (found,) = _json()["functions"][0]["differences"]
+    assert found == {
+        "field": "self.u[1, 2]",
+        "what": "NumPy 1.0, replay 1.1",
+        "error": 3e-7,
+        "points": 4,
+        "verdict": "near a threshold",
+        "count": 2,
+    }
+    text = accel.report()
+    assert "SpectralModel.time_step (2)\n    where  self.u[1, 2]: NumPy 1.0, replay 1.1\n    what   near a thr" in text
+    assert "| self.u[1, 2] | NumPy 1.0, replay 1.1 | 3e-07 | near a threshold |" in accel.report("markdown")
+
+
+def _program(outcomes: list[str]) -> dict[str, Any]:
+    return {"state": "in use", "replays": 5, "operations": 70, "compile_s": 1.0, "inputs": 9, "outcomes": outcomes}
+
+
+def test_several_programs_of_a_function_are_told_apart(fast: Ledger) -> None:
+    fast.describe = lambda: [_program(["line 3: True", "line 9: 1"]), _program(["line 3: True", "line 9: 2"])]
+    text = accel.report()
+    assert "time_step, 2 programs\n    5 calls, 70 operations (in use): line 9: 1\n" in text
+    fast.describe = lambda: [_program([]), _program([])]
+    assert "(in use): types, shapes and identities of its inputs" in " ".join(accel.report().split())
+
+
+def test_reasons_come_most_frequent_first(slow: Ledger) -> None:
+    (function,) = _json()["functions"]
+    assert [(each["id"], each["where"], each["count"]) for each in function["reasons"]] == [
+        ("effect.print", "pygcm/ocean.py:371", 25),
+        ("effect.file", "pygcm/ocean.py:9", 1),
+    ]
+
+
+def test_numbers_that_json_lacks_are_words(fast: Ledger) -> None:
+    fast.compared(float("nan"))
+    assert _json()["functions"][0]["max_rel_error"] == "inf"
+
+
+def test_nothing_called_is_no_error(books: ModuleType) -> None:
+    assert _json()["functions"] == []
+    assert "no accelerated function was called" in accel.report()
+    assert "no accelerated function was called" in accel.report("markdown")
+
+
+def test_the_summary_line(fast: Ledger, slow: Ledger) -> None:
+    assert reporting.summary_line() == (
+        "accel: this run gained about 1.5 s, by estimate: 10.0 s instead of about 11.5 s on NumPy (1.1x), compiling "
+        "and comparing included; 212 of 240 calls compiled, largest error 3e-13, 1 function stayed on NumPy "
+        "(accel.report() says why)"
+    )
+
+
+# -- gain and loss: the line, the text, the table in Markdown and the JSON say the same --------------------------------
+
+
+def _assert_agree(net: str) -> dict[str, Any]:
+    """What all views say of the run's net effect is `net`; the totals."""
+    totals: dict[str, Any] = _json()["totals"]
+    assert totals["net"] == net
+    assert totals["saved_s"] == pytest.approx(totals["gained_s"] - sum(totals["costs_s"].values()))
+    if net != "even":
+        assert (totals["speedup"] > 1) == (totals["saved_s"] > 0) == (net == "gained")
+    assert totals["speedup"] == pytest.approx(totals["estimated_numpy_s"] / 10.0)
+    line = reporting.summary_line()
+    for view in (accel.report(), accel.report("markdown"), "\n".join(reporting.heading())):
+        assert line in " ".join(view.split())
+    return totals
+
+
+def _losing(books: ModuleType, gained_s: float = 0.5, cost_s: float = 2.0) -> Ledger:
+    """A run of 40 steps, ten of them compiled, which costs more than it gains."""
+    book: Ledger = books.open_ledger("m.step")
+    books.current_run().step = book.target
+    for _ in range(30):
+        book.count_numpy(0.1)
+    for _ in range(10):
+        book.count_compiled(0.1 - gained_s / 10, gained_s / 10)
+    book.charge("loading", cost_s)
+    return book
+
+
+def test_a_run_that_lost_says_from_where_on_it_would_have_gained(books: ModuleType) -> None:
+    _losing(books)
+    assert _assert_agree("lost")["saved_s"] == pytest.approx(-1.5)
+    assert reporting.summary_line() == (
+        "accel: this run lost about 1.5 s, by estimate: 10.0 s instead of about 8.5 s on NumPy (0.85x), compiling and "
+        "comparing included; 10 of 40 steps' work compiled, 0 functions stayed on NumPy; it would have gained from "
+        "about 70 steps on; with the disk cache on (QD_JAX_CACHE_DIR) a next run compiles less "
+        "(accel.report() says why)"
+    )
+
+
+def test_where_programs_are_kept_the_next_run_finds_them(books: ModuleType, tmp_path: Path) -> None:
+    _losing(books)
+    with config.override(cache_dir=tmp_path):
+        line = reporting.summary_line()
+    assert "a next run finds what this one compiled, and all of it after `python -m accel compile ...` (" in line
+
+
+def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> None:
+    book = books.open_ledger("m.f")
+    book.count_numpy(1.0)
+    book.charge("recording", 0.5)
+    assert _assert_agree("lost")["costs_s"] == {"recording": 0.5}
+    line = reporting.summary_line()
+    assert line.startswith("accel: this run lost about 0.500 s, by estimate: 10.0 s instead of about 9.5 s on NumPy")
+    compile_first = ", and so may this one after `python -m accel compile ...`"
+    assert f"; none of its calls were compiled before it ended: a longer run may gain{compile_first} (" in line
+    book.describe = lambda: [{**_program([]), "found_on_disk": True}]
+    assert "before it ended: a longer run may gain (" in reporting.summary_line()
+    assert re.search(r"m\.f +1 +0 +1000 +- +- +-0\.50 +-", accel.report())
+
+
+def test_compiled_calls_that_are_slower_gain_at_no_length(books: ModuleType) -> None:
+    _losing(books, gained_s=-0.4, cost_s=0.1)
+    totals = _assert_agree("lost")
+    assert totals["gained_s"] == pytest.approx(-0.4)
+    line, text = reporting.summary_line(), " ".join(accel.report().split())
+    assert "it would have gained" not in line
+    assert "its compiled calls were no faster than NumPy's: larger arrays may gain, `--mode off` loses nothing" in line
+    assert "compiled calls took 0.400 s more than NumPy's would have" in text
+    (function,) = _json()["functions"]
+    assert function["per_call_speedup"] == pytest.approx(0.1 / 0.14)
+    assert function["speedup"] < 1
+
+
+def test_a_function_that_is_compiled_at_a_loss_is_told_apart(fast: Ledger, books: ModuleType) -> None:
+    _losing(books)
+    text, markdown = accel.report(), accel.report("markdown")
+    assert "\ncompiled (1)\n" in text
+    assert "\ncompiled, at a loss so far (1)\n" in text
+    assert "| `m.step` | compiled, at a loss so far | 40 |" in markdown
+    assert f"| `{fast.target}` | compiled | 214 |" in markdown
+    assert "| -1.50 |" in markdown
+
+
+def test_too_little_to_tell_is_neither_gain_nor_loss(books: ModuleType) -> None:
+    _losing(books, gained_s=0.5, cost_s=0.55)
+    _assert_agree("even")
+    line = reporting.summary_line()
+    assert line.startswith("accel: this run took about as long as on NumPy, 10.0 s, by estimate; 10 of 40 steps' work")
+    assert "gained" not in line
+
+
+def test_no_estimate_is_below_nothing(books: ModuleType) -> None:
+    _losing(books, cost_s=20.0)
+    totals = _assert_agree("lost")
+    assert totals["estimated_numpy_s"] == totals["speedup"] == 0.0
+
+
+def test_every_cost_has_words(books: ModuleType) -> None:
+    book = books.open_ledger("m.f")
+    book.count_numpy(1.0)
+    for cost in COSTS:
+        book.charge(cost, 0.25)
+    assert "that cost 1.5 s: recording calls 0.250 s, loading JAX and programs 0.250 s" in " ".join(
+        accel.report().split()
+    )
+
+
+def _crowd(books: ModuleType) -> None:
+    """Open books with long names, in every state."""
+    for number, state in enumerate(list(State) * 6):
+        book = books.open_ledger(f"pygcm.ecology.population.PopulationManager.{'a_rather_long_name_' * 3}{number}")
+        if state not in (State.ABSENT, State.UNCALLED, State.INLINED):
+            book.count_numpy(123.456)
+            book.count_compiled(0.00001)
+        book.refuse(Refusal("rule.parameter", "pygcm/ecology/population.py:1234", f"numpy.sum(where=...) {number}"))
+        book.state = state
+    books.current_run().note("built-in JAX layer bypassed: " + "words " * 30)
+
+
+def test_the_text_keeps_within_100_columns(books: ModuleType) -> None:
+    _crowd(books)
+    too_wide = [line for line in accel.report("text").splitlines() if len(line) > 100 and " " in line.strip()]
+    assert too_wide == []
+
+
+def test_the_text_says_where_why_and_what_to_do(fast: Ledger, slow: Ledger) -> None:
+    text = accel.report()
+    assert re.search(r"SpectralModel\.time_step +214 +212 +8 +1 +8x +1\.48 +3e-13", text)
+    assert "pygcm.ocean.WindDrivenSlabOcean.step (25)" in text
+    assert "    where  pygcm/ocean.py:371\n    why    this path prints;" in text
+    assert "[effect.print]" in text
+
+
+def test_the_same_books_give_the_same_report(books: ModuleType) -> None:
+    _crowd(books)
+    assert accel.report() == accel.report()
+    names = [each["target"] for each in _json()["functions"]]
+    assert names == sorted(names)
+
+
+def test_the_markdown_is_two_tables(fast: Ledger, slow: Ledger) -> None:
+    slow.refuse(Refusal("rule.missing", "a.py:1", "a | b"))
+    rows = [line for line in accel.report("markdown").splitlines() if line.startswith("|")]
+    cells = {len(re.split(r"(?<!\\)\|", row)) for row in rows}
+    assert len(cells) == 2
+    assert any("`pygcm.ocean.WindDrivenSlabOcean.step` | `effect.print` | pygcm/ocean.py:371" in row for row in rows)
+
+
+def test_an_unknown_format_is_named_with_what_is_possible() -> None:
+    with pytest.raises(ValueError, match=r"^format='html' cannot be used; possible: text, json, markdown$"):
+        accel.report("html")
+
+
+def test_the_reasons_table_lists_every_reason() -> None:
+    lines = reporting.reasons_table().splitlines()
+    assert len(lines) == len(REASONS) + 2
