@@ -201,6 +201,11 @@ _ROWS = (
         "measured, the compiled program is slower than NumPy here",
         "none needed: the faster one is used; larger arrays may tip the balance",
     ),
+    Reason(
+        "speed.small",
+        "a call takes less time on NumPy than starting a compiled program would",
+        "none needed: larger arrays are compiled; or accelerate the function that calls it",
+    ),
     # -- not yet ---------------------------------------------------------------------------------------------------
     Reason(
         "wait.calls",

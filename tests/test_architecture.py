@@ -42,7 +42,7 @@ LAYERS = (
     ("backend.background",),
     ("dispatch.replay",),
     ("dispatch.verify",),
-    ("dispatch.budget", "dispatch.call", "dispatch.preconditions", "dispatch.late", "dispatch.speed"),
+    ("dispatch.budget", "dispatch.call", "dispatch.preconditions", "dispatch.late", "dispatch.rest", "dispatch.speed"),
     ("dispatch.paths",),
     ("dispatch.checks",),
     ("dispatch.target",),

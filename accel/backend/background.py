@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
+from math import inf
 from typing import Any
 
 from accel import config, logs
@@ -40,6 +41,13 @@ that is no more than what is left of loading one program."""
 _LOAD, _COMPILE = "accel-load", "accel-compile"
 """The names of the threads."""
 
+WORTH_JAX_S = 0.7
+"""Seconds that programs might have gained by now, before JAX is imported for the first that is compiled.
+
+Importing it costs the program more than a second, and its end another quarter; a run is expected to last as long again
+as it has (so is the best of what can be known of it).
+"""
+
 MAX_LOST = 3
 """Workers that may end of themselves before nothing is compiled any more."""
 
@@ -52,7 +60,8 @@ class Compile(Future[Executable]):
     """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace.
 
     found_on_disk: whether it was there. kept: keys and suffixes of the entries from which a later start has it;
-    unkept: why there are none.
+    unkept: why there are none. A program of the worker's is loaded by the thread that also loads those on disk: the
+    worker does not wait for that, and JAX is not imported before there is something to load.
     """
 
     def __init__(self, order: tuple[float, int], arguments: Arguments) -> None:
@@ -64,6 +73,7 @@ class Compile(Future[Executable]):
         self._arguments = arguments
         self._job: Job | None = None
         self._key: str | None = None
+        self._product: Product | None = None
         self._began: float | None = None
 
     def __lt__(self, other: Compile) -> bool:
@@ -119,16 +129,34 @@ class Compile(Future[Executable]):
         if learnt != told:
             experience.save(path, learnt)
 
-    def make(self) -> None:
-        """Compile it, in the worker if there can be one."""
+    def make(self) -> bool:
+        """Compile it, in the worker if there can be one. Returns whether what the worker made is to be loaded yet."""
         if self.done():
-            return
+            return False
         self._began = time.perf_counter()
-        self._settle(self._made)
+        try:
+            self._product = self._made_by_worker()
+        except BaseException as error:
+            self.fail(error)
+            return False
+        if self._product is None:
+            self._settle(self._made_here)
+            return False
+        self._began = None
+        return True
 
-    def _made(self) -> Executable:
-        worker = None if self._job is None else _workers.current()
-        return self._made_here() if worker is None else self._made_by(worker)
+    @property
+    def is_made(self) -> bool:
+        """Whether there is something of the worker's to load."""
+        return self._product is not None
+
+    def load(self) -> bool:
+        """Load what the worker made. Returns False where there is no such thing."""
+        if self._product is None:
+            return False
+        if not self.done():
+            self._settle(self._loaded)
+        return True
 
     def fail(self, error: BaseException) -> None:
         """Be done with what went wrong, unless it is done."""
@@ -144,7 +172,11 @@ class Compile(Future[Executable]):
             if not self.done():
                 self.set_result(executable)
 
-    def _made_by(self, worker: Worker) -> Executable:
+    def _made_by_worker(self) -> Product | None:
+        """What the worker makes of it; None where there is no worker, or where it cannot be told of the job."""
+        worker = None if self._job is None else _workers.current()
+        if worker is None:
+            return None
         try:
             product = worker.compile(self._job)
         except Lost as lost:
@@ -152,10 +184,14 @@ class Compile(Future[Executable]):
             raise Unsupported("compile.failed", str(lost)) from None
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             logs.LOGGER.info("a program is compiled by this process: %s", error)
-            return self._made_here()
+            return None
         if cache.is_used():
             self._keep(product)
-        executable = loaded(product, *self._arguments)
+        return product
+
+    def _loaded(self) -> Executable:
+        assert self._product is not None
+        executable = loaded(self._product, *self._arguments)
         return compile_trace(*self._arguments) if executable is None else executable
 
     def _made_here(self) -> Executable:
@@ -300,24 +336,53 @@ class _Line:
         return thread if thread is not None and thread.is_alive() else None
 
 
-def _look(job: Compile) -> None:
-    if job.look():
-        return
-    _compiling.add(job)
-    if _has_worker():
-        devices.import_jax()  # while the worker compiles
+def _load(job: Compile) -> None:
+    if job.is_made and not devices.is_started():
+        _under_way.discard(job)  # nothing is done meanwhile
+        _prospects.wait()
+        _under_way.add(job)
+    if not job.load() and not job.look():
+        _compiling.add(job)
 
 
 def _make(job: Compile) -> None:
-    job.make()
+    if job.make():
+        _loading.add(job)
 
 
-_looking = _Line(_LOAD, _look)
+_loading = _Line(_LOAD, _load)
 _compiling = _Line(_COMPILE, _make)
 _workers = _Workers()
 _under_way: set[Compile] = set()
 _numbers = itertools.count()
 _ends_with_the_program = False
+
+
+class _Prospects:
+    """What programs might have gained by now, in seconds, had they been there from the start."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._enough = threading.Event()
+
+    def add(self, seconds: float) -> None:
+        """Add what a call might have gained."""
+        self.seconds += seconds
+        if self.seconds >= WORTH_JAX_S:
+            self._enough.set()
+
+    def wait(self) -> None:
+        """Wait until they are worth JAX."""
+        self._enough.wait()
+
+
+_prospects = _Prospects()
+
+
+def expect(seconds: float) -> float:
+    """Note what a call would have gained by a program. Returns what all of them would have until now."""
+    _prospects.add(seconds)
+    return _prospects.seconds
 
 
 def _has_worker() -> bool:
@@ -356,8 +421,21 @@ def in_background(
     job = Compile((-worth * 0.5**before, next(_numbers)), (trace, known, samples, spanned))
     _under_way.add(job)
     job.add_done_callback(_under_way.discard)
-    _looking.add(job)
+    if devices.is_started() or not cache.holds_programs():
+        _loading.add(job)
+    elif not _look_at_once(job):
+        _compiling.add(job)
     return job
+
+
+def _look_at_once(job: Compile) -> bool:
+    """Load a program, and JAX with it, in this thread. Returns whether it was on disk.
+
+    Python's imports need the interpreter, which the program's own thread needs too: in the background JAX is there
+    after some 40 steps of PyGCM's, at once after 20, and the program has lost the same.
+    """
+    with interrupts.Deferral(), interpreter.keeping():
+        return job.look()
 
 
 def busy() -> bool:
@@ -368,7 +446,8 @@ def busy() -> bool:
 def stop() -> None:
     """Give up all that waits or is compiled; the program ends."""
     _under_way.clear()
-    threads = [line.stop() for line in (_looking, _compiling)]
+    expect(inf)
+    threads = [line.stop() for line in (_loading, _compiling)]
     _workers.drop(None)
     sys.meta_path.insert(0, _NoMoreImports())
     patience = time.perf_counter() + LEAVE_S
@@ -399,8 +478,8 @@ class _NoMoreImports:
 
 def _forget() -> None:
     """In a forked child, where the threads are not."""
-    global _looking, _compiling
-    _looking, _compiling = _Line(_LOAD, _look), _Line(_COMPILE, _make)
+    global _loading, _compiling
+    _loading, _compiling = _Line(_LOAD, _load), _Line(_COMPILE, _make)
     _under_way.clear()
     _workers.forget()
 

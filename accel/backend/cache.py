@@ -63,6 +63,15 @@ def is_used() -> bool:
     return settings.cache_dir is not None or settings.cache_shared is not None
 
 
+def holds_programs() -> bool:
+    """Whether anything is kept that a start in surroundings like these may find by its traces."""
+    settings = config.current()
+    folders = [_folder(root) for root in (settings.cache_dir, settings.cache_shared) if root is not None]
+    with contextlib.suppress(OSError):
+        return any(next(folder.glob(f"*{TRACE}"), None) is not None for folder in folders)
+    return False
+
+
 def load(key: str, suffix: str = SUFFIX) -> bytes | None:
     """What was saved under `key` (40 hexadecimal digits) in surroundings like these; None where there is nothing."""
     settings = config.current()
@@ -104,7 +113,7 @@ def problem() -> str:
     root = config.current().cache_dir
     if root is None:
         return "the disk cache is off"
-    folder = root / f"programs-{surroundings()}"
+    folder = _folder(root)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -133,7 +142,11 @@ def discard(key: str, suffix: str = SUFFIX) -> None:
 
 
 def _file(root: Path, key: str, suffix: str) -> Path:
-    return root / f"programs-{surroundings()}" / f"{key}{suffix}"
+    return _folder(root) / f"{key}{suffix}"
+
+
+def _folder(root: Path) -> Path:
+    return root / f"programs-{surroundings()}"
 
 
 # -- whom to trust -----------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+from math import inf
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from accel.dispatch.call import THREAD, Call, is_fault
 from accel.dispatch.checks import Checks
 from accel.dispatch.paths import Forecast, Path, Stage, continues
 from accel.dispatch.preconditions import OFF, hindrance
+from accel.dispatch.rest import SMALLEST_S, Rest
 from accel.reasons import Refusal
 from accel.reports import timeline
 from accel.reports.ledger import Ledger, State, current_run, open_ledger
@@ -45,6 +47,13 @@ WORTHWHILE = 0.1
 FIRST_WORTHWHILE = 0.01
 """The same for a target's first path."""
 
+WORTH_STARTING_S = 0.25
+"""Seconds that programs might have gained by now, before JAX is imported for one that is on disk, or the first is
+compiled."""
+
+GAINFUL_SHARE, GAINFUL_S = 2 / 3, 1e-4
+"""What a program is expected to gain of a call: this share of its time on NumPy, less what starting it takes."""
+
 COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
 """What compiling takes, about: in all, and for each operation."""
 
@@ -56,6 +65,9 @@ MAX_ATTEMPTS = 12
 
 REPLACE_AFTER = 32
 """Calls beyond the limit on variants after which a new path takes the place of the one not followed for longest."""
+
+COUNTED_S = 3e-6
+"""What counting a call takes that is not looked at."""
 
 LONGEST_PAUSE = 1024
 """Calls on NumPy between two recordings that may end in a refusal; at once where the first one was a long one."""
@@ -82,6 +94,7 @@ class Target:
         self.attempts = 0
         self.repeats = 0
         self.calls_to_skip = 0
+        self._rest = Rest()
         self.beyond_limit = 0
         self._numpy_s: float | None = None
         self._numpy_total_s = 0.0
@@ -107,12 +120,18 @@ class Target:
 
         Raises what the program's own code raises, and in mode "strict" Refused; nothing else.
         """
+        resting = stays = False
+        mode = ""
         try:
-            mode = self.mode
-            at_rest = mode == "off" or (self.final and mode != "strict")
-        except Exception:
-            at_rest = False
-        if not at_rest:
+            resting = self._rest.takes()
+            if not resting:
+                mode = self.mode
+                stays = mode == "off" or (self.final and mode != "strict")
+        except Exception:  # whatever it is, it comes again where it is caught
+            pass
+        if resting:
+            return self.function(*args, **kwargs)
+        if not stays:
             return self._take_up(args, kwargs)
         before, started = THREAD.counted_s, time.perf_counter()
         try:
@@ -121,11 +140,23 @@ class Target:
             spent = time.perf_counter() - started
             own_s, THREAD.counted_s = spent - (THREAD.counted_s - before), before + spent
             try:
-                self.ledger.count_numpy(None, own_s)
+                ledger = self._settled()
+                ledger.count_numpy(None, own_s)
                 if mode == "off":
-                    self.ledger.refuse(OFF)
+                    ledger.refuse(OFF)
+                else:
+                    self._rest.begin(COUNTED_S, spent)
             except Exception:  # a count that is missing is no matter of the program's
                 pass
+
+    def _settled(self) -> Ledger:
+        """The ledger, with the calls entered that a rest has taken."""
+        self._numpy_total_s += self._rest.taken * self._rest.call_s
+        ledger = self.ledger
+        if ledger.rest is not self._rest:
+            ledger.rest = self._rest
+            ledger.settle()
+        return ledger
 
     def _take_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer a call of a target that is not at rest."""
@@ -186,10 +217,11 @@ class Target:
         reason = hindrance(self.mode)
         if reason is not None:
             return self._stay(call, reason)
-        if self._numpy_s is None and self._is_frugal:
-            return self._first(call)
-        if not self._may_look():
-            return self._wait_for_budget(call)
+        if self._is_frugal:
+            if self._numpy_s is None:
+                return self._first(call)
+            if self._numpy_s < SMALLEST_S and not self._has_programs:
+                return self._too_small(call)
         for path in self._forecast.order(self.paths):
             values = path.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
@@ -206,6 +238,12 @@ class Target:
         result = self._plain(call, timed=not _is_compiling())
         self._numpy_s = call.seconds
         return result
+
+    def _too_small(self, call: Call) -> Any:
+        """Compiling cannot gain; but the next call may have larger arrays."""
+        if self.last_refusal is None or self.last_refusal.reason != "speed.small":
+            self._note(Refusal("speed.small"))
+        return self._first(call)
 
     def _new_path(self, call: Call) -> Any:
         """Record a path that none of the known ones is, within the limits on them."""
@@ -239,10 +277,12 @@ class Target:
             return call.run()
         finally:
             if call.seconds is not None:
-                ledger = self.ledger
+                ledger = self._settled()
                 ledger.count_numpy(call.seconds if timed else None, call.own_s)
                 ledger.charge("guards", looked_s)
                 self._numpy_total_s += call.seconds
+                if self._is_frugal and not self._has_programs:
+                    self._rest.begin(looked_s, call.seconds)
 
     def _unexplained(self, call: Call) -> Any:
         """A call that stays on NumPy for a reason given at an earlier one: mode "strict" gives it again."""
@@ -284,9 +324,9 @@ class Target:
     def _covers(self, estimate_s: float) -> bool:
         return not self._is_frugal or budget.covers(self.ledger, estimate_s, self._numpy_s or 0.0, self._numpy_total_s)
 
-    def _may_look(self) -> bool:
-        """Whether guards may be tried: replays are what everything else is paid from."""
-        return any(path.variant is not None for path in self.paths) or self._covers(0.0)
+    @property
+    def _has_programs(self) -> bool:
+        return any(path.variant is not None for path in self.paths)
 
     def _recording_estimate_s(self) -> float:
         if self._recording_s is not None:
@@ -400,6 +440,7 @@ class Target:
         quiet = not _is_compiling()
         result = self._plain(call, timed=quiet)
         seconds = call.seconds or 0.0
+        _expect(GAINFUL_SHARE * seconds - GAINFUL_S)
         path.note_numpy(seconds, quiet=quiet)
         if not quiet and path.speed.knows_numpy:
             self.ledger.charge("slowdown", seconds - path.speed.numpy_s.median())
@@ -426,8 +467,12 @@ class Target:
         """Whether to compile the path: not before it has taken NumPy a share of what that takes."""
         if budget.for_later_runs:
             return path.observed > LONGEST_WATCH or not any(nested.is_watching for nested in path.trace.inlined)
+        if not self._is_frugal:
+            _expect(inf)
         if not config.current().ahead_of_time:
             return True
+        if _expect(0.0) < WORTH_STARTING_S:
+            return False
         known = [other.variant for other in self.paths if other.variant is not None]
         if known:
             expected, share = statistics.fmean(variant.executable.seconds for variant in known), WORTHWHILE
@@ -642,6 +687,13 @@ def _is_compiling() -> bool:
     from accel.backend import background
 
     return background.busy()
+
+
+def _expect(seconds: float) -> float:
+    """Note what a call would have gained by a program. Returns what all of them would have until now."""
+    from accel.backend import background
+
+    return background.expect(max(0.0, seconds))
 
 
 def _note_device() -> None:

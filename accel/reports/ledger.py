@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from accel.reasons import Refusal
 from accel.reports import timeline
@@ -80,6 +80,13 @@ def _samples() -> deque[float]:
     return deque(maxlen=SAMPLES)
 
 
+class Uncounted(Protocol):
+    """Calls that went straight to NumPy. taken: how many. call_s: what each took, about."""
+
+    taken: int
+    call_s: float
+
+
 @dataclass(slots=True, eq=False)
 class Ledger:
     """What happened to one target.
@@ -92,7 +99,8 @@ class Ledger:
     gained_s: what compiled calls took less than NumPy does. checks: comparisons. costs: seconds that helping took, by
     kind (see COSTS). copy_s: seconds that copies to the device and back take per call,
     as measured in comparisons. found: differences beyond the tolerance, by field and verdict. describe: gives the
-    target's variants for the report; waits: what its calls on NumPy wait for, where no variant is compiled yet.
+    target's variants for the report; waits: what its calls on NumPy wait for, where no variant is compiled yet. rest:
+    calls that are not entered one by one.
     """
 
     target: str
@@ -116,6 +124,15 @@ class Ledger:
     found: dict[tuple[str, str], Found] = field(default_factory=dict)
     describe: Callable[[], list[dict[str, Any]]] | None = None
     waits: Callable[[], Refusal | None] | None = None
+    rest: Uncounted | None = None
+
+    def settle(self) -> None:
+        """Enter the calls that went straight to NumPy since they were entered last."""
+        if self.rest is not None and self.rest.taken:
+            taken, self.rest.taken = self.rest.taken, 0
+            self.calls += taken
+            self.numpy_calls += taken
+            self.numpy_total_s += taken * self.rest.call_s
 
     def count_numpy(self, seconds: float | None = None, own_s: float | None = None) -> None:
         """Count a call that NumPy answered.
@@ -265,12 +282,15 @@ _run = Run()
 
 def open_ledger(target: str) -> Ledger:
     """Return the ledger of `target`, a fresh one at first."""
-    return _ledgers.get(target) or _ledgers.setdefault(target, Ledger(target))
+    book = _ledgers.get(target) or _ledgers.setdefault(target, Ledger(target))
+    if book.rest is not None:
+        book.settle()
+    return book
 
 
 def ledgers() -> tuple[Ledger, ...]:
     """Return every open ledger, in order of target."""
-    return tuple(_ledgers[target] for target in sorted(_ledgers))
+    return tuple(open_ledger(target) for target in sorted(_ledgers))
 
 
 def current_run() -> Run:
