@@ -12,7 +12,8 @@ from types import ModuleType
 import pytest
 
 from accel import config
-from accel.dispatch import speed
+from accel.backend import background
+from accel.dispatch import rest, speed, target
 from accel.hook import patching
 from accel.reports import ledger
 
@@ -20,9 +21,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(autouse=True)
-def default_settings() -> Iterator[None]:
-    """Start from accel's defaults, whatever the machine's environment says, and leave nothing installed."""
+def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Start from accel's defaults, whatever the machine's environment says, and leave nothing installed.
+
+    Functions of tests are small and called a few times: that does not keep them from being compiled.
+    """
     config.set_current(config.Settings(quiet=True))
+    monkeypatch.setattr(target, "WORTH_STARTING_S", 0.0)
+    monkeypatch.setattr(target, "SMALLEST_S", 0.0)
+    monkeypatch.setattr(target, "CERTAIN_S", 0.0)
+    monkeypatch.setattr(rest, "LONGEST", 0)
+    monkeypatch.setattr(background, "WORTH_JAX_S", 0.0)
     yield
     patching.uninstall()
     config.set_current(None)

@@ -52,7 +52,15 @@ class Accelerated(wrapt.FunctionWrapper):
 
 
 def _answer_for(target: Target) -> Callable[..., Any]:
+    rest = target.rest
+
     def answer(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            resting = rest.takes()
+        except Exception:  # no error of ours is the program's
+            resting = False
+        if resting:
+            return wrapped(*args, **kwargs)
         return target.answer(args if instance is None else (instance, *args), kwargs)
 
     return answer

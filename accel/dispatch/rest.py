@@ -5,7 +5,7 @@ from __future__ import annotations
 from accel import config
 from accel.reports import timeline
 
-SHARE = 0.05
+SHARE = 0.02
 """What looking at calls may cost, as a share of their time on NumPy, while nothing is compiled."""
 
 LONGEST = 1024

@@ -69,6 +69,9 @@ REPLACE_AFTER = 32
 COUNTED_S = 3e-6
 """What counting a call takes that is not looked at."""
 
+CERTAIN_S = 1e-3
+"""Seconds of a first call from which it tells what later ones take; a short one may have taken most of it to begin."""
+
 LONGEST_PAUSE = 1024
 """Calls on NumPy between two recordings that may end in a refusal; at once where the first one was a long one."""
 
@@ -94,9 +97,10 @@ class Target:
         self.attempts = 0
         self.repeats = 0
         self.calls_to_skip = 0
-        self._rest = Rest()
+        self.rest = Rest()
         self.beyond_limit = 0
-        self._numpy_s: float | None = None
+        self._numpy_s = 0.0
+        self._timed = 0
         self._numpy_total_s = 0.0
         self._recording_s: float | None = None
         self._forecast = Forecast()
@@ -120,17 +124,11 @@ class Target:
 
         Raises what the program's own code raises, and in mode "strict" Refused; nothing else.
         """
-        resting = stays = False
-        mode = ""
         try:
-            resting = self._rest.takes()
-            if not resting:
-                mode = self.mode
-                stays = mode == "off" or (self.final and mode != "strict")
-        except Exception:  # whatever it is, it comes again where it is caught
-            pass
-        if resting:
-            return self.function(*args, **kwargs)
+            mode = self.mode
+            stays = mode == "off" or (self.final and mode != "strict")
+        except Exception:  # it comes again where it is caught
+            stays = False
         if not stays:
             return self._take_up(args, kwargs)
         before, started = THREAD.counted_s, time.perf_counter()
@@ -145,16 +143,16 @@ class Target:
                 if mode == "off":
                     ledger.refuse(OFF)
                 else:
-                    self._rest.begin(COUNTED_S, spent)
+                    self.rest.begin(COUNTED_S, spent)
             except Exception:  # a count that is missing is no matter of the program's
                 pass
 
     def _settled(self) -> Ledger:
         """The ledger, with the calls entered that a rest has taken."""
-        self._numpy_total_s += self._rest.taken * self._rest.call_s
+        self._numpy_total_s += self.rest.taken * self.rest.call_s
         ledger = self.ledger
-        if ledger.rest is not self._rest:
-            ledger.rest = self._rest
+        if ledger.rest is not self.rest:
+            ledger.rest = self.rest
             ledger.settle()
         return ledger
 
@@ -218,7 +216,7 @@ class Target:
         if reason is not None:
             return self._stay(call, reason)
         if self._is_frugal:
-            if self._numpy_s is None:
+            if self._timed < (1 if self._numpy_s > CERTAIN_S else 2):
                 return self._first(call)
             if self._numpy_s < SMALLEST_S and not self._has_programs:
                 return self._too_small(call)
@@ -234,10 +232,8 @@ class Target:
         return self._new_path(call)
 
     def _first(self, call: Call) -> Any:
-        """The first call shows what NumPy takes, before anything is compiled."""
-        result = self._plain(call, timed=not _is_compiling())
-        self._numpy_s = call.seconds
-        return result
+        """The first calls show what NumPy takes, before anything is compiled."""
+        return self._plain(call, timed=not _is_compiling())
 
     def _too_small(self, call: Call) -> Any:
         """Compiling cannot gain; but the next call may have larger arrays."""
@@ -280,9 +276,11 @@ class Target:
                 ledger = self._settled()
                 ledger.count_numpy(call.seconds if timed else None, call.own_s)
                 ledger.charge("guards", looked_s)
+                self._numpy_s = call.seconds
+                self._timed += 1
                 self._numpy_total_s += call.seconds
                 if self._is_frugal and not self._has_programs:
-                    self._rest.begin(looked_s, call.seconds)
+                    self.rest.begin(looked_s, call.seconds)
 
     def _unexplained(self, call: Call) -> Any:
         """A call that stays on NumPy for a reason given at an earlier one: mode "strict" gives it again."""
@@ -322,7 +320,7 @@ class Target:
         return self.mode == "auto" and config.current().ahead_of_time
 
     def _covers(self, estimate_s: float) -> bool:
-        return not self._is_frugal or budget.covers(self.ledger, estimate_s, self._numpy_s or 0.0, self._numpy_total_s)
+        return not self._is_frugal or budget.covers(self.ledger, estimate_s, self._numpy_s, self._numpy_total_s)
 
     @property
     def _has_programs(self) -> bool:
@@ -331,7 +329,7 @@ class Target:
     def _recording_estimate_s(self) -> float:
         if self._recording_s is not None:
             return self._recording_s
-        return RECORDED_AS_LONG * (self._numpy_s or 0.0)
+        return RECORDED_AS_LONG * (self._numpy_s)
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
@@ -384,7 +382,7 @@ class Target:
 
     def _count_recorded(self, spent: float) -> None:
         """Enter a recorded call into the ledger: NumPy's call that it is, and what it took longer."""
-        usual = min(spent, self._numpy_s or 0.0)
+        usual = min(spent, self._numpy_s)
         self._recording_s = spent - usual
         self.ledger.count_numpy(None, usual)
         self.ledger.charge("recording", spent - usual)

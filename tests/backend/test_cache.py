@@ -102,7 +102,8 @@ def test_a_write_that_fails_half_way_leaves_nothing(folder: Path, monkeypatch: p
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from accel import cache, config
+from accel import config
+from accel.backend import cache
 config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 print(cache.save("ab" * 20, b"x" * 50_000), cache.load("ab" * 20))
@@ -263,7 +264,8 @@ def test_what_xla_is_told_makes_other_surroundings(monkeypatch: pytest.MonkeyPat
 WRITER = """
 import sys
 from pathlib import Path
-from accel import cache, config
+from accel import config
+from accel.backend import cache
 config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
 for i in range(200):
     cache.save("ab" * 20, sys.argv[2].encode() * 50_000)

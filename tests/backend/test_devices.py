@@ -13,7 +13,8 @@ from accel.backend import devices
 
 STARTED = """
 import os, threading
-from accel import config, devices
+from accel import config
+from accel.backend import devices
 config.set_current(config.Settings(threads={threads}))
 before = set(os.listdir("/proc/self/task"))
 devices.start({largest})
@@ -64,7 +65,7 @@ import os, sys
 import numpy as np
 {before}
 import accel
-from accel import devices
+from accel.backend import devices
 from accel.dispatch import speed
 from accel.reports.ledger import open_ledger
 

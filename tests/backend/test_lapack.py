@@ -75,7 +75,7 @@ def test_kernels_of_lapack_and_of_xla_are_made_ready() -> None:
 
 
 def test_a_program_without_kernels_does_not_import_scipy() -> None:
-    code = "import sys; from accel import kernels; print(repr(kernels.unready([])), 'scipy' in sys.modules)"
+    code = "import sys; from accel.backend import lapack; print(repr(lapack.unready([])), 'scipy' in sys.modules)"
     assert child(code) == "'' False"
 
 

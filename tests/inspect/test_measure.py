@@ -65,7 +65,7 @@ def test_traits_are_told(measured: dict[str, Any]) -> None:
 CHECK = """
 import numpy as np
 import accel
-from accel import ledger
+from accel.reports import ledger
 from climate import Model
 from climate.physics import radiation
 from rows import CATALOGUE

@@ -129,7 +129,11 @@ def test_a_child_has_the_locks_that_other_threads_held() -> None:
     """Of accel, and of JAX at the child's end."""
     done = told(
         """
-        from accel import catalogue, devices, forks, hook, interpreter
+        from accel import catalogue
+        from accel.backend import devices
+        from accel.process import forks
+        from accel.hook import patching as hook
+        from accel.process import interpreter
         compile_it()
         from jax._src import xla_bridge
         held, leave = threading.Event(), threading.Event()
@@ -162,7 +166,7 @@ def test_a_child_has_the_locks_that_other_threads_held() -> None:
 def test_a_fork_waits_for_what_it_must_not_cut_in_two() -> None:
     done = told(
         """
-        from accel import forks
+        from accel.process import forks
         inside, log = threading.Event(), []
         def slow():
             with forks.whole():
@@ -215,7 +219,7 @@ def test_a_child_and_the_programs_end_close_the_workers_pipes_once() -> None:
     """Not by number: by then it is that of another file."""
     done = told(
         """
-        from accel import background
+        from accel.backend import background
         background._workers.current()
         def work():
             files = [open(os.devnull) for _ in range(8)]

@@ -10,7 +10,7 @@ import pytest
 from accel.process import jax_internals
 
 INITIALIZED = """
-from accel import jax_internals as internals
+from accel.process import jax_internals as internals
 assert not internals.backends_are_initialized()
 import jax
 assert not internals.backends_are_initialized()
@@ -27,7 +27,7 @@ atexit.register(lambda: print(xla_bridge._default_backend is None))
 atexit.unregister(api.clean_up)
 atexit.register(api.clean_up)
 if {leave}:
-    from accel import jax_internals
+    from accel.process import jax_internals
     jax_internals.leave_without_cleaning_up()
 """
 

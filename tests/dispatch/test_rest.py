@@ -1,0 +1,163 @@
+"""Calls that go straight to NumPy: which, how many, and that they are counted and end where they have to."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel import config
+from accel.backend import background, devices
+from accel.dispatch import rest, target
+from accel.dispatch.rest import Rest
+from accel.reports import ledger, timeline
+from accel.reports.ledger import open_ledger
+
+
+@pytest.fixture
+def real(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """accel's own limits, which other tests do without."""
+    monkeypatch.setattr(rest, "LONGEST", 1024)
+    monkeypatch.setattr(target, "SMALLEST_S", 3e-5)
+    monkeypatch.setattr(target, "CERTAIN_S", 1e-3)
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def taken(kind: Rest, most: int = 2000) -> int:
+    return next((count for count in range(most) if not kind.takes()), most)
+
+
+@pytest.mark.parametrize(
+    ("looked_s", "call_s", "calls"),
+    [(2.1e-6, 1e-4, 1), (2.1e-5, 1e-4, 10), (1e-6, 1e-4, 0), (1.0, 1e-6, 1024), (1.0, 0, 0)],
+)
+def test_one_look_is_borne_out_by_the_calls_after_it(real: None, looked_s: float, call_s: float, calls: int) -> None:
+    kind = Rest()
+    kind.begin(looked_s, call_s)
+    assert taken(kind) == calls
+    assert kind.taken == calls
+
+
+def test_a_rest_ends_where_the_settings_change(real: None) -> None:
+    kind = Rest()
+    kind.begin(1.0, 1e-5)
+    assert kind.takes()
+    with config.override(mode="verify"):
+        assert not kind.takes()
+    assert not kind.takes(), "and does not go on afterwards"
+
+
+def test_a_rest_ends_where_every_call_is_to_be_noted(real: None) -> None:
+    kind = Rest()
+    kind.begin(1.0, 1e-5)
+    timeline.start()
+    try:
+        assert not kind.takes()
+    finally:
+        timeline.reset()
+
+
+def test_a_function_too_small_to_gain_is_not_recorded_and_says_so(real: None) -> None:
+    fast: Any = accel.accelerate(lambda x: x + 1.0, name="tiny")
+    for _ in range(3000):
+        assert np.array_equal(fast(np.zeros(3)), np.ones(3))
+    kind = fast._self_target
+    assert not kind.paths
+    assert {refusal.reason for refusal in open_ledger("tiny").refusals} == {"speed.small"}
+    assert open_ledger("tiny").numpy_calls == open_ledger("tiny").calls == 3000, "those at rest among them"
+    assert {each.target: each.calls for each in ledger.ledgers()} == {"tiny": 3000}
+
+
+def test_it_is_recorded_once_its_arrays_are_large(real: None) -> None:
+    def double(x: Any) -> Any:
+        return np.sin(x) * 2.0
+
+    fast: Any = accel.accelerate(double, name="growing")
+    for _ in range(50):
+        fast(np.zeros(3))
+    x = np.linspace(0.0, 1.0, 100_000)
+    for _ in range(1100):
+        assert np.array_equal(fast(x[:5]), np.sin(x[:5]) * 2.0)
+        fast(x)
+        if fast._self_target.paths:
+            break
+    assert fast._self_target.paths
+
+
+def test_resting_calls_raise_what_the_function_raises(real: None) -> None:
+    def picky(x: Any) -> Any:
+        if x is None:
+            raise ValueError("none")
+        return x
+
+    fast: Any = accel.accelerate(picky, name="picky")
+    for _ in range(100):
+        fast(1.0)
+    assert fast._self_target.rest.left > 0
+    with pytest.raises(ValueError, match=r"^none$"):
+        fast(None)
+
+
+def test_methods_rest_with_their_object(real: None) -> None:
+    class Model:
+        scale = 3.0
+
+        @accel.accelerate
+        def scaled(self, x: float) -> float:
+            return self.scale * x
+
+    model = Model()
+    for number in range(300):
+        assert model.scaled(number) == 3.0 * number
+
+
+def test_no_program_is_asked_for_before_it_might_have_gained_something(
+    real: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target, "WORTH_STARTING_S", 1e9)
+    monkeypatch.setattr(background, "_prospects", background._Prospects())
+
+    def heavy(x: Any) -> Any:
+        return np.sin(x) + np.cos(x) + np.tan(x)
+
+    fast: Any = accel.accelerate(heavy, name="heavy")
+    x = np.linspace(0.0, 1.0, 50_000)
+    for _ in range(40):
+        fast(x)
+    (path,) = fast._self_target.paths
+    assert path.pending is None
+    assert path.observed > target.OBSERVED
+
+
+def test_what_the_worker_made_is_loaded_once_jax_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    prospects = background._Prospects()
+    monkeypatch.setattr(background, "WORTH_JAX_S", 0.7)
+    monkeypatch.setattr(background, "_prospects", prospects)
+    monkeypatch.setattr(devices, "is_started", lambda: False)
+    loaded: list[str] = []
+
+    class Made:
+        is_made = True
+
+        def load(self) -> bool:
+            loaded.append("yes")
+            return True
+
+    job = Made()
+    monkeypatch.setattr(background, "_under_way", {job})
+    thread = threading.Thread(target=background._load, args=(job,))
+    thread.start()
+    time.sleep(0.05)
+    assert loaded == [] and not background.busy(), "waiting is no work"
+    background.expect(0.8)
+    thread.join(10.0)
+    assert loaded == ["yes"]
