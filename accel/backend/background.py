@@ -23,7 +23,15 @@ from typing import Any
 
 from accel import config, logs
 from accel.backend import cache, devices, experience
-from accel.backend.compile import Executable, compile_trace, largest, loaded, product_of, tell_unkept
+from accel.backend.compile import (
+    Executable,
+    compile_trace,
+    largest,
+    leave_to_the_system,
+    loaded,
+    product_of,
+    tell_unkept,
+)
 from accel.backend.experience import Experience
 from accel.backend.job import Job, Product, describe, key_of, path_key_of
 from accel.backend.worker import Lost, Worker
@@ -454,6 +462,7 @@ def stop() -> None:
     for thread in threads:
         if thread is not None and thread is not threading.current_thread():
             thread.join(max(0.0, patience - time.perf_counter()))
+    leave_to_the_system()
     _end_as_interrupted()
 
 
