@@ -20,7 +20,11 @@ SMALLEST_S = 3e-5
 """Seconds on NumPy below which no call is compiled: starting a compiled program takes about as long."""
 
 OTHERWISE = 4.0
-"""A call that takes so many times as long as the one that was looked at is not of its kind: the next is looked at."""
+"""A call that takes so many times as long as the one that was looked at is not of its kind: the next of its own kind is
+looked at."""
+
+SOUGHT = 64
+"""Calls that are looked at for that."""
 
 
 class Rest:
@@ -30,16 +34,22 @@ class Rest:
     A rest ends early where the settings change, where every call is to be noted, and where a call takes long.
     """
 
-    __slots__ = ("_long_s", "_settings", "left", "seconds", "taken")
+    __slots__ = ("_long_s", "_settings", "_sought", "left", "seconds", "taken")
 
     def __init__(self) -> None:
         self.left = self.taken = 0
         self.seconds = 0.0
         self._long_s = 0.0
+        self._sought = 0
         self._settings: config.Settings | None = None
 
     def begin(self, looked_s: float, call_s: float) -> None:
         """Rest for as many calls as bear out one look. looked_s, call_s: what the look and NumPy took for the last."""
+        if call_s > self._long_s:
+            self._sought = 0
+        if self._sought:
+            self._sought -= 1
+            return
         self.left = min(int(looked_s / (SHARE * call_s)), LONGEST) if call_s > 0 else 0
         self._long_s = OTHERWISE * max(call_s, SMALLEST_S)
         self._settings = config.current()
@@ -65,7 +75,7 @@ class Rest:
             self.seconds += spent - (THREAD.counted_s - before)
             THREAD.counted_s = before + spent
             if spent > self._long_s:
-                self.left = 0
+                self.left, self._sought = 0, SOUGHT
 
     def settle(self) -> tuple[int, float]:
         """How many calls are to be entered, and what they took; they count as entered then."""
