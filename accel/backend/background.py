@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from math import inf
 from typing import Any
 
@@ -231,6 +231,13 @@ class Compile(Future[Executable]):
         product = pickle.loads(text)
         return product if isinstance(product, Product) else None
 
+    def withdraw(self) -> bool:
+        """Do not compile it after all. Returns whether that was in time: before anybody began."""
+        if self._began is not None or self.is_made or self.done():
+            return False
+        self.fail(CancelledError())
+        return True
+
     def abandon(self) -> None:
         """Stop compiling it, for good."""
         _under_way.discard(self)
@@ -349,7 +356,7 @@ def _load(job: Compile) -> None:
         _under_way.discard(job)  # nothing is done meanwhile
         _prospects.wait()
         _under_way.add(job)
-    if not job.load() and not job.look():
+    if not job.done() and not job.load() and not job.look():
         _compiling.add(job)
 
 

@@ -553,6 +553,9 @@ class Target:
         names = [path.trace.inputs.name(slot) for slot in changed]
         logs.LOGGER.info("%s is compiled again: %s changed", self.name, ", ".join(names))
         path.respecialize(changed)
+        for other in self.paths:
+            if other is not path:
+                other.vary_named(names)
         self._start(path, values, call)
         return self._wait(path, values, call)
 

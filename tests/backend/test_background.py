@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,20 @@ def test_each_program_that_a_function_has_halves_the_worth_of_another(bench: Ben
     for future in waiting:
         future.result(20)
     assert bench.seen == ["slow", "second", "first", "fifth"]
+
+
+def test_what_nobody_has_begun_can_be_withdrawn(bench: Bench) -> None:
+    slow = submit("slow", 1.0)
+    assert bench.started.wait(20)
+    waiting, last = submit("waiting", 2.0), submit("last", 1.0)
+    assert waiting.withdraw()
+    assert not slow.withdraw(), "it is too late for that"
+    bench.go_on.set()
+    assert last.result(20) == "LAST"
+    assert bench.seen == ["slow", "last"]
+    assert not last.withdraw()
+    assert waiting.cancelled() or isinstance(waiting.exception(0), CancelledError)
+    assert not background.busy()
 
 
 def test_what_saves_most_is_compiled_first(bench: Bench) -> None:
