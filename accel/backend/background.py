@@ -388,7 +388,8 @@ class _Prospects:
 
     def wait(self) -> None:
         """Wait until they are worth JAX."""
-        self._enough.wait()
+        if self.seconds < WORTH_JAX_S:
+            self._enough.wait()
 
 
 _prospects = _Prospects()
