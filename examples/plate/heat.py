@@ -1,8 +1,8 @@
 """Heat in a plate whose edges are held at fixed temperatures: the module that `simulate.py` uses.
 
-Run `python -m accel doctor heat.py --catalogue rows.py --run simulate.py 100` in this folder: it finds that `Plate.step`
-is worth a row, and that `Plate.check` is called too seldom. (It prints, too: `python -m accel explain heat:Plate.check
---run simulate.py 10` shows the line.)
+In this folder, `python -m accel doctor heat.py --catalogue rows.py --run simulate.py 100` finds that `Plate.step` is
+worth a row, and that `Plate.check` is called too seldom. `Plate.check` prints, too: `python -m accel explain
+heat:Plate.check --run simulate.py 10` shows the line.
 """
 
 import numpy as np
