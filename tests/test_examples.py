@@ -17,7 +17,7 @@ from tests.processes import starter
 
 RTOL = 1e-9
 EXAMPLES = ("shallow_water", "lattice_boltzmann", "image_filter")
-SMALLER = {"STEPS = 300": "STEPS = 12", "size=(600, 600)": "size=(60, 60)"}
+SMALLER = {"STEPS = 400": "STEPS = 12", "size=(2, 800, 800)": "size=(2, 40, 40)"}
 """What the notebook says, and what is quick enough for a test."""
 
 
@@ -94,7 +94,7 @@ def notebook() -> dict[str, Any]:
         exec(compile(text, "notebook", "exec"), names)
     np.testing.assert_allclose(names["fast"], names["plain"], rtol=0, atol=RTOL)
     assert "can be recorded whole" in words.getvalue()
-    assert _compiled("__main__.smooth") > 0
+    assert _compiled("__main__.react") > 0
     return {"plain": names["plain"]}
 
 
