@@ -1,7 +1,8 @@
 """The tests on the oldest and on the newest versions of what accel stands on, for each Python: `make test-matrix`.
 
 Each combination has an environment under build/nox, which the next run uses again. FULL=1 runs all tests;
-`nox -- tests/backend/test_cache.py` these; `nox --list` names the combinations, and `nox -s 'tests-3.11(oldest)'` runs one.
+`nox -- tests/backend/test_cache.py` these; `nox --list` names the combinations, and `nox -s 'tests-3.11(oldest)'` runs
+one.
 """
 
 import os
