@@ -4,8 +4,8 @@
 steps as NumPy does in S seconds, counted in the first NumPy run; every other run does as many. Wall times hold
 everything, imports and exit too. Each accelerated run from a cold cache has a new cache folder; the one after it, from
 a warm cache, has the same folder again. The verdicts: no run may take longer than 1.15 times NumPy's and 2 s more, a
-model as it comes has to be done in 0.6 of NumPy's time where that is 100 s, and every process has to end within 0.5 s
-of its program. (What a single call costs is measured by `benchmarks.overheads`.)
+model as it comes has to be done in 0.6 of NumPy's time where that is 100 s, and no process may take 0.5 s longer to end
+than NumPy's, counted from its program's last line. (What a single call costs is measured by `benchmarks.overheads`.)
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ LONG_S, LONG_RATIO = 100.0, 0.6
 """From how many seconds of NumPy on a model as it comes has to be faster, and accel's share of NumPy's wall time."""
 
 EXIT_S = 0.5
+"""What a process may take longer to end than NumPy's. A quarter of a second of it is JAX: Python takes apart what was
+imported, in `python -c "import jax"` too."""
 
 QUIET = 0.8
 """The share of a core that a NumPy run gets on a machine without other load; where it gets less, wall times mislead."""
@@ -217,9 +219,14 @@ def limits(case: Case, row: Mapping[str, Any]) -> list[Goal]:
     of = f"{case.name}, {row['seconds']:g} s, {row['cache']}"
     return [
         Goal(f"wall time ({of})", row["accel_wall_s"], row["allowed_s"], "s"),
-        Goal(f"exit ({of})", row["exit_s"], EXIT_S, "s"),
+        Goal(f"exit ({of})", added_exit_s(row), EXIT_S, "s"),
         Goal(f"{TOTALS} ({of})", row["total_error"], AGREEMENT),
     ]
+
+
+def added_exit_s(row: Mapping[str, Any]) -> float:
+    """What the process takes longer to end than NumPy's does, s: taking apart what a program imported costs it both."""
+    return float(row["exit_s"] - row["numpy_exit_s"])
 
 
 def all_met(result: Mapping[str, Any]) -> bool:
@@ -230,7 +237,7 @@ def all_met(result: Mapping[str, Any]) -> bool:
 # --- text -------------------------------------------------------------------------------------------------------------
 
 HEADER = (
-    "case", "cache", "NumPy, s", "NumPy wall", "accel wall", "accel / NumPy", "allowed", "", "exit, s", "",
+    "case", "cache", "NumPy, s", "NumPy wall", "accel wall", "accel / NumPy", "allowed", "", "exit, s", "NumPy's", "",
 )  # fmt: skip
 
 
@@ -273,7 +280,8 @@ def cells(row: Mapping[str, Any]) -> list[str]:
         f"{row['allowed_s']:.2f}",
         "met" if row["accel_wall_s"] <= row["allowed_s"] else "MISSED",
         f"{row['exit_s']:.2f}",
-        "met" if row["exit_s"] <= EXIT_S else "MISSED",
+        f"{row['numpy_exit_s']:.2f}",
+        "met" if added_exit_s(row) <= EXIT_S else "MISSED",
     ]
 
 

@@ -17,13 +17,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from math import inf
 from typing import Any
 
 from accel import config, logs
 from accel.backend import cache, devices, experience
-from accel.backend.compile import Executable, compile_trace, largest, loaded, product_of, tell_unkept
+from accel.backend.compile import (
+    Executable,
+    compile_trace,
+    largest,
+    leave_to_the_system,
+    loaded,
+    product_of,
+    tell_unkept,
+)
 from accel.backend.experience import Experience
 from accel.backend.job import Job, Product, describe, key_of, path_key_of
 from accel.backend.worker import Lost, Worker
@@ -223,6 +231,13 @@ class Compile(Future[Executable]):
         product = pickle.loads(text)
         return product if isinstance(product, Product) else None
 
+    def withdraw(self) -> bool:
+        """Do not compile it after all. Returns whether that was in time: before anybody began."""
+        if self._began is not None or self.is_made or self.done():
+            return False
+        self.fail(CancelledError())
+        return True
+
     def abandon(self) -> None:
         """Stop compiling it, for good."""
         _under_way.discard(self)
@@ -341,7 +356,7 @@ def _load(job: Compile) -> None:
         _under_way.discard(job)  # nothing is done meanwhile
         _prospects.wait()
         _under_way.add(job)
-    if not job.load() and not job.look():
+    if not job.done() and not job.load() and not job.look():
         _compiling.add(job)
 
 
@@ -454,6 +469,7 @@ def stop() -> None:
     for thread in threads:
         if thread is not None and thread is not threading.current_thread():
             thread.join(max(0.0, patience - time.perf_counter()))
+    leave_to_the_system()
     _end_as_interrupted()
 
 

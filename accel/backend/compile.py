@@ -5,9 +5,13 @@ Float64 is switched on around accel's own work alone.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import inspect
+import itertools
 import pickle
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -27,8 +31,13 @@ from accel.record import Trace
 from accel.reports import ledger
 from accel.rules.rule import Unsupported
 
+_executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
+"""All there are, in this process."""
 
-@dataclass(slots=True)
+_numbers = itertools.count()
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Executable:
     """A compiled program. seconds: what lowering and compiling took. constants: on the device already.
 
@@ -47,6 +56,9 @@ class Executable:
     key: str | None = None
     copied: Counter[int] = field(default_factory=Counter)
     unkept: str = ""
+
+    def __post_init__(self) -> None:
+        _executables[next(_numbers)] = self
 
     def __call__(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it: new and changed arrays, and the packed outcomes and numbers, as device values."""
@@ -83,6 +95,15 @@ class Executable:
         for each in (*copied, *changed):
             np.array(each)
         return time.perf_counter() - started
+
+
+def leave_to_the_system() -> None:
+    """At the end of the process: do not take programs apart one by one, which takes longer than all else that it does.
+
+    They hold nothing but memory, which the system takes back at once.
+    """
+    with contextlib.suppress(Exception):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(list(_executables.values())))
 
 
 def compile_trace(

@@ -56,11 +56,13 @@ def _answer_for(target: Target) -> Callable[..., Any]:
 
     def answer(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
-            resting = rest.takes()
+            resting, recursive = rest.takes(), target.is_calling_itself
         except Exception:  # no error of ours is the program's
-            resting = False
-        if resting:
+            resting = recursive = False
+        if recursive:
             return wrapped(*args, **kwargs)
+        if resting:
+            return rest.call(wrapped, args, kwargs)
         return target.answer(args if instance is None else (instance, *args), kwargs)
 
     return answer

@@ -264,6 +264,14 @@ class Path:
         self.variant = self.again = None
         self.stage = Stage.WATCHED
 
+    def vary_named(self, names: Collection[str]) -> None:
+        """Constants of these names changed on another path: what is not compiled yet takes them as inputs at once."""
+        if self.stage is Stage.WATCHED:
+            self._vary(self.named(names))
+        elif self.stage is Stage.PENDING and self.named(names) and self.pending is not None and self.pending.withdraw():
+            self._vary(self.named(names))
+            self.pending, self.stage = None, Stage.WATCHED
+
     def reconsider(self, values: list[Any]) -> bool:
         """Compile again, with spans, where large arrays keep coming so that they have to be copied.
 

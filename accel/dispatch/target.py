@@ -107,6 +107,7 @@ class Target:
         self._checks = Checks(name)
         self.last_refusal: Refusal | None = None
         self._lock = threading.Lock()
+        self._thread = 0
 
     @property
     def ledger(self) -> Ledger:
@@ -116,6 +117,11 @@ class Target:
     def mode(self) -> str:
         """The target's own mode, or the one in force."""
         return self._mode or config.current().mode
+
+    @property
+    def is_calling_itself(self) -> bool:
+        """Whether this thread is in a call of it: further ones are part of that call, and cost it no more frames."""
+        return self._thread == threading.get_ident()
 
     # -- the way in and out -------------------------------------------------------------------------------------------
 
@@ -143,18 +149,27 @@ class Target:
                 if mode == "off":
                     ledger.refuse(OFF)
                 else:
-                    self.rest.begin(COUNTED_S, spent)
+                    self._begin_rest(COUNTED_S, spent)
             except Exception:  # a count that is missing is no matter of the program's
                 pass
 
     def _settled(self) -> Ledger:
-        """The ledger, with the calls entered that a rest has taken."""
-        self._numpy_total_s += self.rest.taken * self.rest.call_s
-        ledger = self.ledger
-        if ledger.rest is not self.rest:
-            ledger.rest = self.rest
-            ledger.settle()
-        return ledger
+        """The ledger, with the calls entered that a rest has taken: they count for what waits to be compiled too."""
+        taken, seconds = self.rest.taken, self.rest.seconds
+        if taken:
+            self._numpy_total_s += seconds
+            waiting = next((path for path in self.paths if path.stage in (Stage.WATCHED, Stage.PENDING)), None)
+            if waiting is not None:
+                waiting.waited_s += seconds
+                _expect(GAINFUL_SHARE * seconds - GAINFUL_S * taken)
+        return self.ledger
+
+    def _begin_rest(self, looked_s: float, call_s: float) -> None:
+        """Leave so many calls to NumPy as bear out what looking at this one took."""
+        self.rest.begin(looked_s, call_s)
+        rests = self.ledger.rests
+        if self.rest.left > 0 and self.rest not in rests:
+            rests.append(self.rest)
 
     def _take_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer a call of a target that is not at rest."""
@@ -172,6 +187,7 @@ class Target:
             if not locked:
                 self._refuse(hindrance(self.mode) or Refusal("environment.busy"))
                 return self._plain(call)
+            self._thread = threading.get_ident()
             THREAD.inside = True
             return self._take(call)
         except BaseException as error:
@@ -183,6 +199,7 @@ class Target:
         finally:
             THREAD.inside = inside
             if locked:
+                self._thread = 0
                 self._lock.release()
         return self._after_fault(call, fault, args, kwargs)
 
@@ -280,7 +297,7 @@ class Target:
                 self._timed += 1
                 self._numpy_total_s += call.seconds
                 if self._is_frugal and not self._has_programs:
-                    self.rest.begin(looked_s, call.seconds)
+                    self._begin_rest(looked_s, call.seconds)
 
     def _unexplained(self, call: Call) -> Any:
         """A call that stays on NumPy for a reason given at an earlier one: mode "strict" gives it again."""
@@ -536,6 +553,9 @@ class Target:
         names = [path.trace.inputs.name(slot) for slot in changed]
         logs.LOGGER.info("%s is compiled again: %s changed", self.name, ", ".join(names))
         path.respecialize(changed)
+        for other in self.paths:
+            if other is not path:
+                other.vary_named(names)
         self._start(path, values, call)
         return self._wait(path, values, call)
 

@@ -81,10 +81,13 @@ def _samples() -> deque[float]:
 
 
 class Uncounted(Protocol):
-    """Calls that went straight to NumPy. taken: how many. call_s: what each took, about."""
+    """Calls that went straight to NumPy, and are in no ledger yet. left: those that may come."""
 
+    left: int
     taken: int
-    call_s: float
+
+    def settle(self) -> tuple[int, float]:
+        """How many there are and what they took, in s; they count as entered then."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,8 +102,8 @@ class Ledger:
     gained_s: what compiled calls took less than NumPy does. checks: comparisons. costs: seconds that helping took, by
     kind (see COSTS). copy_s: seconds that copies to the device and back take per call,
     as measured in comparisons. found: differences beyond the tolerance, by field and verdict. describe: gives the
-    target's variants for the report; waits: what its calls on NumPy wait for, where no variant is compiled yet. rest:
-    calls that are not entered one by one.
+    target's variants for the report; waits: what its calls on NumPy wait for, where no variant is compiled yet.
+    rests: calls that are not entered one by one, of each target of the name.
     """
 
     target: str
@@ -124,15 +127,17 @@ class Ledger:
     found: dict[tuple[str, str], Found] = field(default_factory=dict)
     describe: Callable[[], list[dict[str, Any]]] | None = None
     waits: Callable[[], Refusal | None] | None = None
-    rest: Uncounted | None = None
+    rests: list[Uncounted] = field(default_factory=list)
 
     def settle(self) -> None:
         """Enter the calls that went straight to NumPy since they were entered last."""
-        if self.rest is not None and self.rest.taken:
-            taken, self.rest.taken = self.rest.taken, 0
+        for rest in tuple(self.rests):
+            taken, seconds = rest.settle()
             self.calls += taken
             self.numpy_calls += taken
-            self.numpy_total_s += taken * self.rest.call_s
+            self.numpy_total_s += seconds
+            if rest.left <= 0:
+                self.rests.remove(rest)
 
     def count_numpy(self, seconds: float | None = None, own_s: float | None = None) -> None:
         """Count a call that NumPy answered.
@@ -283,7 +288,7 @@ _run = Run()
 def open_ledger(target: str) -> Ledger:
     """Return the ledger of `target`, a fresh one at first."""
     book = _ledgers.get(target) or _ledgers.setdefault(target, Ledger(target))
-    if book.rest is not None:
+    if book.rests:
         book.settle()
     return book
 

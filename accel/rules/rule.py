@@ -134,12 +134,26 @@ def derived(make: Callable[..., Rule]) -> Callable[..., Rule]:
     return maker
 
 
+_WAITING = {"scipy.ndimage": "accel.rules.tables.ndimage"}
+"""Tables of rows by the module whose functions they are for, which takes longer to import than all of accel."""
+
+
+def fill(*, everything: bool = False) -> None:
+    """Add the rows of libraries that have been imported since, or of all there are."""
+    for module in [module for module in _WAITING if everything or module in sys.modules]:
+        importlib.import_module(_WAITING.pop(module))
+
+
 def lookup(function: Any) -> Rule | None:
     """The rule for a function object, by identity."""
     try:
-        return RULES.get(function)
+        found = RULES.get(function)
     except Exception:  # what cannot be hashed has no rule
         return None
+    if found is None and _WAITING:
+        fill()
+        found = RULES.get(function)
+    return found
 
 
 def add_rule(function: Callable[..., Any], lower: Callable[..., Any] | None, names: str = "", **about: Any) -> Rule:
@@ -165,7 +179,9 @@ def add_rule(function: Callable[..., Any], lower: Callable[..., Any] | None, nam
 
 
 def _of_function(function: Any) -> Rule:
-    return RULES[function]
+    found = lookup(function)
+    assert found is not None, function
+    return found
 
 
 def rule(function: Callable[..., Any], names: str = "", **about: Any) -> Callable[..., Any]:

@@ -20,6 +20,7 @@ import accel
 from accel import config, dispatch
 from accel.backend import background
 from accel.dispatch import budget, checks, speed, target
+from accel.dispatch.paths import Stage
 from accel.dispatch.replay import Parted, Variant
 from accel.reports.ledger import State, open_ledger
 from accel.rules.rule import RULES, Rule
@@ -422,3 +423,31 @@ def test_what_differs_from_a_constant_is_noticed_before_anything_is_written() ->
         assert step(fast) == pytest.approx(plain.step(), rel=1e-12)
         np.testing.assert_allclose(fast.state, plain.state, rtol=1e-12)
     assert open_ledger("constant").compiled_calls >= 10
+
+
+def test_what_changed_on_one_path_is_constant_on_none(foreground: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each path that took the number for constant would have to be compiled again for it."""
+
+    class Model:
+        def __init__(self) -> None:
+            self.rate = 0.5
+
+        def step(self, x: Any, warm: bool) -> Any:
+            return np.sin(x) * self.rate if warm else np.cos(x) + self.rate
+
+    model, x = Model(), np.linspace(0.0, 1.0, 50)
+    fast: Any = accel.accelerate(Model.step, name="rates")
+    with config.override(ahead_of_time=False, cache_dir=None):
+        for _ in range(8):
+            fast(model, x, True)
+        monkeypatch.setattr(target, "OBSERVED", 10**9)  # the other path is watched only
+        for _ in range(3):
+            fast(model, x, False)
+        warm, cold = sorted(fast._self_target.paths, key=lambda path: path.stage is Stage.WATCHED)
+        assert (warm.stage, cold.stage) == (Stage.COMPILED, Stage.WATCHED)
+        assert any("rate" in cold.trace.inputs.name(slot) for slot in cold.constants)
+        model.rate = 0.25
+        for given in (True, True, False):
+            assert np.allclose(fast(model, x, given), Model.step(model, x, given), rtol=1e-13)
+    assert not any("rate" in cold.trace.inputs.name(slot) for slot in cold.constants)
+    assert any("rate" in cold.trace.inputs.name(slot) for slot in cold.varying)

@@ -119,7 +119,7 @@ def test_another_process_agrees() -> None:
 
 def test_every_rules_lowering_has_a_description_of_its_own() -> None:
     """Else programs that hold it would be compiled at every start, or, worse, one taken for another."""
-    rules.load()
+    rules.load(everything=True)
     describe = Describer(lambda node: None)
     seen: dict[str, Any] = {}
     for rule in RULES.values():

@@ -17,7 +17,7 @@ from accel.rules.rule import RULES, Rule
 from tests.rules.cases import ROWS, Names, Row, names_in, stable_hash
 from tests.rules.oracle import Job, expression, judge
 
-load()
+load(everything=True)
 
 FULL = os.environ.get("ACCEL_CONFORMANCE") == "full"
 PART = 1 if FULL else 12

@@ -14,7 +14,7 @@ from accel.rules.tables import ufuncs
 from tests.compiler import known
 from tests.rules.oracle import QUICK
 
-load()
+load(everything=True)
 
 FLOATS = np.array(
     [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 7.25, 64.0, 70.5, 1e-30, 1e30, np.inf, np.nan]

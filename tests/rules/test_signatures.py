@@ -11,7 +11,7 @@ from accel.rules import load, signatures
 from accel.rules.rule import RULES
 from accel.rules.signatures import signature_of
 
-load()
+load(everything=True)
 
 STUBS = {name: stub for name, stub in vars(signatures._Stubs).items() if not name.startswith("_")}
 CARRIED = tuple(int(part) for part in np.__version__.split(".")[:2]) >= (2, 4)

@@ -252,7 +252,7 @@ def _effect(name: str) -> str | None:
 
 def _rule_verdict(name: str) -> str | None:
     """What the table of rules says of a function of NumPy's or SciPy's."""
-    load()
+    load(everything=True)
     if name.startswith("numpy.random."):
         return "effect.random"
     if name.startswith("numpy.") and name.rpartition(".")[2] in _FILES_OF_NUMPY:

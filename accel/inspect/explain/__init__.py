@@ -93,7 +93,7 @@ def explain_call(call: Call, *, seconds: float = SECONDS, in_thread: bool = Fals
     from accel.inspect.explain.examine import examine
     from accel.rules import load
 
-    load()
+    load(everything=True)
     fresh = "jax" not in sys.modules  # its threads do not survive a fork
     max_nodes = config.current().max_nodes
     job = functools.partial(examine, call, max_nodes, jax and fresh)

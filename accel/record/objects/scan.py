@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+from collections.abc import Sequence
 from types import CodeType
 
 _REFUSED_OPCODES = {
@@ -36,7 +37,7 @@ def problem(code: CodeType) -> tuple[str, str, int] | None:
 
 def _problem(code: CodeType, outer: frozenset[str]) -> tuple[str, str, int] | None:
     line = code.co_firstlineno
-    instructions = list(dis.get_instructions(code))
+    instructions = _instructions(code) if _is_suspect(code) else ()
     for place, instruction in enumerate(instructions):
         line = getattr(instruction, "line_number", None) or _starts(instruction) or line
         name = instruction.opname
@@ -56,7 +57,25 @@ def _problem(code: CodeType, outer: frozenset[str]) -> tuple[str, str, int] | No
     return None
 
 
-def _calls(before: list[dis.Instruction]) -> bool:
+_SUSPECT = frozenset(dis.opmap[name] for name in (*_REFUSED_OPCODES, "STORE_DEREF", "IS_OP"))
+
+
+def _opcodes(code: CodeType) -> set[int]:
+    """All that are in the code. Taking its instructions apart takes a hundred times as long."""
+    return set(code.co_code[::2])
+
+
+def _is_suspect(code: CodeType) -> bool:
+    """Whether anything in the code has to be looked at."""
+    return not _SUSPECT.isdisjoint(_opcodes(code)) or not _REFUSED_NAMES.keys().isdisjoint(code.co_names)
+
+
+@functools.lru_cache(maxsize=64)
+def _instructions(code: CodeType) -> tuple[dis.Instruction, ...]:
+    return tuple(dis.get_instructions(code))
+
+
+def _calls(before: Sequence[dis.Instruction]) -> bool:
     """Whether computing the two things on top of the stack, after these instructions, takes a call other than type()'s.
 
     Such a call may end the recording, and then gives a plain object, while the other may still be a stand-in.
@@ -80,7 +99,7 @@ def _starts(instruction: dis.Instruction) -> int | None:
 def compares_identity(code: CodeType) -> bool:
     """Whether the code tests `is` with anything but None, a boolean or Ellipsis on the right."""
     before = None
-    for instruction in dis.get_instructions(code):
+    for instruction in _instructions(code) if dis.opmap["IS_OP"] in _opcodes(code) else ():
         if instruction.opname == "IS_OP" and not _is_constant(before):
             return True
         before = instruction
@@ -93,7 +112,7 @@ def handles_exceptions(code: CodeType) -> bool:
 
     From Python 3.12 the exception table alone does not say so: comprehensions enter there what puts variables back.
     """
-    return any(instruction.opname == "PUSH_EXC_INFO" for instruction in dis.get_instructions(code))
+    return dis.opmap["PUSH_EXC_INFO"] in _opcodes(code)
 
 
 def _is_constant(instruction: dis.Instruction | None) -> bool:

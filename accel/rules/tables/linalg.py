@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.rules.core import cast, in_common_dtype
-from accel.rules.lowering import jnp, lax, same, tree, where
+from accel.rules.lowering import axes_of, extreme, jnp, lax, same, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -202,6 +202,15 @@ def _norm_holds(*, x: Any, shape: Any, ord: Any = None, **rest: Any) -> Any:
     return True if ord in (None, 1, -1, np.inf, -np.inf, 0, "fro") else _finite(x=x)
 
 
+def _extreme_norm(sizes: Any, ord: float, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """The largest or smallest of a vector's elements, or of the sums of a matrix's rows (ord inf) or columns (1)."""
+    if len(axes) == 1:
+        return extreme(sizes, axes, largest=ord > 0, keepdims=keepdims)
+    summed, compared = axes if abs(ord) == 1 else axes[::-1]
+    found = extreme(jnp.sum(sizes, axis=summed, keepdims=True), compared, largest=ord > 0, keepdims=True)
+    return found if keepdims else jnp.squeeze(found, axes)
+
+
 def _norm(*, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Vectors by their sums, matrices by their singular values, which are found in double precision."""
     if x.dtype == np.float16 or (isinstance(ord, (int, float)) and ord < 0 and x.size == 0):
@@ -210,6 +219,8 @@ def _norm(*, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) 
     axes = x.ndim if axis is None else np.size(axis)
     if ord in (2, -2, "nuc") and axes == 2:
         return _in_double(jnp.linalg.norm, x, ord=ord, axis=axis, keepdims=keepdims)
+    if ord in (np.inf, -np.inf) or (ord in (1, -1) and axes == 2):
+        return _extreme_norm(abs(x), ord, axes_of(axis, x.ndim), keepdims)
     return jnp.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
 
 

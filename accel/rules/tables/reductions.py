@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.rules.core import cast, counted
-from accel.rules.lowering import axes_of, axis_within, jnp, nonzero, number, where
+from accel.rules.lowering import axes_of, axis_within, extreme, jnp, nonzero, number, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
 _function: Any
@@ -36,6 +36,22 @@ def _lowest(x: Any) -> Any:
 def _highest(x: Any) -> Any:
     real_only(x)
     return np.inf if x.dtype.kind == "f" else True if x.dtype.kind == "b" else np.iinfo(x.dtype).max
+
+
+def extremes(name: str) -> Callable[..., Any]:
+    """The largest ("max") or the smallest ("min")."""
+
+    def lower(*, a: Any, axis: Any = None, **bound: Any) -> Any:
+        return extreme(real_only(a), axis_within(axis, a.ndim), largest=name == "max", **bound)
+
+    return lower
+
+
+def _selected_extremes(name: str, fill: Callable[[Any], Any]) -> Callable[..., Any]:
+    def lower(*, a: Any, mask: Any, axis: Any = None, **bound: Any) -> Any:
+        return extreme(_where(mask, a, fill(a)), _axis(axis), largest=name == "max", **bound)
+
+    return lower
 
 
 def _filled(name: str, fill: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -118,9 +134,9 @@ add_rule(np.prod, reduction("prod"), SUMS, masked=_filled("prod", lambda x: 1), 
 
 
 for _function in (np.max, np.amax):
-    add_rule(_function, reduction("max", real_only), EXTREMES, masked=_filled("max", _lowest), notes=RAISES)
+    add_rule(_function, extremes("max"), EXTREMES, masked=_selected_extremes("max", _lowest), notes=RAISES)
 for _function in (np.min, np.amin):
-    add_rule(_function, reduction("min", real_only), EXTREMES, masked=_filled("min", _highest), notes=RAISES)
+    add_rule(_function, extremes("min"), EXTREMES, masked=_selected_extremes("min", _highest), notes=RAISES)
 add_rule(np.any, reduction("any", nonzero), TRUTHS, masked=_filled("any", lambda x: False))
 add_rule(np.all, reduction("all", nonzero), TRUTHS, masked=_filled("all", lambda x: True))
 add_rule(

@@ -14,7 +14,7 @@ from accel.rules.core import cast, in_bounds, leaves
 from accel.rules.lowering import jnp, lax, nonzero
 from accel.rules.rule import Unsupported, add_rule, rewritten
 from accel.rules.tables import ufuncs
-from accel.rules.tables.reductions import OUT_DTYPE, real_only, reduction, running
+from accel.rules.tables.reductions import OUT_DTYPE, extremes, reduction, running
 
 UNROLLED = 64
 """Reductions that XLA has not are written out, up to so many elements along the axis."""
@@ -69,8 +69,9 @@ def _reduce_by_name(name: str) -> Callable[..., Any]:
             raise Unsupported("rule.parameter", f"{name} with dtype")
         if name in ("sum", "prod"):
             bound["dtype"] = dtype
-        prepare = {"max": real_only, "min": real_only, "all": nonzero, "any": nonzero}.get(name)
-        return reduction(name, prepare)(a=array, axis=axis, **bound)
+        if name in ("max", "min"):
+            return extremes(name)(a=array, axis=axis, **bound)
+        return reduction(name, {"all": nonzero, "any": nonzero}.get(name))(a=array, axis=axis, **bound)
 
     return lower
 
