@@ -1,7 +1,8 @@
 # Needs Python (3.11 or newer, with its venv module) and make; everything else is installed into $(VENV).
 #
 #   make demo    run the bundled miniature planet accelerated, ending with accel's report
-#   make test    all tests, ruff and mypy
+#   make test    all tests, the documents, ruff and mypy
+#   make docs    the documents as pages in build/site; warnings are errors
 #   make test-matrix  a part of the tests on the oldest and the newest NumPy, SciPy, JAX and wrapt, for each Python
 #                from 3.11 to 3.13, which must be on the PATH; FULL=1: all tests
 #   make bench   run all benchmarks, tables and plots going to build/bench; QUICK=1 only tries them out
@@ -14,12 +15,12 @@ VENV   ?= .venv
 DAYS   ?= 1
 BIN     = $(VENV)/bin
 
-.PHONY: demo test test-matrix lint bench clean
+.PHONY: demo test test-matrix lint docs bench clean
 
 demo: $(VENV)/.demo
 	QD_SIM_DAYS=$(DAYS) $(BIN)/python -m accel.run --demo
 
-test: $(VENV)/.test lint
+test: $(VENV)/.test lint docs
 	$(BIN)/python -m pytest -n auto
 
 test-matrix: $(VENV)/.test
@@ -29,6 +30,9 @@ lint: $(VENV)/.test
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
+
+docs: $(VENV)/.test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 bench: $(VENV)/.demo
 	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)

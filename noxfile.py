@@ -1,7 +1,8 @@
 """The tests on the oldest and on the newest versions of what accel stands on, for each Python: `make test-matrix`.
 
 Each combination has an environment under build/nox, which the next run uses again. FULL=1 runs all tests;
-`nox -- tests/test_cache.py` these; `nox --list` names the combinations, and `nox -s 'tests-3.11(oldest)'` runs one.
+`nox -- tests/backend/test_cache.py` these; `nox --list` names the combinations, and `nox -s 'tests-3.11(oldest)'` runs
+one.
 """
 
 import os
@@ -15,8 +16,8 @@ nox.options.error_on_missing_interpreters = True  # a combination that was not t
 PYTHONS = ["3.11", "3.12", "3.13"]
 SUBSET = """
     tests/rules/test_conformance.py tests/rules/test_signatures.py tests/record tests/dispatch tests/test_versions.py
-    tests/test_background.py tests/test_replay.py tests/test_hook.py tests/test_run.py
-    tests/test_cache.py tests/test_second_process.py tests/test_kernels.py
+    tests/backend/test_background.py tests/hook/test_hook.py tests/cli/test_run.py
+    tests/backend/test_cache.py tests/test_second_process.py tests/benchmarks/test_kernels.py
     """.split()
 """What NumPy, SciPy, JAX, wrapt and Python have a say in."""
 

@@ -1,6 +1,6 @@
 """Why a target, or one path through it, stays on NumPy: one table, and the refusal that points into it.
 
-A reason's id is stable: users grep for it, tests assert on it, and the README's table is printed from here
+A reason's id is stable: users grep for it, tests assert on it, and the table in docs/reasons.md is printed from here
 (`python -m accel reasons`). A refusal is never raised into the user's code; only the dispatcher decides what it
 leads to.
 """

@@ -1,7 +1,7 @@
 """Every benchmark, one after the other, then the tables and plots: `python -m benchmarks [--pygcm DIR ...] [--quick]`.
 
-Results go to `build/bench/`. With `--publish` they go to `benchmarks/results/` and into README.md instead: to be done
-on a quiet machine, with all checkouts there.
+Results go to `build/bench/`. With `--publish` they go to `docs/results/` and into docs/benchmarks.md instead: to be
+done on a quiet machine, with all checkouts there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ def parser() -> argparse.ArgumentParser:
     arguments.add_argument("--pygcm", metavar="DIR", action="append", default=[], help="a checkout; repeatable")
     arguments.add_argument("--quick", action="store_true", help="short runs, to try it out")
     arguments.add_argument("--results", metavar="DIR", type=Path, default=goals.RESULTS, help="build/bench")
-    arguments.add_argument("--publish", action="store_true", help="make these the results that README.md shows")
+    arguments.add_argument(
+        "--publish", action="store_true", help="the results that docs/benchmarks.md shows from now on"
+    )
     return arguments
 
 
@@ -38,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, command in commands(checkouts, folder, options.quick).items():
         print(f"\n## {name}\n", flush=True)
         failed += subprocess.run([sys.executable, "-m", *command], cwd=harness.REPOSITORY, check=False).returncode != 0
-    publish.main(["--readme"] if options.publish else ["--results", str(folder)])
+    publish.main(["--page"] if options.publish else ["--results", str(folder)])
     return 1 if failed else 0
 
 

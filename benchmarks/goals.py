@@ -25,7 +25,7 @@ from benchmarks.goal_table import FINE_GRID, NEW, OLD, PEER_GRID, ROWS
 from benchmarks.harness import BadInput, Goal
 
 RESULTS = harness.REPOSITORY / "build" / "bench"
-"""Where a run leaves what it found; what README shows is in `publish.PUBLISHED`."""
+"""Where a run leaves what it found; what docs/benchmarks.md shows is in `publish.PUBLISHED`."""
 
 MINIATURE = "miniature"
 

@@ -1,6 +1,6 @@
-"""What a run of the benchmarks found, as Markdown: `summary.md` beside it, and the marked section of README.md.
+"""What a run of the benchmarks found, as Markdown: `summary.md` beside it, and the marked part of docs/benchmarks.md.
 
-`python -m benchmarks.publish [--results DIR] [--readme]` only reads what the benchmarks wrote, so that no table can
+`python -m benchmarks.publish [--results DIR] [--page]` only reads what the benchmarks wrote, so that no table can
 say anything else than the JSON beside it.
 """
 
@@ -15,8 +15,11 @@ from typing import Any
 from benchmarks import functions, goals, harness
 from benchmarks.harness import BadInput
 
-PUBLISHED = Path(__file__).parent / "results"
-"""The results that README.md shows; they are part of the repository."""
+PAGE = harness.REPOSITORY / "docs" / "benchmarks.md"
+"""The document with the marked section."""
+
+PUBLISHED = PAGE.with_name("results")
+"""The results that the page shows; they are part of the repository."""
 
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
@@ -25,38 +28,37 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     arguments = argparse.ArgumentParser(prog="python -m benchmarks.publish", description=__doc__.split("\n\n")[0])
     arguments.add_argument("--results", metavar="DIR", type=Path, default=PUBLISHED)
-    arguments.add_argument("--readme", action="store_true", help="also replace the marked section of README.md")
+    arguments.add_argument("--page", action="store_true", help="also replace the marked section of docs/benchmarks.md")
     return arguments
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the summary, and README's section where asked."""
+    """Write the summary, and the page's section where asked."""
     options = parser().parse_args(argv)
     text = summary(options.results)
     (options.results / "summary.md").write_text(text)
     print(f"summary: {options.results / 'summary.md'}")
-    if options.readme:
-        readme = harness.REPOSITORY / "README.md"
-        readme.write_text(replaced(readme.read_text(), section(options.results)))
-        print(f"section: {readme}")
+    if options.page:
+        PAGE.write_text(replaced(PAGE.read_text(), section(options.results)))
+        print(f"section: {PAGE}")
     return 0
 
 
 def section(folder: Path) -> str:
-    """The summary as README.md has it: links lead from where that is."""
+    """The summary as the page has it: links lead from where that is."""
     try:
-        place = folder.resolve().relative_to(harness.REPOSITORY)
+        place = folder.resolve().relative_to(PAGE.parent)
     except ValueError:
-        raise BadInput(f"--results {folder}: README.md can show only what is in the repository") from None
+        raise BadInput(f"--results {folder}: docs/benchmarks.md can show only what is under docs/") from None
     return summary(folder).replace("](", f"]({place.as_posix()}/")
 
 
-def replaced(readme: str, text: str) -> str:
-    """`readme` with `text` between the marks."""
-    before, mark, rest = readme.partition(BEGIN)
+def replaced(page: str, text: str) -> str:
+    """`page` with `text` between the marks."""
+    before, mark, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not mark or not end:
-        raise BadInput(f"README.md has no section between {BEGIN} and {END}")
+        raise BadInput(f"docs/benchmarks.md has no section between {BEGIN} and {END}")
     return f"{before}{BEGIN}\n\n{text.strip()}\n\n{END}{after}"
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import re
 from pathlib import Path
 
 import pytest
 
 from accel import config
 from accel.config import SettingError, Settings, from_environment
+from tests.conftest import ROOT
 
 
 def test_an_empty_environment_gives_the_defaults_with_a_disk_cache() -> None:
@@ -128,3 +130,12 @@ def test_a_bad_override_leaves_the_settings_alone() -> None:
     with pytest.raises(SettingError), config.override(mode="quick"):
         pass
     assert config.current() is before
+
+
+def test_the_page_lists_every_variable_with_its_default() -> None:
+    text = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(QD_\w+)` \| `?([^`|]+?)`? \|", text, re.MULTILINE)
+    assert [name for name, _ in rows] != []
+    assert sorted(name for name, _ in rows) == sorted(config.VARIABLES.values())
+    stated = {name: "" if default == "unset" else default for name, default in rows}
+    assert from_environment(stated) == from_environment({})

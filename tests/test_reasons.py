@@ -13,6 +13,7 @@ import pytest
 import accel
 from accel.reasons import REASONS, Reason, Refusal, source_line
 from accel.reports import reporting
+from tests.conftest import ROOT
 
 EXPECTED = {
     "effect.print": "this path prints; a compiled replay would lose the output",
@@ -145,6 +146,6 @@ def test_every_reason_is_given_in_some_test() -> None:
     assert [id_ for id_ in REASONS if f'"{id_}"' not in text] == []
 
 
-def test_the_readme_lists_the_reasons_from_the_table() -> None:
-    readme = (Path(accel.__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    assert reporting.reasons_table() in readme, "paste what `python -m accel reasons` prints"
+def test_the_page_lists_the_reasons_from_the_table() -> None:
+    page = (ROOT / "docs" / "reasons.md").read_text(encoding="utf-8")
+    assert page.endswith(f"\n\n{reporting.reasons_table()}"), "paste what `python -m accel reasons` prints"

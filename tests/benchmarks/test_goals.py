@@ -134,16 +134,16 @@ def test_nothing_measured_is_nothing_published(tmp_path):
 
 
 def test_only_the_marked_section_changes():
-    readme = f"before\n{publish.BEGIN}\nold\n{publish.END}\nafter\n"
-    changed = publish.replaced(readme, "new\n")
+    page = f"before\n{publish.BEGIN}\nold\n{publish.END}\nafter\n"
+    changed = publish.replaced(page, "new\n")
     assert changed == f"before\n{publish.BEGIN}\n\nnew\n\n{publish.END}\nafter\n"
     assert publish.replaced(changed, "new\n") == changed
-    with pytest.raises(BadInput, match=r"README\.md has no section between"):
+    with pytest.raises(BadInput, match=r"docs/benchmarks\.md has no section between"):
         publish.replaced("no marks", "new")
 
 
-def test_readme_shows_what_is_published_and_nothing_else():
-    text = (harness.REPOSITORY / "README.md").read_text()
+def test_the_page_shows_what_is_published_and_nothing_else():
+    text = publish.PAGE.read_text()
     assert publish.replaced(text, "x").count(publish.BEGIN) == 1
     if (publish.PUBLISHED / "goals.json").is_file():
         assert publish.replaced(text, publish.section(publish.PUBLISHED)) == text

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 
 from accel.inspect import coverage
 from accel.rules.rule import RULES
+from tests.conftest import ROOT
 from tests.rules.cases import ROWS
 
 GOAL = 85.0
@@ -49,7 +49,7 @@ def test_table_names_limits_and_reasons() -> None:
 
 
 def test_the_page_is_current() -> None:
-    """COVERAGE.md is what `python -m accel coverage` prints; other versions of NumPy have other functions."""
-    page = (Path(__file__).parents[2] / "COVERAGE.md").read_text()
+    """docs/coverage.md is what `python -m accel coverage` prints; other versions of NumPy have other functions."""
+    page = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
     if f"for NumPy {coverage.series()}." in page:
-        assert page == coverage.table(), "write it anew: python -m accel coverage > COVERAGE.md"
+        assert page == coverage.table(), "write it anew: python -m accel coverage > docs/coverage.md"

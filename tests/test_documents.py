@@ -1,0 +1,113 @@
+"""The documents: what they list is what the code has, and what they name is there."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+import accel
+from accel import ndimage
+from accel.catalogue import TRAITS
+from accel.cli import commands, run
+from tests.conftest import ROOT
+
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *DOCS]
+LONGEST_README = 120
+
+
+def _text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def _section(text: str, title: str) -> str:
+    """What stands under a heading."""
+    found = re.search(rf"^##+ {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found is not None, title
+    return found[1]
+
+
+def _first_column(table: str) -> list[str]:
+    """The names in the first column of a table, each without what follows it in its backticks."""
+    cells = re.findall(r"^\| (`[^|]*`) \|", table, re.MULTILINE)
+    return [name.split()[0] for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+
+
+def test_the_readme_is_short() -> None:
+    assert len(_text("README.md").splitlines()) <= LONGEST_README
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_files(path: Path) -> None:
+    """Anchors within the pages are checked by `mkdocs build --strict`."""
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+    local = [target for target in targets if not target.startswith("http")]
+    assert [target for target in local if not (path.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_files_that_are_named_are_there(path: Path) -> None:
+    named = re.findall(
+        r"`((?:accel|tests|docs|examples|pygcm_patch)/[\w/]*(?:\.\w+)?)`", path.read_text(encoding="utf-8")
+    )
+    made_later = {"docs/results"}
+    assert [name for name in named if name not in made_later and not (ROOT / name).exists()] == []
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = re.findall(r"^ +- .+: (\S+\.md)$", _text("mkdocs.yml"), re.MULTILINE)
+    assert sorted(listed) == [path.name for path in DOCS]
+
+
+def test_the_options_of_run_are_those_of_the_code() -> None:
+    listed = _first_column(_section(_text("docs/command-line.md"), "accel.run"))
+    assert sorted(listed) == sorted(option.name for option in run.PLACES + run.OPTIONS)
+
+
+def test_every_command_is_described() -> None:
+    text = _text("docs/command-line.md")
+    assert [name for name in commands._COMMANDS if f"`python -m accel {name}" not in text] == []
+
+
+def test_the_wings_are_the_folders() -> None:
+    listed = _first_column(_section(_text("docs/architecture.md"), "The wings"))
+    folders = [path.parent.name for path in (ROOT / "accel").glob("*/__init__.py")]
+    assert sorted(listed) == sorted(folders)
+    starts = re.findall(r"`(\w+/[\w/]*(?:\.py)?)`", _section(_text("docs/architecture.md"), "The wings"))
+    names = [name for name in starts if not name.startswith(("accel/", "tests/", "pygcm_patch/", "benchmarks/"))]
+    assert [name for name in names if not (ROOT / "accel" / name).exists()] == []
+
+
+def test_the_picture_shows_the_wings() -> None:
+    picture = _text("docs/pictures/architecture.svg")
+    folders = [path.parent.name for path in (ROOT / "accel").glob("*/__init__.py")]
+    assert [name for name in folders if not re.search(rf">{name}\b", picture)] == []
+
+
+def test_the_api_page_has_every_public_name() -> None:
+    text = _text("docs/api.md")
+    names = [name for name in accel.__all__ if name != "ndimage"]
+    assert [name for name in names if f"::: accel.{name}\n" not in text] == []
+    assert dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE)) == TRAITS
+    assert [name for name in ndimage.__all__ if name != "Unsupported" and f"`{name}`" not in text] == []
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    assert re.search(r"^## (\S+)", _text("CHANGELOG.md"), re.MULTILINE)[1] == accel.__version__  # type: ignore[index]
+    assert f'\nversion = "{accel.__version__}"\n' in _text("pyproject.toml")
+
+
+def test_the_tape_reads_as_the_guide_says() -> None:
+    section = _section(_text("CONTRIBUTING.md"), "Read a tape")
+    code = re.search(r"```python\n(.*?)```", section, re.DOTALL)
+    assert code is not None
+    shown = re.findall(r"^ {4}(.+)$", section.partition("without the line numbers:")[2], re.MULTILINE)
+    said = io.StringIO()
+    with redirect_stdout(said):
+        exec(compile(code[1], "<guide>", "exec"), {"__name__": "guide"})
+    printed = [re.sub(r" line \d+$", "", line) for line in said.getvalue().splitlines()]
+    assert printed == shown
