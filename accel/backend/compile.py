@@ -25,8 +25,9 @@ from accel.backend.devices import device, has_room, import_jax, start, threads
 from accel.backend.job import Job, Product, packed, unpacked
 from accel.backend.spans import Span, arrays_from, handed_over, is_aligned, span_of
 from accel.ir.fingerprint import digest
+from accel.ir.tape import Node
 from accel.lower import PACKS, Known, Lowerable, Program, lower
-from accel.process import memory
+from accel.process import jax_internals, memory
 from accel.record import Trace
 from accel.reports import ledger
 from accel.rules.rule import Unsupported
@@ -132,8 +133,9 @@ def compile_trace(
         places = about((len(spans),), np.int32) if spans else None
         scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
         constants = [jax.device_put(value, place) for value in program.constants]
+        careful = on_cpu and any(map(_is_mistaken, trace.tape.nodes))
         try:
-            compiled, key, unkept = _compiled(program, spans, (given, places, constants, scalars), place)
+            compiled, key, unkept = _compiled(program, spans, (given, places, constants, scalars), place, careful)
         except Unsupported:
             raise
         except Exception as error:
@@ -163,8 +165,14 @@ def _spans(program: Program, samples: Sequence[Any], spanned: frozenset[int]) ->
     return {at: span_of(samples[slot]) for at, slot in enumerate(program.slots) if slot in spanned}
 
 
+def _is_mistaken(node: Node) -> bool:
+    """Whether XLA's own reductions on the CPU may be wrong where they read this (see
+    `jax_internals.compiled_with_care`)."""
+    return node.rule.name == "numpy.pad" or (node.dtype is not None and node.dtype in (np.int8, np.uint8))
+
+
 def _compiled(
-    program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any
+    program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any, careful: bool
 ) -> tuple[Any, str | None, str]:
     """The executable for arguments like these, from the disk cache or compiled and kept there.
 
@@ -176,7 +184,8 @@ def _compiled(
     found = _load(key, place)
     if found is not None:
         return found, key, ""
-    found = jax.jit(entry(program, spans)).lower(*arguments).compile()
+    lowered = jax.jit(entry(program, spans)).lower(*arguments)
+    found = jax_internals.compiled_with_care(lowered) if careful else lowered.compile()
     unkept = "" if config.current().cache_dir is None else _keep(program, key, found)
     if unkept:
         tell_unkept(unkept)

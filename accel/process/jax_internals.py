@@ -30,3 +30,23 @@ def leave_without_cleaning_up() -> None:
     clean_up = _part("api", "clean_up")
     if callable(clean_up):
         atexit.unregister(clean_up)
+
+
+_PLAIN_REDUCTIONS = {"xla_cpu_experimental_ynn_fusion_type": ""}
+"""XLA's option by which reductions on the CPU are its own loops again."""
+
+
+def compiled_with_care(lowered: Any) -> Any:
+    """Compile what `jax.jit(...).lower(...)` gave, reductions on the CPU by XLA's own loops.
+
+    jaxlib 0.10 hands reductions, with what computes their operands, to a library that does not wrap integers of 8 bits
+    (`(x * 2 + 1).max(axis=1)` of uint8 saturates) and loses NaN in extremes. Its loops are up to five times as fast
+    for sums, so that only programs with such operands are compiled this way. A jaxlib without the option has no such
+    library.
+    """
+    try:
+        return lowered.compile(compiler_options=_PLAIN_REDUCTIONS)
+    except Exception as error:
+        if "No such compile option" not in str(error):
+            raise
+        return lowered.compile()

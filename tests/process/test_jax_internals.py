@@ -53,3 +53,41 @@ def test_what_jax_does_not_tell_is_answered_with_care(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "jax._src.api", None)
     assert jax_internals.backends_are_initialized()
     jax_internals.leave_without_cleaning_up()
+
+
+EIGHT_BITS = """
+import jax, numpy as np, jax.numpy as jnp
+from accel.process import jax_internals
+jax.config.update("jax_enable_x64", True)
+x = np.full((300, 300), 3, np.uint8)
+x[5, 7] = 200
+y = np.random.default_rng(0).standard_normal((700, 700))
+y[350, 350] = np.nan
+careful = jax_internals.compiled_with_care
+largest = careful(jax.jit(lambda x: jnp.max(x * 2 + 1, axis=1)).lower(x))(x)
+total = careful(jax.jit(lambda x: (x * 2 + 1).astype("f8").sum(1)).lower(x))(x)
+least = careful(jax.jit(lambda y: jnp.min(jnp.sin(y))).lower(y))(y)
+print(int(largest[5]), float(total[5]), bool(jnp.isnan(least)))
+"""
+
+
+def test_reductions_of_a_program_compiled_with_care_are_right() -> None:
+    assert said_by(EIGHT_BITS) == "145 2238.0 True"
+
+
+class Lowered:
+    """A program of a jaxlib that knows no such option, or fails otherwise."""
+
+    def __init__(self, error: str) -> None:
+        self.error = error
+
+    def compile(self, compiler_options: object = None) -> str:
+        if compiler_options:
+            raise ValueError(self.error)
+        return "compiled"
+
+
+def test_a_jaxlib_without_the_option_compiles_without_it() -> None:
+    assert jax_internals.compiled_with_care(Lowered("INVALID_ARGUMENT: No such compile option: 'x'")) == "compiled"
+    with pytest.raises(ValueError, match="out of memory"):
+        jax_internals.compiled_with_care(Lowered("out of memory"))

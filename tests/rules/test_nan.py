@@ -35,6 +35,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "argmax": lambda x: np.argmax(x, axis=1),
     "median": lambda x: np.median(x[200:202]),
     "maximum.at": lambda x: _at(x),
+    "padded with extremes": lambda x: np.pad(x, 2, mode="maximum") + np.pad(x, 2, mode="minimum"),
 }
 
 
@@ -60,3 +61,34 @@ def test_nan_goes_through(case: Callable[[Any], Any], dtype: Any, foreground: No
             path.replays = path.checked_at = 10**6  # nothing is compared any more
         for given in (spoilt, x, spoilt):
             np.testing.assert_allclose(fast(given), case(given), rtol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+WRAPPING: dict[str, Callable[[Any], Any]] = {
+    "max": lambda x: (x * 2 + 1).max(axis=1),
+    "min": lambda x: (x * 2 + 1).min(axis=0),
+    "max of all": lambda x: (x * 3 - 7).max(),
+    "mean": lambda x: (x * 2 + 1).mean(axis=1),
+    "sum": lambda x: ((x * 2 + 1) * 0.5).sum(axis=1),
+    "sum in double": lambda x: (x * 2 + 1).sum(dtype=np.float64),
+    "negative": lambda x: (-x).max(axis=1),
+    "made on the way": lambda x: ((x > 3).astype(np.int8) * 100 + x.astype(np.int8)).astype(np.float64).sum(axis=1),
+    "any": lambda x: ((x * 2 + 1) > 100).any(axis=1),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("case", WRAPPING.values(), ids=list(WRAPPING))
+def test_integers_of_8_bits_wrap_in_front_of_reductions(
+    case: Callable[[Any], Any], dtype: Any, foreground: None
+) -> None:
+    x = np.random.default_rng(0).integers(1, 20, (300, 300)).astype(dtype)
+    spoilt = x.copy()
+    spoilt[5, 7] = 100 if dtype == np.int8 else 200
+    fast: Any = accel.accelerate(case)
+    for _ in range(6):
+        np.testing.assert_allclose(fast(x), case(x), rtol=1e-12)
+    for path in fast._self_target.paths:
+        path.replays = path.checked_at = 10**6
+    assert fast._self_target.ledger.compiled_calls
+    for given in (spoilt, x, spoilt):
+        np.testing.assert_allclose(fast(given), case(given), rtol=1e-12)
