@@ -106,6 +106,7 @@ def whole_step(shape: tuple[int, int], rounds: int) -> dict[str, Any]:
         fast(theirs, 1e-3)
         error = max(error, *(harness.relative_error(vars(theirs)[name], vars(mine)[name]) for name in fields(mine)))
     target = fast._self_target
+    target.rest.allowed = False
     path = next((path for path in target.paths if path.variant is not None), None)
     if path is None:
         raise SystemExit(f"the step did not compile: {target.ledger}")

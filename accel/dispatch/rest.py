@@ -28,15 +28,16 @@ SOUGHT = 64
 
 
 class Rest:
-    """Calls that are left to NumPy, in a row. left: those to come.
+    """Calls that are left to NumPy, in a row. left: those to come. allowed: False where somebody looks at every call.
 
     taken, seconds: how many of them are in no ledger yet, and what they took, other targets inside them left out.
     A rest ends early where the settings change, where every call is to be noted, and where a call takes long.
     """
 
-    __slots__ = ("_long_s", "_settings", "_sought", "left", "seconds", "taken")
+    __slots__ = ("_long_s", "_settings", "_sought", "allowed", "left", "seconds", "taken")
 
     def __init__(self) -> None:
+        self.allowed = True
         self.left = self.taken = 0
         self.seconds = 0.0
         self._long_s = 0.0
@@ -47,6 +48,8 @@ class Rest:
         """Rest for as many calls as bear out one look. looked_s, call_s: what the look and NumPy took for the last."""
         if call_s > self._long_s:
             self._sought = 0
+        if not self.allowed:
+            return
         if self._sought:
             self._sought -= 1
             return

@@ -52,6 +52,13 @@ def test_one_look_is_borne_out_by_the_calls_after_it(real: None, looked_s: float
     assert kind.settle()[0] == calls and kind.settle() == (0, 0.0)
 
 
+def test_there_is_no_rest_where_somebody_looks_at_every_call(real: None) -> None:
+    kind = Rest()
+    kind.allowed = False
+    kind.begin(1.0, 1e-6)
+    assert not kind.takes()
+
+
 def test_a_rest_ends_where_the_settings_change(real: None) -> None:
     kind = Rest()
     kind.begin(1.0, 1e-5)
