@@ -99,14 +99,14 @@ def whole_step(shape: tuple[int, int], rounds: int) -> dict[str, Any]:
     """Error against NumPy, and medians in us: a call, its program alone, and the difference."""
     step = made_step()
     fast: Any = accel.accelerate(step, name="benchmarks.made_step.step")
+    target = fast._self_target
+    target.rest.allowed = False
     mine, theirs = State(shape), State(shape)
     error = 0.0
     for _ in range(12):
         step(mine, 1e-3)
         fast(theirs, 1e-3)
         error = max(error, *(harness.relative_error(vars(theirs)[name], vars(mine)[name]) for name in fields(mine)))
-    target = fast._self_target
-    target.rest.allowed = False
     path = next((path for path in target.paths if path.variant is not None), None)
     if path is None:
         raise SystemExit(f"the step did not compile: {target.ledger}")
