@@ -30,6 +30,9 @@ def real(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
+    deadline = time.monotonic() + 60.0
+    while background.busy() and time.monotonic() < deadline:  # what is compiled would disturb other tests' times
+        time.sleep(0.01)
 
 
 def taken(kind: Rest, most: int = 2000) -> int:
