@@ -28,7 +28,7 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
     config.set_current(config.Settings(quiet=True))
     monkeypatch.setattr(target, "WORTH_STARTING_S", 0.0)
-    monkeypatch.setattr(target, "SMALLEST_S", 0.0)
+    monkeypatch.setattr(rest, "SMALLEST_S", 0.0)
     monkeypatch.setattr(target, "CERTAIN_S", 0.0)
     monkeypatch.setattr(rest, "LONGEST", 0)
     monkeypatch.setattr(background, "WORTH_JAX_S", 0.0)

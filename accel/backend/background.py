@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import heapq
-import itertools
+import math
+import operator
 import os
 import pickle
 import sys
@@ -20,6 +20,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from math import inf
 from typing import Any
+
+import numpy as np
 
 from accel import config, logs
 from accel.backend import cache, devices, experience
@@ -56,6 +58,12 @@ Importing it costs the program more than a second, and its end another quarter; 
 as it has (so is the best of what can be known of it).
 """
 
+HALF_LIFE_S = 5.0
+"""After so many seconds a call that had to do without a program counts half as much for what is compiled next.
+
+A path of a program's first phase has taken longer than any other, and may never be taken again.
+"""
+
 MAX_LOST = 3
 """Workers that may end of themselves before nothing is compiled any more."""
 
@@ -65,16 +73,19 @@ Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
 
 
 class Compile(Future[Executable]):
-    """A program that is being compiled, or waits for that. order: the smallest is next. arguments: of compile_trace.
+    """A program that is being compiled, or waits for that. arguments: of compile_trace.
+
+    missed: how much calls miss it, as the logarithm of their seconds, each weighted by when it was (see HALF_LIFE_S).
 
     found_on_disk: whether it was there. kept: keys and suffixes of the entries from which a later start has it;
     unkept: why there are none. A program of the worker's is loaded by the thread that also loads those on disk: the
     worker does not wait for that, and JAX is not imported before there is something to load.
     """
 
-    def __init__(self, order: tuple[float, int], arguments: Arguments) -> None:
+    def __init__(self, arguments: Arguments, missed_s: float = 0.0) -> None:
         super().__init__()
-        self.order = order
+        self.missed = -inf
+        self.miss(missed_s)
         self.found_on_disk = False
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = "the disk cache is off"
@@ -84,8 +95,10 @@ class Compile(Future[Executable]):
         self._product: Product | None = None
         self._began: float | None = None
 
-    def __lt__(self, other: Compile) -> bool:
-        return self.order < other.order
+    def miss(self, seconds: float) -> None:
+        """Note that a call has taken so long without it."""
+        weight = time.perf_counter() / HALF_LIFE_S
+        self.missed = np.logaddexp2(self.missed, weight + math.log2(seconds) if seconds > 0.0 else -inf)
 
     def seconds(self) -> float:
         """How long it has been compiled, not counting how long it waited."""
@@ -299,8 +312,11 @@ def _charged() -> Iterator[None]:
         current_run().charge("loading", time.thread_time() - started)
 
 
+_BY_MISSED = operator.attrgetter("missed")
+
+
 class _Line:
-    """Programs that wait for one step, what is worth most first, and the thread that does it."""
+    """Programs that wait for one step, the one that is missed most first, and the thread that does it."""
 
     def __init__(self, name: str, step: Callable[[Compile], None]) -> None:
         self._name = name
@@ -312,7 +328,7 @@ class _Line:
     def add(self, job: Compile) -> None:
         """Let one more wait."""
         with self._condition:
-            heapq.heappush(self._waiting, job)
+            self._waiting.append(job)
             if self._thread is None:
                 self._start()
             self._condition.notify()
@@ -328,7 +344,8 @@ class _Line:
                     self._condition.wait()
                 if self._thread is not threading.current_thread():  # it was left to what it was doing, or stopped
                     return
-                job = heapq.heappop(self._waiting)
+                job = max(self._waiting, key=_BY_MISSED)
+                self._waiting.remove(job)
             try:
                 with interpreter.taking_turns(), interpreter.keeping(), _charged():
                     self._step(job)
@@ -369,7 +386,6 @@ _loading = _Line(_LOAD, _load)
 _compiling = _Line(_COMPILE, _make)
 _workers = _Workers()
 _under_way: set[Compile] = set()
-_numbers = itertools.count()
 _ends_with_the_program = False
 
 
@@ -408,7 +424,7 @@ def _has_worker() -> bool:
 
 def at_once(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()) -> Compile:
     """`compile_trace`, done, by this thread, unless it is on disk. Interrupts wait: a module half imported stays so."""
-    job = Compile((0.0, 0), (trace, known, samples, spanned))
+    job = Compile((trace, known, samples, spanned))
     with interrupts.Deferral():
         if not cache.is_used() or not job.look():
             job.run()
@@ -421,20 +437,17 @@ def in_background(
     samples: Sequence[Any],
     spanned: Collection[int] = frozenset(),
     *,
-    worth: float,
-    before: int,
+    missed_s: float = 0.0,
 ) -> Compile:
     """`compile_trace` in the background, the program going on in NumPy meanwhile.
 
-    worth: seconds that a call takes without it. before: programs that its target has already, each of which is taken
-    to halve the calls that this one will get. The functions of a step are ready at the same time: what saves most goes
-    first, a large function's second program before a small one's first, and its tenth after.
+    missed_s: seconds that the last call took without it.
     """
     global _ends_with_the_program
     if not _ends_with_the_program:
         _ends_with_the_program = True
         atexit.register(stop)
-    job = Compile((-worth * 0.5**before, next(_numbers)), (trace, known, samples, spanned))
+    job = Compile((trace, known, samples, spanned), missed_s)
     _under_way.add(job)
     job.add_done_callback(_under_way.discard)
     if devices.is_started() or not cache.holds_programs():

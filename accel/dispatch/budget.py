@@ -1,9 +1,10 @@
 """The budget: what accel may cost a program that may end before anything is gained.
 
-Recording, loading, comparing, guards that fail and runs that are thrown away are paid from a small fixed part, from a
-share of the time that the program has taken so far, and from what was measured to be saved. This is the ski-rental
-argument: never pay more than in proportion to what was already spent, and a program that ends at the worst moment has
-lost that share. Nothing starts that the budget does not cover.
+Recordings are paid from a small fixed part, from a share of the time that the program has taken so far, and from what
+was measured to be saved; what was charged for anything else (loading, comparing, guards, discarded runs) counts as
+spent. This is the ski-rental argument: never pay more than in proportion to what was already spent, and a program that
+ends at the worst moment has lost that share. No recording starts that the budget does not cover. Looking at calls is
+bounded by rests (accel.dispatch.rest), comparing by its share of what was gained (accel.dispatch.checks).
 
 The numbers are those of the ledger, which counts every cost where it arises.
 """

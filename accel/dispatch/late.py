@@ -6,9 +6,19 @@ thread, would leave modules half imported for ever.
 
 from __future__ import annotations
 
+import importlib
 import time
 
 from accel.process import forks, interrupts
+
+_MODULES = (
+    "accel.backend.background",
+    "accel.dispatch.replay",
+    "accel.dispatch.verify",
+    "accel.lower.folding",
+    "accel.lower.passes.loops",
+    "accel.record",
+)
 
 loaded = False
 
@@ -20,10 +30,8 @@ def load() -> float:
         return 0.0
     started = time.perf_counter()
     with interrupts.Deferral(), forks.whole():
-        from accel import rules
-        from accel.dispatch import replay, verify  # noqa: F401
-        from accel.lower.passes import loops  # noqa: F401
-
-        rules.load()
+        for name in _MODULES:
+            importlib.import_module(name)
+        importlib.import_module("accel.rules").load()
     loaded = True
     return time.perf_counter() - started

@@ -108,7 +108,6 @@ class Path:
         self.pending: Compile | None = None
         self.again: Compile | None = None
         self._respecialized = 0
-        self._before = 0
         self.numpy_call_s = 0.0
         self.least_numpy_s = inf
         self.waited_s = 0.0
@@ -168,18 +167,27 @@ class Path:
     def _known(self) -> Any:
         """What the next program takes for constant."""
         from accel.lower import Known
+        from accel.lower.folding import not_worth_folding
 
         arrays = {slot: value for slot, value in self.constants.items() if isinstance(value, np.ndarray)}
         scalars = {slot: value for slot, value in self.constants.items() if slot not in arrays}
+        for slot in not_worth_folding(self.trace, Known(scalars, arrays)):
+            del scalars[slot], self.constants[slot]
         return Known(scalars, arrays)
 
     def note_numpy(self, seconds: float, *, quiet: bool) -> None:
         """Note what a call on NumPy took; quiet: while nothing was compiled, so that it tells NumPy's speed."""
         self.numpy_call_s = seconds
         self.least_numpy_s = min(self.least_numpy_s, seconds)
-        self.waited_s += seconds
+        self.wait(seconds)
         if quiet:
             self.speed.numpy_s.add(seconds)
+
+    def wait(self, seconds: float) -> None:
+        """Note what calls have taken without the program."""
+        self.waited_s += seconds
+        if self.pending is not None:
+            self.pending.miss(seconds)
 
     def gained_s(self, seconds: float) -> float:
         """What a compiled call of so many seconds took less than NumPy does, by the least that is known of that."""
@@ -189,9 +197,8 @@ class Path:
 
     # -- its program --------------------------------------------------------------------------------------------------
 
-    def start(self, values: list[Any], before: int) -> None:
-        """Compile the path: in the background, or at once. before: programs that its target has already."""
-        self._before = before
+    def start(self, values: list[Any]) -> None:
+        """Compile the path: in the background, or at once."""
         self.pending = self._compile(values)
         self.stage = Stage.PENDING
 
@@ -211,7 +218,7 @@ class Path:
         arguments = self.trace, self._known(), stand_ins(values), self.spanned
         try:
             if config.current().ahead_of_time:
-                return background.in_background(*arguments, worth=self.numpy_call_s, before=self._before)
+                return background.in_background(*arguments, missed_s=self.numpy_call_s)
             return background.at_once(*arguments)
         finally:
             open_ledger(self.name).charge("loading", time.perf_counter() - started)

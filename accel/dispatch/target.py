@@ -18,12 +18,12 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
-from accel.dispatch import budget, late
+from accel.dispatch import budget, late, rest
 from accel.dispatch.call import THREAD, Call, is_fault
 from accel.dispatch.checks import Checks
 from accel.dispatch.paths import Forecast, Path, Stage, continues
 from accel.dispatch.preconditions import OFF, hindrance
-from accel.dispatch.rest import SMALLEST_S, Rest
+from accel.dispatch.rest import Rest
 from accel.reasons import Refusal
 from accel.reports import timeline
 from accel.reports.ledger import Ledger, State, current_run, open_ledger
@@ -160,7 +160,7 @@ class Target:
             self._numpy_total_s += seconds
             waiting = next((path for path in self.paths if path.stage in (Stage.WATCHED, Stage.PENDING)), None)
             if waiting is not None:
-                waiting.waited_s += seconds
+                waiting.wait(seconds)
                 _expect(GAINFUL_SHARE * seconds - GAINFUL_S * taken)
         return self.ledger
 
@@ -235,10 +235,10 @@ class Target:
         if reason is not None:
             return self._stay(call, reason)
         if self._is_frugal:
-            if self._timed < (1 if self._numpy_s > CERTAIN_S else 2):
-                return self._first(call)
-            if self._numpy_s < SMALLEST_S and not self._has_programs:
-                return self._too_small(call)
+            if self._timed < (1 if self._numpy_s > CERTAIN_S else 2):  # what NumPy takes, before anything is compiled
+                return self._plain(call, timed=not _is_compiling())
+            if self._numpy_s < rest.SMALLEST_S and not self._has_programs:  # but the next call may have larger arrays
+                return self._pass_over(call, "speed.small")
         for path in self._forecast.order(self.paths):
             values = path.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
@@ -250,23 +250,14 @@ class Target:
                 return self._stay(call, refusal)
         return self._new_path(call)
 
-    def _first(self, call: Call) -> Any:
-        """The first calls show what NumPy takes, before anything is compiled."""
-        return self._plain(call, timed=not _is_compiling())
-
-    def _too_small(self, call: Call) -> Any:
-        """Compiling cannot gain; but the next call may have larger arrays."""
-        if self.last_refusal is None or self.last_refusal.reason != "speed.small":
-            self._note(Refusal("speed.small"))
-        return self._first(call)
-
     def _new_path(self, call: Call) -> Any:
         """Record a path that none of the known ones is, within the limits on them."""
         if self.calls_to_skip > 0:
             self.calls_to_skip -= 1
             return self._unexplained(call)
         if not self._covers(self._recording_estimate_s()):
-            return self._wait_for_budget(call)
+            THREAD.inside = False  # it may cover nested targets
+            return self._pass_over(call, "wait.budget")
         if len(self.paths) >= config.current().max_variants:
             self.beyond_limit += 1
             if self.beyond_limit % REPLACE_AFTER:
@@ -274,10 +265,10 @@ class Target:
             self.paths.pop()  # the one not followed for longest
         return self._record(call)
 
-    def _wait_for_budget(self, call: Call) -> Any:
-        if self.last_refusal is None or self.last_refusal.reason != "wait.budget":
-            self._note(Refusal("wait.budget"))
-        THREAD.inside = False
+    def _pass_over(self, call: Call, reason: str) -> Any:
+        """Leave a call to NumPy for now, which is no refusal; mode "strict" knows no such calls."""
+        if self.last_refusal is None or self.last_refusal.reason != reason:
+            self._note(Refusal(reason))
         return self._plain(call, timed=not _is_compiling())
 
     def _stay(self, call: Call, refusal: Refusal) -> Any:
@@ -348,7 +339,7 @@ class Target:
     def _recording_estimate_s(self) -> float:
         if self._recording_s is not None:
             return self._recording_s
-        return RECORDED_AS_LONG * (self._numpy_s)
+        return RECORDED_AS_LONG * self._numpy_s
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
@@ -475,7 +466,7 @@ class Target:
     def _start(self, path: Path, values: list[Any], call: Call) -> None:
         """Have the path compiled. Where the call waits for that, it is no part of what the call itself takes."""
         started = time.perf_counter()
-        path.start(values, self._programs())
+        path.start(values)
         waited = time.perf_counter() - started
         call.began += waited
         THREAD.counted_s += waited
@@ -512,17 +503,13 @@ class Target:
             if slots:
                 path.respecialize(slots)
             if slots or too_few:
-                path.start(path.latest, self._programs())
+                path.start(path.latest)
                 self._finish(path)
 
     @property
     def is_watching(self) -> bool:
         """Whether a path waits to be compiled."""
         return not self.final and any(path.stage is Stage.WATCHED for path in self.paths)
-
-    def _programs(self) -> int:
-        """Paths that are compiled or about to be."""
-        return sum(path.stage in (Stage.PENDING, Stage.COMPILED) for path in self.paths)
 
     def _finish(self, path: Path) -> None:
         refusal = path.finish()

@@ -66,18 +66,24 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     made.go_on.set()
 
 
-def submit(name: Any, worth: float, before: int = 0) -> Any:
-    return background.in_background(name, None, None, worth=worth, before=before)  # type: ignore[arg-type]
+def submit(name: Any, missed_s: float) -> Any:
+    return background.in_background(name, None, None, missed_s=missed_s)  # type: ignore[arg-type]
 
 
-def test_each_program_that_a_function_has_halves_the_worth_of_another(bench: Bench) -> None:
+def test_what_calls_do_without_is_compiled_before_what_they_did_without(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "HALF_LIFE_S", 0.05)
     submit("slow", 1.0)
     assert bench.started.wait(20)
-    waiting = [submit("fifth", 8.0, before=4), submit("first", 1.0), submit("second", 8.0, before=1)]
+    early, late = submit("early", 8.0), submit("late", 1.0)
+    time.sleep(0.5)  # ten half-lives
+    late.miss(0.1)
+    assert 8.0 * 0.5**10 < 0.1
     bench.go_on.set()
-    for future in waiting:
-        future.result(20)
-    assert bench.seen == ["slow", "second", "first", "fifth"]
+    for job in (early, late):
+        job.result(20)
+    assert bench.seen == ["slow", "late", "early"]
 
 
 def test_what_nobody_has_begun_can_be_withdrawn(bench: Bench) -> None:
@@ -94,7 +100,7 @@ def test_what_nobody_has_begun_can_be_withdrawn(bench: Bench) -> None:
     assert is_idle()
 
 
-def test_what_saves_most_is_compiled_first(bench: Bench) -> None:
+def test_what_is_missed_most_is_compiled_first(bench: Bench) -> None:
     first = submit("slow", 1.0)
     assert bench.started.wait(20)
     others = [submit(name, worth) for name, worth in (("small", 0.1), ("large", 9.0), ("middle", 1.0))]
@@ -172,33 +178,33 @@ def made(job: Any) -> Any:
 
 
 def test_a_worker_compiles_and_is_no_child_of_ours(workers: Any) -> None:
-    made(background.in_background(*arguments_of(lambda x: x * 3.0), worth=1.0, before=0))
+    made(background.in_background(*arguments_of(lambda x: x * 3.0), missed_s=1.0))
     assert workers._worker is not None
     with pytest.raises(ChildProcessError):
         os.waitpid(workers._worker._pid, os.WNOHANG)
 
 
 def test_a_worker_that_ends_takes_one_program_with_it_and_the_next_is_another(workers: Any) -> None:
-    made(background.in_background(*arguments_of(lambda x: x * 5.0), worth=1.0, before=0))
+    made(background.in_background(*arguments_of(lambda x: x * 5.0), missed_s=1.0))
     first = workers._worker._pid
     os.kill(first, signal.SIGKILL)
-    lost = background.in_background(*arguments_of(lambda x: x * 7.0), worth=1.0, before=0)
+    lost = background.in_background(*arguments_of(lambda x: x * 7.0), missed_s=1.0)
     with pytest.raises(Unsupported, match="ended"):
         made(lost)
-    made(background.in_background(*arguments_of(lambda x: x * 9.0), worth=1.0, before=0))
+    made(background.in_background(*arguments_of(lambda x: x * 9.0), missed_s=1.0))
     assert workers._worker._pid != first
 
 
 def test_after_too_many_nothing_is_compiled_any_more(workers: Any) -> None:
     workers._lost = background.MAX_LOST
-    refused = background.in_background(*arguments_of(lambda x: x * 11.0), worth=1.0, before=0)
+    refused = background.in_background(*arguments_of(lambda x: x * 11.0), missed_s=1.0)
     with pytest.raises(Unsupported, match="the compiling process ended 3 times"):
         made(refused)
 
 
 def test_without_a_worker_this_process_compiles(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    made(background.in_background(*arguments_of(lambda x: x * 13.0), worth=1.0, before=0))
+    made(background.in_background(*arguments_of(lambda x: x * 13.0), missed_s=1.0))
     assert not workers.can_start
 
 

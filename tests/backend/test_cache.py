@@ -326,9 +326,13 @@ def test_a_program_is_found_again_and_computes_the_same(
 
 def test_other_constants_and_shapes_are_other_programs(folder: Path, bare: None) -> None:
     x, y, _ = arguments()
-    for case in [(x, y, 0.25), (x, y, 0.5), (x[:6], y[:6], 0.25), (x.astype("f4"), y, 0.25)]:
-        np.testing.assert_allclose(settled(blend, *case), blend(*case), rtol=1e-6)
+    for case in [(x, y, 2), (x, y, 3), (x[:6], y[:6], 2), (x.astype("f4"), y, 2)]:
+        np.testing.assert_allclose(settled(shifted, *case), shifted(*case), rtol=1e-6)
     assert len(programs(folder)) == 4
+
+
+def shifted(x, y, places):
+    return np.roll(x, places, axis=0) * y
 
 
 def test_an_entry_that_is_no_program_is_replaced(folder: Path, bare: None) -> None:

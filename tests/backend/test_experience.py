@@ -40,7 +40,7 @@ class Model:
 
 
 def step(model: Model, x: Any) -> Any:
-    return x * model.factor + model.field
+    return x**model.factor + model.field
 
 
 def run(function: Any, factors: list[float]) -> list[dict[str, Any]]:
@@ -123,7 +123,7 @@ def test_at_the_end_what_was_called_too_few_times_is_compiled(for_later: None) -
 
 def test_at_the_end_what_changed_on_one_path_is_constant_on_none(for_later: None) -> None:
     def branching(model: Model, x: Any) -> Any:
-        return x * model.factor if x[0] > 1.0 else x + model.factor
+        return x**model.factor if x[0] > 1.0 else x - x**model.factor
 
     fast, model = accel.accelerate(branching, name="m.branching"), Model()
     for value in [0.0] * 8 + [2.0] * 8:

@@ -335,7 +335,7 @@ def test_a_program_whose_runs_are_all_discarded_is_tried_ever_more_rarely(monkey
 
 
 def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    def at_once(*arguments: Any, worth: float, before: int) -> Any:
+    def at_once(*arguments: Any, missed_s: float) -> Any:
         return background.at_once(*arguments)
 
     monkeypatch.setattr(background, "in_background", at_once)
@@ -362,7 +362,7 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
 
 
 def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = background.Compile((0.0, 0), (None, None, (), ()))  # type: ignore[arg-type]
+    made = background.Compile((None, None, (), ()))  # type: ignore[arg-type]
 
     def never_ready(*arguments: Any, **options: Any) -> Any:
         return made
@@ -435,7 +435,7 @@ def test_what_changed_on_one_path_is_constant_on_none(foreground: None, monkeypa
             self.rate = 0.5
 
         def step(self, x: Any, warm: bool) -> Any:
-            return np.sin(x) * self.rate if warm else np.cos(x) + self.rate
+            return np.sin(x) ** self.rate if warm else np.cos(x) ** self.rate
 
     model, x = Model(), np.linspace(0.0, 1.0, 50)
     fast: Any = accel.accelerate(Model.step, name="rates")

@@ -25,7 +25,7 @@ from accel.reports.ledger import open_ledger
 def real(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """accel's own limits, which other tests do without."""
     monkeypatch.setattr(rest, "LONGEST", 1024)
-    monkeypatch.setattr(target, "SMALLEST_S", 3e-5)
+    monkeypatch.setattr(rest, "SMALLEST_S", 3e-5)
     monkeypatch.setattr(target, "CERTAIN_S", 1e-3)
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -82,7 +82,7 @@ def test_a_rest_ends_where_every_call_is_to_be_noted(real: None) -> None:
 
 
 def test_a_function_too_small_to_gain_is_not_recorded_and_says_so(real: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target, "SMALLEST_S", 10.0)  # however slow the machine
+    monkeypatch.setattr(rest, "SMALLEST_S", 10.0)  # however slow the machine
     fast: Any = accel.accelerate(lambda x: x + 1.0, name="tiny")
     for _ in range(3000):
         assert np.array_equal(fast(np.zeros(3)), np.ones(3))
@@ -140,6 +140,7 @@ def test_no_program_is_asked_for_before_it_might_have_gained_something(
     real: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(target, "WORTH_STARTING_S", 1e9)
+    monkeypatch.setattr(target, "GAINFUL_S", 0.0)  # however fast the machine
     monkeypatch.setattr(background, "_prospects", background._Prospects())
 
     def heavy(x: Any) -> Any:
@@ -233,6 +234,7 @@ def test_time_inside_another_target_is_counted_once(real: None) -> None:
 
 def test_calls_at_rest_count_for_what_waits_to_be_compiled(real: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, "WORTH_STARTING_S", 1e9)
+    monkeypatch.setattr(target, "GAINFUL_S", 0.0)  # however fast the machine
     monkeypatch.setattr(background, "_prospects", background._Prospects())
 
     def body(x: Any) -> Any:

@@ -47,18 +47,11 @@ def extremes(name: str) -> Callable[..., Any]:
     return lower
 
 
-def _selected_extremes(name: str, fill: Callable[[Any], Any]) -> Callable[..., Any]:
-    def lower(*, a: Any, mask: Any, axis: Any = None, **bound: Any) -> Any:
-        return extreme(_where(mask, a, fill(a)), _axis(axis), largest=name == "max", **bound)
-
-    return lower
-
-
-def _filled(name: str, fill: Callable[[Any], Any]) -> Callable[..., Any]:
+def _filled(reduce: Callable[..., Any], neutral: Callable[[Any], Any]) -> Callable[..., Any]:
     """A reduction over a selection: what is left out is filled with the value that changes nothing."""
 
     def lower(*, a: Any, mask: Any, axis: Any = None, **bound: Any) -> Any:
-        return getattr(jnp, name)(_where(mask, a, fill(a)), axis=_axis(axis), **bound)
+        return reduce(a=_where(mask, a, neutral(a)), axis=_axis(axis), **bound)
 
     return lower
 
@@ -129,21 +122,21 @@ def _count_nonzero(*, a: Any, axis: Any = None, **bound: Any) -> Any:
 OUT_DTYPE = {"out": "dtype"}
 """`out` takes part in the choice of the dtype that NumPy computes in, and must be of that dtype."""
 
-add_rule(np.sum, _sum, SUMS, masked=_filled("sum", lambda x: 0), notes=OUT_DTYPE)
-add_rule(np.prod, reduction("prod"), SUMS, masked=_filled("prod", lambda x: 1), notes=OUT_DTYPE)
+add_rule(np.sum, _sum, SUMS, masked=_filled(reduction("sum"), lambda x: 0), notes=OUT_DTYPE)
+add_rule(np.prod, reduction("prod"), SUMS, masked=_filled(reduction("prod"), lambda x: 1), notes=OUT_DTYPE)
 
 
 for _function in (np.max, np.amax):
-    add_rule(_function, extremes("max"), EXTREMES, masked=_selected_extremes("max", _lowest), notes=RAISES)
+    add_rule(_function, extremes("max"), EXTREMES, masked=_filled(extremes("max"), _lowest), notes=RAISES)
 for _function in (np.min, np.amin):
-    add_rule(_function, extremes("min"), EXTREMES, masked=_selected_extremes("min", _highest), notes=RAISES)
-add_rule(np.any, reduction("any", nonzero), TRUTHS, masked=_filled("any", lambda x: False))
-add_rule(np.all, reduction("all", nonzero), TRUTHS, masked=_filled("all", lambda x: True))
+    add_rule(_function, extremes("min"), EXTREMES, masked=_filled(extremes("min"), _highest), notes=RAISES)
+add_rule(np.any, reduction("any", nonzero), TRUTHS, masked=_filled(reduction("any"), lambda x: False))
+add_rule(np.all, reduction("all", nonzero), TRUTHS, masked=_filled(reduction("all"), lambda x: True))
 add_rule(
     np.count_nonzero,
     _count_nonzero,
     "a | axis keepdims",
-    masked=_filled("count_nonzero", lambda x: 0),
+    masked=_filled(reduction("count_nonzero"), lambda x: 0),
 )
 
 

@@ -1,0 +1,48 @@
+"""Late imports: no module of accel's is imported in the midst of the program, where an interrupt would meet it."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.processes import starter
+
+
+def _of_accel() -> set[str]:
+    return {name for name in sys.modules if name.partition(".")[0] == "accel"}
+
+
+def imported_after_the_first_recording() -> dict[str, Any]:
+    """Modules of accel's that compiling, loading and replaying import, in this process."""
+    import accel
+    from accel import config
+    from accel.dispatch import late, rest, target
+
+    late.load()
+    before = _of_accel()
+    from accel.backend import background
+
+    background.WORTH_JAX_S = target.WORTH_STARTING_S = target.CERTAIN_S = 0.0
+    rest.SMALLEST_S, rest.LONGEST = 0.0, 0
+    fast: Any = accel.accelerate(lambda x: np.linalg.solve(x, np.sort(x, axis=0)) + x.sum())
+    x = np.eye(40) + 0.01
+    config.set_current(config.Settings(ahead_of_time=True, quiet=True))
+    deadline = time.monotonic() + 60.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        while fast._self_target.ledger.compiled_calls < 3:
+            fast(x)
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    return {"later": np.array(sorted(_of_accel() - before))}
+
+
+def test_recording_compiling_and_replaying_import_nothing_more(tmp_path: Path) -> None:
+    nothing = starter(tmp_path)("def body():\n    import numpy as np\n    return {'later': np.array([])}")
+    later = starter(tmp_path)(imported_after_the_first_recording, timeout=120.0)
+    assert later.bits == nothing.bits
