@@ -1,6 +1,6 @@
 # Needs Python (3.11 or newer, with its venv module) and make; everything else is installed into $(VENV).
 #
-#   make demo    run the bundled miniature planet accelerated, ending with accel's report
+#   make demo    run the bundled miniature planet accelerated, for about half a minute, ending with accel's report
 #   make test    all tests, the documents, ruff and mypy
 #   make docs    the documents as pages in build/site; warnings are errors
 #   make test-matrix  a part of the tests on the oldest and the newest NumPy, SciPy, JAX and wrapt, for each Python
@@ -12,7 +12,7 @@
 
 PYTHON ?= python3
 VENV   ?= .venv
-DAYS   ?= 1
+DAYS   ?= 3
 BIN     = $(VENV)/bin
 
 .PHONY: demo test test-matrix lint docs bench clean
