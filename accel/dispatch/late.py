@@ -15,8 +15,7 @@ _MODULES = (
     "accel.backend.background",
     "accel.dispatch.replay",
     "accel.dispatch.verify",
-    "accel.lower.folding",
-    "accel.lower.passes.loops",
+    "accel.lower",
     "accel.record",
 )
 

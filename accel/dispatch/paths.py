@@ -90,6 +90,7 @@ class Path:
 
     def __init__(self, trace: Any, name: str) -> None:
         from accel.dispatch.replay import Matcher
+        from accel.lower.folding import foldable
 
         self.trace = trace
         self.name = name
@@ -117,17 +118,7 @@ class Path:
         self._discarded = 0  # runs in a row
         self.speed = Speed()
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
-        self._candidates = self._foldable()
-
-    def _foldable(self) -> frozenset[int]:
-        """Slots that may be folded: scalars, and arrays that are no direct arguments and are never written."""
-        changed = {slot for slot, _ in self.trace.outputs.changed}
-        inputs = self.trace.inputs
-        arguments = {inputs.find(("arg", i)) for i in range(64)} | {
-            index for key, index in inputs.entries() if key[0] == "kwarg"
-        }
-        arrays = set(self.trace.array_slots) - changed - arguments - set(self.trace.decided)
-        return frozenset(arrays | set(self.trace.scalar_slots))
+        self._candidates = foldable(trace)
 
     def is_of(self, trace: Any) -> bool:
         """Whether another call's recording took the same path."""

@@ -34,8 +34,9 @@ class Node:
     computed from scalars alone, so Python evaluates it before launch. constant: computed from literals alone. index:
     place on the tape. site: equal for nodes that the same instruction of the program wrote down, called from the same
     ones: what a loop repeats. repeats: where the program computed the same again: the index that a node would have had,
-    and its site. endangered: a write whose value has to be copied first (see accel.lower.passes.aliasing). exact: has
-    to round as NumPy does (see accel.lower.passes.exact).
+    and its site. A finished tape's nodes do not change; lowering's passes make others of the same index, with
+    endangered: a write whose value has to be copied first (see accel.lower.passes.aliasing), and exact: has to round
+    as NumPy does (see accel.lower.passes.exact).
     """
 
     __slots__ = (
@@ -91,13 +92,13 @@ class Node:
         """The Python scalar type whose promotion is weak in NumPy 2, or None."""
         return self.scalar if self.scalar in WEAK else None
 
-    def with_args(self, args: tuple[Any, ...], **about: Any) -> Node:
-        """The same value, computed otherwise. about: what else differs."""
+    def replaced(self, **changes: Any) -> Node:
+        """Another node that differs in these attributes."""
         other = copy.copy(self)
-        other.args = args
-        for name, value in about.items():
+        for name, value in changes.items():
             setattr(other, name, value)
-        other._operands = (*nodes_in(other.args), *nodes_in(other.kwargs))
+        if not changes.keys().isdisjoint(("args", "kwargs")):
+            other._operands = (*nodes_in(other.args), *nodes_in(other.kwargs))
         return other
 
     def repeat(self, index: int, site: int) -> None:

@@ -1,15 +1,19 @@
-"""Which numbers are worth folding: a program that takes one for constant is compiled again when it changes.
+"""Folding: what a program takes for constant, and all that follows from that, computed once by NumPy itself.
 
-Parameters of models change rarely, and late: a tuned coefficient, a shorter time step. By then several paths have been
-compiled for the old value.
+A program that takes an input for constant is compiled again when it changes. Parameters of models change rarely, and
+late: a tuned coefficient, a shorter time step. By then several paths have been compiled for the old value. So numbers
+are constants only where a program gains by that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
-from accel.ir.tape import INPUT
-from accel.lower import Known, Lowerable
+from accel.ir.tape import INPUT, Node
+from accel.lower.operations import evaluate
+from accel.lower.program import Known, Lowerable
+from accel.record import Trace
 
 _ARITHMETIC = frozenset(
     f"numpy.{name}"
@@ -19,29 +23,84 @@ _ARITHMETIC = frozenset(
 """Operations that take as long with a number that the program is told as with one that it knows."""
 
 
+class Folding:
+    """Which nodes of a trace are fixed, as they depend on constants alone, and their values."""
+
+    def __init__(self, trace: Lowerable, known: Known) -> None:
+        self._trace = trace
+        self._known = known
+        self._fixed: dict[int, bool] = {}
+        self._values: dict[int, Any] = {}
+
+    @property
+    def count(self) -> int:
+        """Nodes whose values were computed."""
+        return len(self._values)
+
+    def is_fixed(self, node: Node) -> bool:
+        """Whether the node's value is known before launch, on any later call."""
+        for other in self._trace.tape.nodes[len(self._fixed) : node.index + 1]:
+            self._fixed[other.index] = (
+                other.args[0] in self._known or other.args[0] in self._trace.decided
+                if other.rule.name == INPUT
+                else all(self._fixed[operand.index] for operand in other.operands())
+            )
+        return self._fixed[node.index]
+
+    def value(self, node: Node) -> Any:
+        """The value of a fixed node."""
+        for other in self._missing(node):
+            self._values[other.index] = (
+                self._input_value(other.args[0])
+                if other.rule.name == INPUT
+                else evaluate(other, lambda operand: self._values[operand.index])
+            )
+        return self._values[node.index]
+
+    def _input_value(self, slot: int) -> Any:
+        decided = self._trace.decided.get(slot)
+        return self._known.value(slot) if decided is None else decided
+
+    def _missing(self, node: Node) -> list[Node]:
+        """The nodes that a fixed node's value needs and that are not computed yet, in order."""
+        needed: dict[int, Node] = {}
+        stack = [node]
+        while stack:
+            top = stack.pop()
+            if top.index not in self._values and top.index not in needed:
+                needed[top.index] = top
+                stack.extend(top.operands())
+        return [needed[index] for index in sorted(needed)]
+
+
+def foldable(trace: Trace) -> frozenset[int]:
+    """Slots that may be taken for constant: numbers, and arrays that are no direct arguments and are never written."""
+    changed = {slot for slot, _ in trace.outputs.changed}
+    arguments = {slot for key, slot in trace.inputs.entries() if key[0] in ("arg", "kwarg")}
+    arrays = set(trace.array_slots) - changed - arguments - set(trace.decided)
+    return frozenset(arrays | set(trace.scalar_slots))
+
+
 def not_worth_folding(trace: Lowerable, known: Known) -> Collection[int]:
     """The slots of floats that no program gains by knowing: they meet arrays that change, in plain arithmetic alone.
 
     What is computed from them before that, Python computes, and only when one of them has changed.
     """
+    folding = Folding(trace, known)
     floats: set[int] = set()
     needed: set[int] = set()
-    fixed: dict[int, bool] = {}
     behind: dict[int, frozenset[int]] = {}  # the slots of floats that a node's value depends on
     for node in trace.tape.nodes:
-        operands = node.operands()
         if node.rule.name == INPUT:
             slot = node.args[0]
-            fixed[node.index] = slot in known or slot in trace.decided
             is_float = isinstance(known.scalars.get(slot), float)  # NumPy's float64 among them
             behind[node.index] = frozenset({slot} if is_float else ())
             floats |= behind[node.index]
             continue
-        fixed[node.index] = all(fixed[operand.index] for operand in operands)
-        behind[node.index] = frozenset().union(*(behind[operand.index] for operand in operands))
+        behind[node.index] = frozenset().union(*(behind[operand.index] for operand in node.operands()))
         if node.host:
             continue
-        if fixed[node.index] or node.rule.name not in _ARITHMETIC:
+        if folding.is_fixed(node) or node.rule.name not in _ARITHMETIC:
             needed |= behind[node.index]
         behind[node.index] = frozenset()
     return floats - needed

@@ -144,7 +144,7 @@ class Values:
             before, step = node.args[0].args[:2]
             if not views.apart(before.shape, step, node.args[1]) or not self._is_known(before):
                 break
-            node = node.with_args((before, *node.args[1:]))
+            node = node.replaced(args=(before, *node.args[1:]))
         return node
 
     def _is_known(self, node: Node) -> bool:

@@ -384,6 +384,16 @@ def test_the_command_explains_a_call_that_is_spelled_out(heat: Path) -> None:
     assert "JAX takes them all" in done.stdout and "sets       self.t, self.k" in done.stdout
 
 
+def test_the_command_prints_what_each_pass_changes(heat: Path) -> None:
+    setup = ["--setup", "import heat", "--setup", "p = heat.Plate()"]
+    done = start(heat, "explain", "heat:Plate.step", *setup, "--args", "(p, 0.5)", "--passes")
+    assert (done.returncode, done.stderr) == (0, "")
+    _, _, passes = done.stdout.partition("passes: the program as recorded, and what each changes\n")
+    heads = [line.split(":")[0].strip() for line in passes.splitlines() if not line.startswith("    ")]
+    assert heads == ["recorded", "needed", "aliasing", "exact", "loops"]
+    assert "    -%0 = input" in passes and "nothing changed" in passes
+
+
 @pytest.mark.parametrize(("program", "module"), [("heat", "__main__"), ("heat.py", "__main__"), ("heat:run", "heat")])
 def test_the_command_explains_a_call_of_a_running_program(heat: Path, program: str, module: str) -> None:
     done = start(heat, "explain", "heat:Plate.step", "--nth", "3", "--format", "json", "--run", program)

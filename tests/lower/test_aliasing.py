@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.lower import Known, lower
 from accel.record import record
 from accel.rules import core
+from tests.lower.passes import after_pass
 from tests.rules.oracle import QUICK, Job, judge, program
 
 ARRAYS = """
@@ -117,6 +117,5 @@ def test_what_replaces_a_whole_array_is_not_copied() -> None:
         return v
 
     trace = record(shortest, large(0), {}, max_nodes=1000).trace
-    lower(trace, Known())
-    writes = [node for node in trace.tape.nodes if node.rule is core.WRITE]
+    writes = [node for node in after_pass("aliasing", trace) if node.rule is core.WRITE]
     assert [node.endangered for node in writes] == [False, True] * 3

@@ -11,6 +11,7 @@ from accel.backend.compile import compile_trace
 from accel.dispatch.replay import Variant
 from accel.lower import Known
 from accel.record import record
+from tests.lower.passes import after_pass
 
 
 def replayed(program: Any, *arrays: Any) -> Any:
@@ -24,7 +25,7 @@ def replayed(program: Any, *arrays: Any) -> Any:
     values, _ = recorded.trace.inputs.fetch(inputs(), {})
     variant = Variant(recorded.trace, compile_trace(recorded.trace, Known(), values))
     attempt = variant.run(values)
-    return variant.commit(attempt), [node.rule.name for node in recorded.trace.tape.nodes if node.exact]
+    return variant.commit(attempt), [node.rule.name for node in after_pass("exact", recorded.trace) if node.exact]
 
 
 def assert_equal(program: Any, *arrays: Any) -> None:

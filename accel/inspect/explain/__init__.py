@@ -33,7 +33,8 @@ class Explanation:
     schema (1), target, where; verdict: "recorded", "stopped" or "unknown"; notes
     stop: null, or id, where, function, source, column, end_column, why, hint, detail, via (how the program got there)
     operations: count, host (on plain numbers), rules (how often each); inlined: targets inside
-    lowered: null, or operations, foldable, host, and whether JAX went through them
+    lowered: null, or operations, foldable, host, whether JAX went through them, and passes: where asked for, the
+        operations as recorded and after each pass of the lowering
     inputs: path, kind, is, guard of each; aliases: pairs of paths; outcomes: where, source, value
     outputs: null, or result, changed (arrays written in place), writes (attributes and items set)
 
@@ -86,8 +87,14 @@ def explain(fn: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Expla
     return explain_call(call)
 
 
-def explain_call(call: Call, *, seconds: float = SECONDS, in_thread: bool = False, jax: bool = True) -> Explanation:
-    """`explain` for a call taken apart. in_thread: see `run_apart`. jax: False leaves out the check of the lowering."""
+def explain_call(
+    call: Call, *, seconds: float = SECONDS, in_thread: bool = False, jax: bool = True, passes: bool = False
+) -> Explanation:
+    """`explain` for a call taken apart.
+
+    in_thread: see `run_apart`. jax: False leaves out the check of the lowering. passes: list the operations after each
+    pass of the lowering.
+    """
     if not apart.available():
         raise RuntimeError("accel.explain needs os.fork, which this platform does not have; on Windows, use WSL")
     from accel.inspect.explain.examine import examine
@@ -96,7 +103,7 @@ def explain_call(call: Call, *, seconds: float = SECONDS, in_thread: bool = Fals
     load(everything=True)
     fresh = "jax" not in sys.modules  # its threads do not survive a fork
     max_nodes = config.current().max_nodes
-    job = functools.partial(examine, call, max_nodes, jax and fresh)
+    job = functools.partial(examine, call, max_nodes, jax and fresh, passes)
     obstacle = hindrance(config.current().mode)
     answer = apart.run_apart(job, seconds=seconds, in_thread=in_thread)
     data = _assembled(call, answer)

@@ -35,8 +35,8 @@ _EPILOG = """examples:
 def _parser() -> Parser:
     parser = Parser(
         prog="python -m accel explain",
-        usage="python -m accel explain TARGET [--setup CODE]... [--args TUPLE] [--format text|json]\n"
-        "       python -m accel explain TARGET [--nth N] --run PROGRAM [ARGS...]",
+        usage="python -m accel explain TARGET [--setup CODE]... [--args TUPLE] [--passes] [--format text|json]\n"
+        "       python -m accel explain TARGET [--nth N] [--passes] --run PROGRAM [ARGS...]",
         description="Say what accel would record of one call, and where and why it stops. Nothing is changed.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -46,6 +46,7 @@ def _parser() -> Parser:
     parser.add_argument("--setup", metavar="CODE", action="append", default=[], help="statements to run first")
     parser.add_argument("--args", metavar="TUPLE", help="the call's arguments: an expression that gives a tuple")
     parser.add_argument("--nth", metavar="N", default="1", help="with --run: which call to explain; default the first")
+    parser.add_argument("--passes", action="store_true", help="print the program, and what each pass of accel changes")
     parser.add_argument("--format", metavar="F", default="text", help="text (default) or json")
     what = "run this program (module, script, or module:callable) until it makes the call; must come last"
     parser.add_argument("--run", metavar="PROGRAM [ARGS...]", nargs=argparse.REMAINDER, help=what)
@@ -108,7 +109,7 @@ def _explain_call(options: argparse.Namespace) -> Explanation:
     except TypeError as error:
         raise SettingError("TARGET", options.target, TARGETS, f"cannot be used: {error}") from None
     _check_call(call, options.args)
-    return explain_call(call)
+    return explain_call(call, passes=options.passes)
 
 
 def _arguments(text: str | None, scope: dict[str, Any]) -> tuple[Any, ...]:
@@ -173,7 +174,7 @@ def _explain_and_end(options: argparse.Namespace, real: int, call: Call) -> None
     """Write the explanation to the real standard output and end the process: the program is not to go on."""
     code = 0
     try:
-        explanation = explain_call(call, in_thread=True)
+        explanation = explain_call(call, in_thread=True, passes=options.passes)
         if options.nth == "1" and not explanation.recorded:
             explanation.data["notes"].append(_AGAIN)
         sys.stdout.flush()

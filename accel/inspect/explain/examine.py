@@ -29,8 +29,11 @@ _BEYOND = frozenset(
 """Audit events of what reaches beyond the process; "open" is looked at more closely."""
 
 
-def examine(call: Call, max_nodes: int, with_jax: bool, send: Send) -> None:
-    """Record `call` and send what came of it: one message, or two where a second look with JAX follows."""
+def examine(call: Call, max_nodes: int, with_jax: bool, passes: bool, send: Send) -> None:
+    """Record `call` and send what came of it: one message, or two where a second look with JAX follows.
+
+    passes: list the operations after each pass of the lowering.
+    """
     watch = _Watch(send)
     try:
         recorded = record(call.function, call.args, call.kwargs, max_nodes=max_nodes, watch=watch.start)
@@ -48,7 +51,7 @@ def examine(call: Call, max_nodes: int, with_jax: bool, send: Send) -> None:
     from accel.inspect.explain import second_look  # needs the lowering, and JAX where there is a choice
 
     try:
-        send({"lowered": second_look.lowered(trace, watch.values, with_jax=with_jax)})
+        send({"lowered": second_look.lowered(trace, watch.values, with_jax=with_jax, passes=passes)})
     except Unsupported as gap:
         where, detail = second_look.place(gap.detail)
         send({"verdict": "stopped", "stop": describe.stop(Refusal(gap.reason, where, detail), None)})

@@ -4,40 +4,49 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from accel.ir.tape import INPUT
 from accel.lower import PACKS, Known, Program, lower
+from accel.lower.folding import foldable
+from accel.lower.listing import listing
+from accel.lower.passes.loops import Part
 from accel.record import Trace
 
 _PLACE = re.compile(r"^(\S+) at (\S+:\d+): ")
 
 
-def lowered(trace: Trace, values: dict[int, Any], *, with_jax: bool) -> dict[str, Any]:
+def lowered(trace: Trace, values: dict[int, Any], *, with_jax: bool, passes: bool = False) -> dict[str, Any]:
     """Operations of the compiled program, and how many of them fold if what is no argument stays as it is.
 
-    Raises Unsupported where it cannot be lowered.
+    passes: list the operations after each pass, too. Raises Unsupported where it cannot be lowered.
     """
     program = lower(trace, Known())
     if with_jax:
         _trace_with_jax(program, trace)
-    folded = lower(trace, _known(trace, values))
+    listings: list[dict[str, Any]] = []
+
+    def list_operations(name: str, what: str, parts: Sequence[Part]) -> None:
+        listings.append({"pass": name, "what": what, "operations": listing(parts, trace.inputs.name)})
+
+    folded = lower(trace, _known(trace, values), watch=list_operations if passes else None)
     return {
         "operations": program.operations,
         "foldable": max(0, program.operations - folded.operations),
         "host": len(program.host),
         "jax": with_jax,
+        "passes": listings,
     }
 
 
 def _known(trace: Trace, values: dict[int, Any]) -> Known:
-    """What would be constant, if it stayed as it is: arrays that are neither arguments nor written, and scalars."""
-    changing = {slot for slot, _ in trace.outputs.changed}
+    """What would be constant, if it stayed as it is: what may be, less attributes and items that the call sets."""
     writes = {(write.owner, f"[{write.name!r}]" if write.is_item else write.name) for write in trace.outputs.writes}
-    changing |= {slot for key, slot in trace.inputs.entries() if key[0] in ("arg", "kwarg") or key[1:] in writes}
-    known = {slot: value for slot, value in values.items() if slot not in changing}
+    slots = foldable(trace) - {slot for key, slot in trace.inputs.entries() if key[1:] in writes}
+    known = {slot: value for slot, value in values.items() if slot in slots}
     return Known(
         {slot: known[slot] for slot in trace.scalar_slots if slot in known},
         {slot: known[slot] for slot in trace.array_slots if slot in known},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -41,7 +42,25 @@ def as_text(data: Mapping[str, Any]) -> str:
         lines += [line for label, text in _program(data) for line in flow(text, f"  {label:10} ")]
     if data["inputs"]:
         lines += ["", "guards: what every later call is checked for", *_guards(data)]
+    if data["lowered"] is not None and data["lowered"]["passes"]:
+        lines += [
+            "",
+            "passes: the program as recorded, and what each changes",
+            *_passes(data["lowered"]["passes"]),
+        ]
     return "\n".join(lines) + "\n"
+
+
+def _passes(passes: list[dict[str, Any]]) -> Iterable[str]:
+    """The first listing whole, of each later one what differs from the one before."""
+    before: list[str] = []
+    for number, each in enumerate(passes):
+        after = each["operations"]
+        changes = list(difflib.unified_diff(before, after, n=0, lineterm=""))[2:] if number else after
+        size = f"{len(after)} lines" + ("" if changes else ", nothing changed")
+        yield from flow(f"{each['what']} ({size})", f"  {each['pass']}: ")
+        yield from (f"    {line}" for line in changes if not line.startswith("@@"))
+        before = after
 
 
 def stop_lines(stop: Mapping[str, Any]) -> list[str]:

@@ -27,15 +27,14 @@ _SHIFTS = frozenset({*_FLATTENING, "numpy.gradient", "numpy.diff"})
 None for an axis, work on flattened arrays. By name: the axis where none is given."""
 
 
-def mark(body: Sequence[Node], spanned: Container[int] = ()) -> None:
-    """Set `endangered` of such writes among a program's operations. spanned: slots of inputs that come in spans.
-
-    It is never taken back: another thread may be lowering the same tape, with other constants and spans.
-    """
+def copied_before_writes(body: Sequence[Node], spanned: Container[int] = ()) -> list[Node]:
+    """A program's operations, such writes `endangered`. spanned: slots of inputs that come in spans."""
     families = _Families(body, spanned)
-    for node in body:
-        if _is_update(node) and not node.endangered and families.reshaped(node):
-            node.endangered = families.depends(node.args[2], node)
+
+    def is_endangered(node: Node) -> bool:
+        return _is_update(node) and families.reshaped(node) and families.depends(node.args[2], node)
+
+    return [node.replaced(endangered=True) if is_endangered(node) else node for node in body]
 
 
 def _is_update(node: Node) -> bool:

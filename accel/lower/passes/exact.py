@@ -12,22 +12,19 @@ from accel.ir.tape import INPUT, Node
 from accel.rules import rounding
 
 
-def mark(body: Sequence[Node], left: Iterable[tuple[int, Node]]) -> None:
-    """Set `exact` of such operations among a program's. left: what calls leave where the next one reads, by slot.
-
-    It is never taken back: another thread may be lowering the same tape, with other constants.
-    """
+def rounded_as_numpy(body: Sequence[Node], left: Iterable[tuple[int, Node]]) -> Sequence[Node]:
+    """A program's operations, such ones `exact`. left: what calls leave where the next one reads, by slot."""
     jumps = [node for node in body if _is_jump(node)]
     if not jumps:
-        return
+        return body
     state: dict[int, list[Node]] = {}
     for slot, node in left:
         state.setdefault(slot, []).append(node)
     exact = _Exactness(body, state)
     found = exact.read_by(jumps, state)
     sites = {(node.rule.name, node.site) for node in found}
-    for node in body:
-        node.exact |= (node.rule.name, node.site) in sites  # a loop's rounds are all alike
+    # a loop's rounds are all alike
+    return [node.replaced(exact=True) if (node.rule.name, node.site) in sites else node for node in body]
 
 
 def _is_jump(node: Node) -> bool:

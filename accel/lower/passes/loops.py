@@ -31,7 +31,7 @@ def is_worth(nodes: list[Node]) -> bool:
 Part = Node | reroll.Loop | nests.Nest
 
 
-def arranged(body: list[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Part]:
+def arranged(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Part]:
     """The operations with their loops: rolled, or as nests where that leaves much less.
 
     used: indices of nodes that are results. value_of: a node's value where it is known before launch, else None.

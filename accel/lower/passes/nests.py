@@ -163,7 +163,7 @@ def register_of(registers: Mapping[int, int], content: Content) -> int:
 
 
 def find(
-    body: list[Node],
+    body: Sequence[Node],
     used: frozenset[int],
     value_of: Callable[[Node], Any],
     planned: Callable[[Nest], bool],
@@ -212,8 +212,8 @@ class _Said:
     nodes: with what is repeated in its places. now: by index of the tape's node, that of its first place.
     """
 
-    def __init__(self, body: list[Node]) -> None:
-        self.nodes = body
+    def __init__(self, body: Sequence[Node]) -> None:
+        self.nodes = list(body)
         self.now = {node.index: node.index for node in body}
         self._origin: dict[int, Node] = {}
         self._repeats: set[int] = set()
@@ -231,7 +231,7 @@ class _Said:
     def is_repeat(self, node: Node) -> bool:
         return node.index in self._repeats
 
-    def _say(self, body: list[Node], repeats: list[tuple[int, Node, int]]) -> None:
+    def _say(self, body: Sequence[Node], repeats: list[tuple[int, Node, int]]) -> None:
         place = 0
         for node in body:
             while place < len(repeats) and repeats[place][0] <= node.index:
@@ -242,7 +242,7 @@ class _Said:
 
     def _append(self, node: Node, site: int) -> Node:
         args, kwargs = fill(node.args, self._now), fill(node.kwargs, self._now)
-        said = node.with_args(args, kwargs=kwargs, site=site, index=self._first + len(self.nodes))
+        said = node.replaced(args=args, kwargs=kwargs, site=site, index=self._first + len(self.nodes))
         self.nodes.append(said)
         self._origin[said.index] = node
         self._latest[node.index] = said
@@ -275,7 +275,7 @@ def _looks(node: Any) -> bool:
     return node.rule is core.SCALAR or (node.rule is core.READ and is_window(node.args[1]))
 
 
-def _virtual(body: list[Node], used: frozenset[int]) -> set[int]:
+def _virtual(body: Sequence[Node], used: frozenset[int]) -> set[int]:
     """Reads that whoever takes them can do himself: what they look at is not written to before."""
     written: dict[int, int] = {}
     for node in body:
@@ -522,7 +522,7 @@ def _operand(
     if first.index in virtual:
         base = _operand(user, [node.args[0] for node in column], virtual, inside, said, value_of)
         return base if first.rule is core.SCALAR else Window(base, column)
-    if first.index not in inside and all(said.origin(node) is said.origin(first) for node in column):
+    if first.index not in inside and all(said.origin(node).index == said.origin(first).index for node in column):
         return Fixed(said.origin(first))
     if any(node.index in inside for node in column):
         return Content(column)
@@ -579,7 +579,7 @@ class _Follower:
         held = self.contents.get(register)
         if held is None and node.index not in self.registers:
             self.contents[register] = self.initial[register] = node
-        elif held is not node:
+        elif held is None or held.index != node.index:
             raise Irregular
 
 
@@ -592,7 +592,7 @@ def _note_results(
         for place, node in enumerate(site.nodes):
             if said.is_repeat(node) or (node.index not in used and readers.get(node.index, 0) <= last):
                 continue
-            if follower.contents[site.register] is node:
+            if follower.contents[site.register].index == node.index:
                 nest.final[site.register] = said.origin(node)
             else:
                 site.collected = True

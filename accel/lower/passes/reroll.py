@@ -161,7 +161,7 @@ def leaves(template: Any) -> Iterator[Any]:
         yield from leaves((template.start, template.stop, template.step))
 
 
-def roll(body: list[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Node | Loop]:
+def roll(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Node | Loop]:
     """The operations with their repetitions rolled.
 
     used: indices of nodes that are results. value_of: a node's value where it is known before launch, else None.
@@ -187,7 +187,9 @@ class _Uses:
         )
 
 
-def _roll(body: list[Node], start: int, stop: int, uses: _Uses, value_of: Callable[[Node], Any]) -> list[Node | Loop]:
+def _roll(
+    body: Sequence[Node], start: int, stop: int, uses: _Uses, value_of: Callable[[Node], Any]
+) -> list[Node | Loop]:
     if stop - start < OPERATIONS:
         return list(body[start:stop])
     found: dict[int, tuple[int, Loop]] = {}  # by beginning: end and loop
@@ -210,7 +212,7 @@ def _roll(body: list[Node], start: int, stop: int, uses: _Uses, value_of: Callab
     return parts + (_roll(body, start, stop, uses, value_of) if found else list(body[start:stop]))
 
 
-def _kinds(body: list[Node]) -> list[int]:
+def _kinds(body: Sequence[Node]) -> list[int]:
     """A number for each operation, equal where rule, shape, dtype and the form of the arguments are."""
     numbers: dict[Any, int] = {}
     return [
@@ -263,7 +265,7 @@ def _distances(array: Any) -> list[int]:
 
 
 def _loop(
-    body: list[Node], start: int, length: int, rounds: int, uses: _Uses, value_of: Callable[[Node], Any]
+    body: Sequence[Node], start: int, length: int, rounds: int, uses: _Uses, value_of: Callable[[Node], Any]
 ) -> tuple[int, Loop] | None:
     """Where the loop at a candidate begins, and the loop, if its operands are related as a loop's are.
 
@@ -283,7 +285,7 @@ def _loop(
     return None
 
 
-def _handed_on(body: list[Node], first: int, length: int) -> int:
+def _handed_on(body: Sequence[Node], first: int, length: int) -> int:
     """How many values of its second round the third one uses, if rounds begin at `first`."""
     second, third = first + length, first + 2 * length
     inside = range(body[second].index, body[third].index)
@@ -291,7 +293,7 @@ def _handed_on(body: list[Node], first: int, length: int) -> int:
     return sum(index in inside for index in used)
 
 
-def _relations(parts: list[list[Node]], value_of: Callable[[Node], Any]) -> list[list[Relation]] | None:
+def _relations(parts: Sequence[Sequence[Node]], value_of: Callable[[Node], Any]) -> list[list[Relation]] | None:
     places = {node.index: (k, j) for k, part in enumerate(parts) for j, node in enumerate(part)}
     table = []
     for j in range(len(parts[0])):
@@ -392,7 +394,9 @@ def _box_relation(column: tuple[Any, ...], node: Node) -> Relation | None:
     return None if found is None else Boxes(*found)
 
 
-def _with_results(parts: list[list[Node]], relations: list[list[Relation]], start: int, stop: int, uses: _Uses) -> Loop:
+def _with_results(
+    parts: Sequence[Sequence[Node]], relations: list[list[Relation]], start: int, stop: int, uses: _Uses
+) -> Loop:
     """The loop, with the values that are used after it."""
     again = {
         j for j, node in enumerate(parts[1]) if is_box_read(node) and isinstance(relations[j][0], Same)

@@ -1,0 +1,89 @@
+"""Listings: a program's operations as text, as `python -m accel explain --passes` prints them.
+
+%7 = multiply float64[121,240] (%3, 0.5)  dynamics.py:210
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import INPUT, Node
+from accel.ir.views import Index
+from accel.lower.passes import nests
+from accel.lower.passes.loops import Part
+from accel.reasons import source_line
+
+LONGEST = 40
+"""Characters of a static argument that are shown."""
+
+_INDENT = "    "
+
+
+def listing(parts: Sequence[Part], name_of: Callable[[int], str] = "slot {}".format) -> list[str]:
+    """A line for each operation; those of a loop's round are indented, and stand for all rounds.
+
+    name_of: an input's name, by its slot.
+    """
+    return [line for part in parts for line in _lines(part, name_of)]
+
+
+def _lines(part: Part, name_of: Callable[[int], str]) -> Iterator[str]:
+    if isinstance(part, Node) and part.rule.name == INPUT:
+        yield f"%{part.index} = input {_type(part)} {name_of(part.args[0])}"
+    elif isinstance(part, Node):
+        yield _operation(part)
+    elif isinstance(part, nests.Nest):
+        yield from _block(part.block)
+    else:
+        yield f"loop, {len(part.rounds)} rounds"
+        for node in part.rounds[0]:
+            yield _INDENT + _operation(node)
+
+
+def _block(block: nests.Block) -> Iterator[str]:
+    least, most = min(block.trips), max(block.trips)
+    entered = "" if len(block.trips) == 1 else f", entered {len(block.trips)} times"
+    yield f"loop, {least if least == most else f'{least} to {most}'} rounds{entered}"
+    for item in block.items:
+        lines = _block(item) if isinstance(item, nests.Block) else [_operation(item.node)]
+        yield from (_INDENT + line for line in lines)
+
+
+def _operation(node: Node) -> str:
+    arguments = [_argument(each) for each in node.args]
+    # "loop" is a ufunc's choice of dtypes, which operands and result show
+    arguments += [f"{name}={_argument(value)}" for name, value in node.kwargs.items() if name != "loop"]
+    marks = [word for word, is_so in (("host", node.host), ("exact", node.exact), ("copied", node.endangered)) if is_so]
+    about = "".join(f"  {mark}" for mark in marks)
+    name = node.rule.name.removeprefix("numpy.")
+    return f"%{node.index} = {name} {_type(node)} ({', '.join(arguments)}){about}  {source_line(*node.where)}"
+
+
+def _type(node: Node) -> str:
+    if node.dtype is None:
+        return node.scalar.__name__ if node.scalar is not None else "several"
+    return f"{node.dtype}{list(node.shape)}".replace(" ", "")
+
+
+def _argument(value: Any) -> str:
+    if isinstance(value, Node):
+        return f"%{value.index}"
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(map(_argument, value))
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    if isinstance(value, Index):
+        return f"[{', '.join(map(_entry, value.key))}]"
+    if isinstance(value, np.ndarray):
+        return f"<{value.dtype}{list(value.shape)}>"
+    text = getattr(value, "__qualname__", None) or (str if isinstance(value, np.dtype) else repr)(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def _entry(entry: Any) -> str:
+    if not isinstance(entry, slice):
+        return "..." if entry is Ellipsis else repr(entry)
+    bounds = ["" if bound is None else repr(bound) for bound in (entry.start, entry.stop, entry.step)]
+    return ":".join(bounds[:2] if not bounds[2] else bounds)

@@ -1,0 +1,72 @@
+"""The passes: what is done to a program's operations before JAX traces them, one after the other.
+
+A pass takes operations and gives operations; neither the tape nor what it was given changes, as another thread may be
+lowering the same tape with other constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from accel.ir.tape import Node
+from accel.lower.passes import aliasing, exact, loops
+from accel.lower.passes.loops import Part
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What passes know of the program that the operations belong to.
+
+    results: indices of the nodes that it returns. state: what it leaves where its next call reads, by slot. spanned:
+    slots of inputs that come in spans (see accel.backend.spans). value_of: a node's value where it is known before
+    launch, else None.
+    """
+
+    results: frozenset[int]
+    state: Iterable[tuple[int, Node]]
+    spanned: Container[int]
+    value_of: Callable[[Node], Any]
+
+
+class Pass(NamedTuple):
+    """One pass. what: what it does, for `explain --passes`."""
+
+    name: str
+    what: str
+    run: Callable[[Sequence[Node], About], Sequence[Node]]
+
+
+PASSES = (
+    Pass(
+        "aliasing",
+        "copy what is written to an array before the write overwrites what it is computed from",
+        lambda body, about: aliasing.copied_before_writes(body, about.spanned),
+    ),
+    Pass(
+        "exact",
+        "round as NumPy does what a jump (floor, a comparison, an index) reads",
+        lambda body, about: exact.rounded_as_numpy(body, about.state),
+    ),
+)
+
+Watch = Callable[[str, str, Sequence[Part]], None]
+"""Is given each pass's name, what it does, and the operations that it gives."""
+
+
+def optimized(body: Sequence[Node], about: About, watch: Watch | None = None) -> Sequence[Node]:
+    """The operations after these passes."""
+    for each in PASSES:
+        body = each.run(body, about)
+        if watch is not None:
+            watch(each.name, each.what, body)
+    return body
+
+
+def with_loops(body: Sequence[Node], about: About, watch: Watch | None = None) -> Sequence[Part]:
+    """The operations with their loops: the last pass, which gives more than operations."""
+    parts = loops.arranged(body, about.results, about.value_of)
+    if watch is not None:
+        watch("loops", "roll up what the program's own loops repeat", parts)
+    return parts

@@ -1,0 +1,88 @@
+"""Programs: what lowering makes of a trace, and what it is told about the trace's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from accel.ir.tape import Node, Tape
+from accel.record.inputs import same_number
+from accel.record.outputs import Outputs
+from accel.rules.rule import Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is taken for constant: values of input slots. Guards hold the program to them.
+
+    scalars: Python and NumPy scalars. arrays: copies of arrays.
+    """
+
+    scalars: Mapping[int, Any] = field(default_factory=dict)
+    arrays: Mapping[int, Any] = field(default_factory=dict)
+
+    def __contains__(self, slot: int) -> bool:
+        return slot in self.scalars or slot in self.arrays
+
+    def value(self, slot: int) -> Any:
+        return self.scalars[slot] if slot in self.scalars else self.arrays[slot]
+
+
+@dataclass(slots=True)
+class Program:
+    """A lowered tape.
+
+    function: takes the arrays of `slots`, then `constants` (the last is true; see accel.rules.fusion), then
+    the packed scalars (see PACKS), and gives new arrays, changed arrays, and the packed outcomes and numbers.
+    host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
+    outcomes: what the device checks.
+    host_outcomes: the same on the host. numbers: where each output number is: ("f" | "i" | "c" | "host", place).
+    operations: how many it has. fingerprint: of what it computes, or None (see accel.ir.fingerprint) where it holds
+    something that has no description: indescribable says what.
+    """
+
+    function: Callable[..., Any] | None
+    slots: list[int]
+    constants: list[Any]
+    host: list[Node]
+    scalars: dict[str, list[Node]]
+    outcomes: list[Any]
+    host_outcomes: list[Any]
+    numbers: list[tuple[str, int]]
+    known: Known
+    operations: int
+    folded: int
+    fingerprint: str | None
+    indescribable: str
+
+
+class Lowerable(Protocol):
+    """The part of a trace that is lowered."""
+
+    tape: Tape
+    outputs: Outputs
+    decided: dict[int, Any]
+
+
+PACKS = {
+    "f": np.dtype(np.float64),
+    "i": np.dtype(np.int64),
+    "u": np.dtype(np.uint64),
+    "c": np.dtype(np.complex128),
+}
+"""Scalars travel packed, by kind: one transfer costs as much as many."""
+
+
+def pack_of(dtype: np.dtype[Any] | None) -> str:
+    """The pack that a scalar of a dtype travels in."""
+    if dtype is None or dtype.kind not in "biufc":
+        raise Unsupported("lower.failed", f"a scalar of dtype {dtype}")
+    return dtype.kind if dtype.kind in "fc" or dtype == np.uint64 else "i"
+
+
+def agrees(value: Any, expected: Any) -> bool:
+    """Whether an outcome is what the path assumed."""
+    return bool(value == expected) if isinstance(expected, (bool, int)) else same_number(value, expected)

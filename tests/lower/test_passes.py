@@ -1,0 +1,99 @@
+"""The passes: what each gives for small programs, as listed; and that none changes the tape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel.ir.tape import Node
+from accel.lower import Known, lower
+from accel.lower.listing import listing
+from accel.record import record
+from tests.lower.passes import after_pass
+
+
+def recorded(program: Any, *arrays: Any) -> Any:
+    trace = record(program, tuple(np.array(array) for array in arrays), {}, max_nodes=10_000).trace
+    assert trace is not None
+    return trace
+
+
+def lines(name: str, program: Any, *arrays: Any) -> list[str]:
+    """The listing after a pass, without the places in this file."""
+    return [line.partition("  tests/")[0] for line in listing(after_pass(name, recorded(program, *arrays)))]
+
+
+x = np.linspace(0.0, 1.0, 12)
+
+
+def test_only_what_is_needed_stays() -> None:
+    def program(a: Any) -> Any:
+        np.sin(a)
+        return a * np.sqrt(2.0) + np.arange(12)
+
+    assert lines("recorded", program, x) == [
+        "%0 = input float64[12] slot 3",
+        "%1 = sin float64[12] (%0)",
+        "%2 = sqrt float64[] (2.0)",
+        "%3 = multiply float64[12] (%0, %2)",
+        "%4 = arange int64[12] (start_or_stop=12)",
+        "%5 = add float64[12] (%3, %4)",
+    ]
+    assert lines("needed", program, x) == [
+        "%3 = multiply float64[12] (%0, %2)",
+        "%5 = add float64[12] (%3, %4)",
+    ]
+
+
+def test_writes_of_what_they_overwrite_are_copied_first() -> None:
+    def program(a: Any) -> Any:
+        b = a.reshape(4, 3) * 2.0
+        b[1:] = b[:-1]
+        return b
+
+    assert [line for line in lines("aliasing", program, x) if "copied" in line] == [
+        "%4 = accel.write float64[4,3] (%2, [1:], %3)  copied"
+    ]
+
+
+def test_what_a_jump_reads_is_exact() -> None:
+    def program(a: Any) -> Any:
+        return np.floor(a / 0.01) + a / 0.03
+
+    assert [line for line in lines("exact", program, x) if "exact" in line] == [
+        "%1 = divide float64[12] (%0, 0.01)  exact"
+    ]
+
+
+def test_loops_are_listed_by_their_first_round() -> None:
+    def program(a: Any) -> Any:
+        for k in range(20):
+            a = np.sin(a) * 0.5 + k
+        return a
+
+    head, *body = lines("loops", program, x)
+    assert head == "loop, 20 rounds"
+    assert [line.split()[2] for line in body] == ["sin", "multiply", "add"]
+
+
+@pytest.mark.parametrize("spanned", [False, True])
+def test_the_tape_stays_as_it_is(spanned: bool) -> None:
+    """Another thread may be lowering it, with other constants and spans."""
+
+    def program(a: Any, c: Any) -> Any:
+        b = a.reshape(4, 3) * 2.0
+        b[1:] = b[:-1]
+        for k in range(12):
+            c = np.floor(c / 0.01) + k * np.sin(c) + b.sum()
+        return b, c
+
+    def state(trace: Any) -> list[dict[str, Any]]:
+        names = [name for name in Node.__slots__ if name != "repeats"]
+        return [{name: getattr(node, name) for name in names} for node in trace.tape.nodes]
+
+    trace = recorded(program, x, x)
+    before = state(trace)
+    lower(trace, Known(), spanned=frozenset(trace.array_slots) if spanned else frozenset())
+    assert state(trace) == before
