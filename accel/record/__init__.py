@@ -21,7 +21,8 @@ from accel.record.objects.containers import ContainerProxy
 from accel.record.objects.follow import Followed, SubstitutedGlobals
 from accel.record.objects.objects import ObjectProxy
 from accel.record.objects.scan import handles_exceptions
-from accel.record.recording import CURRENT, Recording, Unwound, gap_text, isinstance_wrapper, place_text, plain
+from accel.record.recording import CURRENT, Recording, Unwound, gap_text, place_text
+from accel.record.wrapper import isinstance_wrapper, plain
 from accel.rules import load
 from accel.rules.rule import Unsupported
 
@@ -154,7 +155,7 @@ def _record(
             raise _rerun(recording) from None
         except BaseException as error:
             progress.error = error
-            recording.note_exception(error, recording.where())
+            recording.note_exception(error, recording.writer.where())
             if recording.touched or not isinstance(error, Exception):
                 _settled(recording, None)
                 _settle_exception(error)
@@ -171,10 +172,9 @@ def _salvaged(recording: Recording, progress: _Progress, fault: BaseException) -
     refusal = Refusal("accel.fault", place_text(recording.start), gap_text(fault))
     recording.refusal = recording.refusal or refusal
     if not recording.touched:
-        while recording.journal:  # as `_put_back`, which may be what failed
-            recording.journal.pop()()
-        for container in recording.containers:
-            recording.settle(container)
+        _undo_all(recording)
+        for container in recording.kept.containers:
+            recording.kept.settle(container)
         raise Rerun(refusal, None)
     if progress.error is not None:
         raise Passed(progress.error, refusal)
@@ -214,12 +214,17 @@ def _undone(recording: Recording, trace: Trace) -> Rerun:
 def _put_back(recording: Recording) -> None:
     """Undo what the recorded call wrote, even if a part of us fails meanwhile: the call is about to be made again."""
     try:
-        recording.undo()
+        recording.journal.undo()
     except Exception:
-        while recording.journal:
-            recording.journal.pop()()
-    for container in recording.containers:
-        recording.settle(container)
+        _undo_all(recording)
+    for container in recording.kept.containers:
+        recording.kept.settle(container)
+
+
+def _undo_all(recording: Recording) -> None:
+    """As `Journal.undo`, which may be what failed."""
+    while recording.journal.actions:
+        recording.journal.actions.pop()()
 
 
 def _finish(recording: Recording, made: list[Any]) -> Recorded:
@@ -236,7 +241,7 @@ def _finish(recording: Recording, made: list[Any]) -> Recorded:
     result = _settled(recording, made[0])
     made[:] = [result]  # no wrapper is held here any more
     survivors = recording.survivors()
-    if (recording.leaked or survivors) and not recording.touched:
+    if (recording.kept.leaked or survivors) and not recording.touched:
         recording.break_("escape.object", "something that holds recorded values leaves the call")
         raise _undone(recording, trace)
     for wrapper in survivors:
@@ -248,25 +253,25 @@ def _finish(recording: Recording, made: list[Any]) -> Recorded:
 def _trace(recording: Recording, plan: outputs.Outputs) -> Trace:
     objects = [
         wrapper._slot_
-        for wrapper in recording.values.values()
+        for wrapper in recording.registry.values.values()
         if issubclass(type(wrapper), (ObjectProxy, ContainerProxy)) and wrapper._slot_ is not None
     ]
     if recording.compares_identity:
-        objects += [entered.slot for entered in recording.tuples.values()]
-    decided = note_decided(recording.tape.outcomes, recording.storages, recording.inputs)
+        objects += [entered.slot for entered in recording.kept.tuples.values()]
+    decided = note_decided(recording.writer.tape.outcomes, recording.storages, recording.inputs)
     try:
         recording.inputs.prepare()
     except Exception as error:  # a fault of ours must never reach the user
         recording.refusal = recording.refusal or Refusal("recorder.gap", "", gap_text(error))
     return Trace(
-        recording.tape,
+        recording.writer.tape,
         recording.inputs,
         plan,
         recording.aliases,
         recording.same,
         objects,
         [storage.origin.args[0] for storage in recording.storages if storage.origin is not None],
-        [node.args[0] for node in recording.tape.nodes if node.rule.name == INPUT and node.host],
+        [node.args[0] for node in recording.writer.tape.nodes if node.rule.name == INPUT and node.host],
         frozenset(recording.inlined),
         recording.compares_identity,
         decided,
@@ -275,9 +280,9 @@ def _trace(recording: Recording, plan: outputs.Outputs) -> Trace:
 
 def _settled(recording: Recording, wrapped: Any) -> Any:
     """The result as the program gets it; containers that it keeps are made plain."""
-    for container in recording.containers:
-        recording.settle(container)
-    return recording.settle(wrapped)
+    for container in recording.kept.containers:
+        recording.kept.settle(container)
+    return recording.kept.settle(wrapped)
 
 
 def _settle_exception(error: BaseException) -> None:
@@ -352,7 +357,7 @@ class _Watch:
         """
         frames = list(_recorded_frames())
         if self._recording.can_be_undone and not any(handles_exceptions(frame.f_code) for frame in frames):
-            self._recording.raised = (Unwound.__name__, self._recording.where())  # NumPy may swallow it
+            self._recording.raised = (Unwound.__name__, self._recording.writer.where())  # NumPy may swallow it
             raise Unwound
         self._recording.touched = True
         self._recording.builtins.update(plain_builtins())
@@ -368,6 +373,6 @@ class _Watch:
         variables = frame.f_locals
         for name, value in list(variables.items()):
             if proxies or not isinstance_wrapper(value) or issubclass(type(value), RecordedValue):
-                made = self._recording.settle(value)
+                made = self._recording.kept.settle(value)
                 if made is not value:
                     variables[name] = made

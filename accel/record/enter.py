@@ -30,6 +30,7 @@ from accel.record import inputs
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, remember
 from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
+from accel.record.kept import EnteredTuple
 from accel.record.objects.containers import DictProxy, ListProxy
 from accel.record.objects.follow import Followed, is_pythons, unwrapped
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
@@ -44,7 +45,7 @@ from accel.record.objects.objects import (
 )
 from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.opaque import TRANSPARENT, Harmless, computes, is_harmless
-from accel.record.recording import EnteredTuple, Recording, recordable
+from accel.record.recording import Recording, recordable
 from accel.rules.rule import lookup
 from accel.rules.scalars import HOST_FUNCTIONS
 
@@ -100,7 +101,7 @@ _ENUM_ATTRIBUTES = frozenset({"_value_", "_name_", "_sort_order_", "__objclass__
 def _number(recording: Recording, value: Any, slot: int) -> Entered:
     if (type(value) is int and abs(value) >= 2**62) or (isinstance(value, np.number) and not recordable(value)):
         return inputs.satisfies(lambda now: inputs.same_scalar(now, value)), value
-    node = recording.input_node(slot, value)
+    node = recording.writer.input_node(slot, value)
     return inputs.has_type(type(value)), RecordedScalar(recording, value, node)
 
 
@@ -116,13 +117,11 @@ def _array(recording: Recording, value: Any, slot: int) -> Entered:
     if not recordable(value) or value.dtype.hasobject:
         recording.break_("array.unknown", f"{recording.inputs.name(slot)} has dtype {value.dtype}")
         return None, value
-    node = recording.input_node(slot, value)
+    node = recording.writer.input_node(slot, value)
     storage = Storage(value, node, node)
     for other in recording.storages:
-        if np.may_share_memory(other.base, value):
-            if other.written:
-                recording.break_("alias.overlap", f"{recording.inputs.name(slot)} shares memory with a written array")
-            recording.overlapping.add((other.origin.args[0] if other.origin else -1, slot))
+        if other.written and np.may_share_memory(other.base, value):
+            recording.break_("alias.overlap", f"{recording.inputs.name(slot)} shares memory with a written array")
     recording.storages.append(storage)
     return inputs.is_array_like(value), remember(recording, RecordedArray(recording, value, storage, ()))
 
@@ -137,17 +136,17 @@ def _tuple(recording: Recording, value: Any, slot: int) -> Entered:
     kind = type(value)
     if kind is not tuple and not is_bare_namedtuple(kind):  # type: ignore[arg-type]
         return _opaque(recording, value, slot)
-    before, made = recording.stand_ins.get(id(value), (None, None))
+    before, made = recording.registry.stand_ins.get(id(value), (None, None))
     if before is value:
-        recording.same.append((slot, recording.tuples[id(made)].slot))
+        recording.same.append((slot, recording.kept.tuples[id(made)].slot))
         return inputs.has_type(kind), made
     recording.inputs.narrow(slot, inputs.has_length(kind, len(value)))
     parts = [
         recording.enter(part, ("item", slot, i), f"{name}[{i}]", inputs.item(slot, i)) for i, part in enumerate(value)
     ]
     made = kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
-    recording.tuples[id(made)] = EnteredTuple(recording.keep(made), value, slot)
-    recording.stand_ins[id(value)] = (value, made)
+    recording.kept.tuples[id(made)] = EnteredTuple(recording.registry.keep(made), value, slot)
+    recording.registry.stand_ins[id(value)] = (value, made)
     return None, made
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from accel.record.recording import plain
+from accel.record.wrapper import plain
 
 DEPTH = 3
 """Tuples within tuples are replaced up to so many levels."""

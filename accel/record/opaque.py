@@ -9,8 +9,9 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from accel.record.recording import Recording, plain
+from accel.record.recording import Recording
 from accel.record.standin import StandIn
+from accel.record.wrapper import plain
 from accel.rules.rule import lookup
 
 _OPAQUE_REASONS = {
@@ -120,5 +121,5 @@ def call_opaque(recording: Recording, function: Any, args: tuple[Any, ...], kwar
         reason = opaque_reason(function)
         name = getattr(function, "__qualname__", type(function).__name__)
         recording.break_(reason, f"{getattr(function, '__module__', None) or ''}.{name}".lstrip("."), touched=True)
-    held = {key: recording.hold(value) for key, value in kwargs.items()}
-    return function(*map(recording.hold, args), **held)
+    held = {key: recording.kept.hold(value) for key, value in kwargs.items()}
+    return function(*map(recording.kept.hold, args), **held)

@@ -19,7 +19,8 @@ from accel.record.objects.builtins import Builtin
 from accel.record.objects.follow import Followed, SubstitutedGlobals
 from accel.record.objects.functions import RuleFunction
 from accel.record.objects.proxy import Proxy
-from accel.record.recording import Recording, has_wrapper, plain
+from accel.record.recording import Recording
+from accel.record.wrapper import has_wrapper, plain
 from accel.rules.rule import Unsupported
 
 
@@ -181,7 +182,7 @@ class Planner:
         raise Unsupported("escape.object", f"a new {kind.__name__} leaves the recorded call")
 
     def _container(self, value: Any) -> Any:
-        entered = self._recording.entered_tuple(value)
+        entered = self._recording.kept.entered_tuple(value)
         if entered is not None:
             return FromSlot(entered.slot)
         return self._shared(value, lambda: self._parts(value))
@@ -214,7 +215,7 @@ class Planner:
 
     def _scalar(self, value: RecordedScalar) -> Leaf:
         node = value.node()
-        forced = value._recording_.forced(node)
+        forced = value._recording_.writer.forced(node)
         if forced is not MISSING and type(forced) is type(value._plain_):
             return Literal(value._plain_)
         self._outputs.numbers.append(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from accel.record.recording import Wrapper, plain
+from accel.record.wrapper import Wrapper, plain
 
 
 class StandIn(Wrapper):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import accel.record
 from accel.record import inputs
 from accel.record.objects import scan
-from accel.record.recording import frozen
+from accel.record.writer import frozen
 
 FOLDER = Path(accel.record.__file__).parent
 
@@ -23,10 +24,18 @@ MODULES = {
 }
 
 
+def _at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below `tree`, less what only a type checker reads."""
+    for node in ast.iter_child_nodes(tree):
+        if not (isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")):
+            yield node
+            yield from _at_run_time(node)
+
+
 def imported(path: Path) -> set[str]:
     """The modules of accel.record that a file imports, wherever in it."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _at_run_time(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("accel.record"):
             module = (node.module or "").removeprefix("accel.record").lstrip(".")
             names |= {module, *(f"{module}.{alias.name}".lstrip(".") for alias in node.names)}

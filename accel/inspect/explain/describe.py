@@ -105,7 +105,7 @@ def _trimmed(text: str, columns: tuple[int, int] | None) -> tuple[str, int | Non
 
 def so_far(recording: Recording) -> Message:
     """Operations, inputs with their guards, and outcomes of a recording that is still there."""
-    nodes = recording.tape.nodes
+    nodes = recording.writer.tape.nodes
     rules = Counter(node.rule.name for node in nodes if node.rule.name != INPUT)
     return {
         "operations": {
@@ -117,7 +117,7 @@ def so_far(recording: Recording) -> Message:
         "aliases": _pairs(recording, recording.aliases) + _pairs(recording, recording.same),
         "outcomes": [
             {"where": place_text(each.where), "source": source(each.where).strip(), "value": _text(each.expected)}
-            for each in recording.tape.outcomes
+            for each in recording.writer.tape.outcomes
         ],
         "inlined": sorted(target.name for target in recording.inlined),
     }

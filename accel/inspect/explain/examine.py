@@ -91,7 +91,7 @@ class _Watch:
             self._at_exception = describe.stop(refusal, recording)
             return
         self.values = {slot: value for slot, (value, _) in recording.entered.items()}
-        recording.undo()  # the call is over, and memory that is shared with others is as it was
+        recording.journal.undo()  # the call is over, and memory that is shared with others is as it was
 
     def stop(self, refusal: Refusal) -> NoReturn:
         """Send what stopped the recording, put shared memory back, and end the process."""
@@ -108,7 +108,7 @@ class _Watch:
                 self.seen = describe.so_far(recording) if recording.entered else self.seen
         self._send({"verdict": "stopped", "stop": stop, "notes": notes, **self.seen})
         if recording is not None:
-            recording.undo()
+            recording.journal.undo()
         os._exit(0)
 
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
@@ -118,7 +118,7 @@ class _Watch:
         is_file = event in _FILES or (event == "open" and _for_writing(*args[1:3]))
         if is_file or event in _BEYOND:
             self.armed = False
-            where = self._recording.where_text() if self._recording is not None else ""
+            where = self._recording.writer.where_text() if self._recording is not None else ""
             reason = "effect.file" if is_file else "call.opaque"
             self.stop(Refusal(reason, where, f"{event}({', '.join(map(repr, args[:1]))})"))
 

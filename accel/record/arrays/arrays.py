@@ -16,7 +16,8 @@ import numpy as np
 from accel.ir.tape import Node, Storage
 from accel.ir.views import Chain
 from accel.record.inputs import MISSING
-from accel.record.recording import NEEDED_AS, Recording, Wrapper, isinstance_wrapper, plain, recordable
+from accel.record.recording import NEEDED_AS, Recording, recordable
+from accel.record.wrapper import Wrapper, isinstance_wrapper, plain
 from accel.rules import core, scalars
 from accel.rules.rule import Unsupported
 
@@ -49,7 +50,7 @@ class RecordedValue(Wrapper):
 
     def __index__(self) -> int:
         result = operator.index(self._plain_)
-        self._recording_.write_down(lambda: self._recording_.outcome(self.node(), result), None)
+        self._recording_.write_down(lambda: self._recording_.writer.outcome(self.node(), result), None)
         return result
 
     def __int__(self) -> int:
@@ -118,7 +119,7 @@ class RecordedScalar(RecordedValue):
     def __init__(self, recording: Recording, value: Any, node: Node) -> None:
         self._recording_ = recording
         self._plain_ = value
-        recording.born(self)
+        recording.registry.born(self)
         self._node = node
 
     def node(self) -> Node:
@@ -133,12 +134,12 @@ class RecordedArray(RecordedValue):
     def __init__(self, recording: Recording, value: np.ndarray[Any, Any], storage: Storage, chain: Chain) -> None:
         self._recording_ = recording
         self._plain_ = value
-        recording.born(self)
+        recording.registry.born(self)
         self._storage = storage
         self._chain = chain
 
     def node(self) -> Node:
-        return self._recording_.read_view(self._storage, self._chain)
+        return self._recording_.writer.read_view(self._storage, self._chain)
 
     def __len__(self) -> int:
         return len(self._plain_)
@@ -172,7 +173,7 @@ class CompressedArray(RecordedValue):
     def __init__(self, recording: Recording, value: np.ndarray[Any, Any], full: Node, mask: Node) -> None:
         self._recording_ = recording
         self._plain_ = value
-        recording.born(self)
+        recording.registry.born(self)
         self._full = full
         self._mask = mask
         self._shared = False
@@ -200,9 +201,9 @@ def force(value: RecordedValue, needed_as: str) -> None:
 
     def write() -> None:
         if issubclass(type(value), RecordedScalar) and (
-            value.node().host or value._recording_.forced(value.node()) is not MISSING
+            value.node().host or value._recording_.writer.forced(value.node()) is not MISSING
         ):
-            value._recording_.outcome(value.node(), value._plain_)
+            value._recording_.writer.outcome(value.node(), value._plain_)
         else:
             raise Unsupported("value.forced", NEEDED_AS.format(needed_as))
 
@@ -217,8 +218,8 @@ def force_bool(value: RecordedValue, result: bool) -> None:
     node = value.node()
     if node.dtype != np.bool_ or node.shape:
         rule = scalars.host_rule(bool) if node.host else core.TRUTH
-        node = recording.node(rule, (node,), {}, result, host=node.host)
-    recording.outcome(node, result)
+        node = recording.writer.node(rule, (node,), {}, result, host=node.host)
+    recording.writer.outcome(node, result)
 
 
 def as_static(value: Any) -> Any:
@@ -227,7 +228,7 @@ def as_static(value: Any) -> Any:
         if issubclass(type(value), RecordedScalar):
             recording, node = value._recording_, value.node()
             if node.host or node.dtype is None or node.dtype.kind in "biu":
-                recording.outcome(node, value._plain_)
+                recording.writer.outcome(node, value._plain_)
                 return value._plain_
             raise Unsupported("value.forced", "a number computed from an array is needed as a plain number")
         if issubclass(type(value), RecordedValue):
@@ -251,7 +252,7 @@ def as_template(value: Any) -> Any:
     if isinstance_wrapper(value):
         if issubclass(type(value), RecordedValue):
             if issubclass(type(value), RecordedScalar):
-                forced = value._recording_.forced(value.node())
+                forced = value._recording_.writer.forced(value.node())
                 if forced is not MISSING and type(forced) is type(value._plain_):
                     return forced
             return value.node()
@@ -279,15 +280,15 @@ def new_array(recording: Recording, value: np.ndarray[Any, Any], node: Node) -> 
 def remember(recording: Recording, wrapper: Any) -> Any:
     """Make `wrapper` the only one of its plain object. Arrays are not held on to: the program drops most at once."""
     if issubclass(type(wrapper), RecordedValue):
-        recording.arrays[id(wrapper._plain_)] = wrapper
+        recording.registry.arrays[id(wrapper._plain_)] = wrapper
     else:
-        recording.values[id(wrapper._plain_)] = recording.keep(wrapper)
+        recording.registry.values[id(wrapper._plain_)] = recording.registry.keep(wrapper)
     return wrapper
 
 
 def known(recording: Recording, value: Any) -> Any:
     """The wrapper that a plain object already has, or None."""
-    wrapper = (recording.arrays if isinstance(value, np.ndarray) else recording.values).get(id(value))
+    wrapper = (recording.registry.arrays if isinstance(value, np.ndarray) else recording.registry.values).get(id(value))
     return wrapper if wrapper is not None and wrapper._plain_ is value else None
 
 
@@ -297,13 +298,13 @@ def wrap(recording: Recording, value: Any, node: Node) -> Any:
         seen = known(recording, value)
         return new_array(recording, value, node) if seen is None else seen
     if isinstance(value, bool):  # `is True` must work on it
-        recording.outcome(node, value)
+        recording.writer.outcome(node, value)
         return value
     if isinstance(value, (np.bool_, np.number, *NUMBERS)):
         return RecordedScalar(recording, value, node)
     if isinstance(value, (tuple, list)):
         parts = [
-            wrap(recording, part, recording.node(core.PICK, (node, i), {}, part, host=node.host))
+            wrap(recording, part, recording.writer.node(core.PICK, (node, i), {}, part, host=node.host))
             for i, part in enumerate(value)
         ]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)

@@ -17,7 +17,8 @@ from accel.record.arrays.indexing import get_item
 from accel.record.arrays.numbers import record_scalar
 from accel.record.arrays.operands import STORED, check_casts, flat
 from accel.record.arrays.ufuncs import one_out, record_ufunc
-from accel.record.recording import Recording, current, isinstance_wrapper, plain
+from accel.record.recording import Recording, current
+from accel.record.wrapper import isinstance_wrapper, plain
 from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported, lookup, truth_of
 
@@ -156,8 +157,8 @@ def rule_node(recording: Recording, rule: Rule, bound: dict[str, Any], result: A
     names = nodes_in(template)
     if names and all(node.host for node in names) and not isinstance(result, (np.ndarray, tuple, list)):
         by_place = [template.pop(name) for name in _only_by_place(rule) if name in template]
-        return recording.node(scalars.host_rule(rule.function), tuple(by_place), template, result, host=True)
-    return recording.node(rule, (), template, result, host=False)
+        return recording.writer.node(scalars.host_rule(rule.function), tuple(by_place), template, result, host=True)
+    return recording.writer.node(rule, (), template, result, host=False)
 
 
 def _only_by_place(rule: Rule) -> list[str]:
@@ -207,8 +208,8 @@ def assume_holds(
     holds = rule.holds(**{**bound, **arrays}, shape=shape)
     if holds is None:
         return
-    node = recording.node(truth_of(rule), (), {**template, "shape": shape}, True, host=False)
-    recording.outcome(node, bool(holds))  # other calls may well be able to go on where this one cannot
+    node = recording.writer.node(truth_of(rule), (), {**template, "shape": shape}, True, host=False)
+    recording.writer.outcome(node, bool(holds))  # other calls may well be able to go on where this one cannot
     if not holds:
         why = rule.notes.get("holds", "arguments for which NumPy and JAX differ")
         raise Unsupported("rule.parameter", f"{rule.name}: {why}")
@@ -247,7 +248,7 @@ def _member(recording: Recording, rule: Rule, template: Any, value: Any) -> Any:
 
 def _stacked(recording: Recording, template: Any, value: Any) -> Node:
     array = np.asarray(plain(value))
-    return recording.node(core.STACK, (_nested(template), array.dtype, array.shape), {}, array, host=False)
+    return recording.writer.node(core.STACK, (_nested(template), array.dtype, array.shape), {}, array, host=False)
 
 
 def wrap_result(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any, node: Node) -> Any:
@@ -291,7 +292,7 @@ def _record_like(recording: Recording, rule: Rule, bound: dict[str, Any], result
     given = bound.get("fill_value", rule.notes.get("fill"))
     check_casts(recording, given, result.dtype)
     fill = as_template(given)
-    node = recording.node(core.FULL, (result.shape, fill, result.dtype), {}, result, host=False)
+    node = recording.writer.node(core.FULL, (result.shape, fill, result.dtype), {}, result, host=False)
     return wrap(recording, result, node)
 
 
@@ -315,10 +316,10 @@ def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     template = as_template(source)
     check_casts(recording, source, result.dtype)
     if isinstance(template, Node):
-        node = recording.node(core.CAST, (template, result.dtype), {}, result, host=False)
+        node = recording.writer.node(core.CAST, (template, result.dtype), {}, result, host=False)
     else:
         template = _nested(template)
-        node = recording.node(core.STACK, (template, result.dtype, result.shape), {}, result, host=False)
+        node = recording.writer.node(core.STACK, (template, result.dtype, result.shape), {}, result, host=False)
     return wrap(recording, result, node)
 
 
@@ -344,7 +345,7 @@ def _record_nan_to_num(recording: Recording, rule: Rule, bound: dict[str, Any], 
     if source._plain_.dtype.kind not in "fc":
         return source
     node = rule_node(recording, rule, bound, result)
-    recording.write_view(source._storage, source._chain, node)
+    recording.writer.write_view(source._storage, source._chain, node)
     if known(recording, result) is not None:
         return known(recording, result)
     return remember(recording, RecordedArray(recording, result, source._storage, source._chain))
@@ -361,8 +362,8 @@ def _record_write(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     template = templates(recording, rule, bound)
     _check_stored(recording, rule, {**bound, name: None}, target._plain_.dtype)
     assume_holds(recording, rule, bound, template, result)
-    node = recording.node(rule, (), template, target._plain_, host=False)
-    recording.write_view(target._storage, target._chain, node)
+    node = recording.writer.node(rule, (), template, target._plain_, host=False)
+    recording.writer.write_view(target._storage, target._chain, node)
     return result
 
 
@@ -411,7 +412,7 @@ def _record_take(recording: Recording, rule: Rule, bound: dict[str, Any], result
     size = np.size(plain(source)) if axis is None else np.shape(plain(source))[axis]
     indices = as_template(bound["indices"])
     if isinstance(indices, Node):
-        recording.assume(core.IN_BOUNDS, (indices, size))
+        recording.writer.assume(core.IN_BOUNDS, (indices, size))
     return record_bound(recording, rule, bound, result)
 
 
@@ -426,7 +427,7 @@ def _record_shaped(recording: Recording, rule: Rule, bound: dict[str, Any], resu
     check_parameters(rule, bound)
     template = templates(recording, rule, bound)
     assume_holds(recording, rule, bound, template, result)
-    node = recording.node(rule, (), {**template, "shape": np.shape(result)}, result, host=False)
+    node = recording.writer.node(rule, (), {**template, "shape": np.shape(result)}, result, host=False)
     return wrap(recording, result, node)
 
 
@@ -476,14 +477,14 @@ def _in_place_of(recording: Recording, rule: Rule, made: Any, result: Any, sourc
 
 def _constant(recording: Recording, value: Any) -> Node:
     """A node for an array that the program's text decides."""
-    return recording.node(core.STACK, (value.tolist(), value.dtype, value.shape), {}, value, host=False)
+    return recording.writer.node(core.STACK, (value.tolist(), value.dtype, value.shape), {}, value, host=False)
 
 
 @special("finite")
 def _record_finite(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """Linear algebra that raises for singular matrices: XLA gives infinities or NaN there."""
     wrapped = record_bound(recording, rule, bound, result)
-    recording.assume(core.ALL_FINITE, (wrapped.node(),))
+    recording.writer.assume(core.ALL_FINITE, (wrapped.node(),))
     return wrapped
 
 

@@ -21,7 +21,8 @@ from accel.record.arrays.arrays import (
     wrap,
 )
 from accel.record.arrays.operands import check_casts, flat, ufunc_kwargs
-from accel.record.recording import Recording, isinstance_wrapper, plain
+from accel.record.recording import Recording
+from accel.record.wrapper import isinstance_wrapper, plain
 from accel.rules import core
 from accel.rules.rule import Rule, Unsupported, derived
 from accel.rules.tables import ufuncs
@@ -42,7 +43,7 @@ def _flat(array: RecordedArray, leading: int) -> Node:
     if leading == 1:
         return array.node()
     size = int(np.prod(shape[:leading]))
-    return recording.read_view(array._storage, (*array._chain, Reshape((size, *shape[leading:]), shape)))
+    return recording.writer.read_view(array._storage, (*array._chain, Reshape((size, *shape[leading:]), shape)))
 
 
 # -- making them ------------------------------------------------------------------------------------------------------
@@ -64,7 +65,7 @@ def take(rows: RecordedArray, index: CompressedArray, rest: tuple[Any, ...], res
     _refuse_masks(index)
     if index._plain_.ndim != 1 or rest:
         raise Unsupported("shape.dynamic", "selected indices beside other indices")
-    recording.assume(core.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
+    recording.writer.assume(core.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
     full = _full_node(recording, core.TAKE_ROWS, (rows.node(), index._full, index._mask), {}, index._mask, result)
     return new(recording, result, full, index._mask)
 
@@ -86,7 +87,9 @@ def record_nonzero(recording: Recording, condition: Any, result: Any) -> Any:
         new(
             recording,
             indices,
-            recording.node(core.UNRAVELLED, (shape, axis), {}, core.UNRAVELLED.function(shape, axis), host=False),
+            recording.writer.node(
+                core.UNRAVELLED, (shape, axis), {}, core.UNRAVELLED.function(shape, axis), host=False
+            ),
             mask,
         )
         for axis, indices in enumerate(result)
@@ -140,9 +143,9 @@ def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: Com
     if any(type(bound.get(name)) in (list, tuple) for name in rule.operands):
         raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection together with a list")
     if rule.notes.get("empty") == "raises":
-        recording.assume(core.ANY, (chosen._mask,))
+        recording.writer.assume(core.ANY, (chosen._mask,))
     template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
-    node = recording.node(masked_rule(rule), (), {**template, "mask": chosen._mask}, result, host=False)
+    node = recording.writer.node(masked_rule(rule), (), {**template, "mask": chosen._mask}, result, host=False)
     return wrap(recording, result, node)
 
 
@@ -200,7 +203,7 @@ def _full_node(
 ) -> Node:
     """A node on full arrays: shaped like `result`, with the mask's length along the first axis."""
     sample = np.broadcast_to(np.zeros((), result.dtype), (*mask.shape, *result.shape[1:]))
-    return recording.node(rule, args, kwargs, sample, host=False)
+    return recording.writer.node(rule, args, kwargs, sample, host=False)
 
 
 def record_inplace(array: CompressedArray, ufunc: np.ufunc, other: Any) -> Any:
@@ -232,7 +235,7 @@ def count(chosen: CompressedArray) -> Any:
     recording = chosen._recording_
 
     def write() -> Any:
-        return wrap(recording, number, recording.node(core.COUNT, (chosen._mask,), {}, number, host=False))
+        return wrap(recording, number, recording.writer.node(core.COUNT, (chosen._mask,), {}, number, host=False))
 
     return recording.write_down(write, number)
 
@@ -247,7 +250,7 @@ def get_item(chosen: CompressedArray, key: Any) -> Any:
 def _record_get(chosen: CompressedArray, key: Any, result: Any) -> Any:
     recording = chosen._recording_
     if is_compressed(key) and key._plain_.dtype == np.bool_ and key._plain_.ndim == 1 and key._mask is chosen._mask:
-        both = recording.node(core.BOTH, (chosen._mask, key._full), {}, _like_mask(chosen._mask), host=False)
+        both = recording.writer.node(core.BOTH, (chosen._mask, key._full), {}, _like_mask(chosen._mask), host=False)
         return new(recording, result, chosen._full, both)
     entries = key if isinstance(key, tuple) else (key,)
     if not entries or (entries[0] != slice(None) and entries[0] is not Ellipsis):
@@ -283,9 +286,9 @@ def assign(rows: RecordedArray, mask: RecordedArray, value: Any) -> None:
         template = as_template(value)
     wide = (*mask._plain_.shape, *(1,) * (len(shape) - mask._plain_.ndim))
     condition = _reshaped(recording, mask.node(), wide, np.dtype(bool))
-    node = recording.node(core.SELECT, (condition, template, rows.node()), {}, rows._plain_, host=False)
+    node = recording.writer.node(core.SELECT, (condition, template, rows.node()), {}, rows._plain_, host=False)
     _check_fits(recording, value, rows)
-    recording.write_view(rows._storage, rows._chain, node)
+    recording.writer.write_view(rows._storage, rows._chain, node)
 
 
 def _check_fits(recording: Recording, value: Any, rows: RecordedArray) -> None:
@@ -305,19 +308,19 @@ def scatter(rows: RecordedArray, index: CompressedArray, value: Any) -> None:
         raise Unsupported("shape.dynamic", "selections by different masks in one assignment")
     if not is_compressed(value) and np.ndim(plain(value)) >= rows._plain_.ndim and np.shape(plain(value))[0] != 1:
         raise Unsupported("shape.dynamic", "an array of the selection's length assigned through its indices")
-    recording.assume(core.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
+    recording.writer.assume(core.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
     distinct = core.all_differ(index._plain_.astype(np.int64) % len(rows._plain_))
-    recording.assume_distinct(core.SELECTED_DISTINCT, (index._full, index._mask, len(rows._plain_)), distinct)
+    recording.writer.assume_distinct(core.SELECTED_DISTINCT, (index._full, index._mask, len(rows._plain_)), distinct)
     template = value._full if is_compressed(value) else as_template(value)
-    node = recording.node(
+    node = recording.writer.node(
         core.SCATTER_ROWS, (rows.node(), index._full, index._mask, template), {}, rows._plain_, host=False
     )
     _check_fits(recording, value, rows)
-    recording.write_view(rows._storage, rows._chain, node)
+    recording.writer.write_view(rows._storage, rows._chain, node)
 
 
 def _reshaped(recording: Recording, node: Node, shape: tuple[int, ...], dtype: Any) -> Node:
     if node.shape == shape:
         return node
     sample = np.broadcast_to(np.zeros((), dtype), shape)
-    return recording.node(core.RESHAPE, (node, shape), {}, sample, host=False)
+    return recording.writer.node(core.RESHAPE, (node, shape), {}, sample, host=False)

@@ -9,7 +9,8 @@ import numpy as np
 
 from accel.record.arrays.arrays import as_static, wrap
 from accel.record.arrays.calls import call
-from accel.record.recording import Recording, Wrapper, has_wrapper, isinstance_wrapper, plain
+from accel.record.recording import Recording
+from accel.record.wrapper import Wrapper, has_wrapper, isinstance_wrapper, plain
 from accel.rules.core import GRID
 from accel.rules.rule import Unsupported
 
@@ -43,9 +44,9 @@ def _fixed(recording: Recording, grid: Any, key: Any) -> Any:
 
     def write() -> Any:
         if isinstance(result, np.ndarray):
-            return wrap(recording, result, recording.node(GRID, (grid, as_static(key)), {}, result, host=False))
+            return wrap(recording, result, recording.writer.node(GRID, (grid, as_static(key)), {}, result, host=False))
         static = as_static(key)
-        parts = [recording.node(GRID, (grid, static, i), {}, part, host=False) for i, part in enumerate(result)]
+        parts = [recording.writer.node(GRID, (grid, static, i), {}, part, host=False) for i, part in enumerate(result)]
         return type(result)(wrap(recording, part, node) for part, node in zip(result, parts, strict=True))
 
     return recording.write_down(write, result)

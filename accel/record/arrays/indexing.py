@@ -20,7 +20,7 @@ from accel.record.arrays.arrays import (
     wrap,
 )
 from accel.record.arrays.operands import check_casts
-from accel.record.recording import plain
+from accel.record.wrapper import plain
 from accel.rules import core
 from accel.rules.rule import Unsupported
 
@@ -62,7 +62,7 @@ def _record_get(array: RecordedArray, key: tuple[Any, ...], result: Any) -> Any:
             return compressed.select(rows, entry, rest, result)
         return compressed.take(rows, entry, rest, result)
     template = index_template(array, key)
-    node = recording.node(core.GATHER, (array.node(), template), {}, result, host=False)
+    node = recording.writer.node(core.GATHER, (array.node(), template), {}, result, host=False)
     return wrap(recording, result, node)
 
 
@@ -74,8 +74,8 @@ def _view(array: RecordedArray, key: tuple[Any, ...], result: Any) -> Any:
         if seen is not None:
             return seen
         return remember(recording, RecordedArray(recording, result, array._storage, chain))
-    node = recording.read_view(array._storage, chain)
-    picked = recording.node(core.SCALAR, (node,), {}, result, host=False)
+    node = recording.writer.read_view(array._storage, chain)
+    picked = recording.writer.node(core.SCALAR, (node,), {}, result, host=False)
     return wrap(recording, result, picked)
 
 
@@ -119,7 +119,7 @@ def index_template(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Any, ...
 
 def _index_entry(recording: Any, entry: Any, size: int) -> Any:
     if issubclass(type(entry), RecordedArray):
-        recording.assume_in_bounds(entry._storage, entry._chain, size)
+        recording.writer.assume_in_bounds(entry._storage, entry._chain, size)
         return entry.node()
     if isinstance(entry, (list, tuple)):
         entry = as_static(entry)
@@ -145,10 +145,10 @@ def _record_set(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
     template = index_template(array, key)
     if issubclass(type(value), RecordedValue) and np.ndim(plain(value)):
         _assume_distinct(array, key, template)
-    node = recording.node(
+    node = recording.writer.node(
         core.SCATTER, (array.node(), template, value_node(array, value)), {}, array._plain_, host=False
     )
-    recording.write_view(array._storage, array._chain, node)
+    recording.writer.write_view(array._storage, array._chain, node)
 
 
 def _set_selection(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
@@ -165,7 +165,7 @@ def _assume_distinct(array: RecordedArray, key: tuple[Any, ...], template: tuple
     """With repeated indices NumPy keeps the last value; XLA leaves open which one stays."""
     shape = array._plain_.shape
     positions = np.arange(array._plain_.size).reshape(shape)[plain(key)]
-    array._recording_.assume_distinct(core.DISTINCT, (shape, template), core.all_differ(positions))
+    array._recording_.writer.assume_distinct(core.DISTINCT, (shape, template), core.all_differ(positions))
 
 
 def value_node(array: RecordedArray, value: Any) -> Any:
@@ -176,7 +176,7 @@ def value_node(array: RecordedArray, value: Any) -> Any:
     check_casts(array._recording_, value, array._plain_.dtype)
     if type(template) in (list, tuple):
         shape = np.shape(plain(value))
-        return array._recording_.node(
+        return array._recording_.writer.node(
             core.STACK,
             (list(template), np.asarray(plain(value)).dtype, shape),
             {},
@@ -194,7 +194,7 @@ def _store(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
     node = value_node(array, value)
     if not isinstance(node, Node) or node.shape != np.shape(array._plain_[key]):
         shape = np.shape(array._plain_[key])
-        node = recording.node(
+        node = recording.writer.node(
             core.BROADCAST, (node, shape), {}, np.broadcast_to(np.asarray(plain(value)), shape), host=False
         )
-    recording.write_view(array._storage, chain, node)
+    recording.writer.write_view(array._storage, chain, node)

@@ -26,8 +26,8 @@ from accel.record.arrays.operands import check_casts
 from accel.record.arrays.ufuncs import one_out, record_ufunc
 from accel.record.inputs import has_flags
 from accel.record.opaque import EFFECTS_IN_NUMPY
-from accel.record.recording import Wrapper, plain
 from accel.record.standin import StandIn
+from accel.record.wrapper import Wrapper, plain
 from accel.rules import core, scalars
 from accel.rules.rule import RULES, Unsupported
 
@@ -172,7 +172,7 @@ def _reshape(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any
     step = Reshape(result.shape, value._plain_.shape)
     if np.shares_memory(result, value._plain_):
         return remember(recording, RecordedArray(recording, result, value._storage, (*value._chain, step)))
-    node = recording.node(core.RESHAPE, (value.node(), result.shape), {}, result, host=False)
+    node = recording.writer.node(core.RESHAPE, (value.node(), result.shape), {}, result, host=False)
     return wrap(recording, result, node)
 
 
@@ -198,7 +198,7 @@ def _astype(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     if node.host:
         raise Unsupported("rule.missing", "astype of a scalar")
     check_casts(recording, value, result.dtype)
-    return wrap(recording, result, recording.node(core.CAST, (node, result.dtype), {}, result, host=False))
+    return wrap(recording, result, recording.writer.node(core.CAST, (node, result.dtype), {}, result, host=False))
 
 
 def _item(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
@@ -211,13 +211,15 @@ def _item(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
         return _item(value[index], name, (), {}, result)
     node = value.node()
     if node.shape:
-        node = value._recording_.node(core.RESHAPE, (node, ()), {}, np.asarray(value._plain_).reshape(()), host=False)
+        node = value._recording_.writer.node(
+            core.RESHAPE, (node, ()), {}, np.asarray(value._plain_).reshape(()), host=False
+        )
     kind = type(result)
     if node.host:
         convert: Callable[..., Any] = kind
-        made = value._recording_.node(scalars.host_rule(convert), (node,), {}, result, host=True)
+        made = value._recording_.writer.node(scalars.host_rule(convert), (node,), {}, result, host=True)
     else:
-        made = value._recording_.node(core.CONVERT, (node, kind), {}, result, host=False)
+        made = value._recording_.writer.node(core.CONVERT, (node, kind), {}, result, host=False)
     return wrap(value._recording_, result, made)
 
 
@@ -233,8 +235,8 @@ def _fill(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
     given = args[0] if args else kwargs["value"]
     check_casts(recording, given, real.dtype)
     fill = as_template(given)
-    node = recording.node(core.FULL, (real.shape, fill, real.dtype), {}, real, host=False)
-    recording.write_view(value._storage, value._chain, node)
+    node = recording.writer.node(core.FULL, (real.shape, fill, real.dtype), {}, real, host=False)
+    recording.writer.write_view(value._storage, value._chain, node)
 
 
 def _sort(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
@@ -243,7 +245,7 @@ def _sort(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
     bound = {"a": value.node(), **dict(zip(("axis", "kind"), as_static(args), strict=False)), **as_static(kwargs)}
     if set(bound) - {"a", "axis", "kind"}:
         raise Unsupported("rule.parameter", f"ndarray.sort: {', '.join(bound)}")
-    node = value._recording_.node(rule, (), bound, value._plain_, host=False)
+    node = value._recording_.writer.node(rule, (), bound, value._plain_, host=False)
     one_out(value._recording_, node, value, True, value._plain_)
 
 
@@ -290,7 +292,7 @@ def _view(value: RecordedArray, name: str, attribute: Any) -> Any:
         if value._plain_.dtype.kind != "c":
             if name == "real":
                 return remember(recording, RecordedArray(recording, attribute, value._storage, value._chain))
-            node = recording.node(core.FULL, (attribute.shape, 0, attribute.dtype), {}, attribute, host=False)
+            node = recording.writer.node(core.FULL, (attribute.shape, 0, attribute.dtype), {}, attribute, host=False)
             return wrap(recording, attribute, node)
         step: Any = Part(name)
     else:

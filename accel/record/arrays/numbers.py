@@ -11,8 +11,9 @@ import numpy as np
 
 from accel.record.arrays.arrays import NUMBERS, RecordedScalar, RecordedValue, as_template, wrap
 from accel.record.arrays.ufuncs import record_ufunc
-from accel.record.recording import Recording, all_host, current, has_wrapper, isinstance_wrapper, plain
+from accel.record.recording import Recording, all_host, current
 from accel.record.standin import StandIn
+from accel.record.wrapper import has_wrapper, isinstance_wrapper, plain
 from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported
 
@@ -29,9 +30,9 @@ def record_scalar(
     template = tuple(as_template(arg) for arg in args)
     named = {name: as_template(value) for name, value in (kwargs or {}).items()}
     if all_host((template, named)):
-        node = recording.node(scalars.host_rule(function), template, named, result, host=True)
+        node = recording.writer.node(scalars.host_rule(function), template, named, result, host=True)
         if function in _TYPE_VARIES:
-            recording.assume(_HAS_TYPE, (node, type(result)), host=True)
+            recording.writer.assume(_HAS_TYPE, (node, type(result)), host=True)
         return wrap(recording, result, node)
     if named:
         raise Unsupported("rule.parameter", f"{function.__name__}: {', '.join(named)}")
@@ -59,9 +60,9 @@ def _as_python_float(value: Any) -> Any:
         return value
     recording, node = value._recording_, value.node()
     if node.host:
-        node = recording.node(scalars.host_rule(float), (node,), {}, float(number), host=True)
+        node = recording.writer.node(scalars.host_rule(float), (node,), {}, float(number), host=True)
     else:
-        node = recording.node(core.CONVERT, (node, float), {}, float(number), host=False)
+        node = recording.writer.node(core.CONVERT, (node, float), {}, float(number), host=False)
     return RecordedScalar(recording, float(number), node)
 
 
@@ -88,17 +89,17 @@ def _record_python(
     if row is None:
         raise Unsupported("rule.missing", f"{getattr(function, '__name__', function)} of a number from an array")
     for check in row.checks:
-        recording.assume(check, template, plain(args))
-    node = recording.node(row.rule, template, {}, result, host=False)
+        recording.writer.assume(check, template, plain(args))
+    node = recording.writer.node(row.rule, template, {}, result, host=False)
     if row.after is not None:
-        recording.assume(row.after, (node,), (result,))
+        recording.writer.assume(row.after, (node,), (result,))
     if type(result) is int:
         if abs(result) > scalars.LARGEST_EXACT:
             raise Unsupported("rule.parameter", "an integer beyond 2**53 computed from an array's")
         if function in scalars.UNWRAPPED:
-            recording.assume(scalars.UNWRAPPED[function], template)
+            recording.writer.assume(scalars.UNWRAPPED[function], template)
         else:
-            recording.assume(scalars.EXACT, (node,))
+            recording.writer.assume(scalars.EXACT, (node,))
     return wrap(recording, result, node)
 
 
@@ -120,25 +121,27 @@ def convert(recording: Recording, kind: type, value: Any) -> Any:
     def write() -> Any:
         node = value.node()
         if issubclass(type(value), RecordedScalar) and node.host:
-            return wrap(recording, result, recording.node(scalars.host_rule(kind), (node,), {}, result, host=True))
+            return wrap(
+                recording, result, recording.writer.node(scalars.host_rule(kind), (node,), {}, result, host=True)
+            )
         if isinstance(result, np.ndarray) or node.dtype is None:
             raise Unsupported("rule.missing", f"{kind.__name__} of an array")
         if node.shape:
-            node = recording.node(core.RESHAPE, (node, ()), {}, np.asarray(plain(value)).reshape(()), host=False)
+            node = recording.writer.node(core.RESHAPE, (node, ()), {}, np.asarray(plain(value)).reshape(()), host=False)
         if node.dtype.kind == "c":
             raise Unsupported("rule.missing", f"{kind.__name__} of a complex number")
         if np.dtype(kind).kind in "iu" and node.dtype.kind == "f":
             number = np.asarray(plain(value)).reshape(())[()]
             if kind is int:
-                recording.assume(scalars.EXACT, (node,), (number,))
+                recording.writer.assume(scalars.EXACT, (node,), (number,))
             else:
-                recording.assume(core.FITS, (node, np.dtype(kind)), (number, np.dtype(kind)))
+                recording.writer.assume(core.FITS, (node, np.dtype(kind)), (number, np.dtype(kind)))
         elif np.dtype(kind).kind in "iu" and kind is not int and node.dtype.kind in "iu":
             info = np.iinfo(kind)
-            recording.assume(scalars.IN_RANGE, (node, info.min, info.max), (plain(value), info.min, info.max))
+            recording.writer.assume(scalars.IN_RANGE, (node, info.min, info.max), (plain(value), info.min, info.max))
         elif kind is int and node.dtype == np.uint64:
-            recording.assume(scalars.EXACT, (node,), (int(plain(value)),))
-        converted = recording.node(core.CONVERT, (node, kind), {}, result, host=False)
+            recording.writer.assume(scalars.EXACT, (node,), (int(plain(value)),))
+        converted = recording.writer.node(core.CONVERT, (node, kind), {}, result, host=False)
         return wrap(recording, result, converted)
 
     return recording.write_down(write, result)
@@ -149,7 +152,7 @@ def record_extreme(recording: Recording, function: Callable[..., Any], values: t
 
     def write() -> Any:
         rule = scalars.PYTHON[function].rule
-        return wrap(recording, result, recording.node(rule, as_template(values), {}, result, host=False))
+        return wrap(recording, result, recording.writer.node(rule, as_template(values), {}, result, host=False))
 
     return recording.write_down(write, result)
 
@@ -158,7 +161,7 @@ def record_sum(recording: Recording, values: list[Any], start: Any, result: Any)
     """A sum of Python numbers: Python's own where the host knows them all, else one addition after another."""
     template = as_template(values), as_template(start)
     if all_host(template):
-        return wrap(recording, result, recording.node(scalars.host_rule(sum), template, {}, result, host=True))
+        return wrap(recording, result, recording.writer.node(scalars.host_rule(sum), template, {}, result, host=True))
     total = start
     for value in values:
         total = total + value

@@ -8,7 +8,8 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, as_static, as_template
-from accel.record.recording import Recording, plain
+from accel.record.recording import Recording
+from accel.record.wrapper import plain
 from accel.rules import core, scalars
 from accel.rules.tables import ufuncs
 
@@ -31,7 +32,7 @@ def check_casts(recording: Recording, value: Any, dtype: np.dtype[Any]) -> None:
         if not isinstance(node, Node) or node.dtype is None:
             continue
         if node.dtype.kind in "fc":
-            recording.assume(core.FITS, (node, dtype), (np.asarray(plain(part)), dtype))
+            recording.writer.assume(core.FITS, (node, dtype), (np.asarray(plain(part)), dtype))
         elif node.scalar is int:
             _assume_in_range(recording, node, dtype)
         elif issubclass(type(part), RecordedScalar) and not np.can_cast(node.dtype, dtype):
@@ -70,4 +71,4 @@ def _assume_in_range(recording: Recording, node: Node, dtype: np.dtype[Any], val
     if dtype != np.int64 or node.dtype == np.uint64:
         high = info.max if node.host else min(info.max, np.iinfo(np.int64).max)
         plainly = None if value is None else (value, info.min, high)
-        recording.assume(scalars.IN_RANGE, (node, info.min, high), plainly, host=node.host)
+        recording.writer.assume(scalars.IN_RANGE, (node, info.min, high), plainly, host=node.host)

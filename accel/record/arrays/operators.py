@@ -17,7 +17,8 @@ from accel.record.arrays.methods import attribute_of
 from accel.record.arrays.numbers import record_scalar, scalar_call
 from accel.record.arrays.ufuncs import record_ufunc
 from accel.record.inputs import MISSING
-from accel.record.recording import Recording, isinstance_wrapper, plain
+from accel.record.recording import Recording
+from accel.record.wrapper import isinstance_wrapper, plain
 
 
 def binary(value: Any, other: Any, args: tuple[Any, Any], function: Callable[..., Any], ufunc: np.ufunc) -> Any:

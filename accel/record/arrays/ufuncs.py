@@ -45,7 +45,7 @@ def record_ufunc(
     if all_host(template) and not isinstance(result, np.ndarray) and nodes_in_any(template):
         if dtype is not None or where is not True:
             raise Unsupported("rule.parameter", f"{rule.name} of scalars with dtype or where")
-        return wrap(recording, result, recording.node(scalars.host_rule(ufunc), template, {}, result, host=True))
+        return wrap(recording, result, recording.writer.node(scalars.host_rule(ufunc), template, {}, result, host=True))
     computed = result if not isinstance(result, np.ndarray) or not outs else None
     chosen = ufunc_kwargs(ufunc, operands, dtype)
     assume_defined(recording, ufunc, template, chosen["loop"])
@@ -61,7 +61,7 @@ def assume_defined(recording: Recording, ufunc: np.ufunc, template: Any, loop: A
     """Let replays check what NumPy raises without."""
     found = ufuncs.truths_of(ufunc, loop)
     if found is not None and isinstance(template[found[1]], Node):
-        recording.assume(found[0], (template[found[1]],))
+        recording.writer.assume(found[0], (template[found[1]],))
 
 
 def nodes_in_any(template: Any) -> bool:
@@ -78,7 +78,7 @@ def _ufunc_node(
     computed: Any,
 ) -> Node:
     """The node of the loop's own result: with `out`, its dtype may differ from the array that it is cast to."""
-    node = recording.node(rule, template, kwargs, result, host=False)
+    node = recording.writer.node(rule, template, kwargs, result, host=False)
     if computed is None and ufunc.nout == 1:
         node.dtype = kwargs["loop"][-1]
         if not ufunc.signature:
@@ -92,7 +92,7 @@ def _masked_or_out(
 ) -> Any:
     results = result if ufunc.nout > 1 else (result,)
     parts = (
-        [recording.node(core.PICK, (node, i), {}, part, host=False) for i, part in enumerate(results)]
+        [recording.writer.node(core.PICK, (node, i), {}, part, host=False) for i, part in enumerate(results)]
         if ufunc.nout > 1
         else [node]
     )
@@ -116,8 +116,8 @@ def one_out(recording: Recording, node: Node, out: Any, where: Any, value: Any) 
         if node.dtype.kind == "c":
             raise Unsupported("rule.parameter", "complex numbers in an out of integers")
         if node.dtype.kind == "f":
-            recording.assume(core.FITS, (node, np.dtype(out.dtype)))
+            recording.writer.assume(core.FITS, (node, np.dtype(out.dtype)))
     if where is not True:
-        node = recording.node(core.SELECT, (as_template(where), node, out.node()), {}, out._plain_, host=False)
-    recording.write_view(out._storage, out._chain, node)
+        node = recording.writer.node(core.SELECT, (as_template(where), node, out.node()), {}, out._plain_, host=False)
+    recording.writer.write_view(out._storage, out._chain, node)
     return out

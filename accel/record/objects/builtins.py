@@ -15,8 +15,9 @@ from accel.record.objects.follow import SubstitutedGlobals
 from accel.record.objects.modules import ModuleProxy
 from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method, property_of
 from accel.record.objects.proxy import one_per_object
-from accel.record.recording import Recording, has_wrapper, plain
+from accel.record.recording import Recording
 from accel.record.standin import StandIn
+from accel.record.wrapper import has_wrapper, plain
 
 
 def _type(recording: Recording) -> Callable[..., Any]:
@@ -69,7 +70,7 @@ def _ending(recording: Recording, function: Callable[..., Any], reason: str) -> 
 
     def ending(*args: Any, **kwargs: Any) -> Any:
         recording.break_(reason, f"{function.__name__}()", touched=True)
-        return function(*map(recording.hold, args), **plain(kwargs))
+        return function(*map(recording.kept.hold, args), **plain(kwargs))
 
     return ending
 

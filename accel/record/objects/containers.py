@@ -13,7 +13,8 @@ from accel.record import inputs
 from accel.record.arrays.arrays import as_static
 from accel.record.inputs import MISSING
 from accel.record.objects.proxy import Proxy
-from accel.record.recording import AttributeState, Wrapper, plain
+from accel.record.recording import AttributeState
+from accel.record.wrapper import Wrapper, plain
 
 
 class ContainerProxy(Proxy):
@@ -71,12 +72,12 @@ class ContainerProxy(Proxy):
         existed = not isinstance(key, slice) and (key in real if isinstance(real, dict) else True)
         if not existed or self._slot_ is None or type(key) not in (str, int):
             self._change("is given new elements")
-            real[key] = recording.hold(value)
+            real[key] = recording.kept.hold(value)
             return
         before = real[key]
         self[key]  # it must be there on later calls too
-        recording.on_undo(lambda: operator.setitem(real, key, before))
-        real[key] = recording.hold(value)
+        recording.journal.add(lambda: operator.setitem(real, key, before))
+        real[key] = recording.kept.hold(value)
         if recording.active:
             state = AttributeState(self, _item_name(key), value, True, real[key])
             recording.attributes[(id(real), _item_name(key))] = state
@@ -104,7 +105,7 @@ class ContainerProxy(Proxy):
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
-        attribute, hold = getattr(self._plain_, name), self._recording_.hold
+        attribute, hold = getattr(self._plain_, name), self._recording_.kept.hold
         self._change(f"is asked for .{name}")
         return lambda *args, **kwargs: attribute(*map(hold, args), **{key: hold(kwargs[key]) for key in kwargs})
 
@@ -188,7 +189,7 @@ class ListProxy(ContainerProxy):
 
     def journal(self) -> None:
         real, before = self._plain_, list(self._plain_)
-        self._recording_.on_undo(lambda: operator.setitem(real, slice(None), before))
+        self._recording_.journal.add(lambda: operator.setitem(real, slice(None), before))
 
 
 class DictProxy(ContainerProxy):
@@ -261,7 +262,7 @@ class DictProxy(ContainerProxy):
             real.clear()
             real.update(before)
 
-        self._recording_.on_undo(restore)
+        self._recording_.journal.add(restore)
 
 
 class DictView(Wrapper):

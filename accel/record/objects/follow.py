@@ -12,8 +12,9 @@ from accel.reasons import Refusal
 from accel.record import inputs
 from accel.record.objects import scan
 from accel.record.opaque import opaque_reason
-from accel.record.recording import Recording, place_text, plain
+from accel.record.recording import Recording, place_text
 from accel.record.standin import StandIn
+from accel.record.wrapper import plain
 
 PHYSICAL = ("__name__", "__package__", "__spec__", "__file__", "__doc__")
 """Globals that CPython reads past a dict's `__missing__`."""
@@ -69,9 +70,10 @@ def is_pythons(name: str, value: Any) -> bool:
 
 def globals_for(recording: Recording, namespace: dict[str, Any]) -> SubstitutedGlobals:
     """The substituted form of a module's globals: one per recording."""
-    made = recording.namespaces.get(id(namespace))
+    made = recording.registry.namespaces.get(id(namespace))
     if made is None:
-        made = recording.namespaces[id(namespace)] = SubstitutedGlobals(recording, recording.keep(namespace))
+        made = SubstitutedGlobals(recording, recording.registry.keep(namespace))
+        recording.registry.namespaces[id(namespace)] = made
     return made
 
 
@@ -104,7 +106,7 @@ class Followed(StandIn):
                 return substituted(recording, function)(*args, **kwargs)
             recording.refuse(stop)
             recording.touched = True
-        return function(*map(recording.hold, args), **{name: recording.hold(kwargs[name]) for name in kwargs})
+        return function(*map(recording.kept.hold, args), **{name: recording.kept.hold(kwargs[name]) for name in kwargs})
 
     def __getattr__(self, name: str) -> Any:
         recording, function = self._recording_, self._function
@@ -115,12 +117,12 @@ class Followed(StandIn):
         if not hasattr(function, name):
             recording.guard_missing(vars(function), name, f"{function.__qualname__}.{name}")
         value = getattr(function, name)
-        key = ("function attribute", id(recording.keep(function)), name)
+        key = ("function attribute", id(recording.registry.keep(function)), name)
         return recording.enter(value, key, f"{function.__qualname__}.{name}", inputs.of_object(function, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._recording_.break_("effect.global", f"{self._function.__qualname__}.{name} is assigned", touched=True)
-        setattr(self._plain_, name, self._recording_.hold(value))
+        setattr(self._plain_, name, self._recording_.kept.hold(value))
 
 
 def why_not(recording: Recording, function: FunctionType) -> Refusal | None:
@@ -128,7 +130,7 @@ def why_not(recording: Recording, function: FunctionType) -> Refusal | None:
     root = (function.__module__ or "").partition(".")[0]
     if root != recording.package and function.__globals__.get("__name__") != recording.module:
         name = f"{function.__module__}.{function.__qualname__}"
-        return Refusal(opaque_reason(function), recording.where_text(), name)
+        return Refusal(opaque_reason(function), recording.writer.where_text(), name)
     found = scan.problem(function.__code__)
     if found is None:
         return None
@@ -138,7 +140,7 @@ def why_not(recording: Recording, function: FunctionType) -> Refusal | None:
 
 def substituted(recording: Recording, function: FunctionType) -> FunctionType:
     """The function's own code with substituted globals, defaults and closure; guarded to stay that code."""
-    made = recording.functions.get(function)
+    made = recording.registry.functions.get(function)
     if made is not None:
         return made
     recording.guard_function(function)
@@ -152,7 +154,7 @@ def substituted(recording: Recording, function: FunctionType) -> FunctionType:
     )
     made.__kwdefaults__ = _keyword_defaults(recording, function)
     made.__qualname__ = function.__qualname__
-    recording.functions[function] = made
+    recording.registry.functions[function] = made
     return made
 
 
@@ -211,7 +213,7 @@ def _closure(recording: Recording, function: FunctionType) -> tuple[CellType, ..
         if name == "__class__":  # for zero-argument super()
             cells.append(cell)
             continue
-        recording.keep(cell)
+        recording.registry.keep(cell)
         entered = recording.enter(value, ("cell", id(cell)), f"{function.__name__}'s {name}", inputs.of_cell(cell))
         cells.append(CellType(entered))
     return tuple(cells)

@@ -9,8 +9,9 @@ import numpy as np
 
 from accel.record.arrays.calls import call
 from accel.record.arrays.numbers import TYPE_STAND_INS, TypeStandIn, scalar_call
-from accel.record.recording import current, plain
+from accel.record.recording import current
 from accel.record.standin import StandIn
+from accel.record.wrapper import plain
 
 
 class RuleFunction(StandIn):

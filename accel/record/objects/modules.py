@@ -11,8 +11,9 @@ from accel.record import inputs
 from accel.record.arrays.arrays import as_static
 from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class
 from accel.record.opaque import call_opaque
-from accel.record.recording import Recording, plain
+from accel.record.recording import Recording
 from accel.record.standin import StandIn
+from accel.record.wrapper import plain
 from accel.rules.rule import Unsupported
 
 
@@ -28,14 +29,14 @@ class ModuleProxy(Proxy):
         if not hasattr(module, name):
             recording.guard_missing(vars(module), name, f"{module.__name__}.{name}")
         value = getattr(module, name)
-        recording.keep(module)
+        recording.registry.keep(module)
         return recording.enter(
             value, ("global", id(module), name), f"{module.__name__}.{name}", inputs.of_object(module, name)
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is assigned", touched=True)
-        setattr(self._plain_, name, self._recording_.hold(value))
+        setattr(self._plain_, name, self._recording_.kept.hold(value))
 
 
 class EnvironProxy(Proxy):

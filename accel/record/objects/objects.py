@@ -16,8 +16,9 @@ from accel.record.inputs import MISSING
 from accel.record.objects.follow import Followed, unwrapped
 from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class, one_per_object
 from accel.record.opaque import call_opaque
-from accel.record.recording import AttributeState, Recording, has_wrapper, plain
+from accel.record.recording import AttributeState, Recording
 from accel.record.standin import StandIn
+from accel.record.wrapper import has_wrapper, plain
 from accel.rules.rule import Unsupported
 
 
@@ -164,7 +165,7 @@ def guard_class(recording: Recording, kind: type, name: str, found: Any) -> None
     """Let replays check that a lookup of `name` through a class finds what it found."""
     key = ("lookup", id(kind), name)
     if recording.inputs.find(key) is None:
-        recording.keep(kind)
+        recording.registry.keep(kind)
         recording.inputs.add(key, f"{kind.__name__}.{name}", inputs.of_class(kind, name), inputs.is_same(found))
 
 
@@ -212,7 +213,7 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
             return Followed(recording, inner, bound, found.__get__(proxy._plain_, type(proxy._plain_)))
     if hasattr(type(found), "__get__"):
         return _opaque_attribute(proxy, name)
-    recording.keep(kind)
+    recording.registry.keep(kind)
     return recording.enter(found, ("class", id(kind), name), f"{kind.__name__}.{name}", inputs.of_class(kind, name))
 
 
@@ -234,8 +235,8 @@ def set_attribute(proxy: Any, name: str, value: Any, *, generic: bool = False) -
     if not ordinary:
         recording.break_("call.opaque", f"assignment to .{name} runs code of its class", touched=True)
     else:
-        recording.on_undo(lambda: _restore(real, name, before))  # before the write: nothing may come in between
-    (object.__setattr__ if generic else setattr)(real, name, recording.hold(value))
+        recording.journal.add(lambda: _restore(real, name, before))  # before the write: nothing may come in between
+    (object.__setattr__ if generic else setattr)(real, name, recording.kept.hold(value))
     if ordinary and recording.active:
         _note(proxy, name, value, written=True)
 
@@ -262,7 +263,7 @@ def delete_attribute(proxy: Any, name: str, *, generic: bool = False) -> None:
         get_attribute(proxy, name)  # it must be there on later calls too, and the object's own
         if recording.active and recording.inputs.find(("attr", proxy._slot_, name)) is not None and not _is_slot(found):
             recording.inputs.narrow(proxy._slot_, inputs.has_own(name))
-    recording.on_undo(lambda: _restore(real, name, before))
+    recording.journal.add(lambda: _restore(real, name, before))
     delete(real, name)
     if recording.active:
         _note(proxy, name, MISSING, written=True)
@@ -356,7 +357,7 @@ class ClassProxy(Proxy):
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is assigned", touched=True)
-        setattr(self._plain_, name, self._recording_.hold(value))
+        setattr(self._plain_, name, self._recording_.kept.hold(value))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return construct(self._recording_, self._plain_, args, kwargs)
@@ -384,7 +385,7 @@ def _attribute_of_class(self: Any, name: str) -> Any:
         bound = (self,) if isinstance(function, classmethod) else ()
         inner = function if isinstance(function, FunctionType) else unwrapped(recording, function.__func__)
         return Followed(recording, inner, bound, getattr(real, name))
-    recording.keep(real)
+    recording.registry.keep(real)
     return recording.enter(
         getattr(real, name),
         ("class attribute", id(real), name),
@@ -429,7 +430,9 @@ def object_method(recording: Recording, name: str, args: tuple[Any, ...], kwargs
         return GENERIC[name](*args)
     if any(map(has_wrapper, (*args, *kwargs.values()))):
         recording.break_("call.opaque", f"object.{name}", touched=True)
-    return getattr(object, name)(*map(recording.hold, args), **{key: recording.hold(kwargs[key]) for key in kwargs})
+    return getattr(object, name)(
+        *map(recording.kept.hold, args), **{key: recording.kept.hold(kwargs[key]) for key in kwargs}
+    )
 
 
 def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

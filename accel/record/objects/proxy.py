@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from accel.record.inputs import MISSING
-from accel.record.recording import Recording, Wrapper, plain
+from accel.record.recording import Recording
+from accel.record.wrapper import Wrapper, plain
 
 
 class Proxy(Wrapper):
@@ -23,7 +24,7 @@ class Proxy(Wrapper):
         object.__setattr__(self, "_recording_", recording)
         object.__setattr__(self, "_plain_", value)
         object.__setattr__(self, "_slot_", slot)
-        recording.born(self)
+        recording.registry.born(self)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -63,9 +64,9 @@ OPERATORS = frozenset(
 
 def one_per_object(recording: Recording, value: Any, make: Callable[[Recording, Any], Any]) -> Any:
     """The stand-in of a function, module or class: one per recording, so that `is` stays what it was."""
-    found = recording.stand_ins.get(id(value))
+    found = recording.registry.stand_ins.get(id(value))
     if found is None or found[0] is not value:
-        found = recording.stand_ins[id(value)] = (value, make(recording, value))
+        found = recording.registry.stand_ins[id(value)] = (value, make(recording, value))
     return found[1]
 
 

@@ -1,0 +1,114 @@
+"""What outlives a recorded call: containers and tuples that the program keeps, made plain in the end."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import FunctionType, GeneratorType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from accel.record.wrapper import has_wrapper, isinstance_wrapper, plain, rebuilt
+
+if TYPE_CHECKING:
+    from accel.record.recording import Recording
+
+_EMPTY: tuple[Any, ...] = ((), [], {}, set())
+ITERATORS = frozenset({map, zip, filter, enumerate, reversed, functools.partial, *(type(iter(e)) for e in _EMPTY)})
+"""Types whose objects may hold recorded values where nothing can take them out."""
+
+
+class EnteredTuple(NamedTuple):
+    """A tuple that came in from outside. made: its recorded form, of wrappers. plain: itself."""
+
+    made: Any
+    plain: Any
+    slot: int
+
+
+class Kept:
+    """What the program keeps of one recording's values.
+
+    containers: lists, dicts and sets that the program stored, wrappers in them. tuples: those that came in from
+    outside, by id of their recorded form. leaked: something that holds recorded values, and that cannot be made plain,
+    left the recorded code.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self.containers: list[Any] = []
+        self.tuples: dict[int, EnteredTuple] = {}
+        self.leaked = False
+        self._rebuilt: dict[int, tuple[Any, Any]] = {}  # id of a tuple with wrappers -> it and the plain one
+
+    def let_go(self) -> None:
+        """Hold on to nothing any more but the containers."""
+        self.tuples.clear()
+        self._rebuilt.clear()
+
+    def hold(self, value: Any) -> Any:
+        """`value` as an object of the program's may keep it from now on.
+
+        Wrappers become what they stand for. Lists, dicts and sets stay the very objects; they are made plain when the
+        recording ends, or at once where the tape is broken.
+        """
+        if isinstance_wrapper(value):
+            return value._plain_
+        kind = type(value)
+        if kind in (list, dict, set):
+            self.containers.append(value)
+            return value if self._recording.active else self.settle(value)
+        if issubclass(kind, tuple):
+            return self._plain_tuple(value, self.hold)
+        self._note_leak(value)
+        return value
+
+    def _plain_tuple(self, value: Any, made_plain: Callable[[Any], Any]) -> Any:
+        """The tuple as the program may keep it: the one that came in, or one for all places that hold it."""
+        entered = self.entered_tuple(value)
+        if entered is not None:
+            return entered.plain
+        before, made = self._rebuilt.get(id(value), (None, None))
+        if before is not value:
+            made = rebuilt(value, map(made_plain, value))
+            self._rebuilt[id(value)] = value, made
+        return made
+
+    def entered_tuple(self, value: Any) -> EnteredTuple | None:
+        """What is known of a tuple that came in from outside: its recorded form is another object."""
+        entered = self.tuples.get(id(value))
+        return entered if entered is not None and entered.made is value else None
+
+    def settle(self, value: Any, seen: set[int] | None = None) -> Any:
+        """`value` as the program may keep it: lists, dicts and sets changed in place, tuples rebuilt."""
+        seen = set() if seen is None else seen
+        kind = type(value)
+        if kind in (list, dict, set):
+            if id(value) not in seen:
+                seen.add(id(value))
+                self._settle_in_place(value, seen)
+            return value
+        if issubclass(kind, tuple) and not isinstance_wrapper(value):
+            return self._plain_tuple(value, lambda part: self.settle(part, seen))
+        self._note_leak(value)
+        return plain(value)
+
+    def _settle_in_place(self, value: Any, seen: set[int]) -> None:
+        if type(value) is dict:
+            items = [(plain(key), self.settle(part, seen)) for key, part in value.items()]
+            if any(map(has_wrapper, value)):
+                value.clear()
+            value.update(items)
+        elif type(value) is list:
+            value[:] = [self.settle(part, seen) for part in value]
+        elif any(map(has_wrapper, value)):
+            parts = [plain(part) for part in value]
+            value.clear()
+            value.update(parts)
+
+    def _note_leak(self, value: Any) -> None:
+        kind = type(value)
+        if kind in (FunctionType, GeneratorType):
+            scope = value.__globals__ if kind is FunctionType else getattr(value.gi_frame, "f_globals", None)
+            self.leaked |= getattr(scope, "recording", None) is self._recording
+        elif kind in ITERATORS:
+            self.leaked = True

@@ -1,0 +1,57 @@
+"""The registry: which recorded value, stand-in or namespace stands for which of the program's objects."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+from weakref import WeakValueDictionary
+
+from accel.record.wrapper import Wrapper
+
+
+class Registry:
+    """What stands for what in one recording, by the identity of the program's object.
+
+    values, arrays: the one wrapper of an object, of an array. stand_ins: of functions, modules, classes ...: the object
+    and what stands for it. namespaces: the substitute for a module's globals. functions: the followed form of one.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[int, Any] = {}
+        self.arrays: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.stand_ins: dict[int, tuple[Any, Any]] = {}
+        self.namespaces: dict[int, Any] = {}
+        self.functions: dict[Any, Any] = {}
+        self._alive: list[Any] = []
+        self._born: list[weakref.ref[Wrapper]] = []
+
+    def keep(self, value: Any) -> Any:
+        """Hold on to a value, so that its id stays its own."""
+        self._alive.append(value)
+        return value
+
+    def born(self, wrapper: Wrapper) -> None:
+        """Know of a wrapper without holding on to it."""
+        self._born.append(weakref.ref(wrapper))
+
+    def survivors(self) -> list[Any]:
+        """The wrappers that somebody holds on to, after `let_go`."""
+        alive = self._now_alive()
+        if alive:
+            del alive
+            gc.collect()  # a nested function that calls itself is freed no sooner
+            alive = self._now_alive()
+        return alive
+
+    def _now_alive(self) -> list[Any]:
+        return [wrapper for wrapper in (reference() for reference in self._born) if wrapper is not None]
+
+    def let_go(self) -> None:
+        """Hold on to nothing; `survivors` still knows of all wrappers."""
+        for held in (self.values, self.stand_ins, self.namespaces, self.functions, self._alive):
+            held.clear()
+
+    def forget(self) -> None:
+        """Know of no wrapper any more."""
+        self._born.clear()

@@ -1,0 +1,64 @@
+"""Wrappers: what stands for the program's values while a call is recorded, and how plain values are had again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from accel.record.recording import Recording
+
+
+class Wrapper:
+    """Base of everything that stands for a plain value while recording."""
+
+    __slots__ = ("__weakref__", "_plain_", "_recording_")
+
+    _plain_: Any
+    _recording_: Recording
+
+    def as_operand(self) -> Any:
+        """What a NumPy function is given in its place; a guard holds it. Raises Unsupported where none does."""
+        return self._plain_
+
+
+def plain(value: Any) -> Any:
+    """The value with every wrapper in it replaced by what it stands for."""
+    if isinstance_wrapper(value):
+        return value._plain_
+    if not has_wrapper(value):
+        return value
+    kind = type(value)
+    if issubclass(kind, tuple):
+        return rebuilt(value, map(plain, value))
+    if kind is dict:
+        return {plain(key): plain(part) for key, part in value.items()}
+    if kind is slice:
+        return slice(plain(value.start), plain(value.stop), plain(value.step))
+    return kind(map(plain, value))
+
+
+def rebuilt(value: tuple[Any, ...], parts: Iterable[Any]) -> Any:
+    """The tuple or namedtuple with other parts; itself where they are its own."""
+    parts = list(parts)
+    if all(new is old for new, old in zip(parts, value, strict=True)):
+        return value
+    kind = type(value)
+    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+
+
+def isinstance_wrapper(value: Any) -> bool:
+    """Whether a value is a wrapper; `isinstance` would be misled by its `__class__`."""
+    return issubclass(type(value), Wrapper)
+
+
+def has_wrapper(value: Any) -> bool:
+    """Whether there is a wrapper in a value, or in the containers that it is made of."""
+    if isinstance_wrapper(value):
+        return True
+    kind = type(value)
+    if kind in (list, set, frozenset) or issubclass(kind, tuple):
+        return any(map(has_wrapper, value))
+    if kind is dict:
+        return any(map(has_wrapper, value)) or any(map(has_wrapper, value.values()))
+    return kind is slice and any(map(has_wrapper, (value.start, value.stop, value.step)))

@@ -1,0 +1,233 @@
+"""The writer: operations, outcomes and versions of storages as they go on the tape."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node, Outcome, Place, Storage, Tape, frozen_static
+from accel.ir.views import Chain, is_window, seen_through
+from accel.reasons import source_line
+from accel.record.decided import element_of
+from accel.record.inputs import MISSING, Inputs, is_writeable
+from accel.record.wrapper import plain
+from accel.rules import core, scalars
+from accel.rules.rule import Rule, Unsupported
+
+LOOK_AT = 8192
+"""Operations after which a recording that cannot lead to a program is given up."""
+
+MAX_OUTCOMES = 4096
+"""Outcomes on the device: a path that assumes so much of its arrays' values is hardly ever taken again."""
+
+
+class Writer:
+    """Writes one recording's tape. It raises Unsupported where it cannot go on, and knows nothing of wrappers.
+
+    owner: the recording, as the frames of recorded code name it. start: the target's first line. max_nodes: the tape
+    may have so many. worth: whether it makes sense to go on, from the nodes so far; asked at LOOK_AT of them.
+    """
+
+    def __init__(
+        self, owner: Any, inputs: Inputs, start: Place, max_nodes: int, worth: Callable[[list[Node]], bool]
+    ) -> None:
+        self.tape = Tape()
+        self._owner = owner
+        self._inputs = inputs
+        self._start = start
+        self._max_nodes = max_nodes
+        self._worth = worth
+        self._assumed = 0
+        self._again = 0  # operations whose node was there already
+        self._forced: dict[int, Any] = {}
+        self._within: dict[tuple[int, int], bool] = {}
+        self._numbered: dict[Any, Node] = {}  # value numbering: the same computation is one node
+
+    # -- places -------------------------------------------------------------------------------------------------------
+
+    def where(self) -> Place:
+        """The line of the user's program that is running."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if getattr(frame.f_globals, "recording", None) is self._owner:
+                return frame.f_code.co_filename, frame.f_lineno
+            frame = frame.f_back
+        return self._start
+
+    def _standing(self) -> tuple[Place, int]:
+        """The line of the user's program that is running, and the site: the instructions of all its frames."""
+        frame: FrameType | None = sys._getframe(1)
+        where, site = None, 0
+        while frame is not None:
+            if getattr(frame.f_globals, "recording", None) is self._owner:
+                where = where or (frame.f_code.co_filename, frame.f_lineno)
+                site = hash((site, id(frame.f_code), frame.f_lasti))
+            frame = frame.f_back
+        return where or self._start, site
+
+    def where_text(self) -> str:
+        return source_line(*self.where())
+
+    # -- nodes --------------------------------------------------------------------------------------------------------
+
+    def node(self, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, *, host: bool) -> Node:
+        """Write one operation down. result: the real value, for its shape, dtype and type."""
+        if len(self.tape.nodes) + self._again >= self._max_nodes:
+            raise Unsupported("limit.nodes", f"more than {self._max_nodes} operations")
+        if len(self.tape.nodes) == LOOK_AT and not self._worth(self.tape.nodes):
+            raise Unsupported("limit.nodes", f"{LOOK_AT} operations, too few of them in equal rounds")
+        key = (rule.name, id(rule), frozen(args), frozen(kwargs))
+        known = self._numbered.get(key)
+        if known is not None:
+            self._again += 1
+            if not known.host and rule is not core.READ and rule is not core.SCALAR:
+                known.repeat(len(self.tape.nodes), self._standing()[1])
+            return known
+        shape, dtype, scalar = describe(result)
+        where, site = self._standing()
+        node = self.tape.add(
+            rule, args, kwargs, shape=shape, dtype=dtype, scalar=scalar, host=host, where=where, site=site
+        )
+        self._numbered[key] = node
+        return node
+
+    def input_node(self, slot: int, value: Any) -> Node:
+        host = not isinstance(value, np.ndarray)
+        return self.node(core.INPUT, (slot,), {}, value, host=host)
+
+    def outcome(self, node: Node, expected: Any) -> None:
+        """Let replays check that `node` is `expected`, as it is now."""
+        if node.index in self._forced:
+            return
+        if not node.host and isinstance(expected, int) and abs(expected) > scalars.LARGEST_EXACT:
+            raise Unsupported("value.forced", f"an integer as large as {expected} is needed as a plain number")
+        self._forced[node.index] = expected
+        if not node.constant:
+            self.tape.outcomes.append(Outcome(node, expected, self.where()))
+            self._assumed += not node.host and element_of(node) is None
+            if self._assumed > MAX_OUTCOMES:
+                raise Unsupported("limit.nodes", f"more than {MAX_OUTCOMES} branches that depend on arrays' values")
+
+    def forced(self, node: Node) -> Any:
+        """The value that an outcome fixed `node` to, or MISSING."""
+        return self._forced.get(node.index, MISSING)
+
+    def assume_in_bounds(self, storage: Storage, chain: Chain, size: int) -> None:
+        """Let replays check that an index array stays within an axis of `size`.
+
+        At once for all of the array that it is a part of, where that does: a program takes its parts one by one.
+        """
+        key = storage.version.index, size
+        if key not in self._within:
+            is_index = storage.base.dtype.kind in "iu"
+            self._within[key] = not chain or (is_index and bool(core.in_bounds(storage.base, size)))
+        whole = self._within[key]
+        self.assume(core.IN_BOUNDS, (storage.version if whole else self.read_view(storage, chain), size))
+
+    def assume_distinct(self, rule: Rule, args: tuple[Any, ...], distinct: bool) -> None:
+        """Let replays check that no two indices name the same place. Unsupported where some do now."""
+        self.outcome(self.node(rule, args, {}, True, host=False), distinct)
+        if not distinct:
+            raise Unsupported("rule.parameter", "assignment through indices that repeat")
+
+    def assume(
+        self, rule: Rule, args: tuple[Any, ...], values: tuple[Any, ...] | None = None, *, host: bool = False
+    ) -> None:
+        """Let replays check that a truth about values holds, as it does now.
+
+        values: the plain arguments, where it might not hold; then it is Unsupported.
+        """
+        node = self.node(rule, args, {}, True, host=host)
+        with np.errstate(all="ignore"):
+            holds = values is None or bool(np.all(rule.function(*plain(values))))
+        self.outcome(node, holds)  # other calls may well be able to go on where this one cannot
+        if not holds:
+            raise Unsupported("rule.parameter", f"a value for which Python and JAX differ ({rule.name})")
+
+    # -- storages -----------------------------------------------------------------------------------------------------
+
+    def read_view(self, storage: Storage, chain: Chain) -> Node:
+        """The node of a view's present value."""
+        if not chain:
+            return storage.version
+        known = storage.cached(chain)
+        if known is None:
+            inner = self.read_view(storage, chain[:-1])
+            view = seen_through(storage.base, chain)
+            known = self.node(core.READ, (inner, chain[-1]), {}, view, host=False)
+            if not isinstance(view, np.ndarray):
+                known.scalar = None
+            storage.remember(chain, known)
+        elif not is_window(chain[-1]):
+            known.repeat(len(self.tape.nodes), self._standing()[1])
+        return known
+
+    def write_view(self, storage: Storage, chain: Chain, value: Node) -> None:
+        """A new version of the storage with `value`, cast to its dtype and broadcast, stored through the view."""
+        if storage.origin is not None and not storage.written:
+            self._inputs.narrow(storage.origin.args[0], is_writeable)
+        value = self._fitted(value, seen_through(storage.base, chain))
+        for depth in range(len(chain) - 1, -1, -1):
+            inner = self.read_view(storage, chain[:depth])
+            shape, dtype = inner.shape, inner.dtype
+            where, site = self._standing()
+            value = self.tape.add(
+                core.WRITE,
+                (inner, chain[depth], value),
+                {},
+                shape=shape,
+                dtype=dtype,
+                scalar=None,
+                host=False,
+                where=where,
+                site=site,
+            )
+        storage.advance(value)
+
+    def _fitted(self, value: Node, view: Any) -> Node:
+        """`value` with the dtype and shape of the view that it is stored in."""
+        if value.dtype != view.dtype:
+            sample = np.broadcast_to(np.zeros((), view.dtype), value.shape)
+            value = self.node(core.CAST, (value, view.dtype), {}, sample, host=False)
+        if value.shape != view.shape:
+            sample = np.broadcast_to(np.zeros((), view.dtype), view.shape)
+            value = self.node(core.BROADCAST, (value, view.shape), {}, sample, host=False)
+        return value
+
+
+def frozen(template: Any) -> Any:
+    """A hashable key that tells templates apart as their values do (1, 1.0 and True; 0.0 and -0.0)."""
+    kind = type(template)
+    if kind is Node:
+        return template.index
+    if kind is tuple or kind is list:
+        return (kind, *map(frozen, template))
+    if kind is dict:
+        return tuple([(key, frozen(part)) for key, part in template.items()])
+    if kind is slice:
+        return (slice, frozen(template.start), frozen(template.stop), frozen(template.step))
+    if isinstance(template, tuple):  # a namedtuple
+        return (kind, *map(frozen, template))
+    return frozen_static(template)
+
+
+def describe(value: Any) -> tuple[tuple[int, ...], np.dtype[Any] | None, type | None]:
+    """Shape, dtype and scalar type of a plain value; dtype None for what is neither array nor number."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype, None
+    if isinstance(value, np.generic):
+        return (), value.dtype, type(value)
+    if isinstance(value, (bool, int, float, complex)):
+        return (), _python_dtype(value), type(value)
+    return (), None, type(value)
+
+
+def _python_dtype(value: Any) -> np.dtype[Any] | None:
+    try:
+        return np.dtype(bool) if isinstance(value, bool) else np.asarray(value).dtype
+    except OverflowError:
+        return None
