@@ -63,6 +63,7 @@ class Settings:
     cache_dir: folder of the disk cache of compiled programs; None keeps nothing on disk.
     cache_shared: folder of another one, for many users, that is looked into after it and never written to.
     quiet: True leaves out the summary line at the end of the process.
+    tune: False leaves the settings of the whole process as they are; see accel.process.tuning for those it concerns.
     """
 
     enabled: bool = True
@@ -79,6 +80,7 @@ class Settings:
     cache_dir: Path | None = None
     cache_shared: Path | None = None
     quiet: bool = False
+    tune: bool = True
 
     def __post_init__(self) -> None:
         """Hold settings made in code to the same rules as those read from text."""
@@ -146,6 +148,7 @@ _BY_FIELD: dict[str, _Variable] = {
     "cache_dir": _Variable("QD_JAX_CACHE_DIR", _is_optional_path, "a folder, or off", _parse_cache_dir),
     "cache_shared": _Variable("QD_JAX_CACHE_SHARED", _is_optional_path, "a folder, or off", _parse_cache_dir),
     "quiet": _Variable("QD_JAX_QUIET", _is_bool, "1 or 0", _parse_bool),
+    "tune": _Variable("QD_JAX_TUNE", _is_bool, "1 or 0", _parse_bool),
 }
 
 VARIABLES: Mapping[str, str] = {field: variable.name for field, variable in _BY_FIELD.items()}

@@ -179,10 +179,10 @@ def measure_grid(grid: str, rounds: int) -> tuple[list[Timing], float]:
     import jax
 
     from accel.backend import devices
-    from accel.process import memory
+    from accel.process import tuning
 
     shape = harness.parse_grid(grid)
-    memory.keep_freed()  # as for every program that accel compiles
+    tuning.keep_freed()  # as for every program that accel compiles
     devices.start(shape[0] * shape[1])
     with jax.enable_x64(True):
         return [measure(case, grid, rounds) for case in cases(shape)], addition_ms(grid, rounds)

@@ -18,7 +18,8 @@ ROOT = PACKAGE.parent
 LAYERS = (
     ("process.forks", "process.jax_internals"),
     ("process.interrupts",),
-    ("config", "process.interpreter", "reasons", "logs", "process.memory", "reports.timeline"),
+    ("config", "reasons", "logs", "process.memory", "reports.timeline"),
+    ("process.tuning",),
     ("cli.options", "versions"),
     ("reports.ledger", "catalogue", "backend.cache", "backend.devices", "backend.lapack", "backend.spans"),
     ("ir.tape", "ir.views"),

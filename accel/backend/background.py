@@ -39,7 +39,7 @@ from accel.backend.job import Job, Product, describe, key_of, path_key_of
 from accel.backend.worker import Lost, Worker
 from accel.ir.fingerprint import Indescribable
 from accel.lower import Known
-from accel.process import interpreter, interrupts
+from accel.process import interrupts, tuning
 from accel.record import Trace
 from accel.reports.ledger import current_run
 from accel.rules.rule import Unsupported
@@ -347,7 +347,7 @@ class _Line:
                 job = max(self._waiting, key=_BY_MISSED)
                 self._waiting.remove(job)
             try:
-                with interpreter.taking_turns(), interpreter.keeping(), _charged():
+                with tuning.taking_turns(), tuning.keeping(), _charged():
                     self._step(job)
             except Exception as error:  # nobody else sees it
                 job.fail(error)
@@ -463,7 +463,7 @@ def _look_at_once(job: Compile) -> bool:
     Python's imports need the interpreter, which the program's own thread needs too: in the background JAX is there
     after some 40 steps of PyGCM's, at once after 20, and the program has lost the same.
     """
-    with interrupts.Deferral(), interpreter.keeping():
+    with interrupts.Deferral(), tuning.keeping():
         return job.look()
 
 

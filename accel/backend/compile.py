@@ -27,7 +27,7 @@ from accel.backend.spans import Span, arrays_from, handed_over, is_aligned, span
 from accel.ir.fingerprint import digest
 from accel.ir.tape import Node
 from accel.lower import PACKS, Known, Lowerable, Program, lower
-from accel.process import jax_internals, memory
+from accel.process import jax_internals, memory, tuning
 from accel.record import Trace
 from accel.reports import ledger
 from accel.rules.rule import Unsupported
@@ -148,7 +148,7 @@ def _begin(samples: Sequence[Any]) -> Any:
     """The device, JAX being started for arrays like these. Raises Unsupported."""
     if not has_room():
         raise Unsupported("environment.memory", "")
-    memory.keep_freed()
+    tuning.keep_freed()
     start(largest(samples))
     try:
         return device(config.current().platform)

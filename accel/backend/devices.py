@@ -5,29 +5,21 @@ JAX is imported here, on first use.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any
 
 from accel import config
-from accel.process import forks, interrupts, jax_internals, memory
+from accel.process import forks, interrupts, jax_internals, memory, tuning
 
 FEW = 1 << 16
 """Elements of a program's largest array up to which one thread is as fast as all: waking another takes some 50 us."""
-
-_NPROC = "NPROC"
-"""The environment variable in which XLA looks for the number of its threads when its client is started."""
-
-_ASYNC = "jax_cpu_enable_async_dispatch"
-"""JAX's setting that has programs on the CPU run by another thread. It is read when the client is started."""
 
 ROOM, ROOM_PER_CPU = 2 * 2**30, 72 * 2**20
 """Bytes of address space that JAX's import, its clients, their threads and a large compile take, and those of the
@@ -118,15 +110,9 @@ def start(largest: int) -> None:
 
 def _start_clients(largest: int) -> None:
     """Start them for accel, and leave JAX's settings, and what forks say, as they would be without it."""
-    jax = import_jax()
-    usual = jax.config.read(_ASYNC)
     _plan(largest)
-    try:
-        jax.config.update(_ASYNC, False)
-        with _variable(_NPROC, None if _threads is None else str(_threads)):
-            forks.keep_in_children(_clients())
-    finally:
-        jax.config.update(_ASYNC, usual)
+    with tuning.for_start_of(import_jax(), _threads):
+        forks.keep_in_children(_clients())
     forks.be_quiet()
 
 
@@ -155,10 +141,10 @@ def plan(largest: int, advised: int | None = None) -> int | None:
 def _plan(largest: int, advised: int | None = None) -> None:
     global _planned, _threads
     if not _planned:
-        settings = config.current()
-        few = largest <= FEW and settings.platform in (None, "cpu")
+        chosen = config.current()
+        few = largest <= FEW and chosen.platform in (None, "cpu")
         usual = (1 if few else None) if advised is None else advised or None
-        _threads = settings.threads or usual
+        _threads = chosen.threads or usual
         _planned = True
 
 
@@ -176,19 +162,6 @@ def threads() -> int | None:
     return _threads
 
 
-@contextlib.contextmanager
-def _variable(name: str, value: str | None) -> Iterator[None]:
-    """An environment variable set for a while, unless the user has set it, or `value` is None."""
-    if value is None or name in os.environ:
-        yield
-        return
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        del os.environ[name]
-
-
 @functools.cache
 def device(platform: str | None) -> Any:
     """The JAX device to run on: the platform's first, or the best there is. Raises SettingError."""
@@ -198,10 +171,10 @@ def device(platform: str | None) -> Any:
     return jax.devices(platform)[0] if platform else jax.devices()[0]
 
 
-def check(settings: config.Settings) -> None:
+def check(chosen: config.Settings) -> None:
     """Raise SettingError where the settings ask for a platform that is not there, and anything is to be compiled."""
-    if settings.enabled and settings.mode != "off":
-        check_platform(settings.platform)
+    if chosen.enabled and chosen.mode != "off":
+        check_platform(chosen.platform)
 
 
 def check_platform(platform: str | None) -> None:

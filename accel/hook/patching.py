@@ -29,7 +29,7 @@ from accel import config, logs, versions
 from accel.backend import devices
 from accel.catalogue import Catalogue, Hold, Row, Steps
 from accel.config import SettingError
-from accel.process import forks
+from accel.process import forks, tuning
 from accel.reasons import Refusal
 from accel.reports import ledger, reporting
 from accel.reports.ledger import State
@@ -503,6 +503,7 @@ def _switch_to(installation: _Installation | None) -> None:
 def uninstall() -> None:
     """Put every name back to what it was before `install`. Safe to call when nothing is installed."""
     _switch_to(None)
+    tuning.give_back_freed()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from accel.process import memory
+from accel.process import tuning
 
 MOST_PROGRAMS = 1024
 # Two settings for tests of thousands of tiny arrays, where compiling is all the work.
@@ -43,7 +43,7 @@ def frozen(value: Any) -> Hashable:
 
 
 def _jitted(function: Callable[..., Any], static: dict[str, Any]) -> Callable[..., Any]:
-    memory.keep_freed()
+    tuning.keep_freed()
     options: Any = {"compiler_options": compiler_options} if compiler_options else {}
     return jax.jit(lambda *arrays: function(*arrays, **static), **options)
 

@@ -1,15 +1,7 @@
-"""Memory: keeping what a program frees, instead of giving it back to the kernel at every step; what it held; and arrays
-over memory that something else owns.
-
-A compiled step allocates and frees megabytes of temporaries each time. The C library on Linux returns large blocks to
-the kernel at once, and getting them back costs a page fault for every 4 KiB: on PyGCM's whole steps that was 40 % of
-the time (4.2 against 2.4 ms). So freed memory stays with the process, up to a bound.
-"""
+"""Memory: what the process has held and may still take, and arrays over memory that something else owns."""
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import mmap
 import re
 import sys
@@ -18,29 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
-
-M_TRIM_THRESHOLD = -1
-M_MMAP_THRESHOLD = -3
-"""Names of mallopt(3), which says what they mean."""
-
-KEPT = 512 * 2**20
-"""Bytes of freed memory at the end of the heap that are kept."""
-
-LARGEST = 64 * 2**20, 32 * 2**20
-"""Blocks of fewer bytes come from the heap; larger ones from the kernel, as before. Older glibc takes the second."""
-
-
-@functools.cache
-def keep_freed() -> bool:
-    """Let the C library keep freed memory. Returns whether it could be told to: it is glibc's own interface."""
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError):
-        return False
-    told = any(mallopt(M_MMAP_THRESHOLD, size) for size in LARGEST)
-    return bool(mallopt(M_TRIM_THRESHOLD, KEPT)) and told
 
 
 def peak_mb() -> float | None:

@@ -9,7 +9,7 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from accel.ir.tape import INPUT, Node, Tape
-from accel.process import interpreter, interrupts
+from accel.process import interrupts, tuning
 from accel.reasons import Refusal
 from accel.record import escapes, inputs, outputs
 from accel.record.arrays import operators
@@ -148,7 +148,7 @@ def _record(
     kwargs: dict[str, Any],
     deferral: interrupts.Deferral,
 ) -> Recorded:
-    with interpreter.keeping(), recording, _Watch(recording):
+    with tuning.keeping(), recording, _Watch(recording):
         try:
             progress.made.append(_run(recording, function, args, kwargs, deferral))
         except Unwound:

@@ -31,7 +31,7 @@ from accel import config
 from accel.backend import background, job, worker
 from accel.dispatch import budget, target
 from accel.dispatch.call import THREAD
-from accel.process import interpreter, interrupts
+from accel.process import interrupts, tuning
 from accel.record.recording import current
 from accel.reports import ledger
 
@@ -53,7 +53,7 @@ BOUNDARY = {
 """What catches errors cannot be caught itself."""
 
 RESTORING = {
-    *(f"accel.process.interpreter._Setting.{name}" for name in ("_give_back", "_restore")),
+    *(f"accel.process.tuning._Setting.{name}" for name in ("_give_back", "_restore")),
     *(f"accel.process.interrupts.{name}" for name in ("Deferral.__exit__", "Deferral._let_go", "_in_full")),
 }
 """What puts a setting of Python's back leaves it where it fails itself."""
@@ -237,7 +237,7 @@ def left_behind() -> list[Any]:
 
 def put_back(before: list[Any]) -> None:
     """Have what `left_behind` tells as it was."""
-    for setting in (interpreter._turns, interpreter._garbage):
+    for setting in (tuning._turns, tuning._garbage):
         setting._holders.clear()
     sys.settrace(before[0])
     gc.set_threshold(*before[1])
