@@ -236,7 +236,8 @@ class Variant:
                 for pack, nodes in self._program.scalars.items()
                 if nodes
             }
-        except (ArithmeticError, ValueError) as error:
+        except Exception as error:
+            interrupts.pass_on(error)
             raise Unfit(f"{type(error).__name__}: {error}") from error
         self._prepared = read, host, scalars
         return host, scalars

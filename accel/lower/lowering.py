@@ -75,13 +75,7 @@ class _Lowering:
             body, parts = self._optimized(body, results)
             for node in (*(operand for part in parts for operand in part.operands()), *results):
                 self._leaf(node)
-        host = self._host(
-            [
-                *(node for pack in self._scalars.values() for node in pack),
-                *(outcome.node for outcome in host_outcomes),
-                *(node for node in numbers if node.host),
-            ]
-        )
+        host = self._host()
         checked = [outcome.node for outcome in outcomes]
         function, places = self._function(parts, targets, checked, device_numbers)
         described, indescribable = self._fingerprint(body, [*targets, *checked, *device_numbers])
@@ -166,15 +160,9 @@ class _Lowering:
             self._places[node.index] = len(self._constants)
             self._constants.append(compact(value))
 
-    def _host(self, roots: list[Node]) -> list[Node]:
-        found: dict[int, Node] = {}
-        stack = [node for node in roots if not self._folding.is_fixed(node)]
-        while stack:
-            node = stack.pop()
-            if node.index not in found and not self._folding.is_fixed(node):
-                found[node.index] = node
-                stack.extend(node.operands())
-        return [found[index] for index in sorted(found)]
+    def _host(self) -> list[Node]:
+        """What Python evaluates before launch: all that depends on scalars alone, as any of it may raise, read or not."""
+        return [node for node in self._trace.tape.nodes if node.host and not self._folding.is_fixed(node)]
 
     # -- the function -------------------------------------------------------------------------------------------------
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
 import numpy as np
 import pytest
 
+import accel
 from accel.dispatch.replay import HostTape, Matcher, Miss, _store, as_scalar
 from accel.record import record
 from accel.record.inputs import MISSING, Environment
 from accel.record.outputs import Write
+from accel.reports.ledger import State, open_ledger
 
 
 def recorded(function: Any, *args: Any) -> Any:
@@ -120,3 +123,35 @@ def test_a_miss_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     miss = matcher.match((np.ones(3),), {})
     assert isinstance(miss, Miss)
     assert miss.why == "$ACCEL_TEST_FACTOR is not what it was"
+
+
+@pytest.mark.parametrize(
+    ("unread", "late", "error"),
+    [
+        (lambda r: math.sqrt(r), -1.0, ValueError),
+        (lambda r: math.log(r) + 1.0, 0.0, ValueError),
+        (lambda r: 1.0 / r, 0.0, ZeroDivisionError),
+        (lambda r: int(r), math.nan, ValueError),
+        (lambda r: int(r), math.inf, OverflowError),
+        (lambda r: 7 % int(r * 4.0), 0.1, ZeroDivisionError),
+        (lambda r: 1 << int(r * 8.0), -0.5, ValueError),
+        (lambda r: math.comb(int(r * 8.0), 2), -0.5, ValueError),
+        (lambda r: np.ones(3) / math.sqrt(r), -1.0, ValueError),
+    ],
+)
+def test_an_error_of_python_s_is_raised_though_nothing_reads_the_value(
+    unread: Any, late: float, error: type[Exception], foreground: None
+) -> None:
+    def step(x: Any, rate: float) -> Any:
+        unread(rate)
+        return np.sin(x) * 2.0
+
+    fast, x = accel.accelerate(step, name="unread"), np.linspace(0.0, 1.0, 50)
+    for _ in range(8):
+        np.testing.assert_allclose(fast(x, 0.5), step(x, 0.5), rtol=1e-12)
+    assert open_ledger("unread").compiled_calls >= 3
+    for _ in range(3):
+        with pytest.raises(error):
+            fast(x, late)
+        np.testing.assert_allclose(fast(x, 0.5), step(x, 0.5), rtol=1e-12)
+    assert open_ledger("unread").state is State.COMPILED
