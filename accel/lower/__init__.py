@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from accel.ir.fingerprint import Indescribable, fingerprint
-from accel.ir.tape import INPUT, Node, Outcome, Tape
+from accel.ir.tape import Node, Outcome, Tape
 from accel.lower.operations import as_array, evaluate
 from accel.lower.passes import aliasing, exact
 from accel.lower.passes.broadcast import Compact, compact
@@ -36,9 +36,6 @@ from accel.rules.rule import Unsupported
 
 EMBEDDED = 8
 """Constants of up to so many elements are written into the program; larger ones are arguments."""
-
-_BY_SHAPE = frozenset({"accel.full", "numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full"})
-"""Rules whose results XLA makes for less than it costs to read them from memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +138,7 @@ class _Lowering:
         for other in self._trace.tape.nodes[len(self._fixed) : node.index + 1]:
             self._fixed[other.index] = (
                 other.args[0] in self._known or other.args[0] in self._trace.decided
-                if other.rule.name == INPUT
+                if other.is_input
                 else all(self._fixed[operand.index] for operand in other.operands())
             )
         return self._fixed[node.index]
@@ -151,7 +148,7 @@ class _Lowering:
         for other in self._pending(node):
             self._folded[other.index] = (
                 self._input_value(other.args[0])
-                if other.rule.name == INPUT
+                if other.is_input
                 else evaluate(other, lambda operand: self._folded[operand.index])
             )
         return self._folded[node.index]
@@ -254,9 +251,9 @@ class _Lowering:
 
     def is_leaf(self, node: Node) -> bool:
         """Whether the device gets the node's value instead of computing it."""
-        if node.rule.name == INPUT or node.host:
+        if node.is_input or node.host:
             return True
-        return self.fixed(node) and not (node.rule.name in _BY_SHAPE and node.constant)
+        return self.fixed(node) and not (node.rule.by_shape and node.constant)
 
     def _leaf(self, node: Node) -> None:
         """Give a leaf its way into the program."""

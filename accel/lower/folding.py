@@ -8,15 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from accel.ir.tape import INPUT
 from accel.lower import Known, Lowerable
-
-_ARITHMETIC = frozenset(
-    f"numpy.{name}"
-    for name in """absolute add clip divide equal fmax fmin greater greater_equal less less_equal maximum minimum
-    multiply negative not_equal select subtract where""".split()
-)
-"""Operations that take as long with a number that the program is told as with one that it knows."""
 
 
 def not_worth_folding(trace: Lowerable, known: Known) -> Collection[int]:
@@ -30,7 +22,7 @@ def not_worth_folding(trace: Lowerable, known: Known) -> Collection[int]:
     behind: dict[int, frozenset[int]] = {}  # the slots of floats that a node's value depends on
     for node in trace.tape.nodes:
         operands = node.operands()
-        if node.rule.name == INPUT:
+        if node.is_input:
             slot = node.args[0]
             fixed[node.index] = slot in known or slot in trace.decided
             is_float = isinstance(known.scalars.get(slot), float)  # NumPy's float64 among them
@@ -41,7 +33,7 @@ def not_worth_folding(trace: Lowerable, known: Known) -> Collection[int]:
         behind[node.index] = frozenset().union(*(behind[operand.index] for operand in operands))
         if node.host:
             continue
-        if fixed[node.index] or node.rule.name not in _ARITHMETIC:
+        if fixed[node.index] or not node.rule.arithmetic:
             needed |= behind[node.index]
         behind[node.index] = frozenset()
     return floats - needed
