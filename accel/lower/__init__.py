@@ -11,7 +11,8 @@ exact        which operations have to round as NumPy does
 aliasing     which writes XLA would do in place while what is overwritten is still to be read
 compact      constants that repeat along an axis
 operations   one operation, by its rule or by NumPy
-values       the values of operations while the function is traced, and what of them XLA is to store
+recompute    which values are better stored than computed again by what reads them
+values       the values of operations while the function is traced
 """
 
 from __future__ import annotations
