@@ -30,6 +30,7 @@ LAYERS = (
     ("inspect.coverage",),
     ("lower.program",),
     ("lower.passes.union_find", "lower.passes.broadcast", "lower.passes.exact", "lower.passes.reroll"),
+    ("lower.passes.recompute",),
     ("lower.operations",),
     ("lower.passes.aliasing", "lower.passes.batch", "lower.passes.nests"),
     ("lower.passes.layouts",),

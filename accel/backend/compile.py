@@ -168,7 +168,7 @@ def _spans(program: Program, samples: Sequence[Any], spanned: frozenset[int]) ->
 def _is_mistaken(node: Node) -> bool:
     """Whether XLA's own reductions on the CPU may be wrong where they read this (see
     `jax_internals.compiled_with_care`)."""
-    return node.rule.name == "numpy.pad" or (node.dtype is not None and node.dtype in (np.int8, np.uint8))
+    return node.rule.careful or (node.dtype is not None and node.dtype in (np.int8, np.uint8))
 
 
 def _compiled(

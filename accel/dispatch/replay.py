@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from accel.backend.compile import Executable, shared
-from accel.ir.tape import INPUT, Node, fill, needed_by, nodes_in
+from accel.ir.tape import Node, fill, needed_by, nodes_in
 from accel.ir.views import seen_through
 from accel.lower import PACKS, Program, agrees
 from accel.process import interrupts
@@ -42,7 +42,7 @@ class HostTape:
         self.evaluate: Callable[[list[Any]], dict[int, Any]] = self._globals["evaluate"]
 
     def _expression(self, node: Node) -> str:
-        if node.rule.name == "accel.input":
+        if node.is_input:
             return f"values[{node.args[0]}]"
         function = self._name(node.rule.function)
         parts = [self._argument(part) for part in node.args]
@@ -184,7 +184,7 @@ class Variant:
         self._constants = Constants(program)
         host = needed_by(program.host)  # with the fixed nodes that they need
         self._host = HostTape(host)
-        self._read = sorted({node.args[0] for node in host if node.rule.name == INPUT})
+        self._read = sorted({node.args[0] for node in host if node.is_input})
         self._prepared: tuple[list[Any], dict[int, Any], dict[str, Any]] | None = None
         self._expected = [outcome.expected for outcome in program.outcomes]
         self._vector = np.array([float(value) for value in self._expected])

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel.dispatch.replay import Attempt, Variant, as_scalar
-from accel.ir.tape import INPUT, Node, fill, needed_by
+from accel.ir.tape import Node, fill, needed_by
 from accel.ir.views import seen_through
 from accel.lower.operations import evaluate
 from accel.record.inputs import MISSING
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
 from accel.reports.ledger import Difference
-from accel.rules.rounding import EXACT, STEPS
+from accel.rules.rule import Rounding
 
 ABSOLUTE = 1e-3
 """Relative errors are taken of values down to this share of the field's largest magnitude; below it, of that."""
@@ -313,9 +313,6 @@ SEEDS = range(4)
 AMPLIFIED = 32.0
 """How many times the effect of perturbed rounding a difference may be."""
 
-COMPARISONS = frozenset(f"numpy.{name}" for name in "greater greater_equal less less_equal".split())
-"""Operations with a threshold: where the operands are closer than the tolerance, either answer is right."""
-
 
 def explanation(
     variant: Variant, attempt: Attempt, snapshot: Snapshot, rtol: float, seen: Sequence[_Seen] = ()
@@ -356,7 +353,8 @@ def explanation(
 
 
 def _jumps(node: Node, value: Any) -> bool:
-    return node.rule.name in STEPS or (hasattr(value, "dtype") and value.dtype.kind in "biu")
+    steps = node.rule.jumps and node.rule.rounding is Rounding.EXACT
+    return steps or (hasattr(value, "dtype") and value.dtype.kind in "biu")
 
 
 def _run_tape(nodes: list[Node], values: list[Any], perturb: Callable[[Node, Any, list[Any]], Any]) -> list[Any]:
@@ -366,10 +364,10 @@ def _run_tape(nodes: list[Node], values: list[Any], perturb: Callable[[Node, Any
     last = {operand.index: node.index for node in order for operand in node.operands()}
     last.update((node.index, -1) for node in nodes)
     for node in order:
-        is_input = node.rule.name == INPUT
+        is_input = node.is_input
         value = values[node.args[0]] if is_input else evaluate(node, lambda operand: found[operand.index])
         operands = []
-        if node.rule.name in COMPARISONS:
+        if node.rule.compares:
             operands = [
                 fill(part, lambda operand: found[operand.index]) for part in (*node.args, *node.kwargs.values())
             ]
@@ -395,7 +393,7 @@ class _Rounding:
             return self._kept[node.index]
         if operands and self._near:
             return self._toss(value, *operands[:2])
-        if node.rule.name in EXACT or (node.rule.name.startswith("accel.") and node.rule.name != INPUT):
+        if node.rule.rounding is Rounding.EXACT:
             return value
         if not isinstance(value, (np.ndarray, np.inexact)) or value.dtype.kind not in "fc" or node.host:
             return value

@@ -85,7 +85,12 @@ class Node:
         self.endangered = False
         self.exact = False
         self._operands = (*nodes_in(args), *nodes_in(kwargs))
-        self.constant: bool = rule.name != INPUT and all(operand.constant for operand in self._operands)
+        self.constant: bool = not self.is_input and all(operand.constant for operand in self._operands)
+
+    @property
+    def is_input(self) -> bool:
+        """Whether it comes from outside: its first argument is the slot."""
+        return bool(self.rule.name == INPUT)
 
     @property
     def weak(self) -> type | None:

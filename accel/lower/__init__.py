@@ -11,7 +11,7 @@ pipeline    the passes, in their order; `python -m accel explain --passes` print
   passes/   one file, one pass: from operations to operations, the tape stays as it is
 listing     operations as text
 operations  one operation, by its rule or by NumPy
-values      the values of operations while the function is traced, and what of them XLA is to store
+values      the values of operations while the function is traced
 """
 
 from accel.lower.lowering import lower

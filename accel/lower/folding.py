@@ -10,17 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from accel.ir.tape import INPUT, Node
+from accel.ir.tape import Node
 from accel.lower.operations import evaluate
 from accel.lower.program import Known, Lowerable
 from accel.record import Trace
-
-_ARITHMETIC = frozenset(
-    f"numpy.{name}"
-    for name in """absolute add clip divide equal fmax fmin greater greater_equal less less_equal maximum minimum
-    multiply negative not_equal select subtract where""".split()
-)
-"""Operations that take as long with a number that the program is told as with one that it knows."""
 
 
 class Folding:
@@ -42,7 +35,7 @@ class Folding:
         for other in self._trace.tape.nodes[len(self._fixed) : node.index + 1]:
             self._fixed[other.index] = (
                 other.args[0] in self._known or other.args[0] in self._trace.decided
-                if other.rule.name == INPUT
+                if other.is_input
                 else all(self._fixed[operand.index] for operand in other.operands())
             )
         return self._fixed[node.index]
@@ -52,7 +45,7 @@ class Folding:
         for other in self._missing(node):
             self._values[other.index] = (
                 self._input_value(other.args[0])
-                if other.rule.name == INPUT
+                if other.is_input
                 else evaluate(other, lambda operand: self._values[operand.index])
             )
         return self._values[node.index]
@@ -91,7 +84,7 @@ def not_worth_folding(trace: Lowerable, known: Known) -> Collection[int]:
     needed: set[int] = set()
     behind: dict[int, frozenset[int]] = {}  # the slots of floats that a node's value depends on
     for node in trace.tape.nodes:
-        if node.rule.name == INPUT:
+        if node.is_input:
             slot = node.args[0]
             is_float = isinstance(known.scalars.get(slot), float)  # NumPy's float64 among them
             behind[node.index] = frozenset({slot} if is_float else ())
@@ -100,7 +93,7 @@ def not_worth_folding(trace: Lowerable, known: Known) -> Collection[int]:
         behind[node.index] = frozenset().union(*(behind[operand.index] for operand in node.operands()))
         if node.host:
             continue
-        if folding.is_fixed(node) or node.rule.name not in _ARITHMETIC:
+        if folding.is_fixed(node) or not node.rule.arithmetic:
             needed |= behind[node.index]
         behind[node.index] = frozenset()
     return floats - needed

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import INPUT, Node
+from accel.ir.tape import Node
 from accel.ir.views import Index
 from accel.lower.passes import nests
 from accel.lower.passes.loops import Part
@@ -31,7 +31,7 @@ def listing(parts: Sequence[Part], name_of: Callable[[int], str] = "slot {}".for
 
 
 def _lines(part: Part, name_of: Callable[[int], str]) -> Iterator[str]:
-    if isinstance(part, Node) and part.rule.name == INPUT:
+    if isinstance(part, Node) and part.is_input:
         yield f"%{part.index} = input {_type(part)} {name_of(part.args[0])}"
     elif isinstance(part, Node):
         yield _operation(part)
@@ -58,7 +58,7 @@ def _operation(node: Node) -> str:
     arguments += [f"{name}={_argument(value)}" for name, value in node.kwargs.items() if name != "loop"]
     marks = [word for word, is_so in (("host", node.host), ("exact", node.exact), ("copied", node.endangered)) if is_so]
     about = "".join(f"  {mark}" for mark in marks)
-    name = node.rule.name.removeprefix("numpy.")
+    name = node.rule.name.removeprefix(f"{np.__name__}.")
     return f"%{node.index} = {name} {_type(node)} ({', '.join(arguments)}){about}  {source_line(*node.where)}"
 
 

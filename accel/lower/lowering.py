@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.fingerprint import Indescribable, fingerprint
-from accel.ir.tape import INPUT, Node, Outcome
+from accel.ir.tape import Node, Outcome
 from accel.lower import pipeline
 from accel.lower.folding import Folding
 from accel.lower.operations import as_array
@@ -22,9 +22,6 @@ from accel.rules.rule import Unsupported
 
 EMBEDDED = 8
 """Constants of up to so many elements are written into the program; larger ones are arguments."""
-
-_BY_SHAPE = frozenset({"accel.full", "numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full"})
-"""Rules whose results XLA makes for less than it costs to read them from memory."""
 
 
 def lower(
@@ -136,9 +133,9 @@ class _Lowering:
 
     def is_leaf(self, node: Node) -> bool:
         """Whether the device gets the node's value instead of computing it."""
-        if node.rule.name == INPUT or node.host:
+        if node.is_input or node.host:
             return True
-        return self._folding.is_fixed(node) and not (node.rule.name in _BY_SHAPE and node.constant)
+        return self._folding.is_fixed(node) and not (node.rule.by_shape and node.constant)
 
     def _leaf(self, node: Node) -> None:
         """Give a leaf its way into the program."""
@@ -161,7 +158,7 @@ class _Lowering:
             self._constants.append(compact(value))
 
     def _host(self) -> list[Node]:
-        """What Python evaluates before launch: all that depends on scalars alone, as any of it may raise, read or not."""
+        """What Python evaluates before launch: all that depends on scalars alone. Any of it may raise, read or not."""
         return [node for node in self._trace.tape.nodes if node.host and not self._folding.is_fixed(node)]
 
     # -- the function -------------------------------------------------------------------------------------------------

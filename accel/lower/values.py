@@ -13,6 +13,7 @@ from accel.lower.operations import compute, compute_inside
 from accel.lower.passes import batch, nests, pad, reroll
 from accel.lower.passes.broadcast import Repeated
 from accel.lower.passes.loops import Part
+from accel.lower.passes.recompute import Recomputation
 from accel.rules import core, fusion
 
 
@@ -37,7 +38,7 @@ class Values:
         self._inputs = (arrays, constants, scalars)
         self._values: dict[int, Any] = {}
         self._rows: dict[int, tuple[Any, int]] = {}
-        self._recomputation = fusion.Recomputation()
+        self._recomputation = Recomputation()
 
     def __getitem__(self, node: Node) -> Any:
         value = self._least(node)

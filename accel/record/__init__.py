@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import FrameType, FunctionType
 from typing import Any
 
-from accel.ir.tape import INPUT, Node, Tape
+from accel.ir.tape import Node, Tape
 from accel.process import interrupts, tuning
 from accel.reasons import Refusal
 from accel.record import escapes, inputs, outputs
@@ -271,7 +271,7 @@ def _trace(recording: Recording, plan: outputs.Outputs) -> Trace:
         recording.same,
         objects,
         [storage.origin.args[0] for storage in recording.storages if storage.origin is not None],
-        [node.args[0] for node in recording.writer.tape.nodes if node.rule.name == INPUT and node.host],
+        [node.args[0] for node in recording.writer.tape.nodes if node.is_input and node.host],
         frozenset(recording.inlined),
         recording.compares_identity,
         decided,

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from accel.ir.tape import INPUT, Node, Outcome, Storage
+from accel.ir.tape import Node, Outcome, Storage
 from accel.record.inputs import Inputs, has_content
 from accel.rules import core
 
@@ -23,7 +23,7 @@ def element_of(node: Node) -> int | None:
     """The slot of the input array of which a node is an element; None for any other node."""
     while node.rule is core.SCALAR or (node.rule is core.READ and not node.shape):
         node = node.args[0]
-    return node.args[0] if node.rule.name == INPUT and node.shape else None
+    return node.args[0] if node.is_input and node.shape else None
 
 
 def note_decided(outcomes: Iterable[Outcome], storages: Iterable[Storage], slots: Inputs) -> dict[int, Any]:

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.tape import Node
+from accel.ir.views import Index
 from accel.rules.lowering import from_start
-from accel.rules.rule import Rule
+from accel.rules.rule import Rounding, own_rule
 
 
 def _never(*args: Any) -> Any:
@@ -249,38 +251,39 @@ def _xp(x: Any) -> Any:
     return jnp
 
 
-def _rule(name: str, function: Any, lower: Any = None) -> Rule:
-    return Rule(name="accel." + name, function=function, lower=lower)
+def _reads_elsewhere(node: Node) -> bool:
+    step = node.args[1]
+    return isinstance(step, Index) and any(isinstance(entry, slice) and entry != slice(None) for entry in step.key)
 
 
-INPUT = _rule("input", _never)
-READ = _rule("read", lambda base, step: step.read(base), lambda base, step: step.read(base))
-WRITE = _rule("write", _write_numpy, _write)
-CAST = _rule("cast", _cast_numpy, cast)
-SELECT = _rule("select", _select_numpy, _select)
-FITS = _rule("fits", fits, fits)
-IN_BOUNDS = _rule("in_bounds", in_bounds, in_bounds)
-TRUTH = _rule("truth", lambda x: bool(x), lambda x: x.reshape(()) != 0)
-PICK = _rule("pick", lambda parts, i: parts[i], lambda parts, i: parts[i])
-SCALAR = _rule("scalar", lambda x: x, lambda x: x)
-FULL = _rule("full", _full_numpy, _full)
-STACK = _rule("stack", _stack_numpy, _stack)
-BROADCAST = _rule("broadcast", _broadcast_numpy, _broadcast)
-GATHER = _rule("gather", lambda x, index: x[_index(index)], lambda x, index: x[_index(index)])
-SCATTER = _rule("scatter", _scatter_numpy, _scatter)
-RESHAPE = _rule("reshape", lambda x, shape: np.reshape(x, shape), lambda x, shape: x.reshape(shape))
-ELEMENTWISE_CAST = _rule("cast", lambda x, dtype: _cast_numpy(x, dtype), lambda x, dtype: cast(x, dtype))
-UNRAVELLED = _rule("unravelled", _unravelled, _unravelled_lowered)
-COUNT = _rule("count", lambda mask: int(np.count_nonzero(mask)), counted)
-BOTH = _rule("both", lambda mask, other: mask & other, lambda mask, other: mask & other)
-TAKE_ROWS = _rule("take_rows", _take_rows, _take_rows)
-SCATTER_ROWS = _rule("scatter_rows", _scatter_rows_numpy, _scatter_rows)
-DISTINCT = _rule("distinct", _distinct_numpy, _distinct)
-SELECTED_DISTINCT = _rule("selected_distinct", _selected_distinct_numpy, _selected_distinct)
-SELECTED_IN_BOUNDS = _rule("selected_in_bounds", _selected_in_bounds, _selected_in_bounds)
-ANY = _rule("any", lambda mask: mask.any(), lambda mask: mask.any())
-CONVERT = _rule("convert", lambda x, kind: kind(x), lambda x, kind: cast(x, np.dtype(kind)))
-ALL_FINITE = _rule("all_finite", lambda x: _xp(x).isfinite(x).all(), lambda x: _xp(x).isfinite(x).all())
+INPUT = own_rule("input", _never, rounding=Rounding.FREE, reshapes=False)
+READ = own_rule("read", lambda base, step: step.read(base), lambda base, step: step.read(base), shifts=_reads_elsewhere)
+WRITE = own_rule("write", _write_numpy, _write)
+CAST = own_rule("cast", _cast_numpy, cast, reshapes=False)
+SELECT = own_rule("select", _select_numpy, _select, reshapes=False)
+FITS = own_rule("fits", fits, fits)
+IN_BOUNDS = own_rule("in_bounds", in_bounds, in_bounds)
+TRUTH = own_rule("truth", lambda x: bool(x), lambda x: x.reshape(()) != 0)
+PICK = own_rule("pick", lambda parts, i: parts[i], lambda parts, i: parts[i])
+SCALAR = own_rule("scalar", lambda x: x, lambda x: x, reshapes=False)
+FULL = own_rule("full", _full_numpy, _full, reshapes=False, by_shape=True)
+STACK = own_rule("stack", _stack_numpy, _stack)
+BROADCAST = own_rule("broadcast", _broadcast_numpy, _broadcast, reshapes=False)
+GATHER = own_rule("gather", lambda x, index: x[_index(index)], lambda x, index: x[_index(index)])
+SCATTER = own_rule("scatter", _scatter_numpy, _scatter)
+RESHAPE = own_rule("reshape", lambda x, shape: np.reshape(x, shape), lambda x, shape: x.reshape(shape))
+ELEMENTWISE_CAST = own_rule("cast", _cast_numpy, cast, reshapes=False)
+UNRAVELLED = own_rule("unravelled", _unravelled, _unravelled_lowered)
+COUNT = own_rule("count", lambda mask: int(np.count_nonzero(mask)), counted)
+BOTH = own_rule("both", lambda mask, other: mask & other, lambda mask, other: mask & other)
+TAKE_ROWS = own_rule("take_rows", _take_rows, _take_rows)
+SCATTER_ROWS = own_rule("scatter_rows", _scatter_rows_numpy, _scatter_rows)
+DISTINCT = own_rule("distinct", _distinct_numpy, _distinct)
+SELECTED_DISTINCT = own_rule("selected_distinct", _selected_distinct_numpy, _selected_distinct)
+SELECTED_IN_BOUNDS = own_rule("selected_in_bounds", _selected_in_bounds, _selected_in_bounds)
+ANY = own_rule("any", lambda mask: mask.any(), lambda mask: mask.any())
+CONVERT = own_rule("convert", lambda x, kind: kind(x), lambda x, kind: cast(x, np.dtype(kind)))
+ALL_FINITE = own_rule("all_finite", lambda x: _xp(x).isfinite(x).all(), lambda x: _xp(x).isfinite(x).all(), jumps=False)
 
 
 def _grid_numpy(grid: Any, key: Any, part: int | None = None) -> Any:
@@ -294,4 +297,4 @@ def _grid(grid: Any, key: Any, part: int | None = None) -> Any:
     return jnp.asarray(_grid_numpy(grid, key, part))
 
 
-GRID = _rule("grid", _grid_numpy, _grid)
+GRID = own_rule("grid", _grid_numpy, _grid)

@@ -12,9 +12,7 @@ place that the same argument decides. And a concatenation along the last axis is
 from __future__ import annotations
 
 import contextlib
-import math
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -22,38 +20,9 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node
-from accel.ir.views import Index, box_of
-from accel.rules import core
-
-RECOMPUTED = 8.0
-"""Work (in simple operations for each element) that is stored before a shifting operation reads it.
-
-Measured on PyGCM's whole steps at 121x240: 0.8 and 1.2 ms with 8, 1.1 and 1.6 ms without, the same with 100. A join
-counts as more."""
-
-SLICED = 64.0
-"""The same before a slice reads it: slices of slices meet at the same places, and are read with whole vectors. A
-limited diffusion on 64x64x60 takes 0.4 ms so, and 0.85 with 8."""
-
-COSTLY = 20.0
-"""Work of an operation that is worth having whole vectors: exponentials and the like."""
 
 SMALL = 4096
 """Elements whose copy costs next to nothing."""
-
-FEW = 1024
-"""Elements for which one more kernel costs more than whole vectors save."""
-
-_WORK = {
-    **dict.fromkeys(("numpy.divide", "numpy.sqrt"), 5.0),
-    **dict.fromkeys(("numpy.exp", "numpy.log", "numpy.sin", "numpy.cos", "numpy.tanh", "numpy.arctan2"), 20.0),
-    "numpy.power": 40.0,
-    **dict.fromkeys(("numpy.roll", "numpy.gradient", "numpy.concatenate", "numpy.stack"), 9.0),
-}
-"""Operations that cost more than a simple one."""
-
-_SHIFTING = frozenset({"numpy.roll", "numpy.gradient", "numpy.diff", "numpy.stack", "numpy.concatenate"})
-_REDUCING = frozenset(f"numpy.{name}" for name in "sum mean max min any all median prod std var".split())
 
 _always: ContextVar[Any] = ContextVar("always", default=None)
 _rings: ContextVar[dict[int, tuple[Any, Ring]]] = ContextVar("rings")
@@ -211,117 +180,3 @@ def _same(x: Any) -> Any:
 def _other(x: Any) -> Any:
     """Never runs; differs from `_same`, or XLA would merge the two."""
     return ~x if x.dtype == bool else x + x
-
-
-def shifts(node: Node) -> bool:
-    """Whether elements of the result read other places of the operand: what reads it fused computes it again."""
-    if node.rule is core.READ and isinstance(node.args[1], Index):
-        return any(isinstance(entry, slice) and entry != slice(None) for entry in node.args[1].key)
-    return node.rule.name in _SHIFTING
-
-
-def _writes_part(node: Node) -> bool:
-    return node.rule is core.WRITE and node.args[2].shape != node.shape
-
-
-Cone = Mapping[Any, float]
-"""What is computed again with a value: work, by the node that stands for it and the moves from here to there."""
-
-
-class Recomputation:
-    """How much work each value of a program stands for, if whatever reads it computes it again.
-
-    What is read at one place counts once, however many operations look at it. And whether XLA would compute a value
-    element by element: code that looks at several places seldom gets whole vectors, which costs little in sums of
-    neighbours and five times as much in a tangent.
-    """
-
-    def __init__(self) -> None:
-        self._cones: dict[int, Cone] = {}
-        self._scalar: set[int] = set()
-        self._looping = False
-
-    @contextlib.contextmanager
-    def in_loop(self, stored: Iterable[Node]) -> Iterator[None]:
-        """While a loop's rounds are traced. stored: values that it takes and carries: there they are in memory.
-
-        So is an array of which a round writes a part: the loop carries it, and XLA writes in place.
-        """
-        outside = dict(self._cones), set(self._scalar)
-        for node in stored:
-            self.stored(node)
-        self._looping = True
-        try:
-            yield
-        finally:
-            self._looping = False
-            self._cones, self._scalar = outside
-
-    def to_store(self, node: Node) -> list[Node]:
-        """The operands that are better stored before `node` reads them."""
-        operands = {operand.index: operand for operand in node.operands() if operand.shape}
-        looks_around = shifts(node)
-        most = SLICED if node.rule is core.READ else RECOMPUTED
-        found = [each for each in operands.values() if self._of(each) > most] if looks_around else []
-        for each in found:
-            self.stored(each)
-        stored = node.rule.name in _REDUCING or (self._looping and _writes_part(node))
-        self._cones[node.index] = {} if stored else self._cone(node, operands)
-        if looks_around or self._scalar.intersection(operands):
-            self._scalar.add(node.index)
-        return found
-
-    def to_copy(self, node: Node) -> list[Node]:
-        """The operands that are better computed before `node`, apart from it."""
-        if _WORK.get(node.rule.name, 1.0) < COSTLY or math.prod(node.shape) <= FEW:
-            return []
-        found = [operand for operand in node.operands() if operand.index in self._scalar]
-        for each in found:
-            self.stored(each)
-        return found
-
-    def is_costly(self, node: Node) -> bool:
-        """Whether the value is better stored than computed again and again."""
-        return self._of(node) > RECOMPUTED
-
-    def stored(self, node: Node) -> None:
-        """Count the value as stored from now on."""
-        self._cones[node.index] = {}
-        self._scalar.discard(node.index)
-
-    def _of(self, node: Node) -> float:
-        return sum(self._cones.get(node.index, {}).values())
-
-    def _cone(self, node: Node, operands: Mapping[int, Node]) -> Cone:
-        """The node and what is computed again with it; beyond what is stored anyway, in one number."""
-        cone: dict[Any, float] = {(node.index, ()): _WORK.get(node.rule.name, 1.0)}
-        move = _move(node)
-        for index in operands:
-            for (origin, moves), work in self._cones.get(index, {}).items():
-                cone[origin, _added(moves, move)] = work
-        total = sum(cone.values())
-        return cone if total <= SLICED else {(node.index, ()): total}
-
-
-Move = tuple[int, ...] | str
-"""How an operation's elements lie to those that it reads: by so many per axis, or in a way of its own."""
-
-
-def _move(node: Node) -> Move:
-    if not shifts(node):
-        return ()
-    box = box_of(node.args[0].shape, node.args[1].key) if node.rule is core.READ else None
-    if box is None or len(box.given) != len(box.sizes):
-        return str(node.index)
-    return box.starts if any(box.starts) else ()
-
-
-def _added(moves: tuple[Move, ...], move: Move) -> tuple[Move, ...]:
-    """Where something is read from, after one more move."""
-    if not move:
-        return moves
-    last = moves[-1] if moves else None
-    if isinstance(last, tuple) and isinstance(move, tuple) and len(last) == len(move):
-        both = tuple(map(operator.add, last, move))
-        return (*moves[:-1], both) if any(both) else moves[:-1]
-    return (*moves, move)

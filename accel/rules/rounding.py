@@ -1,4 +1,4 @@
-"""Rounding: which operations round, which jump, and how a program gives a rounded result NumPy's own bits.
+"""Rounding: how a program gives a rounded result NumPy's own bits, where a jump reads it.
 
 XLA's algebra and code generator leave roundings out: a product that is added becomes one instruction with the sum,
 `x / 3.0` a product with the reciprocal, `x * 0.1 * 3.0` a product with 0.3. That is a difference in the last place,
@@ -17,27 +17,7 @@ import numpy as np
 from accel.ir.tape import Node
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, lax, where
-
-EXACT = frozenset(
-    f"numpy.{name}"
-    for name in """absolute around ceil clip concatenate copysign equal fabs floor fmax fmin greater greater_equal
-    isfinite isinf isnan less less_equal logical_and logical_not logical_or logical_xor max maximum min minimum
-    nan_to_num negative not_equal positive repeat reshape rint roll round select sign sort stack take transpose trunc
-    where""".split()
-)
-"""Operations that do not round: each element of their result is one of their operands', or follows from it alone."""
-
-ROUNDED = frozenset(f"numpy.{name}" for name in "add subtract multiply divide square sqrt reciprocal diff".split())
-"""Operations whose result is the true one rounded, in NumPy and, where it keeps to what it is told, in XLA."""
-
-STEPS = frozenset(f"numpy.{name}" for name in "around ceil floor rint round sign trunc".split())
-"""Operations that jump, but give floating-point numbers."""
-
-JUMPS = STEPS | {f"numpy.{name}" for name in "divmod floor_divide fmod heaviside modf remainder".split()}
-"""Operations whose floating-point results jump, or count from where they jump."""
-
-HARMLESS = frozenset({"accel.all_finite", *(f"numpy.{name}" for name in "isfinite isinf isnan signbit".split())})
-"""Truths about floating-point numbers that a last place does not decide."""
+from accel.rules.rule import Contraction
 
 _true: ContextVar[Any] = ContextVar("true", default=None)
 
@@ -72,23 +52,17 @@ def divisor(y: Any, x: Any) -> Any:
     return where(x != x, x, y)
 
 
-_ALONE = frozenset(f"numpy.{name}" for name in "multiply divide square sqrt reciprocal power".split())
-_BY_NUMBERS = frozenset({"numpy.add", "numpy.subtract"})
-
-
 def keeps(node: Node) -> bool:
-    """Whether XLA might compute the operation's result together with what reads it.
-
-    It joins products and quotients with all kinds of operations; sums with others, where it adds numbers.
-    """
-    if node.rule.name in _BY_NUMBERS:
+    """Whether XLA might compute the operation's result together with what reads it."""
+    contraction: Contraction = node.rule.contraction
+    if contraction is Contraction.SUM:
         return not all(isinstance(operand, Node) and operand.shape for operand in node.args[:2])
-    return node.rule.name in _ALONE
+    return contraction is not Contraction.NONE
 
 
 def kept_apart(node: Node, args: Any, kwargs: Any) -> Any:
     """The operands of an operation, from which XLA then computes nothing but that operation."""
-    if node.rule.name != "numpy.divide" or kwargs["loop"][0].kind != "f":
+    if node.rule.contraction is not Contraction.QUOTIENT or kwargs["loop"][0].kind != "f":
         return args
     x, y = (cast(each, dtype) for each, dtype in zip(args, kwargs["loop"], strict=False))
     return x, divisor(y, x)

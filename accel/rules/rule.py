@@ -14,12 +14,15 @@ import pickle
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from enum import Enum, auto
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from accel.ir.tape import Node
 from accel.reasons import REASONS
 from accel.rules.signatures import signature_of
+from accel.rules.tables import WAITING
 
 
 class Unsupported(Exception):
@@ -35,9 +38,44 @@ class Unsupported(Exception):
         return type(self), (self.reason, self.detail)
 
 
+class Rounding(Enum):
+    """How the elements of a floating-point result are rounded.
+
+    EXACT: not at all: each is one of the operands' elements, or follows from it alone. ROUNDED: the true result,
+    rounded, in NumPy and, where it keeps to what it is told, in XLA. FREE: NumPy and XLA may differ in the last place.
+    """
+
+    EXACT = auto()
+    ROUNDED = auto()
+    FREE = auto()
+
+
+class Contraction(Enum):
+    """With what XLA contracts an operation, which leaves out the rounding between them.
+
+    NONE: with nothing. SUM: with others where it adds numbers. PRODUCT: with all kinds of operations. QUOTIENT: so too;
+    and where it divides by a number or a row, XLA multiplies by the reciprocal.
+    """
+
+    NONE = auto()
+    SUM = auto()
+    PRODUCT = auto()
+    QUOTIENT = auto()
+
+
+T = TypeVar("T")
+Fact: TypeAlias = "T | Callable[[Node], T]"
+"""What a row says of its function; where that depends on the arguments, a function of the operation's node."""
+
+
+def fact(column: Fact[T], node: Node) -> T:
+    """What a column of `node.rule` says of this operation."""
+    return column(node) if callable(column) else column
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """One row.
+    """One row: all that accel knows of a function. What asks about functions asks for a column, never for names.
 
     function: NumPy's own; runs while recording and when constants are folded.
     lower: same parameter names, over jax.numpy; None where only the host evaluates it.
@@ -56,6 +94,24 @@ class Rule:
         the row's parameters and the result's `shape`, on NumPy and on JAX arrays alike. Replays check it. None where
         there is nothing to check; notes["holds"] says what is wrong where it does not hold.
     rewrite: the same call as a few calls of functions that have rules; takes recorded values by parameter name.
+
+    The other columns are for the passes of accel.lower and for comparisons. They are about one operation of a tape: a
+    row that is written down as several (`rewrite`) needs none.
+
+    own: no function of NumPy's but the engine's: its arguments that are no operands are static.
+    rounding, contraction: see the classes.
+    jumps: whether an operand's last place may decide between quite different results. None: where the result is whole
+        or bool and an operand a float.
+    compares: there is a threshold: where the operands are closer than the tolerance, either answer is right.
+    cost: work for each element, in simple operations.
+    arithmetic: takes as long with a number that the program is told as with one that it knows.
+    shifts: elements of the result come from other places of the operands: XLA computes those again where it fuses.
+    stored: XLA stores the result, whatever reads it.
+    reshapes: XLA may compute it in another shape than the result's. No matter where `elementwise` is set.
+    by_shape: XLA makes the result, which is all one number, for less than it costs to read it from memory.
+    neutral: of a reduction: from the operand's dtype the number that changes nothing in it, or None.
+    product_axis: of a product of vectors and matrices: the right one's axis that is summed with the left one's last.
+    careful: XLA's own reductions on the CPU may be wrong where they read the result.
     """
 
     name: str
@@ -76,6 +132,20 @@ class Rule:
     scattered: tuple[str, ...] = ()
     special: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
+    own: bool = False
+    rounding: Fact[Rounding] = Rounding.FREE
+    contraction: Contraction = Contraction.NONE
+    jumps: Fact[bool | None] = None
+    compares: bool = False
+    cost: float = 1.0
+    arithmetic: bool = False
+    shifts: Fact[bool] = False
+    stored: bool = False
+    reshapes: Fact[bool] = True
+    by_shape: bool = False
+    neutral: Callable[[np.dtype[Any]], Any] | None = None
+    product_axis: int | None = None
+    careful: bool = False
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
@@ -134,14 +204,10 @@ def derived(make: Callable[..., Rule]) -> Callable[..., Rule]:
     return maker
 
 
-_WAITING = {"scipy.ndimage": "accel.rules.tables.ndimage"}
-"""Tables of rows by the module whose functions they are for, which takes longer to import than all of accel."""
-
-
 def fill(*, everything: bool = False) -> None:
     """Add the rows of libraries that have been imported since, or of all there are."""
-    for module in [module for module in _WAITING if everything or module in sys.modules]:
-        importlib.import_module(_WAITING.pop(module))
+    for module in [module for module in WAITING if everything or module in sys.modules]:
+        importlib.import_module(WAITING.pop(module))
 
 
 def lookup(function: Any) -> Rule | None:
@@ -150,7 +216,7 @@ def lookup(function: Any) -> Rule | None:
         found = RULES.get(function)
     except Exception:  # what cannot be hashed has no rule
         return None
-    if found is None and _WAITING:
+    if found is None and WAITING:
         fill()
         found = RULES.get(function)
     return found
@@ -204,6 +270,11 @@ def rewritten(function: Callable[..., Any], names: str = "", **about: Any) -> Ca
     return decorate
 
 
+def own_rule(name: str, function: Callable[..., Any], lower: Callable[..., Any] | None = None, **about: Any) -> Rule:
+    """A rule of the engine's own: it rounds nothing, unless `about` says so."""
+    return Rule(f"accel.{name}", function, lower, **{"own": True, "rounding": Rounding.EXACT, **about})
+
+
 @derived
 def truth_of(rule: Rule) -> Rule:
     """`rule.holds` as a row of its own."""
@@ -216,7 +287,7 @@ def qualified_name(function: Any) -> str:
     """A name as users write it: numpy.sum, scipy.ndimage.convolve, math.sqrt."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, np.ufunc):
-        return f"numpy.{owner.__name__}.{function.__name__}"
+        return ".".join(("numpy", owner.__name__, function.__name__))
     module = getattr(function, "__module__", None) or "numpy"
     public = ".".join(part for part in module.split(".") if not part.startswith("_") and part != "core")
     return f"{public}.{getattr(function, '__name__', function)}"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from accel.rules.core import cast
-from accel.rules.rule import Rule, derived, place
+from accel.rules.rule import Rule, derived, own_rule, place
 from accel.rules.tables import ufuncs
 
 LARGEST_EXACT = 2.0**53
@@ -38,7 +38,7 @@ class PythonRow:
 
 
 def _check(name: str, function: Callable[..., Any]) -> Rule:
-    return Rule(name="accel." + name, function=function, lower=function)
+    return own_rule(name, function, function)
 
 
 NOT_ZERO = _check("divisor_not_zero", lambda a, b: b != 0)
@@ -137,7 +137,7 @@ def _hypot(*args: Any) -> Any:
 
 def _power(a: Any, b: Any) -> Any:
     dtype = np.dtype(np.int64 if _are_whole(a, b) else float)
-    return ufuncs.LOWERED[np.power](cast(a, dtype), cast(b, dtype))
+    return ufuncs.ROWS["power"].lower(cast(a, dtype), cast(b, dtype))
 
 
 def _float(x: Any) -> Any:
@@ -158,9 +158,9 @@ PYTHON: dict[Callable[..., Any], PythonRow] = dict(
         _row(operator.add, "add"),
         _row(operator.sub, "subtract"),
         _row(operator.mul, "multiply"),
-        _custom(operator.truediv, ufuncs.LOWERED[np.true_divide], (NOT_ZERO,)),
-        _custom(operator.floordiv, ufuncs.LOWERED[np.floor_divide], (NOT_ZERO,)),
-        _custom(operator.mod, ufuncs.LOWERED[np.remainder], (NOT_ZERO,)),
+        _custom(operator.truediv, ufuncs.ROWS["divide"].lower, (NOT_ZERO,)),
+        _custom(operator.floordiv, ufuncs.ROWS["floor_divide"].lower, (NOT_ZERO,)),
+        _custom(operator.mod, ufuncs.ROWS["remainder"].lower, (NOT_ZERO,)),
         _row(operator.neg, "negative"),
         _row(operator.pos, "positive"),
         _row(abs, "abs"),

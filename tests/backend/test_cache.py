@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config, lower
+from accel import config
 from accel.__main__ import main
 from accel.backend import cache, compile, lapack
 from accel.dispatch import checks
 from accel.ir import fingerprint
+from accel.lower import lowering
 from accel.reports import ledger
 from accel.reports.ledger import open_ledger
 
@@ -353,7 +354,7 @@ def test_a_program_that_cannot_be_kept_says_why(
     def indescribable(*_: object) -> str:
         raise fingerprint.Indescribable("an object of user.Thing")
 
-    monkeypatch.setattr(lower, "fingerprint", indescribable)
+    monkeypatch.setattr(lowering, "fingerprint", indescribable)
     why = "it holds an object of user.Thing, of which another process cannot be told"
     with caplog.at_level("INFO", "accel"):
         settled(blend, *arguments())

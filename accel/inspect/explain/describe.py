@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import INPUT, Node, Place
+from accel.ir.tape import Node, Place
 from accel.reasons import Refusal
 from accel.record import Trace
 from accel.record.objects.objects import ObjectProxy
@@ -106,11 +106,11 @@ def _trimmed(text: str, columns: tuple[int, int] | None) -> tuple[str, int | Non
 def so_far(recording: Recording) -> Message:
     """Operations, inputs with their guards, and outcomes of a recording that is still there."""
     nodes = recording.writer.tape.nodes
-    rules = Counter(node.rule.name for node in nodes if node.rule.name != INPUT)
+    rules = Counter(node.rule.name for node in nodes if not node.is_input)
     return {
         "operations": {
             "count": rules.total(),
-            "host": sum(node.host for node in nodes if node.rule.name != INPUT),
+            "host": sum(node.host for node in nodes if not node.is_input),
             "rules": dict(rules.most_common()),
         },
         "inputs": list(_inputs(recording)),

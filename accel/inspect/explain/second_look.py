@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import INPUT
 from accel.lower import PACKS, Known, Program, lower
 from accel.lower.folding import foldable
 from accel.lower.listing import listing
@@ -58,7 +57,7 @@ def _trace_with_jax(program: Program, trace: Trace) -> None:
     os.environ["JAX_PLATFORMS"] = "cpu"  # shapes and dtypes are the same everywhere
     import jax
 
-    nodes = {node.args[0]: node for node in trace.tape.nodes if node.rule.name == INPUT}
+    nodes = {node.args[0]: node for node in trace.tape.nodes if node.is_input}
     arrays = [jax.ShapeDtypeStruct(nodes[slot].shape, nodes[slot].dtype) for slot in program.slots]
     scalars = {pack: np.zeros(len(some), PACKS[pack]) for pack, some in program.scalars.items() if some}
     with jax.enable_x64(True):

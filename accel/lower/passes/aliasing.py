@@ -12,19 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from accel.ir.tape import INPUT, Node
+from accel.ir.tape import Node
 from accel.ir.views import Index, box_of
 from accel.lower.passes.union_find import Webs
 from accel.rules import core
+from accel.rules.rule import fact
 
 MOST_LOOKED_AT = 1000
 """Operations that are looked at to see what a value depends on; beyond, it counts as dependent."""
-
-_SAME_SHAPE = frozenset({core.CAST, core.ELEMENTWISE_CAST, core.SELECT, core.BROADCAST})
-_FLATTENING = {"numpy.roll": None, "numpy.concatenate": 0}
-_SHIFTS = frozenset({*_FLATTENING, "numpy.gradient", "numpy.diff"})
-"""Functions that XLA computes in the shape of their result, as it does all that is elementwise; but some of them, with
-None for an axis, work on flattened arrays. By name: the axis where none is given."""
 
 
 def copied_before_writes(body: Sequence[Node], spanned: Container[int] = ()) -> list[Node]:
@@ -110,18 +105,16 @@ class _Families:
         return known
 
     def _in_span(self, node: Node) -> bool:
-        return node.rule.name == INPUT and node.args[0] in self._spanned
+        return node.is_input and node.args[0] in self._spanned
 
 
 def _moulds(node: Node) -> bool:
     """Whether an operation may come down to a reshape, or end in one."""
-    if node.rule.name == INPUT or node.rule in (core.FULL, core.SCALAR) or not node.shape:
+    if not node.shape:
         return False
     if node.rule in (core.READ, core.WRITE):
         return not isinstance(node.args[1], Index) or (node.rule is core.READ and _changes_axes(node))
-    if node.rule.name in _FLATTENING and node.kwargs.get("axis", _FLATTENING[node.rule.name]) is None:
-        return any(len(operand.shape) > 1 for operand in node.operands())
-    return not (node.rule.elementwise or node.rule in _SAME_SHAPE or node.rule.name in _SHIFTS)
+    return not node.rule.elementwise and fact(node.rule.reshapes, node)
 
 
 def _changes_axes(node: Node) -> bool:

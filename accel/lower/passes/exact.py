@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from accel.ir.tape import INPUT, Node
-from accel.rules import rounding
+from accel.ir.tape import Node
+from accel.rules.rule import Rounding, fact
 
 
 def rounded_as_numpy(body: Sequence[Node], left: Iterable[tuple[int, Node]]) -> Sequence[Node]:
@@ -29,18 +29,8 @@ def rounded_as_numpy(body: Sequence[Node], left: Iterable[tuple[int, Node]]) -> 
 
 def _is_jump(node: Node) -> bool:
     """Whether the result may be quite another one where an operand differs in its last place."""
-    if node.rule.name in rounding.JUMPS or _reads_on_edges(node):
-        return True
-    if node.rule.name in rounding.HARMLESS or not _is_whole(node):
-        return False
-    return any(_is_float(operand) for operand in node.operands())
-
-
-def _reads_on_edges(node: Node) -> bool:
-    """Whether it interpolates, and a coordinate's last place may decide between two elements, or one and none."""
-    if node.rule.name != "scipy.ndimage.map_coordinates":
-        return False
-    return node.kwargs.get("order") == 0 or node.kwargs.get("mode", "constant") in ("constant", "wrap")
+    jumps: bool | None = fact(node.rule.jumps, node)
+    return _is_whole(node) and any(map(_is_float, node.operands())) if jumps is None else jumps
 
 
 def _is_float(node: Node) -> bool:
@@ -66,17 +56,16 @@ class _Exactness:
     def _holds(self, node: Node) -> bool:
         if node.dtype is None or node.dtype.kind == "c":
             return False
-        if node.rule.name == INPUT:
+        if node.is_input:
             return node.args[0] not in self._spoilt
         return node.index not in self._inexact
 
     def _follows(self, node: Node) -> bool:
         """Whether an operation's result is exact, if those before it are."""
-        name, operands = node.rule.name, node.operands()
-        if _is_unrounded(name) and not _is_whole(node):
+        rounding, operands = fact(node.rule.rounding, node), node.operands()
+        if rounding is Rounding.EXACT and not _is_whole(node):
             return not operands or any(map(self._holds, operands))  # what is chosen may be that one
-        rounds_alike = name in rounding.ROUNDED or name in rounding.JUMPS or _is_square(node)
-        return (rounds_alike or _is_unrounded(name) or _is_whole(node)) and all(map(self._holds, operands))
+        return (rounding is not Rounding.FREE or _is_whole(node)) and all(map(self._holds, operands))
 
     def read_by(self, jumps: Iterable[Node], state: Mapping[int, list[Node]]) -> list[Node]:
         """The program's operations whose exact results the jumps read, in this call or in later ones."""
@@ -87,17 +76,9 @@ class _Exactness:
             if node.index in found or not _is_float(node) or not self._holds(node):
                 continue
             found[node.index] = node
-            stack.extend(state.get(node.args[0], ()) if node.rule.name == INPUT else node.operands())
+            stack.extend(state.get(node.args[0], ()) if node.is_input else node.operands())
         return [node for node in found.values() if node.index in self._body]
-
-
-def _is_unrounded(name: str) -> bool:
-    return name in rounding.EXACT or name.startswith("accel.")
 
 
 def _is_whole(node: Node) -> bool:
     return node.dtype is not None and node.dtype.kind in "biu"
-
-
-def _is_square(node: Node) -> bool:
-    return node.rule.name == "numpy.power" and type(node.args[1]) in (int, float) and bool(node.args[1] == 2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import INPUT, Node
+from accel.ir.tape import Node
 from accel.lower.passes import nests, pad, reroll
 from accel.rules.rule import Unsupported
 
@@ -24,7 +24,7 @@ def is_worth(nodes: list[Node]) -> bool:
     def value_of(node: Node) -> Any:
         return np.zeros(node.shape, node.dtype) if node.dtype is not None and (node.host or node.constant) else None
 
-    body = [node for node in nodes if node.rule.name != INPUT and not node.host]
+    body = [node for node in nodes if not node.is_input and not node.host]
     return size_of(arranged(body, frozenset(), value_of)) <= MAX_OPERATIONS
 
 

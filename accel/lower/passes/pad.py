@@ -7,7 +7,7 @@ products leave them out; writes leave alone what is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,26 +38,6 @@ WASTE = 4
 
 _SAME_PLACES = frozenset({core.CAST, core.SCALAR, core.ELEMENTWISE_CAST, core.SELECT})
 """Rules of the engine's own that are elementwise."""
-
-_PRODUCTS = frozenset({"numpy.dot", "numpy.matmul", "numpy.inner", "numpy.vdot"})
-_NEUTRAL: Mapping[str, Callable[[np.dtype[Any]], Any]] = {
-    "numpy.sum": lambda dtype: 0,
-    "numpy.prod": lambda dtype: 1,
-    "numpy.any": lambda dtype: 0,
-    "numpy.all": lambda dtype: 1,
-    "numpy.count_nonzero": lambda dtype: 0,
-    **{name: lambda dtype: _extreme(dtype, -1) for name in ("numpy.max", "numpy.amax")},
-    **{name: lambda dtype: _extreme(dtype, 1) for name in ("numpy.min", "numpy.amin")},
-}
-"""Reductions, with what changes nothing in them."""
-
-
-def _extreme(dtype: np.dtype[Any], sign: int) -> Any:
-    if dtype.kind == "f":
-        return sign * np.inf
-    if dtype.kind not in "iu":
-        raise Irregular
-    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
 
 
 def plan(nest: Nest) -> bool:
@@ -212,9 +192,9 @@ class _Planner:
             return even(node.shape, rounds), _filled(node, [computed for _, computed in found], node.shape)
         if node.rule.elementwise or node.rule in _SAME_PLACES or node.rule is core.BROADCAST:
             return self._elementwise(site, found)
-        if node.rule.name in _PRODUCTS:
+        if node.rule.product_axis is not None:
             return self._product(site, found)
-        if node.rule.name in _NEUTRAL:
+        if node.rule.neutral is not None:
             return self._reduction(site, found)
         if node.rule is core.GATHER:
             return self._gather(site, found)
@@ -307,9 +287,8 @@ class _Planner:
         (left, one), (right, other) = [(layout, computed) for layout, computed in found if layout is not None]
         if not 1 <= len(left.shape) <= 2 or not 1 <= len(right.shape) <= 2:
             raise Irregular
-        inner = site.node.rule.name in ("numpy.inner", "numpy.vdot")
         axis = len(left.shape) - 1
-        over = len(right.shape) - 1 if inner or len(right.shape) == 1 else len(right.shape) - 2
+        over = max(len(right.shape) + site.node.rule.product_axis, 0)
         other = self.shifted(other, right, over, left.offsets[:, axis])
         moved = Layout(right.shape, right.lengths, right.offsets.copy())
         moved.offsets[:, over] = left.offsets[:, axis]
@@ -337,7 +316,9 @@ class _Planner:
         )
         operand = node.operands()[0]
         assert operand.dtype is not None
-        neutral = _NEUTRAL[node.rule.name](operand.dtype)
+        neutral = node.rule.neutral(operand.dtype)
+        if neutral is None:
+            raise Irregular
         parts = [
             computed if each is None else self.masked(computed, layout, list(axes), neutral) for each, computed in found
         ]
@@ -417,7 +398,7 @@ class _Planner:
 
 def _check_plain(site: Site) -> None:
     """Rules of the engine's own take static values, and those must be the same in all rounds."""
-    if site.node.rule.name.startswith("accel.") and any(isinstance(each, (Numbers, Steps)) for each in site.operands):
+    if site.node.rule.own and any(isinstance(each, (Numbers, Steps)) for each in site.operands):
         raise Irregular
 
 

@@ -329,7 +329,7 @@ def may_vary(node: Node) -> bool:
 
     Operands of ufuncs come by position; functions take everything by name, axes and sizes too.
     """
-    return bool(node.args) and not node.rule.name.startswith("accel.")
+    return bool(node.args) and not node.rule.own
 
 
 def _operand_relation(

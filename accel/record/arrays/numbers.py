@@ -15,7 +15,7 @@ from accel.record.recording import Recording, all_host, current
 from accel.record.standin import StandIn
 from accel.record.wrapper import has_wrapper, isinstance_wrapper, plain
 from accel.rules import core, scalars
-from accel.rules.rule import Rule, Unsupported
+from accel.rules.rule import Unsupported, own_rule
 
 
 def record_scalar(
@@ -50,7 +50,7 @@ _TYPE_VARIES = frozenset({operator.pow, pow})
 """Functions of Python numbers the type of whose result depends on the values (2 ** -1, (-8.0) ** 0.5)."""
 
 
-_HAS_TYPE = Rule(name="accel.has_type", function=lambda value, kind: type(value) is kind, lower=None)
+_HAS_TYPE = own_rule("has_type", lambda value, kind: type(value) is kind)
 
 
 def _as_python_float(value: Any) -> Any:

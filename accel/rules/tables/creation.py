@@ -16,9 +16,9 @@ for _function in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.
 for _function, _fill in ((np.zeros_like, 0), (np.ones_like, 1), (np.empty_like, 0), (np.full_like, None)):
     add_rule(_function, None, special="like", notes={"fill": _fill})
 
-add_rule(np.zeros, same("zeros"), "| shape dtype order")
-add_rule(np.ones, same("ones"), "| shape dtype order")
-add_rule(np.full, same("full"), "fill_value | shape dtype order", cast=True)
+add_rule(np.zeros, same("zeros"), "| shape dtype order", by_shape=True)
+add_rule(np.ones, same("ones"), "| shape dtype order", by_shape=True)
+add_rule(np.full, same("full"), "fill_value | shape dtype order", cast=True, by_shape=True)
 add_rule(np.eye, same("eye"), "| N M k dtype order")
 add_rule(np.identity, same("identity"), "| n dtype")
 add_rule(np.tri, same("tri"), "| N M k dtype")
@@ -53,7 +53,7 @@ def vander(*, x: Any, N: Any = None, increasing: bool = False) -> Any:
     return powers if increasing else powers[:, ::-1]
 
 
-@rule(np.empty, "| shape dtype order")
+@rule(np.empty, "| shape dtype order", by_shape=True)
 def empty(*, shape: Any, dtype: Any = float, order: str = "C") -> Any:
     """Zeros: the program may not depend on what memory happened to hold."""
     return jnp.zeros(shape, dtype)

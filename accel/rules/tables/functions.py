@@ -10,7 +10,7 @@ import numpy as np
 from accel.rules import rounding
 from accel.rules.core import cast, in_bounds, in_common_dtype
 from accel.rules.lowering import from_start, jnp, join, lax, nonzero, number, same, spread, where
-from accel.rules.rule import RULES, Unsupported, add_rule, rewritten, rule
+from accel.rules.rule import RULES, Rounding, Unsupported, add_rule, rewritten, rule
 from accel.rules.tables.order import find_places
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def _to_decimals(a: Any, decimals: int) -> Any:
 
 
 for _function in (np.round, np.around):
-    add_rule(_function, _round, "a | decimals", elementwise=True)
+    add_rule(_function, _round, "a | decimals", elementwise=True, rounding=Rounding.EXACT, jumps=True)
 add_rule(np.isneginf, spread("isneginf", "x"), "x", elementwise=True)
 add_rule(np.isposinf, spread("isposinf", "x"), "x", elementwise=True)
 
@@ -120,7 +120,16 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
     return a
 
 
-@rule(np.where, "condition x y", cast=True, keep=frozenset({"condition"}), elementwise=True, special="where")
+@rule(
+    np.where,
+    "condition x y",
+    cast=True,
+    keep=frozenset({"condition"}),
+    elementwise=True,
+    special="where",
+    rounding=Rounding.EXACT,
+    arithmetic=True,
+)
 def where_(*, condition: Any, x: Any, y: Any) -> Any:
     return where(nonzero(jnp.asarray(condition)), x, y)
 
@@ -131,6 +140,8 @@ def where_(*, condition: Any, x: Any, y: Any) -> Any:
     cast=True,
     keep=frozenset({"a_min", "a_max", "min", "max"}),
     elementwise=True,
+    rounding=Rounding.EXACT,
+    arithmetic=True,
 )
 def clip(*, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
     """minimum(maximum(a, a_min), a_max), as NumPy computes it: NaN stays NaN."""
@@ -148,7 +159,7 @@ def _bound(value: Any, dtype: Any) -> Any:
     return None if value is None else cast(value, dtype)
 
 
-@rule(np.nan_to_num, "x nan posinf neginf", elementwise=True, special="nan_to_num")
+@rule(np.nan_to_num, "x nan posinf neginf", elementwise=True, special="nan_to_num", rounding=Rounding.EXACT)
 def nan_to_num(*, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     if x.dtype.kind == "c":
         return lax.complex(*(nan_to_num(x=part, nan=nan, posinf=posinf, neginf=neginf) for part in (x.real, x.imag)))
@@ -162,7 +173,14 @@ def nan_to_num(*, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
     return where(x != x, cast(nan, x.dtype), limited)
 
 
-@rule(np.select, "*condlist *choicelist default", cast=True, keep=frozenset({"condlist"}))
+@rule(
+    np.select,
+    "*condlist *choicelist default",
+    cast=True,
+    keep=frozenset({"condlist"}),
+    rounding=Rounding.EXACT,
+    arithmetic=True,
+)
 def select(*, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     result = cast(default, jnp.result_type(*choicelist))
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
@@ -331,7 +349,7 @@ def _listed(edges: Any) -> Any:
 # -- along axes -------------------------------------------------------------------------------------------------------
 
 
-@rule(np.diff, "a prepend append | n axis")
+@rule(np.diff, "a prepend append | n axis", rounding=Rounding.ROUNDED, shifts=True, reshapes=False)
 def diff(*, a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     axis %= a.ndim
     parts = [_edge(given, a, axis) for given in (prepend, append)]
@@ -496,7 +514,7 @@ def _indices_hold(*, a: Any, indices: Any, shape: Any, axis: Any = None, mode: s
     return mode != "raise" or in_bounds(indices, size)
 
 
-@rule(np.take, "a indices | axis mode", holds=_indices_hold)
+@rule(np.take, "a indices | axis mode", holds=_indices_hold, rounding=Rounding.EXACT)
 def take(*, a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
     """Within bounds, as the replay checks; or wrapped or clipped, as `mode` says."""
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
@@ -521,7 +539,7 @@ def take_along_axis(*, arr: Any, indices: Any, axis: Any = -1) -> Any:
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 
-@rule(np.gradient, "f *varargs | axis edge_order")
+@rule(np.gradient, "f *varargs | axis edge_order", cost=9.0, shifts=True, reshapes=False)
 def gradient(*, f: Any, varargs: Any = (), axis: Any = None, edge_order: int = 1) -> Any:
     """Second-order differences inside, of first or second order at the edges, by NumPy's formulas."""
     axes = tuple(range(f.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)

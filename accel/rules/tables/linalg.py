@@ -28,8 +28,8 @@ def _precise(name: str, *positional: str) -> Callable[..., Any]:
     return lower
 
 
-for _function in (np.dot, np.inner, np.vdot):
-    add_rule(_function, _precise(_function.__name__, "a", "b"), "a b")
+for _function, _axis in ((np.dot, -2), (np.inner, -1), (np.vdot, -1)):
+    add_rule(_function, _precise(_function.__name__, "a", "b"), "a b", product_axis=_axis)
 add_rule(np.tensordot, _precise("tensordot", "a", "b"), "a b | axes")
 add_rule(np.linalg.tensordot, _precise("tensordot", "x1", "x2"), "x1 x2 | axes")
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from accel.ir.tape import Node
 from accel.rules.rule import Unsupported, add_rule
 
 OPERANDS = frozenset({"input", "coordinates", "matrix", "offset", "weights"})
@@ -20,6 +21,16 @@ NAMES = (
     "minimum_filter1d maximum_filter1d median_filter rank_filter percentile_filter shift zoom rotate affine_transform "
     "spline_filter spline_filter1d"
 ).split()
+
+
+def _jumps_at_edges(node: Node) -> bool | None:
+    """Whether a coordinate's last place may decide between two elements, or one and none."""
+    nearest, mode = node.kwargs.get("order") == 0, node.kwargs.get("mode", "constant")
+    return True if nearest or mode in ("constant", "wrap") else None
+
+
+FACTS: dict[str, dict[str, Any]] = {"map_coordinates": {"jumps": _jumps_at_edges}}
+"""What is known of single functions beyond what they have in common."""
 
 
 def _whole(value: Any) -> Any:
@@ -53,7 +64,8 @@ def _add_rows() -> None:
         parameters = inspect.signature(function).parameters
         operands = [SEVERAL.get(p, p) for p in parameters if p in OPERANDS]
         static = [p for p in parameters if p not in OPERANDS and p != "output"]
-        add_rule(function, _lowered(name), f"{' '.join(operands)} | {' '.join(static)}", scattered=("input",))
+        names = f"{' '.join(operands)} | {' '.join(static)}"
+        add_rule(function, _lowered(name), names, scattered=("input",), **FACTS.get(name, {}))
 
 
 _add_rows()

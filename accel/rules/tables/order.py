@@ -15,7 +15,7 @@ import numpy as np
 
 from accel.rules.core import cast, in_common_dtype
 from accel.rules.lowering import axes_of, jnp, lax, number, where
-from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+from accel.rules.rule import Rounding, Unsupported, add_rule, rewritten, rule
 from accel.rules.tables.reductions import real_only
 
 FEW = 12
@@ -186,7 +186,7 @@ def _nanmedian(**bound: Any) -> Any:
     return _median(**bound, skip_nan=True)
 
 
-add_rule(np.median, _median, "a | axis keepdims", masked=_median)
+add_rule(np.median, _median, "a | axis keepdims", masked=_median, stored=True)
 add_rule(np.nanmedian, _nanmedian, "a | axis keepdims")
 
 
@@ -281,7 +281,7 @@ def _line_up(a: Any, axis: Any) -> tuple[Any, int]:
     return (a.reshape(-1), 0) if axis is None else (a, axis % max(1, a.ndim))
 
 
-@rule(np.sort, "a | axis kind stable")
+@rule(np.sort, "a | axis kind stable", rounding=Rounding.EXACT)
 def sort(*, a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
     """By keys; equal elements cannot be told apart, so stability does not matter."""
     _check_kind(kind)

@@ -9,7 +9,7 @@ import numpy as np
 
 from accel.rules.core import cast, counted
 from accel.rules.lowering import axes_of, axis_within, extreme, jnp, nonzero, number, where
-from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+from accel.rules.rule import Rounding, Unsupported, add_rule, rewritten, rule
 
 _function: Any
 SUMS = "a initial where | axis dtype keepdims"
@@ -28,14 +28,26 @@ def _axis(axis: Any) -> Any:
     return None if axis is None else 0
 
 
-def _lowest(x: Any) -> Any:
-    real_only(x)
-    return -np.inf if x.dtype.kind == "f" else False if x.dtype.kind == "b" else np.iinfo(x.dtype).min
+def _always(value: Any) -> Callable[[Any], Any]:
+    return lambda given: value
 
 
-def _highest(x: Any) -> Any:
-    real_only(x)
-    return np.inf if x.dtype.kind == "f" else True if x.dtype.kind == "b" else np.iinfo(x.dtype).max
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    """The lowest number of a dtype; None where it has none, or no order."""
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min if dtype.kind in "iu" else None
+
+
+def _highest(dtype: np.dtype[Any]) -> Any:
+    """The highest; otherwise as `_lowest`."""
+    return np.inf if dtype.kind == "f" else np.iinfo(dtype).max if dtype.kind in "iu" else None
+
+
+def _least(x: Any) -> Any:
+    return False if real_only(x).dtype.kind == "b" else _lowest(x.dtype)
+
+
+def _most(x: Any) -> Any:
+    return True if real_only(x).dtype.kind == "b" else _highest(x.dtype)
 
 
 def extremes(name: str) -> Callable[..., Any]:
@@ -122,21 +134,39 @@ def _count_nonzero(*, a: Any, axis: Any = None, **bound: Any) -> Any:
 OUT_DTYPE = {"out": "dtype"}
 """`out` takes part in the choice of the dtype that NumPy computes in, and must be of that dtype."""
 
-add_rule(np.sum, _sum, SUMS, masked=_filled(reduction("sum"), lambda x: 0), notes=OUT_DTYPE)
-add_rule(np.prod, reduction("prod"), SUMS, masked=_filled(reduction("prod"), lambda x: 1), notes=OUT_DTYPE)
+for _function, _lower, _neutral in ((np.sum, _sum, _always(0)), (np.prod, reduction("prod"), _always(1))):
+    add_rule(
+        _function,
+        _lower,
+        SUMS,
+        masked=_filled(reduction(_function.__name__), _neutral),
+        notes=OUT_DTYPE,
+        stored=True,
+        neutral=_neutral,
+    )
 
 
+_CHOICES = {"notes": RAISES, "rounding": Rounding.EXACT, "stored": True}
 for _function in (np.max, np.amax):
-    add_rule(_function, extremes("max"), EXTREMES, masked=_filled(extremes("max"), _lowest), notes=RAISES)
+    add_rule(_function, extremes("max"), EXTREMES, masked=_filled(extremes("max"), _least), neutral=_lowest, **_CHOICES)
 for _function in (np.min, np.amin):
-    add_rule(_function, extremes("min"), EXTREMES, masked=_filled(extremes("min"), _highest), notes=RAISES)
-add_rule(np.any, reduction("any", nonzero), TRUTHS, masked=_filled(reduction("any"), lambda x: False))
-add_rule(np.all, reduction("all", nonzero), TRUTHS, masked=_filled(reduction("all"), lambda x: True))
+    add_rule(_function, extremes("min"), EXTREMES, masked=_filled(extremes("min"), _most), neutral=_highest, **_CHOICES)
+for _function, _neutral in ((np.any, _always(False)), (np.all, _always(True))):
+    _name = _function.__name__
+    add_rule(
+        _function,
+        reduction(_name, nonzero),
+        TRUTHS,
+        masked=_filled(reduction(_name), _neutral),
+        stored=True,
+        neutral=_neutral,
+    )
 add_rule(
     np.count_nonzero,
     _count_nonzero,
     "a | axis keepdims",
-    masked=_filled(reduction("count_nonzero"), lambda x: 0),
+    masked=_filled(reduction("count_nonzero"), _always(0)),
+    neutral=_always(0),
 )
 
 
@@ -211,9 +241,9 @@ def _std(**bound: Any) -> Any:
 
 
 VARIANCES = "a where mean | axis dtype keepdims ddof correction"
-add_rule(np.mean, _mean, "a where | axis dtype keepdims", masked=_masked_mean)
-add_rule(np.var, _var, VARIANCES, masked=_masked_var)
-add_rule(np.std, _std, VARIANCES, masked=_masked_std)
+add_rule(np.mean, _mean, "a where | axis dtype keepdims", masked=_masked_mean, stored=True)
+add_rule(np.var, _var, VARIANCES, masked=_masked_var, stored=True)
+add_rule(np.std, _std, VARIANCES, masked=_masked_std, stored=True)
 
 
 @rewritten(np.average, "a weights | axis keepdims returned")

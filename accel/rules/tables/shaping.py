@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from accel.ir.tape import Node
 from accel.ir.views import Broadcast, Diagonal, Reshape, Step, Transpose
 from accel.rules import fusion
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, join, lax, same, spread
-from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+from accel.rules.rule import Rounding, Unsupported, add_rule, rewritten, rule
 
 _function: Any
 
@@ -52,11 +54,11 @@ def _ordered(name: str) -> Any:
     return lower
 
 
-add_rule(np.reshape, _ordered("reshape"), "a | shape order", view=_reshaped)
+add_rule(np.reshape, _ordered("reshape"), "a | shape order", view=_reshaped, rounding=Rounding.EXACT)
 add_rule(np.ravel, _ordered("ravel"), "a | order", view=_reshaped)
 add_rule(np.squeeze, same("squeeze"), "a | axis", view=_reshaped)
 add_rule(np.expand_dims, same("expand_dims"), "a | axis", view=_reshaped)
-add_rule(np.transpose, same("transpose"), "a | axes", view=_permuted)
+add_rule(np.transpose, same("transpose"), "a | axes", view=_permuted, rounding=Rounding.EXACT)
 add_rule(np.swapaxes, same("swapaxes"), "a | axis1 axis2", view=_moved(np.swapaxes))
 add_rule(np.moveaxis, same("moveaxis"), "a | source destination", view=_moved(np.moveaxis))
 add_rule(np.rollaxis, same("rollaxis"), "a | axis start", view=_moved(np.rollaxis))
@@ -125,7 +127,16 @@ for _function, _axes in _REVERSALS:
     add_rule(_function, None, "m | axis", special="flip", notes={"axes": _axes})
 
 
-@rule(np.roll, "a | shift axis")
+def _flattens(default: int | None) -> Callable[[Node], bool]:
+    """Whether a function, with None for its axis, works on flattened arrays. default: the axis where none is given."""
+
+    def reshapes(node: Node) -> bool:
+        return node.kwargs.get("axis", default) is None and any(len(operand.shape) > 1 for operand in node.operands())
+
+    return reshapes
+
+
+@rule(np.roll, "a | shift axis", rounding=Rounding.EXACT, cost=9.0, shifts=True, reshapes=_flattens(None))
 def roll(*, a: Any, shift: Any, axis: Any = None) -> Any:
     """Two slices joined, axis by axis."""
     if axis is None:
@@ -174,7 +185,15 @@ def _joined(name: str) -> Any:
     return lower
 
 
-@rule(np.concatenate, "*arrays | axis dtype", cast=True)
+@rule(
+    np.concatenate,
+    "*arrays | axis dtype",
+    cast=True,
+    rounding=Rounding.EXACT,
+    cost=9.0,
+    shifts=True,
+    reshapes=_flattens(0),
+)
 def concatenate(*, arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     """The parts have the result's dtype already."""
     if axis is None:
@@ -188,6 +207,9 @@ add_rule(
     "*arrays | axis dtype",
     cast=True,
     rowwise=lambda bound: bound.get("axis", 0) not in (0,),
+    rounding=Rounding.EXACT,
+    cost=9.0,
+    shifts=True,
 )
 add_rule(np.vstack, _joined("vstack"), "*tup | dtype", cast=True)
 add_rule(np.hstack, _joined("hstack"), "*tup | dtype", cast=True)
@@ -213,10 +235,10 @@ def _pad(*, array: Any, mode: str = "constant", **bound: Any) -> Any:
     return jnp.pad(array, mode=mode, **bound)
 
 
-add_rule(np.pad, _pad, "array constant_values end_values | pad_width mode stat_length reflect_type")
+add_rule(np.pad, _pad, "array constant_values end_values | pad_width mode stat_length reflect_type", careful=True)
 
 
-@rule(np.repeat, "a | repeats axis")
+@rule(np.repeat, "a | repeats axis", rounding=Rounding.EXACT)
 def repeat(*, a: Any, repeats: Any, axis: Any = None) -> Any:
     """The places that each result comes from are known while recording."""
     a, axis = (a.reshape(-1), 0) if axis is None or not a.ndim else (a, axis % a.ndim)

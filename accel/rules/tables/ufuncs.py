@@ -7,15 +7,16 @@ the result is that loop's.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from accel.ir.tape import Node
 from accel.rules import complexes
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, lax, number, where
-from accel.rules.rule import Rule, Unsupported, derived
+from accel.rules.rule import Contraction, Rounding, Rule, Unsupported, derived, own_rule
 
 Loop = tuple[np.dtype[Any], ...]
 
@@ -23,14 +24,15 @@ Loop = tuple[np.dtype[Any], ...]
 @derived
 def rule_for(ufunc: np.ufunc) -> Rule:
     """The rule of a ufunc's plain call; Unsupported where jax.numpy has no such function."""
-    lower = LOWERED.get(ufunc) or _by_name(ufunc.__name__)
-    if lower is None or ufunc in REFUSED:
+    if ufunc.__name__ not in ROWS:
         raise Unsupported("rule.missing", f"numpy.{ufunc.__name__}")
+    row = ROWS[ufunc.__name__]
     return Rule(
         name=f"numpy.{ufunc.__name__}",
         function=functools.partial(_evaluate, ufunc),
-        lower=functools.partial(_lower, lower),
+        lower=functools.partial(_lower, row.lower),
         elementwise=not ufunc.signature,
+        **row.facts,
     )
 
 
@@ -92,9 +94,8 @@ def _at_least_one_array(inputs: list[Any], loop: Loop) -> list[Any]:
     ]
 
 
-def _by_name(name: str) -> Callable[..., Any] | None:
-    if name not in SAME_IN_JAX:
-        return None
+def _in_jax(name: str) -> Callable[..., Any]:
+    """The jax.numpy function of that name."""
 
     def lower(*operands: Any) -> Any:
         return getattr(jnp, name)(*operands)
@@ -165,7 +166,7 @@ def truths_of(ufunc: np.ufunc, loop: Loop) -> tuple[Rule, int] | None:
     return None
 
 
-NOT_NEGATIVE = Rule("accel.exponent_not_negative", lambda x: (x >= 0).all(), lambda x: (x >= 0).all())
+NOT_NEGATIVE = own_rule("exponent_not_negative", lambda x: (x >= 0).all(), lambda x: (x >= 0).all())
 """NumPy raises for integers to negative integer powers."""
 
 
@@ -207,8 +208,12 @@ def _guarded(name: str, zero: int) -> Callable[[Any, Any], Any]:
     return lower
 
 
+FLOOR_DIVIDE = _guarded("floor_divide", 0)
+REMAINDER = _guarded("remainder", 0)
+
+
 def _divmod(x: Any, y: Any) -> Any:
-    return LOWERED[np.floor_divide](x, y), LOWERED[np.remainder](x, y)
+    return FLOOR_DIVIDE(x, y), REMAINDER(x, y)
 
 
 def _modf(x: Any) -> Any:
@@ -246,22 +251,12 @@ def _lcm(x: Any, y: Any) -> Any:
     return (where(none, common, left // where(none, number(1, common), common)) * right).astype(x.dtype)
 
 
-def _jnp(expression: Callable[[Any], Callable[..., Any]]) -> Callable[..., Any]:
-    def lower(*operands: Any) -> Any:
-        return expression(jnp)(*operands)
-
-    return lower
-
-
 def _degrees_factor(factor: float) -> Callable[[Any], Any]:
     return lambda x: x * cast(factor, x.dtype)
 
 
 def _matmul(x: Any, y: Any) -> Any:
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
-
-
-COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 
 
 def _compared(name: str) -> Callable[[Any, Any], Any]:
@@ -279,49 +274,79 @@ def _compared(name: str) -> Callable[[Any, Any], Any]:
     return lower
 
 
-LOWERED: dict[np.ufunc, Callable[..., Any]] = {
-    np.power: _power,
-    np.float_power: _float_power,
-    np.floor_divide: _guarded("floor_divide", 0),
-    np.remainder: _guarded("remainder", 0),
-    np.fmod: _guarded("fmod", 0),
-    np.deg2rad: _degrees_factor(np.pi / 180.0),
-    np.radians: _degrees_factor(np.pi / 180.0),
-    np.rad2deg: _degrees_factor(180.0 / np.pi),
-    np.degrees: _degrees_factor(180.0 / np.pi),
-    np.matmul: _matmul,
-    np.divmod: _divmod,
-    np.gcd: _gcd,
-    np.lcm: _lcm,
-    np.modf: _modf,
-    np.spacing: _spacing,
-    np.reciprocal: _reciprocal,
-    np.conjugate: _jnp(lambda jnp: jnp.conj),
-    np.absolute: complexes.absolute,
-    np.true_divide: complexes.divide,
-    np.square: complexes.square,
-    np.sign: complexes.sign,
-    np.logaddexp2: _logaddexp2,
-    **{getattr(np, name): _compared(name) for name in COMPARISONS},
-    **{getattr(np, name): complexes.ordered(name) for name in ("maximum", "minimum", "fmax", "fmin")},
-    **{getattr(np, name): complexes.sided(name, 1, 1) for name in ("arcsin", "arcsinh", "arctan", "arctanh")},
-    np.sqrt: complexes.sided("sqrt", 0, 1),
-    np.arccos: complexes.sided("arccos", 0, -1),
-    np.arccosh: complexes.sided("arccosh", 0, 1),
+# -- the rows ---------------------------------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """What is known of a ufunc. lower: computes it, over jax.numpy. facts: columns of `Rule`."""
+
+    lower: Callable[..., Any]
+    facts: Mapping[str, Any]
+
+
+def _row(name: str, lower: Callable[..., Any], **facts: Any) -> dict[str, Row]:
+    return {name: Row(lower, facts)}
+
+
+def _rows(names: str, lowered: Callable[[str], Callable[..., Any]] = _in_jax, **facts: Any) -> dict[str, Row]:
+    """One for each name. lowered: gives each its lowering."""
+    return {name: Row(lowered(name), facts) for name in names.split()}
+
+
+def _rounding_of_power(node: Node) -> Rounding:
+    exponent = node.args[1]
+    return Rounding.ROUNDED if type(exponent) in (int, float) and exponent == 2 else Rounding.FREE
+
+
+EXACT, ROUNDED = Rounding.EXACT, Rounding.ROUNDED
+SUM, PRODUCT, QUOTIENT = Contraction.SUM, Contraction.PRODUCT, Contraction.QUOTIENT
+
+ROWS: dict[str, Row] = {
+    **_rows("add subtract", rounding=ROUNDED, contraction=SUM, arithmetic=True),
+    **_rows("multiply", rounding=ROUNDED, contraction=PRODUCT, arithmetic=True),
+    **_row("divide", complexes.divide, rounding=ROUNDED, contraction=QUOTIENT, arithmetic=True, cost=5.0),
+    **_row("reciprocal", _reciprocal, rounding=ROUNDED, contraction=PRODUCT),
+    **_row("square", complexes.square, rounding=ROUNDED, contraction=PRODUCT),
+    **_row("sqrt", complexes.sided("sqrt", 0, 1), rounding=ROUNDED, contraction=PRODUCT, cost=5.0),
+    **_row("power", _power, rounding=_rounding_of_power, contraction=PRODUCT, cost=40.0),
+    **_row("float_power", _float_power),
+    # signs, order, truths
+    **_row("absolute", complexes.absolute, rounding=EXACT, arithmetic=True),
+    **_rows("negative", rounding=EXACT, arithmetic=True),
+    **_rows("copysign fabs positive", rounding=EXACT),
+    **_rows("maximum minimum fmax fmin", complexes.ordered, rounding=EXACT, arithmetic=True),
+    **_rows("less less_equal greater greater_equal", _compared, rounding=EXACT, arithmetic=True, compares=True),
+    **_rows("equal not_equal", _compared, rounding=EXACT, arithmetic=True),
+    **_rows("isfinite isinf isnan signbit", rounding=EXACT, jumps=False),
+    **_rows("logical_and logical_not logical_or logical_xor", rounding=EXACT),
+    # what jumps
+    **_rows("ceil floor rint trunc", rounding=EXACT, jumps=True),
+    **_row("sign", complexes.sign, rounding=EXACT, jumps=True),
+    **_row("floor_divide", FLOOR_DIVIDE, rounding=ROUNDED, jumps=True),
+    **_row("remainder", REMAINDER, rounding=ROUNDED, jumps=True),
+    **_row("fmod", _guarded("fmod", 0), rounding=ROUNDED, jumps=True),
+    **_row("divmod", _divmod, rounding=ROUNDED, jumps=True),
+    **_row("modf", _modf, rounding=ROUNDED, jumps=True),
+    **_rows("heaviside", rounding=ROUNDED, jumps=True),
+    # functions of a real or complex variable
+    **_rows("exp log sin cos tanh arctan2", cost=20.0),
+    **_rows("cbrt cosh exp2 expm1 hypot log10 log1p log2 logaddexp sinh tan"),
+    **_rows("arcsin arcsinh arctan arctanh", lambda name: complexes.sided(name, 1, 1)),
+    **_row("arccos", complexes.sided("arccos", 0, -1)),
+    **_row("arccosh", complexes.sided("arccosh", 0, 1)),
+    **_row("logaddexp2", _logaddexp2),
+    **_rows("deg2rad radians", lambda name: _degrees_factor(np.pi / 180.0)),
+    **_rows("rad2deg degrees", lambda name: _degrees_factor(180.0 / np.pi)),
+    **_row("conjugate", _in_jax("conj")),
+    # bits and whole numbers
+    **_rows("bitwise_and bitwise_count bitwise_or bitwise_xor invert left_shift right_shift"),
+    **_rows("frexp ldexp nextafter"),
+    **_row("spacing", _spacing),
+    **_row("gcd", _gcd),
+    **_row("lcm", _lcm),
+    # products
+    **_row("matmul", _matmul, product_axis=-2),
+    **_rows("matvec vecdot vecmat"),
 }
-"""Ufuncs that need more than jax.numpy's function of the same name."""
-
-REFUSED: frozenset[np.ufunc] = frozenset({np.isnat})
-"""Ufuncs that jax.numpy has not, or computes differently."""
-
-SAME_IN_JAX: frozenset[str] = frozenset(
-    """
-    absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_count bitwise_or
-    bitwise_xor cbrt ceil copysign cos cosh divide equal exp exp2 expm1 fabs floor fmax fmin frexp greater
-    greater_equal heaviside hypot invert isfinite isinf isnan ldexp left_shift less less_equal log log10 log1p log2
-    logaddexp logaddexp2 logical_and logical_not logical_or logical_xor maximum minimum modf multiply negative
-    nextafter not_equal positive reciprocal right_shift rint sign signbit sin sinh sqrt square subtract tan tanh
-    trunc matvec vecdot vecmat true_divide
-    """.split()
-)
-"""Ufuncs whose jax.numpy function of the same name agrees with NumPy on the same dtypes."""
+"""Ufuncs by their own name, with all that is known of each. Where no lowering is given, jax.numpy's function of the
+same name agrees with NumPy on the same dtypes."""

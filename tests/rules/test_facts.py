@@ -1,0 +1,204 @@
+"""Facts: what accel knows of a function is in its row, nowhere else; and what the rows say is so."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel.ir.tape import Node
+from accel.record import record
+from accel.rules import core, load
+from accel.rules.rule import RULES, Contraction, Rounding, Rule, fact
+from accel.rules.tables import ufuncs
+
+load(everything=True)
+
+PACKAGE = Path(accel.__file__).parent
+ENGINE = [
+    path
+    for folder, pattern in (("lower", "**/*.py"), ("dispatch", "**/*.py"), ("backend", "**/*.py"), ("rules", "*.py"))
+    for path in sorted((PACKAGE / folder).glob(pattern))
+    if path != PACKAGE / "rules" / "core.py"
+]
+"""Modules that ask what a function is, but declare none."""
+
+
+def nodes_of(function: Any, *arguments: Any) -> list[Node]:
+    """What a call computes, but for its inputs."""
+    trace = record(function, arguments, {}, max_nodes=100).trace
+    assert trace is not None
+    return [node for node in trace.tape.nodes if not node.is_input]
+
+
+# -- one place --------------------------------------------------------------------------------------------------------
+
+
+def _docstrings(tree: ast.AST) -> set[int]:
+    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+
+
+def _named(path: Path) -> Iterator[str]:
+    """Yield where a module names a function of NumPy's or SciPy's, or asks what a rule's name is."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    told = _docstrings(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            if node.value.startswith(("numpy.", "scipy.")):
+                yield f"line {node.lineno}: {node.value!r}"
+        elif isinstance(node, ast.Compare):
+            sides = map(ast.unparse, (node.left, *node.comparators))
+            yield from (f"line {node.lineno}: {side}" for side in sides if side.endswith("rule.name"))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("rule.name.startswith"):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize("path", ENGINE, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_pass_knows_a_function_by_its_name(path: Path) -> None:
+    assert list(_named(path)) == [], "make it a column of the function's row"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SHIFTING = {"numpy.roll"}',
+        'ALL = [f"numpy.{name}" for name in "roll diff".split()]',
+        "found = node.rule.name in NAMES",
+        'own = node.rule.name.startswith("accel.")',
+    ],
+)
+def test_the_scan_finds_names(text: str, tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text(f'"""numpy.roll is told of here."""\n{text}\n')
+    assert len(list(_named(tmp_path / "module.py"))) == 1
+
+
+OF_THE_FUNCTION = {"name", "function", "lower", "masked", "signature"}
+"""Columns that differ between aliases."""
+
+
+@pytest.mark.parametrize(("one", "other"), [(np.max, np.amax), (np.min, np.amin), (np.round, np.around)])
+def test_rows_of_aliases_agree(one: Any, other: Any) -> None:
+    columns = {each.name for each in fields(Rule)} - OF_THE_FUNCTION
+    assert [name for name in columns if getattr(RULES[one], name) != getattr(RULES[other], name)] == []
+
+
+def test_a_row_says_nothing_that_it_was_not_given() -> None:
+    rule = Rule("accel.test", abs, abs)
+    assert rule.rounding is Rounding.FREE
+    assert rule.contraction is Contraction.NONE
+    assert rule.jumps is None
+    assert rule.reshapes is True
+    assert not (rule.own or rule.shifts or rule.stored or rule.by_shape or rule.arithmetic or rule.careful)
+
+
+def test_the_engines_own_operations_round_nothing() -> None:
+    own = [value for value in vars(core).values() if isinstance(value, Rule)]
+    assert all(rule.own for rule in own)
+    assert [rule for rule in own if rule.rounding is not Rounding.EXACT] == [core.INPUT]
+
+
+# -- what they say is so ----------------------------------------------------------------------------------------------
+
+_EXACT = [name for name, row in ufuncs.ROWS.items() if row.facts.get("rounding") is Rounding.EXACT]
+
+
+@pytest.mark.parametrize("name", _EXACT)
+def test_what_is_exact_needs_no_more_digits_than_its_operands(name: str) -> None:
+    """Of numbers with few digits, in double precision."""
+    function = getattr(np, name)
+    few = np.random.default_rng(0).normal(size=(function.nin, 500)).astype(np.float32)
+    result = function(*few.astype(float)).astype(float)
+    np.testing.assert_array_equal(result, result.astype(np.float32))
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.neutral is not None], ids=repr)
+@pytest.mark.parametrize("dtype", ["d", "f", "e", "q", "b", "B"])
+def test_what_is_neutral_changes_nothing(rule: Rule, dtype: str) -> None:
+    assert rule.neutral is not None
+    for values in (np.array([1, 3, 2], dtype), np.array([0, 0], dtype), np.array([2], dtype)):
+        with_neutral = np.append(values, np.asarray(rule.neutral(values.dtype), dtype))
+        np.testing.assert_array_equal(rule.function(with_neutral), rule.function(values))
+
+
+@pytest.mark.parametrize("function", [np.max, np.min])
+@pytest.mark.parametrize("dtype", ["?", "D"])
+def test_truths_and_complex_numbers_have_no_neutral_extreme(function: Any, dtype: str) -> None:
+    neutral = RULES[function].neutral
+    assert neutral is not None
+    assert neutral(np.dtype(dtype)) is None
+
+
+@pytest.mark.parametrize("function", [np.dot, np.inner, np.matmul])
+def test_products_sum_over_the_axis_that_they_say(function: Any) -> None:
+    left, right = np.ones((2, 3)), np.ones((3, 4))
+    rule = ufuncs.rule_for(function) if isinstance(function, np.ufunc) else RULES[function]
+    assert rule.product_axis in (-2, -1)
+    assert function(left, right if rule.product_axis == -2 else right.T).shape == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: np.power(x, 2), Rounding.ROUNDED),
+        (lambda x: np.power(x, 2.0), Rounding.ROUNDED),
+        (lambda x: np.power(x, 3), Rounding.FREE),
+        (lambda x: np.power(x, 0.5), Rounding.FREE),
+        (lambda x: np.power(x, x), Rounding.FREE),
+    ],
+)
+def test_only_squares_are_powers_that_round_alike(function: Any, expected: Rounding) -> None:
+    (node,) = nodes_of(function, np.ones(3))
+    assert fact(node.rule.rounding, node) is expected
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: np.roll(x, 1), True),
+        (lambda x: np.roll(x, 1, axis=0), False),
+        (lambda x: np.concatenate([x, x]), False),
+        (lambda x: np.concatenate([x, x], axis=None), True),
+        (lambda x: np.gradient(x, axis=0), False),
+        (lambda x: np.tile(x, 2), True),
+    ],
+)
+def test_what_works_on_flattened_arrays_reshapes(function: Any, expected: bool) -> None:
+    *_, node = nodes_of(function, np.ones((3, 4)))
+    assert fact(node.rule.reshapes, node) is expected
+
+
+def test_a_flattened_vector_keeps_its_shape() -> None:
+    (node,) = nodes_of(lambda x: np.roll(x, 1), np.ones(3))
+    assert fact(node.rule.reshapes, node) is False
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [(lambda x: x[1:] + 0.0, True), (lambda x: x[:] + 0.0, False), (lambda x: x[0] + 0.0, False)],
+)
+def test_reading_a_slice_shifts(function: Any, expected: bool) -> None:
+    reads = [node for node in nodes_of(function, np.ones((3, 4))) if node.rule is core.READ]
+    assert any(fact(node.rule.shifts, node) for node in reads) is expected
+
+
+@pytest.mark.parametrize(
+    ("about", "expected"),
+    [
+        ({}, True),  # beyond the edge there is another value
+        ({"mode": "nearest"}, None),
+        ({"mode": "nearest", "order": 0}, True),
+        ({"mode": "wrap", "order": 1}, True),
+    ],
+)
+def test_interpolation_jumps_where_a_coordinate_decides(about: dict[str, Any], expected: bool | None) -> None:
+    ndimage = pytest.importorskip("scipy.ndimage")
+    x = np.linspace(0.0, 1.0, 12).reshape(3, 4)
+    found = nodes_of(lambda x: ndimage.map_coordinates(x, [x, x], **about), x)
+    (node,) = [node for node in found if node.rule is RULES[ndimage.map_coordinates]]
+    assert fact(node.rule.jumps, node) is expected
