@@ -19,7 +19,7 @@ from accel.lower.operations import evaluate
 from accel.record.inputs import MISSING
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
 from accel.reports.ledger import Difference
-from accel.rules.rule import Rounding
+from accel.rules.rule import Rounding, fact
 
 ABSOLUTE = 1e-3
 """Relative errors are taken of values down to this share of the field's largest magnitude; below it, of that."""
@@ -353,7 +353,7 @@ def explanation(
 
 
 def _jumps(node: Node, value: Any) -> bool:
-    steps = node.rule.jumps and node.rule.rounding is Rounding.EXACT
+    steps = fact(node.rule.rounding, node) is Rounding.EXACT and bool(fact(node.rule.jumps, node))
     return steps or (hasattr(value, "dtype") and value.dtype.kind in "biu")
 
 
@@ -364,8 +364,7 @@ def _run_tape(nodes: list[Node], values: list[Any], perturb: Callable[[Node, Any
     last = {operand.index: node.index for node in order for operand in node.operands()}
     last.update((node.index, -1) for node in nodes)
     for node in order:
-        is_input = node.is_input
-        value = values[node.args[0]] if is_input else evaluate(node, lambda operand: found[operand.index])
+        value = values[node.args[0]] if node.is_input else evaluate(node, lambda operand: found[operand.index])
         operands = []
         if node.rule.compares:
             operands = [
@@ -393,7 +392,7 @@ class _Rounding:
             return self._kept[node.index]
         if operands and self._near:
             return self._toss(value, *operands[:2])
-        if node.rule.rounding is Rounding.EXACT:
+        if fact(node.rule.rounding, node) is Rounding.EXACT:
             return value
         if not isinstance(value, (np.ndarray, np.inexact)) or value.dtype.kind not in "fc" or node.host:
             return value

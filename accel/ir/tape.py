@@ -90,7 +90,7 @@ class Node:
     @property
     def is_input(self) -> bool:
         """Whether it comes from outside: its first argument is the slot."""
-        return bool(self.rule.name == INPUT)
+        return self.rule.name == INPUT
 
     @property
     def weak(self) -> type | None:

@@ -68,6 +68,11 @@ def _select(condition: Any, value: Any, base: Any) -> Any:
     return where(jnp.asarray(condition), cast(value, base.dtype), base)
 
 
+def every(truths: Any) -> Any:
+    """Whether all of them hold. Truths about plain numbers are a plain bool; works on NumPy and JAX too."""
+    return truths if isinstance(truths, bool) else truths.all()
+
+
 def fits(x: Any, dtype: Any) -> Any:
     """Whether every element of `x`, or its real part, can be cast to the integer `dtype`; works on NumPy and JAX."""
     x = x.real if np.iscomplexobj(x) else x

@@ -22,7 +22,7 @@ import numpy as np
 from accel.ir.tape import Node
 from accel.reasons import REASONS
 from accel.rules.signatures import signature_of
-from accel.rules.tables import WAITING
+from accel.rules.tables import UFUNC_HOMES, WAITING
 
 
 class Unsupported(Exception):
@@ -282,12 +282,19 @@ def truth_of(rule: Rule) -> Rule:
     return Rule(f"{rule.name}, arguments", rule.holds, rule.holds, operands=rule.operands)
 
 
+def _home_of(function: Any) -> str:
+    """The module of a ufunc, which does not say so."""
+    name = getattr(function, "__name__", "")
+    homes = (module for module in UFUNC_HOMES if getattr(sys.modules.get(module), name, None) is function)
+    return next(homes, np.__name__)
+
+
 @functools.cache
 def qualified_name(function: Any) -> str:
     """A name as users write it: numpy.sum, scipy.ndimage.convolve, math.sqrt."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, np.ufunc):
         return ".".join(("numpy", owner.__name__, function.__name__))
-    module = getattr(function, "__module__", None) or "numpy"
+    module = getattr(function, "__module__", None) or _home_of(function)
     public = ".".join(part for part in module.split(".") if not part.startswith("_") and part != "core")
     return f"{public}.{getattr(function, '__name__', function)}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.rules.core import cast
+from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, same, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
@@ -91,7 +91,7 @@ def linspace(*, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dty
 def _of_one_sign(*, start: Any, stop: Any, **rest: Any) -> Any:
     if np.iscomplexobj(start) or np.iscomplexobj(stop):
         return False
-    return ((start * stop > 0) & (abs(start) < np.inf) & (abs(stop) < np.inf)).all()
+    return every((start * stop > 0) & (abs(start) < np.inf) & (abs(stop) < np.inf))
 
 
 @rule(np.geomspace, "start stop | num endpoint", holds=_of_one_sign)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.rules import rounding
-from accel.rules.core import cast, in_bounds, in_common_dtype
+from accel.rules.core import cast, every, in_bounds, in_common_dtype
 from accel.rules.lowering import from_start, jnp, join, lax, nonzero, number, same, spread, where
 from accel.rules.rule import RULES, Rounding, Unsupported, add_rule, rewritten, rule
 from accel.rules.tables.order import find_places
@@ -189,7 +189,7 @@ def select(*, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 def _within(*, a: Any, choices: Any, shape: Any, mode: str = "raise") -> Any:
-    return mode != "raise" or ((a >= 0) & (a < len(choices))).all()
+    return mode != "raise" or every((a >= 0) & (a < len(choices)))
 
 
 @rule(np.choose, "a *choices | mode", cast=True, keep=frozenset({"a"}), holds=_within)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.rules.core import every
 from accel.rules.lowering import jnp
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
@@ -51,7 +52,7 @@ def _multi_holds(*, multi_index: Any, dims: Any, shape: Any, mode: Any = "raise"
     result: Any = True
     for part, size, one in _axes(multi_index, dims, mode):
         if one == "raise":
-            result = result & ((part >= 0) & (part < size)).all()
+            result = result & every((part >= 0) & (part < size))
     return result
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.rules import complexes
-from accel.rules.core import cast
+from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, where
 from accel.rules.rule import Contraction, Rounding, Rule, Unsupported, derived, own_rule
 
@@ -166,7 +166,7 @@ def truths_of(ufunc: np.ufunc, loop: Loop) -> tuple[Rule, int] | None:
     return None
 
 
-NOT_NEGATIVE = own_rule("exponent_not_negative", lambda x: (x >= 0).all(), lambda x: (x >= 0).all())
+NOT_NEGATIVE = own_rule("exponent_not_negative", lambda x: every(x >= 0), lambda x: every(x >= 0))
 """NumPy raises for integers to negative integer powers."""
 
 
