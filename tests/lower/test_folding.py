@@ -103,3 +103,19 @@ def test_a_number_that_changes_late_costs_no_compile(foreground: None) -> None:
         step(model)
         step(model)
         assert book.compile_s > spent, "an exponent is worth knowing"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, n: x * (np.arange(30) ** n).sum(),
+        lambda x, n: x * np.geomspace(n, 8 * n, 4).sum(),
+        lambda x, n: np.choose(n, [x, 2 * x, 3 * x]),
+        lambda x, n: x * np.ravel_multi_index((n, 1), (5, 4)),
+    ],
+)
+def test_what_numpy_asks_of_numbers_can_be_asked_of_constants(program: Any, foreground: None) -> None:
+    fast, x = accel.accelerate(program, name="constants"), np.linspace(0.0, 1.0, 30)
+    for _ in range(8):
+        np.testing.assert_allclose(fast(x, 2), program(x, 2), rtol=1e-12)
+    assert open_ledger("constants").compiled_calls >= 3
