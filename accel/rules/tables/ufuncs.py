@@ -16,7 +16,7 @@ from accel.ir.tape import Node
 from accel.rules import complexes
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, where
-from accel.rules.rule import Contraction, Rounding, Rule, Unsupported, derived, own_rule
+from accel.rules.rule import Contraction, Rounding, Rule, Unsupported, derived, own_rule, qualified_name
 
 Loop = tuple[np.dtype[Any], ...]
 
@@ -25,10 +25,10 @@ Loop = tuple[np.dtype[Any], ...]
 def rule_for(ufunc: np.ufunc) -> Rule:
     """The rule of a ufunc's plain call; Unsupported where jax.numpy has no such function."""
     if ufunc.__name__ not in ROWS:
-        raise Unsupported("rule.missing", f"numpy.{ufunc.__name__}")
+        raise Unsupported("rule.missing", qualified_name(ufunc))
     row = ROWS[ufunc.__name__]
     return Rule(
-        name=f"numpy.{ufunc.__name__}",
+        name=qualified_name(ufunc),
         function=functools.partial(_evaluate, ufunc),
         lower=functools.partial(_lower, row.lower),
         elementwise=not ufunc.signature,
