@@ -311,7 +311,7 @@ def planet() -> dict[str, Any]:
     import accel
     from accel.dispatch import speed
 
-    speed.SPEED_SAMPLES, speed.LOST_S = 10**9, float("inf")
+    speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")
     assert CATALOGUE.demo_root is not None
     sys.path.insert(0, str(CATALOGUE.demo_root))
     accel.install()

@@ -29,14 +29,14 @@ from accel.backend.compile import (
     Executable,
     compile_trace,
     largest,
-    leave_to_the_system,
+    leak_executables,
     loaded,
     product_of,
-    tell_unkept,
+    report_not_kept,
 )
 from accel.backend.experience import Experience
 from accel.backend.job import Job, Product, describe, key_of, path_key_of
-from accel.backend.worker import Lost, Worker
+from accel.backend.worker import Worker, WorkerLost
 from accel.ir.fingerprint import Indescribable
 from accel.lower import Known
 from accel.process import interpreter, interrupts
@@ -72,7 +72,7 @@ Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
 """Those of `compile_trace`."""
 
 
-class Compile(Future[Executable]):
+class PendingProgram(Future[Executable]):
     """A program that is being compiled, or waits for that. arguments: of compile_trace.
 
     missed: how much calls miss it, as the logarithm of their seconds, each weighted by when it was (see HALF_LIFE_S).
@@ -85,7 +85,7 @@ class Compile(Future[Executable]):
     def __init__(self, arguments: Arguments, missed_s: float = 0.0) -> None:
         super().__init__()
         self.missed = -inf
-        self.miss(missed_s)
+        self.add_missed(missed_s)
         self.found_on_disk = False
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = "the disk cache is off"
@@ -95,7 +95,7 @@ class Compile(Future[Executable]):
         self._product: Product | None = None
         self._began: float | None = None
 
-    def miss(self, seconds: float) -> None:
+    def add_missed(self, seconds: float) -> None:
         """Note that a call has taken so long without it."""
         weight = time.perf_counter() / HALF_LIFE_S
         self.missed = np.logaddexp2(self.missed, weight + math.log2(seconds) if seconds > 0.0 else -inf)
@@ -105,11 +105,11 @@ class Compile(Future[Executable]):
         return 0.0 if self._began is None else time.perf_counter() - self._began
 
     def run(self) -> None:
-        """Compile it, in this thread and process."""
+        """PendingProgram it, in this thread and process."""
         self._began = time.perf_counter()
-        self._settle(self._made_here)
+        self._settle(self._compiled_here)
 
-    def look(self) -> bool:
+    def load_from_disk(self) -> bool:
         """Load it, if it is on disk. Returns whether it is done."""
         if not _has_worker():
             return False
@@ -150,28 +150,28 @@ class Compile(Future[Executable]):
         if learnt != told:
             experience.save(path, learnt)
 
-    def make(self) -> bool:
-        """Compile it, in the worker if there can be one. Returns whether what the worker made is to be loaded yet."""
+    def compile_in_worker(self) -> bool:
+        """PendingProgram it, in the worker if there can be one. Returns whether what the worker made is to be loaded yet."""
         if self.done():
             return False
         self._began = time.perf_counter()
         try:
-            self._product = self._made_by_worker()
+            self._product = self._compiled_by_worker()
         except BaseException as error:
             self.fail(error)
             return False
         if self._product is None:
-            self._settle(self._made_here)
+            self._settle(self._compiled_here)
             return False
         self._began = None
         return True
 
     @property
-    def is_made(self) -> bool:
+    def has_product(self) -> bool:
         """Whether there is something of the worker's to load."""
         return self._product is not None
 
-    def load(self) -> bool:
+    def load_product(self) -> bool:
         """Load what the worker made. Returns False where there is no such thing."""
         if self._product is None:
             return False
@@ -193,14 +193,14 @@ class Compile(Future[Executable]):
             if not self.done():
                 self.set_result(executable)
 
-    def _made_by_worker(self) -> Product | None:
+    def _compiled_by_worker(self) -> Product | None:
         """What the worker makes of it; None where there is no worker, or where it cannot be told of the job."""
         worker = None if self._job is None else _workers.current()
         if worker is None:
             return None
         try:
             product = worker.compile(self._job)
-        except Lost as lost:
+        except WorkerLost as lost:
             _workers.drop(worker)
             raise Unsupported("compile.failed", str(lost)) from None
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -215,7 +215,7 @@ class Compile(Future[Executable]):
         executable = loaded(self._product, *self._arguments)
         return compile_trace(*self._arguments) if executable is None else executable
 
-    def _made_here(self) -> Executable:
+    def _compiled_here(self) -> Executable:
         executable = compile_trace(*self._arguments)
         if cache.is_used():
             self._keep(product_of(executable, self._arguments[0]))
@@ -229,7 +229,7 @@ class Compile(Future[Executable]):
         else:
             unkept = product.unkept
         if unkept:
-            tell_unkept(unkept)
+            report_not_kept(unkept)
         self._note_kept(product.key, unkept)
 
     def _note_kept(self, key: str | None, unkept: str) -> None:
@@ -246,7 +246,7 @@ class Compile(Future[Executable]):
 
     def withdraw(self) -> bool:
         """Do not compile it after all. Returns whether that was in time: before anybody began."""
-        if self._began is not None or self.is_made or self.done():
+        if self._began is not None or self.has_product or self.done():
             return False
         self.fail(CancelledError())
         return True
@@ -278,7 +278,7 @@ class _Workers:
             if self._worker is None and self.can_start:
                 try:
                     self._worker = Worker()
-                except Lost as error:
+                except WorkerLost as error:
                     logs.LOGGER.info("%s", error)
                     self.can_start = False
             return self._worker
@@ -315,17 +315,17 @@ def _charged() -> Iterator[None]:
 _BY_MISSED = operator.attrgetter("missed")
 
 
-class _Line:
+class _Queue:
     """Programs that wait for one step, the one that is missed most first, and the thread that does it."""
 
-    def __init__(self, name: str, step: Callable[[Compile], None]) -> None:
+    def __init__(self, name: str, step: Callable[[PendingProgram], None]) -> None:
         self._name = name
         self._step = step
-        self._waiting: list[Compile] = []
+        self._waiting: list[PendingProgram] = []
         self._condition = threading.Condition()
         self._thread: threading.Thread | None = None
 
-    def add(self, job: Compile) -> None:
+    def add(self, job: PendingProgram) -> None:
         """Let one more wait."""
         with self._condition:
             self._waiting.append(job)
@@ -347,7 +347,7 @@ class _Line:
                 job = max(self._waiting, key=_BY_MISSED)
                 self._waiting.remove(job)
             try:
-                with interpreter.taking_turns(), interpreter.keeping(), _charged():
+                with interpreter.short_switch_interval(), interpreter.rare_garbage_collection(), _charged():
                     self._step(job)
             except Exception as error:  # nobody else sees it
                 job.fail(error)
@@ -368,28 +368,28 @@ class _Line:
         return thread if thread is not None and thread.is_alive() else None
 
 
-def _load(job: Compile) -> None:
-    if job.is_made and not devices.is_started():
+def _load(job: PendingProgram) -> None:
+    if job.has_product and not devices.is_started():
         _under_way.discard(job)  # nothing is done meanwhile
-        _prospects.wait()
+        _potential_gain.wait()
         _under_way.add(job)
-    if not job.done() and not job.load() and not job.look():
+    if not job.done() and not job.load_product() and not job.load_from_disk():
         _compiling.add(job)
 
 
-def _make(job: Compile) -> None:
-    if job.make():
+def _make(job: PendingProgram) -> None:
+    if job.compile_in_worker():
         _loading.add(job)
 
 
-_loading = _Line(_LOAD, _load)
-_compiling = _Line(_COMPILE, _make)
+_loading = _Queue(_LOAD, _load)
+_compiling = _Queue(_COMPILE, _make)
 _workers = _Workers()
-_under_way: set[Compile] = set()
+_under_way: set[PendingProgram] = set()
 _ends_with_the_program = False
 
 
-class _Prospects:
+class _PotentialGain:
     """What programs might have gained by now, in seconds, had they been there from the start."""
 
     def __init__(self) -> None:
@@ -408,13 +408,13 @@ class _Prospects:
             self._enough.wait()
 
 
-_prospects = _Prospects()
+_potential_gain = _PotentialGain()
 
 
-def expect(seconds: float) -> float:
+def add_potential_gain(seconds: float) -> float:
     """Note what a call would have gained by a program. Returns what all of them would have until now."""
-    _prospects.add(seconds)
-    return _prospects.seconds
+    _potential_gain.add(seconds)
+    return _potential_gain.seconds
 
 
 def _has_worker() -> bool:
@@ -422,23 +422,25 @@ def _has_worker() -> bool:
     return bool(sys.executable) and devices.is_cpu_alone() and _workers.can_start
 
 
-def at_once(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()) -> Compile:
+def compile_now(
+    trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
+) -> PendingProgram:
     """`compile_trace`, done, by this thread, unless it is on disk. Interrupts wait: a module half imported stays so."""
-    job = Compile((trace, known, samples, spanned))
+    job = PendingProgram((trace, known, samples, spanned))
     with interrupts.Deferral():
-        if not cache.is_used() or not job.look():
+        if not cache.is_used() or not job.load_from_disk():
             job.run()
     return job
 
 
-def in_background(
+def compile_in_background(
     trace: Trace,
     known: Known,
     samples: Sequence[Any],
     spanned: Collection[int] = frozenset(),
     *,
     missed_s: float = 0.0,
-) -> Compile:
+) -> PendingProgram:
     """`compile_trace` in the background, the program going on in NumPy meanwhile.
 
     missed_s: seconds that the last call took without it.
@@ -447,24 +449,24 @@ def in_background(
     if not _ends_with_the_program:
         _ends_with_the_program = True
         atexit.register(stop)
-    job = Compile((trace, known, samples, spanned), missed_s)
+    job = PendingProgram((trace, known, samples, spanned), missed_s)
     _under_way.add(job)
     job.add_done_callback(_under_way.discard)
     if devices.is_started() or not cache.holds_programs():
         _loading.add(job)
-    elif not _look_at_once(job):
+    elif not _load_now(job):
         _compiling.add(job)
     return job
 
 
-def _look_at_once(job: Compile) -> bool:
+def _load_now(job: PendingProgram) -> bool:
     """Load a program, and JAX with it, in this thread. Returns whether it was on disk.
 
     Python's imports need the interpreter, which the program's own thread needs too: in the background JAX is there
     after some 40 steps of PyGCM's, at once after 20, and the program has lost the same.
     """
-    with interrupts.Deferral(), interpreter.keeping():
-        return job.look()
+    with interrupts.Deferral(), interpreter.rare_garbage_collection():
+        return job.load_from_disk()
 
 
 def busy() -> bool:
@@ -475,7 +477,7 @@ def busy() -> bool:
 def stop() -> None:
     """Give up all that waits or is compiled; the program ends."""
     _under_way.clear()
-    expect(inf)
+    add_potential_gain(inf)
     threads = [line.stop() for line in (_loading, _compiling)]
     _workers.drop(None)
     sys.meta_path.insert(0, _NoMoreImports())
@@ -483,7 +485,7 @@ def stop() -> None:
     for thread in threads:
         if thread is not None and thread is not threading.current_thread():
             thread.join(max(0.0, patience - time.perf_counter()))
-    leave_to_the_system()
+    leak_executables()
     _end_as_interrupted()
 
 
@@ -509,7 +511,7 @@ class _NoMoreImports:
 def _forget() -> None:
     """In a forked child, where the threads are not."""
     global _loading, _compiling
-    _loading, _compiling = _Line(_LOAD, _load), _Line(_COMPILE, _make)
+    _loading, _compiling = _Queue(_LOAD, _load), _Queue(_COMPILE, _make)
     _under_way.clear()
     _workers.forget()
 

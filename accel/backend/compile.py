@@ -23,7 +23,7 @@ from accel import config, logs
 from accel.backend import cache, lapack
 from accel.backend.devices import device, has_room, import_jax, start, threads
 from accel.backend.job import Job, Product, packed, unpacked
-from accel.backend.spans import Span, arrays_from, handed_over, is_aligned, span_of
+from accel.backend.spans import Span, arrays_from, is_aligned, prepared_arrays, span_of
 from accel.ir.fingerprint import digest
 from accel.ir.tape import Node
 from accel.lower import PACKS, Known, Lowerable, Program, lower
@@ -63,11 +63,11 @@ class Executable:
 
     def __call__(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it: new and changed arrays, and the packed outcomes and numbers, as device values."""
-        return self.run(*self.hand_over(arrays), scalars)
+        return self.run(*self.prepare_arrays(arrays), scalars)
 
-    def hand_over(self, arrays: Sequence[Any]) -> tuple[list[Any], Any]:
+    def prepare_arrays(self, arrays: Sequence[Any]) -> tuple[list[Any], Any]:
         """Arrays as the program takes them, and where in their spans they are."""
-        return handed_over(arrays, self.spans, self.copied) if self.on_cpu else (list(arrays), None)
+        return prepared_arrays(arrays, self.spans, self.copied) if self.on_cpu else (list(arrays), None)
 
     def run(self, given: list[Any], places: Any, scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it on what was handed over."""
@@ -98,7 +98,7 @@ class Executable:
         return time.perf_counter() - started
 
 
-def leave_to_the_system() -> None:
+def leak_executables() -> None:
     """At the end of the process: do not take programs apart one by one, which takes longer than all else that it does.
 
     They hold nothing but memory, which the system takes back at once.
@@ -188,11 +188,11 @@ def _compiled(
     found = jax_internals.compiled_with_care(lowered) if careful else lowered.compile()
     unkept = "" if config.current().cache_dir is None else _keep(program, key, found)
     if unkept:
-        tell_unkept(unkept)
+        report_not_kept(unkept)
     return found, None if unkept else key, unkept
 
 
-def tell_unkept(why: str) -> None:
+def report_not_kept(why: str) -> None:
     """Say in the log and in the report, once, that programs are not in the disk cache (see `Executable.unkept`)."""
     sentence = f"a program is not kept on disk, and compiled anew at every start: {why}"
     if sentence not in ledger.current_run().notes:
@@ -236,27 +236,27 @@ def _load(key: str | None, place: Any) -> Any:
 
 
 def _executable(payload: bytes, place: Any) -> Any:
-    """What `_payload` wrote down. Raises whatever JAX raises, and Unready where its kernels are not there."""
+    """What `_payload` wrote down. Raises whatever JAX raises, and KernelUnavailable where its kernels are not there."""
     from jax.experimental import serialize_executable
 
     load = serialize_executable.deserialize_and_load
     where = {"backend": place.client, "execution_devices": [place]}
     where = {name: value for name, value in where.items() if name in inspect.signature(load).parameters}
     called, parts = pickle.loads(payload)
-    problem = lapack.unready(called)
+    problem = lapack.unavailable(called)
     if problem:
-        raise lapack.Unready(problem)
+        raise lapack.KernelUnavailable(problem)
     return load(*parts, **where)
 
 
 def _payload(compiled: Any) -> bytes:
-    """A compiled program, with the names of the kernels that it calls. Raises Unready where these are not there."""
+    """A compiled program, with the names of the kernels that it calls. Raises KernelUnavailable where these are not there."""
     from jax.experimental import serialize_executable
 
     called = lapack.called(compiled)
-    problem = lapack.unready(called)
+    problem = lapack.unavailable(called)
     if problem:
-        raise lapack.Unready(problem)
+        raise lapack.KernelUnavailable(problem)
     return pickle.dumps((called, serialize_executable.serialize(compiled)))
 
 
@@ -271,7 +271,7 @@ def _keep(program: Program, key: str | None, compiled: Any) -> str:
 
 
 def _why(error: Exception) -> str:
-    return str(error) if isinstance(error, lapack.Unready) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, lapack.KernelUnavailable) else f"{type(error).__name__}: {error}"
 
 
 # -- in one process for another ----------------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ def loaded(
     return Executable(program, compiled, constants, product.seconds, True, spans, product.key)
 
 
-def stand_ins(values: Sequence[Any]) -> list[Any]:
+def without_contents(values: Sequence[Any]) -> list[Any]:
     """Arrays like those among the values, without their memory: what waits to be compiled holds nothing of a call."""
     return [
         np.broadcast_to(np.zeros((), value.dtype), value.shape) if isinstance(value, np.ndarray) else None

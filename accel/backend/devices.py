@@ -88,7 +88,7 @@ def import_jax() -> Any:
         return _jax
     if _program_uses_jax is None:
         _program_uses_jax = "jax" in sys.modules
-    with interrupts.Deferral(), forks.whole():
+    with interrupts.Deferral(), forks.delayed():
         import jax
         from jax.experimental import serialize_executable  # noqa: F401
     _jax = jax
@@ -108,7 +108,7 @@ def start(largest: int) -> None:
         if _started:
             return
         import_jax()
-        with interrupts.Deferral(), forks.whole():
+        with interrupts.Deferral(), forks.delayed():
             if _program_uses_jax or jax_internals.backends_are_initialized():
                 forks.keep_in_children(_clients())
             else:
@@ -127,7 +127,7 @@ def _start_clients(largest: int) -> None:
             forks.keep_in_children(_clients())
     finally:
         jax.config.update(_ASYNC, usual)
-    forks.be_quiet()
+    forks.suppress_fork_warnings()
 
 
 def _clients() -> list[Any]:

@@ -30,7 +30,7 @@ _FAMILIES: dict[str, Callable[[Any], object] | None] = {
 """The modules of jaxlib whose kernels JAX's linear algebra registers, and how those are initialised that need it."""
 
 
-class Unready(Exception):
+class KernelUnavailable(Exception):
     """A program's kernels cannot be vouched for."""
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ def called(compiled: Any) -> frozenset[str]:
     return frozenset(_CALL.findall(text))
 
 
-def unready(names: Collection[str]) -> str:
+def unavailable(names: Collection[str]) -> str:
     """Initialise the kernels of these names. Returns "", or why a program that calls them must not come from disk.
 
     LAPACK's takes 0.3 s the first time, to import SciPy's; a program that calls none pays nothing.

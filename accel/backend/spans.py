@@ -92,7 +92,7 @@ def _length(array: np.ndarray[Any, Any]) -> int:
     return array.nbytes + -array.nbytes % ALIGNED + ALIGNED
 
 
-def handed_over(
+def prepared_arrays(
     arrays: Sequence[Any], spans: Mapping[int, Span], copied: Counter[int]
 ) -> tuple[list[Any], np.ndarray[Any, Any] | None]:
     """Arrays as the program takes them, and where in their spans those of them are that have one.

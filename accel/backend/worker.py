@@ -45,7 +45,7 @@ _LENGTH = struct.Struct("<Q")
 """What goes before each message: how many bytes it has."""
 
 
-class Lost(Exception):
+class WorkerLost(Exception):
     """The worker ended before it answered, or could not be started."""
 
 
@@ -57,7 +57,7 @@ class Worker:
     """
 
     def __init__(self) -> None:
-        """Start the process. Raises Lost."""
+        """Start the process. Raises WorkerLost."""
         path = [os.path.abspath(each) for each in (*sys.path, str(Path(__file__).parents[2]))]
         self._pid = 0
         self._line, its_end = socket.socketpair()
@@ -74,19 +74,19 @@ class Worker:
                     check=False,
                 )
             if start.returncode:
-                raise Lost(f"the compiling process could not be started: exit code {start.returncode}")
+                raise WorkerLost(f"the compiling process could not be started: exit code {start.returncode}")
             self._pid = pickle.loads(_read(self._line.fileno()))
         except (OSError, ValueError) as error:
-            raise Lost(f"the compiling process could not be started: {error}") from error
+            raise WorkerLost(f"the compiling process could not be started: {error}") from error
 
     def compile(self, job: Any) -> Any:
-        """The job's product. Raises Unsupported, Lost, and what pickling the job raises."""
+        """The job's product. Raises Unsupported, WorkerLost, and what pickling the job raises."""
         message = pickle.dumps((replace(config.current(), **job.settings), job), protocol=5)
         try:
             self._line.sendall(_LENGTH.pack(len(message)) + message, getattr(socket, "MSG_NOSIGNAL", 0))
             answer = pickle.loads(_read(self._line.fileno()))
         except OSError as error:
-            raise Lost("the compiling process has ended") from error
+            raise WorkerLost("the compiling process has ended") from error
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -109,7 +109,7 @@ class Worker:
 
 
 def _read(line: int) -> bytearray:
-    """The next message. Raises Lost where there is none any more."""
+    """The next message. Raises WorkerLost where there is none any more."""
     (length,) = _LENGTH.unpack(_read_bytes(line, _LENGTH.size))
     return _read_bytes(line, length)
 
@@ -119,7 +119,7 @@ def _read_bytes(line: int, length: int) -> bytearray:
     while len(found) < length:
         part = os.read(line, min(length - len(found), 1 << 20))
         if not part:
-            raise Lost("the compiling process ended before it answered")
+            raise WorkerLost("the compiling process ended before it answered")
         found += part
     return found
 

@@ -41,7 +41,7 @@ class Option(NamedTuple):
     """One row: an option's name and what argparse is told about it."""
 
     name: str
-    told: dict[str, Any]
+    argparse: dict[str, Any]
 
 
 PLACES = (
@@ -112,9 +112,9 @@ def _parser() -> _Parser:
     )
     place = parser.add_mutually_exclusive_group()
     for option in PLACES:
-        place.add_argument(option.name, **option.told)
+        place.add_argument(option.name, **option.argparse)
     for option in OPTIONS:
-        parser.add_argument(option.name, **option.told)
+        parser.add_argument(option.name, **option.argparse)
     what = "a dotted module, run as python -m would, or a script file; then its own arguments"
     parser.add_argument("command", metavar="TARGET [ARGS...]", nargs=argparse.REMAINDER, help=what)
     return parser
@@ -466,5 +466,5 @@ def _compare(plan: _Plan, out: Path, script: str | None) -> int:
     except runs.RunFailed as error:
         sys.stderr.write(f"accel: {error}\n")
         return 1
-    sys.stderr.write(runs.in_short(result, out))
+    sys.stderr.write(runs.one_line_summary(result, out))
     return 0

@@ -88,12 +88,12 @@ _garbage = _Setting(
 )
 
 
-def taking_turns() -> AbstractContextManager[None]:
+def short_switch_interval() -> AbstractContextManager[None]:
     """Have threads take turns often."""
     return _turns.held()
 
 
-def keeping() -> AbstractContextManager[None]:
+def rare_garbage_collection() -> AbstractContextManager[None]:
     """Have Python seldom look for garbage, unless it never does."""
     return _garbage.held()
 

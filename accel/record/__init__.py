@@ -147,7 +147,7 @@ def _record(
     kwargs: dict[str, Any],
     deferral: interrupts.Deferral,
 ) -> Recorded:
-    with interpreter.keeping(), recording, _Watch(recording):
+    with interpreter.rare_garbage_collection(), recording, _Watch(recording):
         try:
             progress.made.append(_run(recording, function, args, kwargs, deferral))
         except Unwound:

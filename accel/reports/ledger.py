@@ -68,7 +68,7 @@ what calls on NumPy took longer because something was being compiled. Each beyon
 
 
 @dataclass(slots=True, eq=False)
-class Found:
+class FieldDifferences:
     """How often comparisons found one field beyond the tolerance, the worst of these, and what was made of it."""
 
     worst: Difference
@@ -80,7 +80,7 @@ def _samples() -> deque[float]:
     return deque(maxlen=SAMPLES)
 
 
-class Uncounted(Protocol):
+class RestingCalls(Protocol):
     """Calls that went straight to NumPy, and are in no ledger yet. left: those that may come."""
 
     left: int
@@ -124,10 +124,10 @@ class Ledger:
     checks: int = 0
     costs: Counter[str] = field(default_factory=Counter)
     copy_s: deque[float] = field(default_factory=_samples)
-    found: dict[tuple[str, str], Found] = field(default_factory=dict)
+    found: dict[tuple[str, str], FieldDifferences] = field(default_factory=dict)
     describe: Callable[[], list[dict[str, Any]]] | None = None
     waits: Callable[[], Refusal | None] | None = None
-    rests: list[Uncounted] = field(default_factory=list)
+    rests: list[RestingCalls] = field(default_factory=list)
 
     def settle(self) -> None:
         """Enter the calls that went straight to NumPy since they were entered last."""
@@ -218,7 +218,7 @@ class Ledger:
         if known is None:
             if len(self.found) >= MAX_FIELDS:
                 return False
-            known = self.found[difference.field, verdict] = Found(difference, verdict)
+            known = self.found[difference.field, verdict] = FieldDifferences(difference, verdict)
         known.count += 1
         if not difference.error <= known.worst.error:
             known.worst = difference

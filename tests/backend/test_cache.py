@@ -372,7 +372,7 @@ def test_without_kernels_no_program_is_kept(
     folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Better compiled anew than a process that crashes."""
-    monkeypatch.setattr(lapack, "unready", lambda names: "no such kernels" if names else "")
+    monkeypatch.setattr(lapack, "unavailable", lambda names: "no such kernels" if names else "")
     with caplog.at_level("INFO", "accel"):
         np.testing.assert_allclose(settled(factor, np.eye(3) * 4.0), np.eye(3) * 2.0)
     assert [path for path in files(folder) if path.suffix != cache.PATH] == []
@@ -384,7 +384,7 @@ def test_without_kernels_no_program_is_taken_from_disk(
 ) -> None:
     settled(factor, np.eye(3) * 4.0)
     assert len(programs(folder)) == 1
-    monkeypatch.setattr(lapack, "unready", lambda names: "no such kernels" if names else "")
+    monkeypatch.setattr(lapack, "unavailable", lambda names: "no such kernels" if names else "")
     np.testing.assert_allclose(settled(factor, np.eye(3) * 9.0), np.eye(3) * 3.0)
     assert programs(folder) == []
 

@@ -69,7 +69,7 @@ from accel.backend import devices
 from accel.dispatch import speed
 from accel.reports.ledger import open_ledger
 
-speed.SPEED_SAMPLES, speed.LOST_S = 10**9, float("inf")
+speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")
 
 @accel.accelerate(name="wave")
 def wave(x):

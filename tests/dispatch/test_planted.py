@@ -239,7 +239,7 @@ def test_an_error_that_comes_late_is_found_by_the_sample_however_little_is_saved
 
     monkeypatch.setattr(Variant, "run", wrong)
     fast = accel.accelerate(exponential, name="late")
-    for i in range(checks.RAREST * 30):
+    for i in range(checks.RECHECK_FACTOR * 30):
         fast(field(i))
     ledger = open_ledger("late")
     assert ledger.state is State.DEMOTED
@@ -341,5 +341,5 @@ def test_comparisons_stay_within_their_share_of_what_is_saved_by_the_function_an
         assert target._checks.are_due(path, "auto") is expected
     with config.override(check_share=0.5):
         assert target._checks.are_due(path, "auto")
-    path.replays = checks.RAREST * path.checked_at
+    path.replays = checks.RECHECK_FACTOR * path.checked_at
     assert target._checks.are_due(path, "auto"), "never stopping altogether"

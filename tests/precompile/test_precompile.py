@@ -52,7 +52,7 @@ import jax
 from accel.cli import run
 from accel.backend import background, worker
 from accel.dispatch import rest, target
-background.WORTH_JAX_S = target.WORTH_STARTING_S = rest.SMALLEST_S = rest.LONGEST = 0  # it is a short run
+background.WORTH_JAX_S = target.IMPORT_JAX_GAIN_S = rest.SMALL_CALL_S = rest.MAX_REST = 0  # it is a short run
 compiled, started = [], []
 jax.monitoring.register_event_duration_secs_listener(
     lambda event, seconds, **_: compiled.append(event) if event == "/jax/core/compile/backend_compile_duration" else 0
