@@ -299,16 +299,16 @@ def test_what_lies_near_a_threshold_is_reported_as_such_and_budgeted(monkeypatch
         assert np.array_equal(fast(near_one(2)), step_at_one(near_one(2)))
     ledger = open_ledger("near")
     assert ledger.state is State.COMPILED
-    ((place, verdict),) = ledger.found
+    ((place, verdict),) = ledger.differences
     assert (place, verdict) == ("the result", "near a threshold")
-    found = ledger.found[place, verdict]
+    found = ledger.differences[place, verdict]
     assert found.worst.points == 2
     assert found.count == ledger.checks
     for _ in range(4):
         assert np.array_equal(fast(near_one(900)), step_at_one(near_one(900)))
     assert ledger.state is State.DEMOTED
     assert "points compared so far lay near a threshold, too many" in str(list(ledger.refusals)[-1].detail)
-    assert ("the result", "mismatch") in ledger.found
+    assert ("the result", "mismatch") in ledger.differences
 
 
 def test_an_error_away_from_every_threshold_is_none_of_that(monkeypatch: pytest.MonkeyPatch) -> None:
