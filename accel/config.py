@@ -1,7 +1,7 @@
-"""What the user may set, where it comes from, and what is wrong with a value that cannot be used.
+"""Settings: their defaults, the environment variables that they are read from, and the errors for invalid values.
 
-Settings are read from the environment once, at first need. Nothing here imports JAX: whether a platform is really
-there is asked later (`accel.backend.devices.check_platform`), and only where the user names one.
+Settings are read from the environment once, at first use. Nothing here imports JAX: whether a platform exists on this
+machine is checked later (`accel.backend.devices.check_platform`), and only if the user names one.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _FALSE = ("0", "false", "no", "off")
 
 
 class SettingError(ValueError):
-    """A setting that cannot be used: one line that names the setting, its value and what is possible.
+    """An invalid setting. The message is one line: the setting, its value, what is wrong, and what is expected.
 
     >>> print(SettingError("QD_JAX_MODE", "fast", "off, auto, verify, strict"))
-    QD_JAX_MODE='fast' cannot be used; possible: off, auto, verify, strict
+    QD_JAX_MODE='fast' cannot be used; expected: off, auto, verify, strict
     """
 
     def __init__(self, name: str, value: object, possible: str, problem: str = "cannot be used") -> None:
@@ -37,31 +37,32 @@ class SettingError(ValueError):
         self.problem = problem
 
     def __str__(self) -> str:
-        return f"{self.name}={self.value!r} {self.problem}; possible: {self.possible}"
+        return f"{self.name}={self.value!r} {self.problem}; expected: {self.possible}"
 
     def renamed(self, name: str) -> SettingError:
-        """The same complaint, for a user who gave the value under another name (a command-line option)."""
+        """The same error under the name by which the user gave the value, such as a command-line option."""
         return SettingError(name, self.value, self.possible, self.problem)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be set. Immutable: derive another with `dataclasses.replace` or `override`.
+    """All settings. Immutable: derive another with `dataclasses.replace` or `override`.
 
-    enabled: False makes `install()` do nothing: a plain NumPy run.
-    platform: the JAX platform to compile for; None takes the best there is.
-    threads: of XLA on the CPU; None takes one where the first program's arrays are small, and otherwise all.
-    ahead_of_time: True compiles in the background while the program goes on in NumPy; False at first need.
-    mode: "off" passes every call through; "auto" replays, and compares a thinning sample; "verify" compares every
-        replay with NumPy; "strict" turns a refusal into an error.
-    log: how much the logger named "accel" says.
-    max_variants: compiled programs kept per target.
-    max_nodes: operations in one recording, repeated ones among them.
-    max_compile_s: seconds that one compile may take.
-    rtol: largest accepted difference from NumPy, relative to an array's largest magnitude, unless a row says otherwise.
-    check_share: in mode "auto", how much of the time saved so far comparisons with NumPy may take.
-    cache_dir: folder of the disk cache of compiled programs; None keeps nothing on disk.
-    cache_shared: folder of another one, for many users, that is looked into after it and never written to.
+    enabled: False makes `install()` do nothing, so that the program runs on NumPy alone.
+    platform: the JAX platform to compile for; None takes JAX's default.
+    threads: of XLA on the CPU; None takes one thread if the first program's arrays are small, and otherwise all.
+    ahead_of_time: True compiles in the background, while calls go on in NumPy; False compiles at first need.
+    mode: "off" runs every call on NumPy; "auto" replays, and compares a decreasing share of the calls with NumPy;
+        "verify" compares every replay; "strict" raises an error for each refusal.
+    log: the level of the logger named "accel".
+    max_variants: the most compiled programs per target.
+    max_nodes: the most operations in one recording, counting each repetition.
+    max_compile_s: the longest time for one compile, in seconds.
+    rtol: the largest accepted difference from NumPy, relative to an array's largest magnitude; a catalogue's row may
+        override it.
+    check_share: in mode "auto", the share of the time saved so far that comparisons with NumPy may take.
+    cache_dir: the folder of the disk cache of compiled programs; None keeps nothing on disk.
+    cache_shared: a second cache, for many users, that is read after the first and never written to; or None.
     quiet: True leaves out the summary line at the end of the process.
     tune: False leaves the settings of the whole process as they are; see accel.process.tuning for those it concerns.
     """
@@ -83,7 +84,7 @@ class Settings:
     tune: bool = True
 
     def __post_init__(self) -> None:
-        """Hold settings made in code to the same rules as those read from text."""
+        """Check settings that are made in code as those from the environment are checked."""
         for name in _BY_FIELD:
             check(name, getattr(self, name))
 
@@ -125,7 +126,7 @@ def _one_of(*choices: str | None) -> Callable[[object], bool]:
 
 
 class _Variable(NamedTuple):
-    """One row: the environment variable of a field, what it accepts, in code and in words, and how text becomes it."""
+    """One row: a field's environment variable, the check and the description of its values, and the parser of text."""
 
     name: str
     accepts: Callable[[Any], bool]
@@ -156,7 +157,7 @@ VARIABLES: Mapping[str, str] = {field: variable.name for field, variable in _BY_
 
 
 def check(field: str, value: object) -> None:
-    """Raise `SettingError` where `value` is none that the field of `Settings` accepts."""
+    """Raise `SettingError` if `value` is invalid for this field of `Settings`."""
     if not _BY_FIELD[field].accepts(value):
         raise SettingError(field, value, _BY_FIELD[field].possible)
 
@@ -167,7 +168,7 @@ def _default_cache_dir(environ: Mapping[str, str]) -> Path:
 
 
 def _read(variable: _Variable, text: str) -> Any:
-    """Return the value that `text` stands for, or raise `SettingError`."""
+    """Return the value that `text` stands for. Raises `SettingError`."""
     try:
         value = variable.parse(text.strip())
     except (KeyError, ValueError):
@@ -178,29 +179,29 @@ def _read(variable: _Variable, text: str) -> Any:
 
 
 def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings that `environ` (default: the process's environment) asks for.
+    """Return the settings in `environ` (default: the process's environment).
 
-    A variable that is unset or blank takes its default. Raises `SettingError` for a value that cannot be used.
+    A variable that is unset or blank takes its default. Raises `SettingError` for an invalid value.
 
     >>> from_environment({"QD_JAX_MODE": "strict"}).mode
     'strict'
     """
     environ = os.environ if environ is None else environ
-    given = {
+    values = {
         field: _read(variable, environ[variable.name])
         for field, variable in _BY_FIELD.items()
         if environ.get(variable.name, "").strip()
     }
-    return Settings(**{"cache_dir": _default_cache_dir(environ), **given})
+    return Settings(**{"cache_dir": _default_cache_dir(environ), **values})
 
 
 _current: Settings | None = None
 
 
 def current() -> Settings:
-    """Return the settings in force, reading the environment at the first call.
+    """Return the current settings, which the first call reads from the environment.
 
-    Raises `SettingError` when the environment holds a value that cannot be used.
+    Raises `SettingError` if the environment holds an invalid value.
     """
     global _current
     if _current is None:
@@ -209,14 +210,14 @@ def current() -> Settings:
 
 
 def set_current(settings: Settings | None) -> None:
-    """Put `settings` in force; None reads the environment again at next need."""
+    """Make `settings` the current ones. None reads the environment again at the next use."""
     global _current
     _current = settings
 
 
 @contextmanager
 def override(**changes: Any) -> Iterator[Settings]:
-    """Put the settings in force with `changes` for a `with` block, for the whole process.
+    """Change the current settings of the whole process for a `with` block.
 
     >>> with override(mode="strict") as settings:
     ...     settings.mode

@@ -36,18 +36,18 @@ def set_level(level: str) -> None:
     LOGGER.setLevel(_LEVELS[level])
 
 
-class _Spare(logging.StreamHandler[TextIO]):
+class _Fallback(logging.StreamHandler[TextIO]):
     """Writes to standard error what no handler of the program will show."""
 
     def emit(self, record: logging.LogRecord) -> None:
         shown = logging.root.handlers if LOGGER.propagate else []
-        if not shown and all(type(handler) in (_Spare, logging.NullHandler) for handler in LOGGER.handlers):
+        if not shown and all(type(handler) in (_Fallback, logging.NullHandler) for handler in LOGGER.handlers):
             super().emit(record)
 
 
-def speak_if_nobody_does() -> None:
+def to_stderr_unless_configured() -> None:
     """Send accel's messages to standard error unless, when one comes, the program has handlers for them."""
-    _add(_Spare)
+    _add(_Fallback)
 
 
 def to_stderr() -> None:

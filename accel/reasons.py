@@ -1,8 +1,8 @@
-"""Why a target, or one path through it, stays on NumPy: one table, and the refusal that points into it.
+"""Reasons why a target, or one path through it, stays on NumPy: the table of reasons, and refusals, which refer to it.
 
-A reason's id is stable: users grep for it, tests assert on it, and the table in docs/reasons.md is printed from here
-(`python -m accel reasons`). A refusal is never raised into the user's code; only the dispatcher decides what it
-leads to.
+A reason's id is stable: users search for it, tests assert on it, and docs/reasons.md is printed from this table
+(`python -m accel reasons`). A refusal is never raised into the user's code. Only accel.dispatch decides what it leads
+to.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One row: a stable dotted id, why this keeps code on NumPy, and what the user can do about it."""
+    """One row: a stable dotted id, why code stays on NumPy, and what the user can do about it."""
 
     id: str
     why: str
@@ -37,7 +37,7 @@ _ROWS = (
     ),
     Reason(
         "effect.clock",
-        "this path reads the clock; a compiled replay would see the recorded time for ever",
+        "this path reads the clock; a compiled replay would always see the recorded time",
         "pass the time in as an argument",
     ),
     Reason(
@@ -53,28 +53,28 @@ _ROWS = (
     # -- calls that cannot be followed -----------------------------------------------------------------------------
     Reason(
         "call.opaque",
-        "an array went into a function that accel neither has a rule for nor follows",
+        "an array was passed to a function that accel has no rule for and cannot record",
         "write this step with NumPy or scipy.ndimage functions, or call it outside the accelerated function",
     ),
     Reason(
         "call.generator",
-        "generators and coroutines suspend half-way, and a recording cannot",
+        "generators and coroutines are suspended half-way, which a recording cannot be",
         "return a list or an array instead",
     ),
     Reason(
         "code.unsupported",
-        "the function's code does something that a recording cannot substitute",
-        "move that statement to a helper which is called before or after",
+        "the function's code contains a statement that cannot be recorded",
+        "move that statement to a helper that is called before or after this function",
     ),
     # -- values ----------------------------------------------------------------------------------------------------
     Reason(
         "value.forced",
-        "Python needed the plain number behind an array element, so the recording would bake it in",
-        "keep it an array, or use float(), int(), min() and max(), which stay recorded",
+        "Python needed an array element as a plain number, which the recording would turn into a constant",
+        "keep it an array, or use float(), int(), min() and max(), which can be recorded",
     ),
     Reason(
         "array.unknown",
-        "an array arrived from a place that accel cannot fetch it from again",
+        "an array came from a place from which accel cannot fetch it in the next call",
         "pass it as an argument or keep it in an attribute",
     ),
     Reason(
@@ -84,7 +84,7 @@ _ROWS = (
     ),
     Reason(
         "escape.object",
-        "a recorded value was put into an object that outlives the call and that accel does not follow",
+        "a recorded value was stored in an object that outlives the call and that accel does not track",
         "return the value, or store it in an attribute of an argument",
     ),
     Reason(
@@ -96,22 +96,22 @@ _ROWS = (
     Reason(
         "rule.missing",
         "accel has no rule for this NumPy or SciPy function",
-        "use a function that has one, or ask for this one by name",
+        "use a function that has one (`python -m accel coverage` lists them), or ask for this one by name",
     ),
     Reason(
         "rule.parameter",
         "accel has a rule for this function, but not for this parameter or combination of arguments",
-        "leave the parameter at its default, or spell the step out",
+        "leave the parameter at its default, or write the step out with simpler functions",
     ),
     # -- surroundings ----------------------------------------------------------------------------------------------
     Reason(
         "path.exception",
-        "an exception passed through this path, and it may depend on values",
+        "an exception was raised on this path, and whether it is may depend on values",
         "none needed if rare: other paths of this function are compiled",
     ),
     Reason(
         "fp.errstate",
-        "np.errstate or a warning filter turns floating-point events into errors, which a compiled program never sees",
+        "np.errstate or a warning filter turns floating-point events into errors, which compiled programs cannot raise",
         "leave np.geterr() at ignore or warn around accelerated functions",
     ),
     Reason(
@@ -121,33 +121,33 @@ _ROWS = (
     ),
     Reason(
         "environment.busy",
-        "another call of this function was under way, in another thread or around this one",
+        "another call of this function was in progress, in another thread or around this one",
         "none needed if rare; otherwise give each thread a function of its own",
     ),
     Reason(
         "environment.versions",
-        "a package that accel stands on is missing or too old",
+        "a package that accel depends on is missing or too old",
         "upgrade the packages named here; the README has the oldest versions that work",
     ),
     Reason(
         "environment.forked",
-        "this is a forked child process, and JAX's threads are in its parent",
-        "none needed; to have it compiled, start processes by spawn (multiprocessing.set_start_method)",
+        "this is a forked child process, which does not have JAX's threads",
+        "none needed; to compile here too, start processes by spawn (multiprocessing.set_start_method)",
     ),
     Reason(
         "environment.memory",
-        "the limit on this process's memory (ulimit -v, RLIMIT_AS) leaves JAX and its compiler too little",
-        "raise the limit, or limit the resident memory (cgroups) instead of addresses",
+        "the limit on this process's address space (ulimit -v, RLIMIT_AS) is too low for JAX and its compiler",
+        "raise the limit, or limit resident memory (cgroups) instead of address space",
     ),
     Reason(
         "guard.unstable",
-        "an input that decides the path is different in almost every call",
-        "pass numbers that change as floats or arrays, and keep what selects the path constant",
+        "an input that selects the path is different in almost every call",
+        "pass numbers that change as floats or arrays, and keep inputs that select the path constant",
     ),
     # -- limits ----------------------------------------------------------------------------------------------------
     Reason(
         "limit.nodes",
-        "the recording grew longer than accel's limits on operations",
+        "the recording exceeded accel's limits on operations",
         "loop over fewer cells in Python, or raise QD_JAX_MAX_NODES",
     ),
     Reason(
@@ -158,22 +158,22 @@ _ROWS = (
     Reason(
         "limit.variants",
         "this function takes more different paths than accel keeps compiled programs for",
-        "none needed: the paths compiled so far stay compiled; or raise QD_JAX_MAX_VARIANTS",
+        "none needed: paths compiled so far stay compiled; to compile more, raise QD_JAX_MAX_VARIANTS",
     ),
     Reason(
         "device.missing",
-        "the platform that the settings name is not there any more",
-        "unset QD_JAX_PLATFORM, or name one that is there",
+        "the platform that the settings name is no longer available",
+        "unset QD_JAX_PLATFORM, or name a platform that is available",
     ),
-    # -- accel's own doubts ----------------------------------------------------------------------------------------
+    # -- faults and checks of accel's own --------------------------------------------------------------------------
     Reason(
         "lower.mismatch",
-        "JAX gives this operation another shape or dtype than NumPy did",
+        "JAX's result of this operation has another shape or dtype than NumPy's",
         "please report it with this line: it is a gap in accel's rules",
     ),
     Reason(
         "lower.failed",
-        "this operation could not be written for JAX",
+        "this operation could not be translated to JAX",
         "please report it with this line: it is a gap in accel's rules",
     ),
     Reason(
@@ -183,12 +183,12 @@ _ROWS = (
     ),
     Reason(
         "recorder.gap",
-        "accel's recorder failed, and the call was run plainly instead",
+        "accel's recorder failed, and the call ran on NumPy without it",
         "please report it with the detail given here; results are NumPy's",
     ),
     Reason(
         "accel.fault",
-        "accel itself failed, and the call was answered by NumPy",
+        "accel itself failed, and NumPy answered the call",
         "please report it with the detail given here; the function stays on NumPy, and results are NumPy's",
     ),
     Reason(
@@ -198,12 +198,12 @@ _ROWS = (
     ),
     Reason(
         "speed.slower",
-        "measured, the compiled program is slower than NumPy here",
-        "none needed: the faster one is used; larger arrays may tip the balance",
+        "by measurement, the compiled program is slower than NumPy here",
+        "none needed: NumPy is used; with larger arrays the program may be faster",
     ),
     Reason(
         "speed.small",
-        "a call takes less time on NumPy than starting a compiled program would",
+        "a call takes less time on NumPy than launching a compiled program would",
         "none needed: larger arrays are compiled; or accelerate the function that calls it",
     ),
     # -- not yet ---------------------------------------------------------------------------------------------------
@@ -214,13 +214,13 @@ _ROWS = (
     ),
     Reason(
         "wait.budget",
-        "recording or compiling it would cost more than accel may cost a run as short as this one was until then",
+        "recording or compiling it would have cost more than accel may cost a run of this length",
         "none needed: in a longer run it is compiled; `python -m accel compile` does it beforehand",
     ),
     Reason(
         "wait.compile",
         "its program was not compiled yet when the function was last called",
-        "none needed: a longer run uses it, and a next run finds it on disk, unless QD_JAX_CACHE_DIR is off",
+        "none needed: a longer run uses it, and the next run finds it on disk, unless QD_JAX_CACHE_DIR is off",
     ),
     # -- choices ---------------------------------------------------------------------------------------------------
     Reason(
@@ -240,7 +240,7 @@ _ROWS = (
     ),
     Reason(
         "choice.callable",
-        "the name is bound to something else than a Python function",
+        "the name is not bound to a Python function",
         "accelerate the Python function behind it",
     ),
 )
@@ -248,15 +248,18 @@ _ROWS = (
 REASONS: Mapping[str, Reason] = MappingProxyType({row.id: row for row in _ROWS})
 """Every reason, by id."""
 
-_UNLISTED = Reason("", "a reason that accel's table does not list", "please report it: the table should have a row")
+_UNLISTED = Reason("", "a reason that is not in accel's table", "please report it: the table should have a row")
+
+NO_LINE = "not at one line"
+"""What messages show if a refusal has no line of the source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason at one place: what keeps a target, or one path through it, on NumPy.
+    """One reason at one line of the source: why a target, or one path through it, stays on NumPy.
 
-    reason: an id of `REASONS`. where: "file:line", or "" where no line is to blame. detail: what is special here
-    (a function's name, two dtypes), or "".
+    reason: an id of `REASONS`. where: "file:line", or "" if no single line is the cause. detail: specifics such as a
+    function's name or two dtypes, or "".
     """
 
     reason: str
@@ -275,10 +278,10 @@ class Refusal:
         return REASONS.get(self.reason, _UNLISTED).hint
 
     def message(self, target: str, what: str = "stayed on NumPy") -> str:
-        """Say what happened to `target`, where, why, and what to do: a headline and three lines."""
+        """The message for the log, in four lines: what happened to `target`, where, why, and what to do about it."""
         return (
             f"accel: {target} {what}  [{self.reason}]\n"
-            f"  where  {self.where or 'no single line'}\n"
+            f"  where  {self.where or NO_LINE}\n"
             f"  why    {self.why}\n"
             f"  hint   {self.hint}"
         )

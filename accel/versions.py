@@ -46,5 +46,5 @@ def warn() -> None:
     """Say, once, what is missing or too old, if anything is."""
     short = shortfall()
     if short is not None:
-        logs.speak_if_nobody_does()
+        logs.to_stderr_unless_configured()
         logs.LOGGER.warning("all functions stay on NumPy: %s", short)

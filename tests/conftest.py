@@ -27,10 +27,10 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     Functions of tests are small and called a few times: that does not keep them from being compiled.
     """
     config.set_current(config.Settings(quiet=True))
-    monkeypatch.setattr(target, "WORTH_STARTING_S", 0.0)
-    monkeypatch.setattr(rest, "SMALLEST_S", 0.0)
-    monkeypatch.setattr(target, "CERTAIN_S", 0.0)
-    monkeypatch.setattr(rest, "LONGEST", 0)
+    monkeypatch.setattr(target, "IMPORT_JAX_GAIN_S", 0.0)
+    monkeypatch.setattr(rest, "SMALL_CALL_S", 0.0)
+    monkeypatch.setattr(target, "RELIABLE_CALL_S", 0.0)
+    monkeypatch.setattr(rest, "MAX_REST", 0)
     monkeypatch.setattr(background, "WORTH_JAX_S", 0.0)
     yield
     patching.uninstall()
@@ -52,7 +52,7 @@ def foreground(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     Warnings are errors in tests, and accel leaves a call to NumPy where a floating-point event would raise one.
     """
     monkeypatch.setattr(speed, "SPEED_SAMPLES", 10**9)
-    monkeypatch.setattr(speed, "LOST_S", float("inf"))
+    monkeypatch.setattr(speed, "MAX_LOSS_S", float("inf"))
     with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield

@@ -63,19 +63,19 @@ def test_a_variable_sets_its_field(variable: str, text: str, field: str, value: 
 @pytest.mark.parametrize(
     ("variable", "text", "message"),
     [
-        ("QD_USE_JAX", "maybe", "QD_USE_JAX='maybe' cannot be used; possible: 1 or 0"),
-        ("QD_JAX_PLATFORM", "gup", "QD_JAX_PLATFORM='gup' cannot be used; possible: cpu, gpu, tpu, or unset"),
-        ("QD_JAX_THREADS", "0", "QD_JAX_THREADS='0' cannot be used; possible: a whole number from 1, or unset"),
-        ("QD_JAX_AOT", "2", "QD_JAX_AOT='2' cannot be used; possible: 1 or 0"),
-        ("QD_JAX_MODE", "fast", "QD_JAX_MODE='fast' cannot be used; possible: off, auto, verify, strict"),
-        ("QD_JAX_LOG", "loud", "QD_JAX_LOG='loud' cannot be used; possible: off, error, warning, info, debug"),
-        ("QD_JAX_MAX_VARIANTS", "0", "QD_JAX_MAX_VARIANTS='0' cannot be used; possible: a whole number from 1"),
-        ("QD_JAX_MAX_NODES", "1.5", "QD_JAX_MAX_NODES='1.5' cannot be used; possible: a whole number from 1"),
-        ("QD_JAX_MAX_COMPILE_S", "inf", "QD_JAX_MAX_COMPILE_S='inf' cannot be used; possible: seconds, more than 0"),
-        ("QD_JAX_CHECK_SHARE", "0", "QD_JAX_CHECK_SHARE='0' cannot be used; possible: a number more than 0, up to 1"),
-        ("QD_JAX_CHECK_SHARE", "2", "QD_JAX_CHECK_SHARE='2' cannot be used; possible: a number more than 0, up to 1"),
-        ("QD_JAX_QUIET", "x", "QD_JAX_QUIET='x' cannot be used; possible: 1 or 0"),
-        ("QD_JAX_RTOL", "nan", "QD_JAX_RTOL='nan' cannot be used; possible: a number more than 0"),
+        ("QD_USE_JAX", "maybe", "QD_USE_JAX='maybe' cannot be used; expected: 1 or 0"),
+        ("QD_JAX_PLATFORM", "gup", "QD_JAX_PLATFORM='gup' cannot be used; expected: cpu, gpu, tpu, or unset"),
+        ("QD_JAX_THREADS", "0", "QD_JAX_THREADS='0' cannot be used; expected: a whole number from 1, or unset"),
+        ("QD_JAX_AOT", "2", "QD_JAX_AOT='2' cannot be used; expected: 1 or 0"),
+        ("QD_JAX_MODE", "fast", "QD_JAX_MODE='fast' cannot be used; expected: off, auto, verify, strict"),
+        ("QD_JAX_LOG", "loud", "QD_JAX_LOG='loud' cannot be used; expected: off, error, warning, info, debug"),
+        ("QD_JAX_MAX_VARIANTS", "0", "QD_JAX_MAX_VARIANTS='0' cannot be used; expected: a whole number from 1"),
+        ("QD_JAX_MAX_NODES", "1.5", "QD_JAX_MAX_NODES='1.5' cannot be used; expected: a whole number from 1"),
+        ("QD_JAX_MAX_COMPILE_S", "inf", "QD_JAX_MAX_COMPILE_S='inf' cannot be used; expected: seconds, more than 0"),
+        ("QD_JAX_CHECK_SHARE", "0", "QD_JAX_CHECK_SHARE='0' cannot be used; expected: a number more than 0, up to 1"),
+        ("QD_JAX_CHECK_SHARE", "2", "QD_JAX_CHECK_SHARE='2' cannot be used; expected: a number more than 0, up to 1"),
+        ("QD_JAX_QUIET", "x", "QD_JAX_QUIET='x' cannot be used; expected: 1 or 0"),
+        ("QD_JAX_RTOL", "nan", "QD_JAX_RTOL='nan' cannot be used; expected: a number more than 0"),
     ],
 )
 def test_a_malformed_variable_is_named_with_its_value_and_what_is_possible(
@@ -88,7 +88,7 @@ def test_a_malformed_variable_is_named_with_its_value_and_what_is_possible(
 
 
 def test_settings_made_in_code_are_held_to_the_same_rules() -> None:
-    with pytest.raises(SettingError, match=r"^mode='quick' cannot be used; possible: off, auto, verify, strict$"):
+    with pytest.raises(SettingError, match=r"^mode='quick' cannot be used; expected: off, auto, verify, strict$"):
         Settings(mode="quick")
     with pytest.raises(SettingError, match="max_nodes=True"):
         Settings(max_nodes=True)
@@ -96,8 +96,8 @@ def test_settings_made_in_code_are_held_to_the_same_rules() -> None:
 
 def test_an_error_survives_pickling_and_renaming() -> None:
     error = SettingError("QD_JAX_PLATFORM", "tpu", "cpu", "is not there")
-    assert str(pickle.loads(pickle.dumps(error))) == "QD_JAX_PLATFORM='tpu' is not there; possible: cpu"
-    assert str(error.renamed("--platform")) == "--platform='tpu' is not there; possible: cpu"
+    assert str(pickle.loads(pickle.dumps(error))) == "QD_JAX_PLATFORM='tpu' is not there; expected: cpu"
+    assert str(error.renamed("--platform")) == "--platform='tpu' is not there; expected: cpu"
 
 
 def test_current_reads_the_environment_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_override_is_undone_even_after_an_error() -> None:
 
 def test_override_names_an_unknown_setting() -> None:
     with (
-        pytest.raises(SettingError, match=r"^setting='speed' is unknown; possible: enabled, platform,"),
+        pytest.raises(SettingError, match=r"^setting='speed' is unknown; expected: enabled, platform,"),
         config.override(speed=11),
     ):
         pass

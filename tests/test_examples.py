@@ -26,9 +26,9 @@ def _hurry() -> None:
     from accel.backend import background
     from accel.dispatch import rest, speed, target
 
-    target.WORTH_STARTING_S = rest.SMALLEST_S = target.CERTAIN_S = 0.0  # type: ignore[attr-defined]
+    target.IMPORT_JAX_GAIN_S = rest.SMALL_CALL_S = target.RELIABLE_CALL_S = 0.0  # type: ignore[attr-defined]
     background.WORTH_JAX_S = 0.0
-    rest.LONGEST = 0
+    rest.MAX_REST = 0
     speed.SPEED_SAMPLES = 10**9
 
 

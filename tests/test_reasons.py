@@ -18,41 +18,41 @@ from tests.conftest import ROOT
 EXPECTED = {
     "effect.print": "this path prints; a compiled replay would lose the output",
     "effect.file": "this path reads or writes a file; a compiled replay would not",
-    "effect.clock": "this path reads the clock; a compiled replay would see the recorded time for ever",
+    "effect.clock": "this path reads the clock; a compiled replay would always see the recorded time",
     "effect.random": "this path draws random numbers; a compiled replay would repeat the recorded ones",
     "effect.global": "this path writes a module's global name, which a replay cannot undo",
-    "call.opaque": "an array went into a function that accel neither has a rule for nor follows",
-    "call.generator": "generators and coroutines suspend half-way, and a recording cannot",
-    "code.unsupported": "the function's code does something that a recording cannot substitute",
-    "value.forced": "Python needed the plain number behind an array element, so the recording would bake it in",
-    "array.unknown": "an array arrived from a place that accel cannot fetch it from again",
+    "call.opaque": "an array was passed to a function that accel has no rule for and cannot record",
+    "call.generator": "generators and coroutines are suspended half-way, which a recording cannot be",
+    "code.unsupported": "the function's code contains a statement that cannot be recorded",
+    "value.forced": "Python needed an array element as a plain number, which the recording would turn into a constant",
+    "array.unknown": "an array came from a place from which accel cannot fetch it in the next call",
     "alias.overlap": "two inputs share memory and one of them is written",
-    "escape.object": "a recorded value was put into an object that outlives the call and that accel does not follow",
+    "escape.object": "a recorded value was stored in an object that outlives the call and that accel does not track",
     "shape.dynamic": "the shape of a result depends on values, and a compiled program has fixed shapes",
     "rule.missing": "accel has no rule for this NumPy or SciPy function",
     "rule.parameter": "accel has a rule for this function, but not for this parameter or combination of arguments",
-    "path.exception": "an exception passed through this path, and it may depend on values",
+    "path.exception": "an exception was raised on this path, and whether it is may depend on values",
     "fp.errstate": "np.errstate or a warning filter turns floating-point events into errors, which a compiled program "
     "never sees",
     "environment.traced": "a debugger, a tracer or an outer JAX transformation watches this call",
-    "environment.busy": "another call of this function was under way, in another thread or around this one",
-    "environment.versions": "a package that accel stands on is missing or too old",
-    "guard.unstable": "an input that decides the path is different in almost every call",
-    "limit.nodes": "the recording grew longer than accel's limits on operations",
+    "environment.busy": "another call of this function was in progress, in another thread or around this one",
+    "environment.versions": "a package that accel depends on is missing or too old",
+    "guard.unstable": "an input that selects the path is different in almost every call",
+    "limit.nodes": "the recording exceeded accel's limits on operations",
     "limit.compile": "compiling took longer than accel's limit",
     "limit.variants": "this function takes more different paths than accel keeps compiled programs for",
-    "lower.mismatch": "JAX gives this operation another shape or dtype than NumPy did",
-    "lower.failed": "this operation could not be written for JAX",
+    "lower.mismatch": "JAX's result of this operation has another shape or dtype than NumPy's",
+    "lower.failed": "this operation could not be translated to JAX",
     "compile.failed": "JAX could not compile or run the program",
-    "recorder.gap": "accel's recorder failed, and the call was run plainly instead",
+    "recorder.gap": "accel's recorder failed, and the call ran on NumPy without it",
     "verify.mismatch": "the compiled result differed from NumPy's by more than the tolerance; NumPy's was returned",
-    "speed.slower": "measured, the compiled program is slower than NumPy here",
+    "speed.slower": "by measurement, the compiled program is slower than NumPy here",
     "wait.calls": "the function was called too few times: a program is compiled after one recorded call and some more",
     "wait.compile": "its program was not compiled yet when the function was last called",
     "mode.off": "acceleration is switched off",
     "choice.excluded": "this function was left out by --only or --exclude",
     "choice.declined": "the catalogue declines this function",
-    "choice.callable": "the name is bound to something else than a Python function",
+    "choice.callable": "the name is not bound to a Python function",
 }
 
 
@@ -96,16 +96,16 @@ def test_a_message_carries_the_detail_and_copes_without_a_line() -> None:
     refusal = Refusal("rule.missing", detail="numpy.kron")
     assert refusal.message("m.f", "was demoted").splitlines() == [
         "accel: m.f was demoted  [rule.missing]",
-        "  where  no single line",
+        "  where  not at one line",
         "  why    accel has no rule for this NumPy or SciPy function (numpy.kron)",
-        "  hint   use a function that has one, or ask for this one by name",
+        "  hint   use a function that has one (`python -m accel coverage` lists them), or ask for this one by name",
     ]
 
 
 def test_a_refusal_with_an_unlisted_reason_does_not_raise_into_the_users_code() -> None:
     message = Refusal("no.such", "a.py:1").message("m.f")
     assert "[no.such]" in message
-    assert "a reason that accel's table does not list" in message
+    assert "a reason that is not in accel's table" in message
 
 
 def test_equal_refusals_are_one_key() -> None:

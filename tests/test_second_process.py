@@ -109,7 +109,7 @@ NOBODY = 65534
 def unprivileged(weight: float) -> dict[str, Any]:
     """The body: the small program; what the cache does is done by a user who may write nothing."""
     if os.geteuid() == 0:
-        cache.surroundings()
+        cache.environment_hash()
         for name in ("load", "save", "discard"):
             setattr(cache, name, _by_nobody(getattr(cache, name)))
     return small(weight)
@@ -150,8 +150,8 @@ def test_a_folder_that_cannot_be_written_to_is_used(filled: Path) -> None:
     found, new = start(unprivileged, 0.25), start(unprivileged, 0.75)
     assert (found.compiled, found.notes) == (0, [])
     assert new.compiled > 0
-    why = f"{filled} cannot be written to (Permission denied)"
-    assert new.notes == [f"a program is not kept on disk, and compiled anew at every start: {why}"]
+    why = f"cannot write to {filled} (Permission denied)"
+    assert new.notes == [f"a program cannot be kept on disk and is compiled again at every start: {why}"]
     assert _state(filled) == before
 
 
@@ -311,7 +311,7 @@ def planet() -> dict[str, Any]:
     import accel
     from accel.dispatch import speed
 
-    speed.SPEED_SAMPLES, speed.LOST_S = 10**9, float("inf")
+    speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")
     assert CATALOGUE.demo_root is not None
     sys.path.insert(0, str(CATALOGUE.demo_root))
     accel.install()

@@ -1,1 +1,1 @@
-"""Compiling: jobs, the process that compiles them, programs on disk, devices."""
+"""The backend: compile jobs, the process that compiles them, the disk cache, devices."""

@@ -1,8 +1,8 @@
-"""Compiling in the background: what waits to be compiled, in which order, and what becomes of it at the end.
+"""Compiling in the background: the queues of pending programs, their order, and what happens at the process's end.
 
-A program is first looked for on disk; what is not there is compiled by a process of its own (see accel.backend.worker),
-or where there can be none, by a thread of this one. Two threads, one for each step: what is on disk does not wait for a
-compile. They end with the program, at once.
+A program is first looked for on disk. If it is not there, the worker process compiles it (see accel.backend.worker), or
+a thread of this process if there can be no worker. Loading and compiling have a thread each, so that programs on disk
+do not wait for a compile. Both threads end as soon as the program does.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from accel.backend.compile import (
     Executable,
     compile_trace,
     largest,
-    leave_to_the_system,
+    leak_executables,
     loaded,
     product_of,
-    tell_unkept,
+    report_not_kept,
 )
 from accel.backend.experience import Experience
 from accel.backend.job import Job, Product, describe, key_of, path_key_of
-from accel.backend.worker import Lost, Worker
+from accel.backend.worker import Worker, WorkerLost
 from accel.ir.fingerprint import Indescribable
 from accel.lower import Known
 from accel.process import interrupts, tuning
@@ -45,47 +45,49 @@ from accel.reports.ledger import current_run
 from accel.rules.rule import Unsupported
 
 LEAVE_S = 60.0
-"""Seconds that the end of the program waits for a thread that is in code of JAX's, which it would crash. With a worker
-that is no more than what is left of loading one program."""
+"""At exit, the process waits this many seconds for a background thread to leave JAX's code, because ending the process
+earlier would crash it. With a worker, it waits at most for one program to be loaded."""
 
 _LOAD, _COMPILE = "accel-load", "accel-compile"
 """The names of the threads."""
 
 WORTH_JAX_S = 0.7
-"""Seconds that programs might have gained by now, before JAX is imported for the first that is compiled.
+"""JAX is imported for the first compiled program once programs could have saved this many seconds.
 
-Importing it costs the program more than a second, and its end another quarter; a run is expected to last as long again
-as it has (so is the best of what can be known of it).
+Importing JAX costs the program more than a second, and another quarter at its end. A run is expected to last as long
+again as it has lasted so far, which is the best guess without further knowledge.
 """
 
 HALF_LIFE_S = 5.0
-"""After so many seconds a call that had to do without a program counts half as much for what is compiled next.
+"""The half-life, in seconds, of a call without a program in the order of compiling.
 
-A path of a program's first phase has taken longer than any other, and may never be taken again.
+The program whose recent calls took longest is compiled first. Without the decay, a path of the start-up phase would
+come first, though it may never be taken again.
 """
 
 MAX_LOST = 3
-"""Workers that may end of themselves before nothing is compiled any more."""
+"""After this many workers have crashed, nothing is compiled any more."""
 
 
 Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
-"""Those of `compile_trace`."""
+"""The arguments of `compile_trace`."""
 
 
-class Compile(Future[Executable]):
-    """A program that is being compiled, or waits for that. arguments: of compile_trace.
+class PendingProgram(Future[Executable]):
+    """A program that is being compiled, or waits in a queue for it: a future of its executable.
 
-    missed: how much calls miss it, as the logarithm of their seconds, each weighted by when it was (see HALF_LIFE_S).
+    arguments: of compile_trace. missed: the priority, as the binary logarithm of the seconds of calls that had to do
+    without it, each weighted by its time (see HALF_LIFE_S). found_on_disk: whether it was loaded from disk. kept: keys
+    and suffixes of the cache entries from which a later process loads it; unkept: why there are none.
 
-    found_on_disk: whether it was there. kept: keys and suffixes of the entries from which a later start has it;
-    unkept: why there are none. A program of the worker's is loaded by the thread that also loads those on disk: the
-    worker does not wait for that, and JAX is not imported before there is something to load.
+    What the worker compiles is loaded by the thread that also loads programs from disk. The worker does not wait for
+    that, and JAX is not imported before there is something to load.
     """
 
     def __init__(self, arguments: Arguments, missed_s: float = 0.0) -> None:
         super().__init__()
         self.missed = -inf
-        self.miss(missed_s)
+        self.add_missed(missed_s)
         self.found_on_disk = False
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = "the disk cache is off"
@@ -95,22 +97,22 @@ class Compile(Future[Executable]):
         self._product: Product | None = None
         self._began: float | None = None
 
-    def miss(self, seconds: float) -> None:
-        """Note that a call has taken so long without it."""
+    def add_missed(self, seconds: float) -> None:
+        """Note that a call took `seconds` without it."""
         weight = time.perf_counter() / HALF_LIFE_S
         self.missed = np.logaddexp2(self.missed, weight + math.log2(seconds) if seconds > 0.0 else -inf)
 
     def seconds(self) -> float:
-        """How long it has been compiled, not counting how long it waited."""
+        """Seconds since compiling began, not counting the wait in the queue; 0 before."""
         return 0.0 if self._began is None else time.perf_counter() - self._began
 
     def run(self) -> None:
-        """Compile it, in this thread and process."""
+        """Compile it in this thread."""
         self._began = time.perf_counter()
-        self._settle(self._made_here)
+        self._settle(self._compiled_here)
 
-    def look(self) -> bool:
-        """Load it, if it is on disk. Returns whether it is done."""
+    def load_from_disk(self) -> bool:
+        """Load it if it is on disk. Returns whether it was."""
         if not _has_worker():
             return False
         try:
@@ -120,7 +122,7 @@ class Compile(Future[Executable]):
         except Indescribable as error:
             logs.LOGGER.info("a program cannot be found again on disk: %s", error)
             return False
-        except Exception as error:  # then it is compiled
+        except Exception as error:  # the program is compiled instead
             logs.LOGGER.info("looking for a program on disk failed: %s: %s", type(error).__name__, error)
             return False
         if executable is None:
@@ -132,47 +134,51 @@ class Compile(Future[Executable]):
         return True
 
     def _prepare(self) -> None:
-        """Describe the job as earlier runs of its path advise, and keep what this one adds. Raises Indescribable."""
+        """Describe the job, following the experience of earlier runs, and save what this run adds to it.
+
+        Raises Indescribable.
+        """
         trace, known, samples, spanned = self._arguments
         self._job = job = describe(trace, known, samples, spanned, None)
         path = path_key_of(job) if cache.is_used() else None
-        told = Experience() if path is None else experience.load(path)
-        job.settings["threads"] = threads = devices.plan(largest(samples), told.threads)
+        earlier = Experience() if path is None else experience.load(path)
+        job.settings["threads"] = threads = devices.plan_threads(largest(samples), earlier.threads)
         if path is None:
             return
-        scalars = {slot: value for slot, value in known.scalars.items() if slot not in told.varied}
+        scalars = {slot: value for slot, value in known.scalars.items() if slot not in earlier.varied}
         job.known = Known(scalars, known.arrays)
-        job.spanned = frozenset(spanned) or told.spanned
+        job.spanned = frozenset(spanned) or earlier.spanned
         self._arguments = trace, job.known, samples, job.spanned
         self._key = key_of(path, job)
-        varied = told.varied.union(trace.scalar_slots).difference(scalars)
-        learnt = Experience(varied, job.spanned, told.threads if config.current().threads else threads or 0)
-        if learnt != told:
-            experience.save(path, learnt)
+        varied = earlier.varied.union(trace.scalar_slots).difference(scalars)
+        # a number of threads that the user chose says nothing about the best one
+        updated = Experience(varied, job.spanned, earlier.threads if config.current().threads else threads or 0)
+        if updated != earlier:
+            experience.save(path, updated)
 
-    def make(self) -> bool:
-        """Compile it, in the worker if there can be one. Returns whether what the worker made is to be loaded yet."""
+    def compile_in_worker(self) -> bool:
+        """Compile it, in the worker if there can be one. Returns whether the worker's product has to be loaded now."""
         if self.done():
             return False
         self._began = time.perf_counter()
         try:
-            self._product = self._made_by_worker()
+            self._product = self._compiled_by_worker()
         except BaseException as error:
             self.fail(error)
             return False
         if self._product is None:
-            self._settle(self._made_here)
+            self._settle(self._compiled_here)
             return False
         self._began = None
         return True
 
     @property
-    def is_made(self) -> bool:
-        """Whether there is something of the worker's to load."""
+    def has_product(self) -> bool:
+        """Whether the worker has compiled it."""
         return self._product is not None
 
-    def load(self) -> bool:
-        """Load what the worker made. Returns False where there is no such thing."""
+    def load_product(self) -> bool:
+        """Load what the worker has compiled. Returns False if there is nothing to load."""
         if self._product is None:
             return False
         if not self.done():
@@ -180,7 +186,7 @@ class Compile(Future[Executable]):
         return True
 
     def fail(self, error: BaseException) -> None:
-        """Be done with what went wrong, unless it is done."""
+        """Set the error, unless a result or an error is set."""
         if not self.done():
             self.set_exception(error)
 
@@ -193,14 +199,14 @@ class Compile(Future[Executable]):
             if not self.done():
                 self.set_result(executable)
 
-    def _made_by_worker(self) -> Product | None:
-        """What the worker makes of it; None where there is no worker, or where it cannot be told of the job."""
+    def _compiled_by_worker(self) -> Product | None:
+        """The worker's product; None if there is no worker, or if the job cannot be pickled for it."""
         worker = None if self._job is None else _workers.current()
         if worker is None:
             return None
         try:
             product = worker.compile(self._job)
-        except Lost as lost:
+        except WorkerLost as lost:
             _workers.drop(worker)
             raise Unsupported("compile.failed", str(lost)) from None
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -215,21 +221,21 @@ class Compile(Future[Executable]):
         executable = loaded(self._product, *self._arguments)
         return compile_trace(*self._arguments) if executable is None else executable
 
-    def _made_here(self) -> Executable:
+    def _compiled_here(self) -> Executable:
         executable = compile_trace(*self._arguments)
         if cache.is_used():
             self._keep(product_of(executable, self._arguments[0]))
         return executable
 
     def _keep(self, product: Product) -> None:
-        """Have a later start find the product by the trace."""
+        """Save the product on disk, where a later process finds it by the trace."""
         is_whole = product.key is not None or product.payload is not None
         if self._key is not None and is_whole:
             unkept = cache.save(self._key, pickle.dumps(product), cache.TRACE)
         else:
             unkept = product.unkept
         if unkept:
-            tell_unkept(unkept)
+            report_not_kept(unkept)
         self._note_kept(product.key, unkept)
 
     def _note_kept(self, key: str | None, unkept: str) -> None:
@@ -245,21 +251,21 @@ class Compile(Future[Executable]):
         return product if isinstance(product, Product) else None
 
     def withdraw(self) -> bool:
-        """Do not compile it after all. Returns whether that was in time: before anybody began."""
-        if self._began is not None or self.is_made or self.done():
+        """Cancel it, if compiling has not begun. Returns whether it was cancelled."""
+        if self._began is not None or self.has_product or self.done():
             return False
         self.fail(CancelledError())
         return True
 
     def abandon(self) -> None:
-        """Stop compiling it, for good."""
+        """Stop compiling it for good. The worker that is at it is ended."""
         _under_way.discard(self)
         _compiling.leave()
         _workers.drop(None)
 
 
 class _Workers:
-    """The worker, and why there are no more of them. can_start: whether this process may have one."""
+    """Starts the worker when it is needed, and counts crashed ones. can_start: whether this process may have one."""
 
     def __init__(self) -> None:
         self.can_start = True
@@ -268,9 +274,9 @@ class _Workers:
         self._lock = threading.Lock()
 
     def current(self) -> Worker | None:
-        """The worker, started if need be; None where none can be started.
+        """The worker, started if there is none; None if it cannot be started.
 
-        Raises Unsupported where too many have ended of themselves: what ended them would end this process too.
+        Raises Unsupported if too many workers have crashed: compiling in this process would crash the program.
         """
         with self._lock:
             if self._lost >= MAX_LOST:
@@ -278,13 +284,13 @@ class _Workers:
             if self._worker is None and self.can_start:
                 try:
                     self._worker = Worker()
-                except Lost as error:
+                except WorkerLost as error:
                     logs.LOGGER.info("%s", error)
                     self.can_start = False
             return self._worker
 
     def drop(self, worker: Worker | None) -> None:
-        """End a worker, None for the one at hand; the next job gets another."""
+        """End a worker, by default the current one. The next job gets a new one."""
         with self._lock:
             if worker is not None and worker is self._worker:
                 self._lost += 1
@@ -294,7 +300,7 @@ class _Workers:
             worker.stop()
 
     def forget(self) -> None:
-        """In a forked child: the worker is the parent's."""
+        """In a forked child: let go of the worker, which belongs to the parent."""
         self._lock = threading.Lock()
         self.can_start = False
         if self._worker is not None:
@@ -304,7 +310,7 @@ class _Workers:
 
 @contextlib.contextmanager
 def _charged() -> Iterator[None]:
-    """Enter what this thread keeps the program waiting for: one of them has the interpreter at a time."""
+    """Charge the block's CPU time in this thread as a cost: the program's threads wait for the GIL meanwhile."""
     started = time.thread_time()
     try:
         yield
@@ -315,18 +321,18 @@ def _charged() -> Iterator[None]:
 _BY_MISSED = operator.attrgetter("missed")
 
 
-class _Line:
-    """Programs that wait for one step, the one that is missed most first, and the thread that does it."""
+class _Queue:
+    """A priority queue of pending programs for one step, and the thread that does the step. Most missed comes first."""
 
-    def __init__(self, name: str, step: Callable[[Compile], None]) -> None:
+    def __init__(self, name: str, step: Callable[[PendingProgram], None]) -> None:
         self._name = name
         self._step = step
-        self._waiting: list[Compile] = []
+        self._waiting: list[PendingProgram] = []
         self._condition = threading.Condition()
         self._thread: threading.Thread | None = None
 
-    def add(self, job: Compile) -> None:
-        """Let one more wait."""
+    def add(self, job: PendingProgram) -> None:
+        """Add a pending program; starts the thread if there is none."""
         with self._condition:
             self._waiting.append(job)
             if self._thread is None:
@@ -342,25 +348,25 @@ class _Line:
             with self._condition:
                 while self._thread is threading.current_thread() and not self._waiting:
                     self._condition.wait()
-                if self._thread is not threading.current_thread():  # it was left to what it was doing, or stopped
+                if self._thread is not threading.current_thread():  # it was replaced by `leave`, or stopped
                     return
                 job = max(self._waiting, key=_BY_MISSED)
                 self._waiting.remove(job)
             try:
-                with tuning.taking_turns(), tuning.keeping(), _charged():
+                with tuning.short_switch_interval(), tuning.rare_garbage_collection(), _charged():
                     self._step(job)
-            except Exception as error:  # nobody else sees it
+            except Exception as error:  # it would end the thread
                 job.fail(error)
 
     def leave(self) -> None:
-        """Leave the thread to what it is doing; what waits gets a new one."""
+        """Leave the thread to its current program. A new one takes the programs in the queue."""
         with self._condition:
             self._thread = None
             if self._waiting:
                 self._start()
 
     def stop(self) -> threading.Thread | None:
-        """Drop what waits, and let the thread go. Returns it, if it is still at something."""
+        """Empty the queue and let the thread end. Returns the thread if it is still at work."""
         with self._condition:
             self._waiting.clear()
             thread, self._thread = self._thread, None
@@ -368,114 +374,119 @@ class _Line:
         return thread if thread is not None and thread.is_alive() else None
 
 
-def _load(job: Compile) -> None:
-    if job.is_made and not devices.is_started():
-        _under_way.discard(job)  # nothing is done meanwhile
-        _prospects.wait()
+def _load(job: PendingProgram) -> None:
+    if job.has_product and not devices.is_started():
+        _under_way.discard(job)  # waiting keeps no processor busy: calls may be timed meanwhile
+        _potential_gain.wait()
         _under_way.add(job)
-    if not job.done() and not job.load() and not job.look():
+    if not job.done() and not job.load_product() and not job.load_from_disk():
         _compiling.add(job)
 
 
-def _make(job: Compile) -> None:
-    if job.make():
+def _make(job: PendingProgram) -> None:
+    if job.compile_in_worker():
         _loading.add(job)
 
 
-_loading = _Line(_LOAD, _load)
-_compiling = _Line(_COMPILE, _make)
+_loading = _Queue(_LOAD, _load)
+_compiling = _Queue(_COMPILE, _make)
 _workers = _Workers()
-_under_way: set[Compile] = set()
+_under_way: set[PendingProgram] = set()
 _ends_with_the_program = False
 
 
-class _Prospects:
-    """What programs might have gained by now, in seconds, had they been there from the start."""
+class _PotentialGain:
+    """Seconds that programs could have saved by now if they had been there from the start."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._enough = threading.Event()
 
     def add(self, seconds: float) -> None:
-        """Add what a call might have gained."""
+        """Add what a program could have saved for a call."""
         self.seconds += seconds
         if self.seconds >= WORTH_JAX_S:
             self._enough.set()
 
     def wait(self) -> None:
-        """Wait until they are worth JAX."""
+        """Wait until it is worth importing JAX."""
         if self.seconds < WORTH_JAX_S:
             self._enough.wait()
 
 
-_prospects = _Prospects()
+_potential_gain = _PotentialGain()
 
 
-def expect(seconds: float) -> float:
-    """Note what a call would have gained by a program. Returns what all of them would have until now."""
-    _prospects.add(seconds)
-    return _prospects.seconds
+def add_potential_gain(seconds: float) -> float:
+    """Add the seconds that a program could have saved for a call. Returns the sum so far."""
+    _potential_gain.add(seconds)
+    return _potential_gain.seconds
 
 
 def _has_worker() -> bool:
-    """Whether another process can compile: on the CPU, where there is a Python to start."""
+    """Whether another process can compile: for the CPU only, and if the Python to start is known."""
     return bool(sys.executable) and devices.is_cpu_alone() and _workers.can_start
 
 
-def at_once(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()) -> Compile:
-    """`compile_trace`, done, by this thread, unless it is on disk. Interrupts wait: a module half imported stays so."""
-    job = Compile((trace, known, samples, spanned))
+def compile_now(
+    trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
+) -> PendingProgram:
+    """Load or compile a program in this thread. Returns it done; arguments as of `compile_trace`.
+
+    Interrupts wait until it is done, because they could leave modules half imported.
+    """
+    job = PendingProgram((trace, known, samples, spanned))
     with interrupts.Deferral():
-        if not cache.is_used() or not job.look():
+        if not cache.is_used() or not job.load_from_disk():
             job.run()
     return job
 
 
-def in_background(
+def compile_in_background(
     trace: Trace,
     known: Known,
     samples: Sequence[Any],
     spanned: Collection[int] = frozenset(),
     *,
     missed_s: float = 0.0,
-) -> Compile:
-    """`compile_trace` in the background, the program going on in NumPy meanwhile.
+) -> PendingProgram:
+    """Compile a program in the background, while calls go on in NumPy. Arguments as of `compile_trace`.
 
-    missed_s: seconds that the last call took without it.
+    missed_s: seconds that the last call took without the program.
     """
     global _ends_with_the_program
     if not _ends_with_the_program:
         _ends_with_the_program = True
         atexit.register(stop)
-    job = Compile((trace, known, samples, spanned), missed_s)
+    job = PendingProgram((trace, known, samples, spanned), missed_s)
     _under_way.add(job)
     job.add_done_callback(_under_way.discard)
     if devices.is_started() or not cache.holds_programs():
         _loading.add(job)
-    elif not _look_at_once(job):
+    elif not _load_now(job):
         _compiling.add(job)
     return job
 
 
-def _look_at_once(job: Compile) -> bool:
-    """Load a program, and JAX with it, in this thread. Returns whether it was on disk.
+def _load_now(job: PendingProgram) -> bool:
+    """Load a program from disk in this thread, and import JAX for it. Returns whether it was on disk.
 
-    Python's imports need the interpreter, which the program's own thread needs too: in the background JAX is there
-    after some 40 steps of PyGCM's, at once after 20, and the program has lost the same.
+    Imports hold the GIL, which the program's own thread needs too, so importing in the background gains nothing: JAX is
+    ready after some 40 of PyGCM's steps in the background, and after 20 this way, at the same cost to the program.
     """
-    with interrupts.Deferral(), tuning.keeping():
-        return job.look()
+    with interrupts.Deferral(), tuning.rare_garbage_collection():
+        return job.load_from_disk()
 
 
 def busy() -> bool:
-    """Whether anything is being compiled: times measured meanwhile are not worth comparing."""
+    """Whether anything is being loaded or compiled. Times measured meanwhile are no fair samples."""
     return bool(_under_way)
 
 
 def stop() -> None:
-    """Give up all that waits or is compiled; the program ends."""
+    """At exit: drop the queues, end the worker, and wait until the threads have left JAX's code."""
     _under_way.clear()
-    expect(inf)
+    add_potential_gain(inf)
     threads = [line.stop() for line in (_loading, _compiling)]
     _workers.drop(None)
     sys.meta_path.insert(0, _NoMoreImports())
@@ -483,14 +494,15 @@ def stop() -> None:
     for thread in threads:
         if thread is not None and thread is not threading.current_thread():
             thread.join(max(0.0, patience - time.perf_counter()))
-    leave_to_the_system()
+    leak_executables()
     _end_as_interrupted()
 
 
 def _end_as_interrupted() -> None:
-    """Let a program that Ctrl-C ended be seen to be: Python forgets that if a thread runs text as code meanwhile.
+    """Restore that the program was ended by Ctrl-C, which decides its exit code.
 
-    Many modules do, to make their classes; Python notes what the text raises, too.
+    Python forgets it if another thread calls `exec` on text meanwhile, as many modules do when they are imported. To
+    raise KeyboardInterrupt from such text sets it again.
     """
     if getattr(sys, "last_type", None) is KeyboardInterrupt:
         with contextlib.suppress(KeyboardInterrupt):
@@ -498,18 +510,18 @@ def _end_as_interrupted() -> None:
 
 
 class _NoMoreImports:
-    """Ends an import of accel's threads where its next module begins: JAX has hundreds."""
+    """Stops imports in accel's threads at the next module, so that exit need not wait for all of JAX."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """Find nothing, and raise in those threads."""
+        """Raise ImportError in accel's threads; find nothing in others."""
         if threading.current_thread().name in (_LOAD, _COMPILE):
             raise ImportError(f"{name}: the program has ended")
 
 
 def _forget() -> None:
-    """In a forked child, where the threads are not."""
+    """In a forked child, which does not have the threads: start afresh."""
     global _loading, _compiling
-    _loading, _compiling = _Line(_LOAD, _load), _Line(_COMPILE, _make)
+    _loading, _compiling = _Queue(_LOAD, _load), _Queue(_COMPILE, _make)
     _under_way.clear()
     _workers.forget()
 

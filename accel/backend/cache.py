@@ -1,20 +1,21 @@
-"""The disk cache: compiled programs, kept for the next start.
+"""The disk cache: keeps compiled programs for later processes.
 
-    <QD_JAX_CACHE_DIR>/<surroundings>/<key>.program     a compiled program
-    <QD_JAX_CACHE_DIR>/<surroundings>/<key>.trace       by a recorded trace: which program it is, and how it is called
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.program      a compiled program
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.trace        a recorded trace's program: which one it is, and how to call it
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.path         what runs have learnt about a path (accel.backend.experience)
 
-The folder's name is a hash of everything that a compiled program depends on beyond what it computes: accel's own
-code, the versions of Python, NumPy, JAX and jaxlib, XLA's flags, the processor. So an entry that another version made
-is never looked at. Writes are atomic (a file of its own, then a rename), so any number of processes may share the
-folder; an entry begins with a hash of itself, and a damaged one is removed. Nothing here ever raises into a program: a
-cache that cannot be used is no cache, and one that cannot be written to is read.
+The folder's name is a hash of everything that a compiled program depends on besides what it computes: accel's own code,
+the versions of Python, NumPy, SciPy, JAX and jaxlib, XLA's flags, and the processor. So entries of other versions are
+never read. Writes are atomic (a new file, then a rename), so any number of processes may share the folder. An entry
+begins with a hash of its content, and a damaged one is removed. No error here reaches the program: a cache that cannot
+be read is treated as empty, and one that cannot be written to is only read.
 
-What is not there is looked for in the folder that QD_JAX_CACHE_SHARED names, filled once for many users, which is
-never written to.
+An entry that is missing is looked for in the folder that QD_JAX_CACHE_SHARED names, which one user fills for many. It
+is never written to.
 
-Loading a compiled program runs what is in it. So folders and entries count only where nobody else can have put them
-there: they belong to the user or to root (the shared ones, to whom the folder that was named belongs), and neither
-their group nor others may write to them.
+Loading a compiled program executes code. So folders and entries are used only if nobody else can have written them:
+they must belong to the user or to root (in the shared folder, also to the folder's owner), and must not be writable for
+their group or others.
 """
 
 from __future__ import annotations
@@ -37,18 +38,17 @@ from pathlib import Path
 from accel import config, logs
 
 SUFFIX, TRACE, PATH = ".program", ".trace", ".path"
-"""What entries end in: compiled programs, what recorded traces led to, which of the programs among it, and what is
-known of recorded paths (see accel.backend.experience)."""
+"""The suffixes of entries: a compiled program, a trace's product, and a path's experience."""
 
 _PARTIAL = ".partial"
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
 _FILE_NAME = re.compile(rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|-\w+{_PARTIAL})")
-"""What accel calls its files: `clear` touches nothing else."""
+"""The names of accel's files. `clear` removes no others."""
 
 _ABANDONED_S = 3600.0
-"""A partial file of this age, in seconds, belongs to a process that died."""
+"""A partial file that is older than this many seconds belongs to a process that died."""
 
-_UNSAFE = "others may write there, or it belongs to another user"
+_UNSAFE = "other users can write to it, or it belongs to another user"
 
 _DIGEST = hashlib.sha256
 _DIGEST_SIZE = _DIGEST().digest_size
@@ -58,13 +58,13 @@ _DIGEST_SIZE = _DIGEST().digest_size
 
 
 def is_used() -> bool:
-    """Whether there is a folder to look into, or to keep something in."""
+    """Whether there is a folder to read from or to write to."""
     settings = config.current()
     return settings.cache_dir is not None or settings.cache_shared is not None
 
 
 def holds_programs() -> bool:
-    """Whether anything is kept that a start in surroundings like these may find by its traces."""
+    """Whether any program is kept that this process could find by its traces."""
     settings = config.current()
     folders = [_folder(root) for root in (settings.cache_dir, settings.cache_shared) if root is not None]
     with contextlib.suppress(OSError):
@@ -73,7 +73,7 @@ def holds_programs() -> bool:
 
 
 def load(key: str, suffix: str = SUFFIX) -> bytes | None:
-    """What was saved under `key` (40 hexadecimal digits) in surroundings like these; None where there is nothing."""
+    """The payload saved under `key` (40 hexadecimal digits) in an environment like this one; None if there is none."""
     settings = config.current()
     for root, shared in ((settings.cache_dir, False), (settings.cache_shared, True)):
         content = None if root is None else _read(_file(root, key, suffix), _trusted(root, shared=shared))
@@ -88,7 +88,7 @@ def load(key: str, suffix: str = SUFFIX) -> bytes | None:
 
 
 def save(key: str, payload: bytes, suffix: str = SUFFIX) -> str:
-    """Keep `payload` under `key`: whole or not at all, whoever else writes or reads. Returns "", or why it is not."""
+    """Save `payload` under `key`, atomically. Returns "", or why it could not be saved."""
     root = config.current().cache_dir
     if root is None:
         return "the disk cache is off"
@@ -105,11 +105,11 @@ def save(key: str, payload: bytes, suffix: str = SUFFIX) -> str:
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(partial)
-        return f"{root} cannot be written to ({error.strerror})"
+        return f"cannot write to {root} ({error.strerror})"
 
 
 def problem() -> str:
-    """Why nothing can be kept on disk; "" where it can. Makes the folder."""
+    """Why nothing can be saved to disk; "" if it can. Makes the folder."""
     root = config.current().cache_dir
     if root is None:
         return "the disk cache is off"
@@ -124,7 +124,7 @@ def problem() -> str:
 
 
 def size_of(entries: Iterable[tuple[str, str]]) -> int:
-    """Bytes on disk of what was saved under keys with suffixes, less what is not there."""
+    """The bytes on disk of these entries, given as key and suffix. Missing ones count as 0."""
     root, size = config.current().cache_dir, 0
     if root is not None:
         for key, suffix in entries:
@@ -134,7 +134,7 @@ def size_of(entries: Iterable[tuple[str, str]]) -> int:
 
 
 def discard(key: str, suffix: str = SUFFIX) -> None:
-    """Forget an entry that turned out to be of no use. What is shared stays."""
+    """Remove an entry that turned out to be unusable. Entries in the shared folder stay."""
     root = config.current().cache_dir
     if root is not None:
         with contextlib.suppress(OSError):
@@ -146,14 +146,14 @@ def _file(root: Path, key: str, suffix: str) -> Path:
 
 
 def _folder(root: Path) -> Path:
-    return root / f"programs-{surroundings()}"
+    return root / f"programs-{environment_hash()}"
 
 
-# -- whom to trust -----------------------------------------------------------------------------------------------------
+# -- trust -------------------------------------------------------------------------------------------------------------
 
 
 def _read(path: Path, owners: Collection[int]) -> bytes | None:
-    """What an entry holds, provided that it and its folder are safe."""
+    """An entry's content; None if it is missing, or if it or its folder is not safe."""
     try:
         with open(path, "rb") as file:
             if _is_safe(os.fstat(file.fileno()), owners) and _is_safe(path.parent.stat(), owners):
@@ -169,14 +169,14 @@ def _read(path: Path, owners: Collection[int]) -> bytes | None:
 
 @functools.cache
 def _tell(folder: Path, why: str) -> None:
-    """Say once why a folder's programs are not used."""
+    """Log, once, why a folder's programs are not used."""
     logs.LOGGER.info("programs in %s are not used: %s", folder, why)
 
 
 def _trusted(root: Path, *, shared: bool = False) -> frozenset[int]:
-    """The users whose entries under `root` are used: oneself and root, and whoever owns a folder that is shared.
+    """The ids of the users whose entries under `root` are used: this user, root, and the owner of a shared folder.
 
-    A shared folder that others may write to has no owner to speak of: what is in it may be anyone's.
+    Nobody is trusted in a shared folder that others can write to, because its entries may be anyone's.
     """
     owners: set[int] = {0, *([os.geteuid()] if hasattr(os, "geteuid") else ())}
     if shared:
@@ -187,18 +187,18 @@ def _trusted(root: Path, *, shared: bool = False) -> frozenset[int]:
 
 
 def _is_safe(about: os.stat_result, owners: Collection[int]) -> bool:
-    """Whether these users alone can write to a file or folder. Without POSIX owners the system sees to that."""
+    """Whether only these users can write to a file or folder. Always true on systems without POSIX owners."""
     if not hasattr(os, "geteuid"):
         return True
     return about.st_uid in owners and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-# -- surroundings ------------------------------------------------------------------------------------------------------
+# -- the environment ---------------------------------------------------------------------------------------------------
 
 
 @functools.cache
-def surroundings() -> str:
-    """16 hexadecimal digits for all that a compiled program depends on beyond what it computes."""
+def environment_hash() -> str:
+    """16 hexadecimal digits for everything that a compiled program depends on besides what it computes."""
     parts = [
         sys.version,
         *(f"{name} {_version(name)}" for name in ("numpy", "scipy", "jax", "jaxlib")),
@@ -220,7 +220,7 @@ def _version(name: str) -> str:
 
 
 def _processor() -> str:
-    """The processor's model and instruction sets, for which XLA:CPU compiles."""
+    """The processor's model and instruction sets: XLA compiles for just these."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -232,19 +232,19 @@ def _processor() -> str:
 def _own_code() -> str:
     """A hash of accel's source, which decides what a tape is lowered to."""
     here = Path(__file__).parents[1]
-    found = hashlib.blake2b(digest_size=20)
+    source_hash = hashlib.blake2b(digest_size=20)
     for path in sorted(here.rglob("*.py")):
-        found.update(str(path.relative_to(here)).encode())
-        found.update(path.read_bytes())
-    return found.hexdigest()
+        source_hash.update(str(path.relative_to(here)).encode())
+        source_hash.update(path.read_bytes())
+    return source_hash.hexdigest()
 
 
 # -- all entries -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One file of accel's. bytes: its size. written: seconds since the epoch. complete: False while being written."""
+class CacheFile:
+    """One file of the cache. bytes: its size. written: seconds since the epoch. complete: False while being written."""
 
     path: Path
     bytes: int
@@ -256,8 +256,8 @@ class Entry:
         return self.path.suffix == SUFFIX
 
 
-def entries(root: Path) -> Iterator[Entry]:
-    """Every file that accel put under `root`, and no other. Raises OSError where it cannot look."""
+def entries(root: Path) -> Iterator[CacheFile]:
+    """Every file of accel's under `root`, and no other. Raises OSError if a folder cannot be read."""
     if not root.is_dir():
         return
     for folder in sorted(root.iterdir()):
@@ -266,13 +266,13 @@ def entries(root: Path) -> Iterator[Entry]:
                 if _FILE_NAME.fullmatch(path.name) and not path.is_symlink():
                     with contextlib.suppress(FileNotFoundError):  # another process may remove it
                         about = path.stat()
-                        yield Entry(path, about.st_size, about.st_mtime, path.suffix != _PARTIAL)
+                        yield CacheFile(path, about.st_size, about.st_mtime, path.suffix != _PARTIAL)
 
 
 def clear(root: Path) -> tuple[int, int]:
-    """Remove all entries, and the folders that are empty then. Returns how many and how many bytes.
+    """Remove all entries, and folders that are then empty. Returns the number of programs and the bytes of all entries.
 
-    A file that a living process is writing stays. Raises OSError where something cannot be removed.
+    A file that a living process is writing stays. Raises OSError if something cannot be removed.
     """
     count = size = 0
     for entry in list(entries(root)):
@@ -292,7 +292,7 @@ USAGE = "usage: python -m accel cache info|clear\n"
 
 
 def main(args: Sequence[str]) -> int:
-    """`python -m accel cache info|clear`: 0 when done, 1 when the folder does not let us, 2 for anything else asked."""
+    """`python -m accel cache info|clear`. Returns the exit code: 1 if the folder cannot be used, 2 for bad input."""
     from accel.cli.options import BAD_INPUT, refuse
 
     verbs = {"info": _info, "clear": _clear}
@@ -300,7 +300,7 @@ def main(args: Sequence[str]) -> int:
         sys.stdout.write(USAGE)
         return 0
     if len(args) != 1 or args[0] not in verbs:
-        sys.stderr.write(f"accel: cache {' '.join(args)!r} is no command; possible: {', '.join(verbs)}\n")
+        sys.stderr.write(f"accel: unknown command {' '.join(['cache', *args])!r}; expected: {', '.join(verbs)}\n")
         return BAD_INPUT
     try:
         settings = config.current()
@@ -323,15 +323,15 @@ def _info(settings: config.Settings) -> str:
 
 
 def _about(name: str, root: Path) -> str:
-    found = [entry for entry in entries(root) if entry.is_program]
-    current = sum(entry.path.parent.name == f"programs-{surroundings()}" for entry in found)
-    lines = [(name, str(root)), ("programs", str(len(found)))]
-    if found:
+    programs = [entry for entry in entries(root) if entry.is_program]
+    current = sum(entry.path.parent.name == f"programs-{environment_hash()}" for entry in programs)
+    lines = [(name, str(root)), ("programs", str(len(programs)))]
+    if programs:
         lines += [
-            ("usable now", f"{current} (the others are of other versions, settings or machines)"),
-            ("size", _megabytes(sum(entry.bytes for entry in found))),
-            ("oldest", _when(min(entry.written for entry in found))),
-            ("newest", _when(max(entry.written for entry in found))),
+            ("usable now", f"{current} (the others are for other versions, settings or machines)"),
+            ("size", _megabytes(sum(entry.bytes for entry in programs))),
+            ("oldest", _when(min(entry.written for entry in programs))),
+            ("newest", _when(max(entry.written for entry in programs))),
         ]
     return "".join(f"{name:<10}  {value}\n" for name, value in lines)
 

@@ -1,6 +1,6 @@
-"""Compiling: a lowered program becomes an executable for the device that QD_JAX_PLATFORM names.
+"""Compiling: turns a lowered program into an executable for the device that QD_JAX_PLATFORM names.
 
-Float64 is switched on around accel's own work alone.
+JAX's float64 is enabled only around accel's own work, so that a program's own use of JAX does not change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from accel import config, logs
 from accel.backend import cache, lapack
 from accel.backend.devices import device, has_room, import_jax, start, threads
 from accel.backend.job import Job, Product, packed, unpacked
-from accel.backend.spans import Span, arrays_from, handed_over, is_aligned, span_of
+from accel.backend.spans import Span, arrays_from, is_aligned, prepared_arrays, span_of
 from accel.ir.fingerprint import digest
 from accel.ir.tape import Node
 from accel.lower import PACKS, Known, Lowerable, Program, lower
@@ -33,19 +33,20 @@ from accel.reports import ledger
 from accel.rules.rule import Unsupported
 
 _executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
-"""All there are, in this process."""
+"""All executables of this process."""
 
 _numbers = itertools.count()
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Executable:
-    """A compiled program. seconds: what lowering and compiling took. constants: on the device already.
+    """A compiled program.
 
-    on_cpu: whether that is the host itself, which then shares its memory with NumPy. spans: of the arrays that it takes
-    as such, by place; copied: how often others were copied that would gain by one (see accel.backend.spans). key: what
-    it is kept under on disk, None where it is not; unkept: why it is not, so that every start of the program compiles
-    it anew, "" where it is, or where there is no disk cache.
+    constants: already on the device. seconds: the time of lowering and compiling. on_cpu: whether the device is the
+    host, which shares its memory with NumPy. spans: by argument, of arrays that are passed as spans; copied: by
+    argument, how often an array was copied that a span would have saved (see accel.backend.spans). key: of its entry in
+    the disk cache, or None. unkept: why it has none, so that every start of the program compiles it anew; "" if it has
+    one, or if the disk cache is off.
     """
 
     program: Program
@@ -62,25 +63,25 @@ class Executable:
         _executables[next(_numbers)] = self
 
     def __call__(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Run it: new and changed arrays, and the packed outcomes and numbers, as device values."""
-        return self.run(*self.hand_over(arrays), scalars)
+        """Run it. Returns, as device values, the new and changed arrays, and the packed outcomes and numbers."""
+        return self.run(*self.prepare_arrays(arrays), scalars)
 
-    def hand_over(self, arrays: Sequence[Any]) -> tuple[list[Any], Any]:
-        """Arrays as the program takes them, and where in their spans they are."""
-        return handed_over(arrays, self.spans, self.copied) if self.on_cpu else (list(arrays), None)
+    def prepare_arrays(self, arrays: Sequence[Any]) -> tuple[list[Any], Any]:
+        """The arrays as the program takes them, and their offsets in their spans (None without spans)."""
+        return prepared_arrays(arrays, self.spans, self.copied) if self.on_cpu else (list(arrays), None)
 
-    def run(self, given: list[Any], places: Any, scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Run it on what was handed over."""
+    def run(self, arguments: list[Any], offsets: Any, scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Run it on prepared arrays; returns as `__call__` does."""
         import jax
 
         with jax.enable_x64(True):
-            made, packs = self.compiled(given, places, self.constants, scalars)
+            made, packs = self.compiled(arguments, offsets, self.constants, scalars)
         return made, packs
 
     def time_copies(self, given: Sequence[Any], made: Sequence[Any], changed: Sequence[Any]) -> float:
         """Seconds that the copies around one run take: inputs to the device, results and changed arrays back.
 
-        On CPU those are inputs that cannot be used where they lie, and arrays changed in place; new arrays stay.
+        On the CPU, only inputs that are not aligned and arrays that are changed in place are copied.
         """
         import jax
 
@@ -98,10 +99,10 @@ class Executable:
         return time.perf_counter() - started
 
 
-def leave_to_the_system() -> None:
-    """At the end of the process: do not take programs apart one by one, which takes longer than all else that it does.
+def leak_executables() -> None:
+    """At exit: keep executables from being destroyed one by one, which would take longer than the rest of the exit.
 
-    They hold nothing but memory, which the system takes back at once.
+    They hold nothing but memory, which the system frees at once.
     """
     with contextlib.suppress(Exception):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(list(_executables.values())))
@@ -110,9 +111,10 @@ def leave_to_the_system() -> None:
 def compile_trace(
     trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
 ) -> Executable:
-    """Lower and compile. Raises Unsupported.
+    """Lower and compile a trace. Raises Unsupported.
 
-    samples: a value of each slot, for shapes and dtypes. spanned: slots of arrays that a CPU takes from spans.
+    known: inputs to fold. samples: a value of each slot, for shapes and dtypes. spanned: slots of arrays that are
+    passed as spans, on the CPU.
     """
     started = time.perf_counter()
     place = _begin(samples)
@@ -133,7 +135,7 @@ def compile_trace(
         places = about((len(spans),), np.int32) if spans else None
         scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
         constants = [jax.device_put(value, place) for value in program.constants]
-        careful = on_cpu and any(map(_is_mistaken, trace.tape.nodes))
+        careful = on_cpu and any(map(_may_miscompile, trace.tape.nodes))
         try:
             compiled, key, unkept = _compiled(program, spans, (given, places, constants, scalars), place, careful)
         except Unsupported:
@@ -145,19 +147,19 @@ def compile_trace(
 
 
 def _begin(samples: Sequence[Any]) -> Any:
-    """The device, JAX being started for arrays like these. Raises Unsupported."""
+    """Start JAX for arrays like these. Returns the device to use. Raises Unsupported."""
     if not has_room():
         raise Unsupported("environment.memory", "")
     tuning.keep_freed()
     start(largest(samples))
     try:
         return device(config.current().platform)
-    except config.SettingError as error:  # it was there when functions were chosen
+    except config.SettingError as error:  # `install` checked it, but the device has gone since
         raise Unsupported("device.missing", str(error)) from error
 
 
 def largest(samples: Sequence[Any]) -> int:
-    """Elements of the largest array."""
+    """The number of elements of the largest array."""
     return max((value.size for value in samples if isinstance(value, np.ndarray)), default=0)
 
 
@@ -165,43 +167,42 @@ def _spans(program: Program, samples: Sequence[Any], spanned: frozenset[int]) ->
     return {at: span_of(samples[slot]) for at, slot in enumerate(program.slots) if slot in spanned}
 
 
-def _is_mistaken(node: Node) -> bool:
-    """Whether XLA's own reductions on the CPU may be wrong where they read this (see
-    `jax_internals.compiled_with_care`)."""
+def _may_miscompile(node: Node) -> bool:
+    """Whether XLA may miscompile reductions of this node on the CPU (see `jax_internals.compiled_with_care`)."""
     return node.rule.careful or (node.dtype is not None and node.dtype in (np.int8, np.uint8))
 
 
 def _compiled(
     program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any, careful: bool
 ) -> tuple[Any, str | None, str]:
-    """The executable for arguments like these, from the disk cache or compiled and kept there.
+    """Load the executable from the disk cache, or compile it and keep it there.
 
-    Also what it is kept under, None where it is not, and why not (see `Executable.unkept`).
+    Returns it, its key in the cache (None if it is not there), and why it is not there (see `Executable.unkept`).
     """
     import jax
 
     key = _key(program, spans, arguments, place)
-    found = _load(key, place)
-    if found is not None:
-        return found, key, ""
+    cached = _load(key, place)
+    if cached is not None:
+        return cached, key, ""
     lowered = jax.jit(entry(program, spans)).lower(*arguments)
-    found = jax_internals.compiled_with_care(lowered) if careful else lowered.compile()
-    unkept = "" if config.current().cache_dir is None else _keep(program, key, found)
+    compiled = jax_internals.compiled_with_care(lowered) if careful else lowered.compile()
+    unkept = "" if config.current().cache_dir is None else _keep(program, key, compiled)
     if unkept:
-        tell_unkept(unkept)
-    return found, None if unkept else key, unkept
+        report_not_kept(unkept)
+    return compiled, None if unkept else key, unkept
 
 
-def tell_unkept(why: str) -> None:
-    """Say in the log and in the report, once, that programs are not in the disk cache (see `Executable.unkept`)."""
-    sentence = f"a program is not kept on disk, and compiled anew at every start: {why}"
+def report_not_kept(why: str) -> None:
+    """Say in the log and in the report, once, that programs are not in the disk cache. why: `Executable.unkept`."""
+    sentence = f"a program cannot be kept on disk and is compiled again at every start: {why}"
     if sentence not in ledger.current_run().notes:
         logs.LOGGER.info("%s", sentence)
         ledger.current_run().note(sentence)
 
 
 def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
-    """The program's function, of what `Executable` hands over."""
+    """The function to compile. It takes what `Executable.run` passes."""
     body = program.function
     assert body is not None, "a program that another process compiled has none"
 
@@ -212,7 +213,7 @@ def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
 
 
 def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any) -> str | None:
-    """The name of the program's entry in the disk cache; None where it has none."""
+    """The key of the program's entry in the disk cache; None if it cannot have one."""
     import jax
 
     if program.fingerprint is None or not cache.is_used():
@@ -230,61 +231,61 @@ def _load(key: str | None, place: Any) -> Any:
         return _executable(payload, place)
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
-    logs.LOGGER.info("a program on disk could not be used and is compiled anew: %s", problem)
+    logs.LOGGER.info("a program on disk could not be used and is compiled again: %s", problem)
     cache.discard(key)
     return None
 
 
 def _executable(payload: bytes, place: Any) -> Any:
-    """What `_payload` wrote down. Raises whatever JAX raises, and Unready where its kernels are not there."""
+    """Deserialize what `_payload` serialized. Raises what JAX raises, and KernelUnavailable if a kernel is missing."""
     from jax.experimental import serialize_executable
 
     load = serialize_executable.deserialize_and_load
     where = {"backend": place.client, "execution_devices": [place]}
     where = {name: value for name, value in where.items() if name in inspect.signature(load).parameters}
     called, parts = pickle.loads(payload)
-    problem = lapack.unready(called)
+    problem = lapack.unavailable(called)
     if problem:
-        raise lapack.Unready(problem)
+        raise lapack.KernelUnavailable(problem)
     return load(*parts, **where)
 
 
 def _payload(compiled: Any) -> bytes:
-    """A compiled program, with the names of the kernels that it calls. Raises Unready where these are not there."""
+    """Serialize a compiled program and the names of its kernels. Raises KernelUnavailable if a kernel is missing."""
     from jax.experimental import serialize_executable
 
     called = lapack.called(compiled)
-    problem = lapack.unready(called)
+    problem = lapack.unavailable(called)
     if problem:
-        raise lapack.Unready(problem)
+        raise lapack.KernelUnavailable(problem)
     return pickle.dumps((called, serialize_executable.serialize(compiled)))
 
 
 def _keep(program: Program, key: str | None, compiled: Any) -> str:
-    """Keep a compiled program on disk. Returns "", or why it is not there."""
+    """Keep a compiled program on disk. Returns "", or why it could not be kept."""
     if key is None:
-        return f"it holds {program.indescribable}, of which another process cannot be told"
+        return f"it holds {program.indescribable}, which cannot be described to another process"
     try:
         return cache.save(key, _payload(compiled))
-    except Exception as error:  # not every backend can write its programs down
+    except Exception as error:  # not every JAX backend can serialize its programs
         return _why(error)
 
 
 def _why(error: Exception) -> str:
-    return str(error) if isinstance(error, lapack.Unready) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, lapack.KernelUnavailable) else f"{type(error).__name__}: {error}"
 
 
 # -- in one process for another ----------------------------------------------------------------------------------------
 
 
 def compile_job(job: Job) -> Product:
-    """Lower and compile for another process, with the settings in force. Raises Unsupported."""
+    """Lower and compile a job of another process, with the current settings. Raises Unsupported."""
     trace = job.trace()
     return product_of(compile_trace(trace, job.known, job.samples(), job.spanned), trace)
 
 
 def product_of(made: Executable, trace: Lowerable) -> Product:
-    """An executable of a trace as data."""
+    """An executable of a trace, as data."""
     payload, unkept = None, made.unkept
     if made.key is None:
         try:
@@ -297,7 +298,7 @@ def product_of(made: Executable, trace: Lowerable) -> Product:
 def loaded(
     product: Product, trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int]
 ) -> Executable | None:
-    """The executable of a product, in this process; None where its entry on disk is gone or of no use."""
+    """Load the executable of a product in this process; None if its entry on disk is gone or cannot be used."""
     place = _begin(samples)
     jax = import_jax()
     program = unpacked(product.program, trace, known)
@@ -313,8 +314,11 @@ def loaded(
     return Executable(program, compiled, constants, product.seconds, True, spans, product.key)
 
 
-def stand_ins(values: Sequence[Any]) -> list[Any]:
-    """Arrays like those among the values, without their memory: what waits to be compiled holds nothing of a call."""
+def without_contents(values: Sequence[Any]) -> list[Any]:
+    """Arrays of the same shapes and dtypes that take no memory; None for other values.
+
+    A pending program keeps these, so that it does not keep a call's arrays alive.
+    """
     return [
         np.broadcast_to(np.zeros((), value.dtype), value.shape) if isinstance(value, np.ndarray) else None
         for value in values
@@ -322,10 +326,10 @@ def stand_ins(values: Sequence[Any]) -> list[Any]:
 
 
 def shared(array: Any, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:
-    """A finished result of an executable `on_cpu` as a plain, writable ndarray that keeps its memory alive.
+    """A finished result of an executable `on_cpu` as a writable ndarray of the same memory.
 
-    Nobody else has that memory, and XLA's buffers start on 64-byte boundaries, so that state comes back to the next
-    call without a copy. shape, typestr: the array's.
+    shape, typestr: the array's. The ndarray keeps the memory alive, and nothing else uses it. XLA's buffers are aligned
+    to 64 bytes, so that an array which is passed to the next call need not be copied.
     """
     if 0 in shape:
         return np.array(array)

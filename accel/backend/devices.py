@@ -1,7 +1,4 @@
-"""Devices: which one of JAX's programs are compiled for, and how JAX's client for the CPU is started.
-
-JAX is imported here, on first use.
-"""
+"""Devices: chooses the JAX device that programs are compiled for, imports JAX, and starts its clients on first use."""
 
 from __future__ import annotations
 
@@ -18,22 +15,22 @@ from typing import Any
 from accel import config
 from accel.process import forks, interrupts, jax_internals, memory, tuning
 
-FEW = 1 << 16
-"""Elements of a program's largest array up to which one thread is as fast as all: waking another takes some 50 us."""
+SMALL_ARRAY = 1 << 16
+"""Up to this many elements in a program's largest array, one thread is as fast as all: waking another takes 50 us."""
 
 ROOM, ROOM_PER_CPU = 2 * 2**30, 72 * 2**20
-"""Bytes of address space that JAX's import, its clients, their threads and a large compile take, and those of the
-threads that each processor beyond two adds: stacks and places to allocate from, hardly any of it ever used.
+"""Bytes of address space that JAX's import, its clients, their threads and a large compile need on two processors, and
+what each further processor adds: thread stacks and allocation arenas, hardly any of it ever touched.
 
-Measured: 1,160 MB for a first small program and 1,480 MB for one of 3,000 operations on two processors. With less, any
-of XLA's threads may lack its stack: it crashes, aborts, waits for ever, or says so, depending on which.
+Measured on two processors: 1,160 MB for a first small program, 1,480 MB for one of 3,000 operations. With less, some
+thread of XLA's may get no stack: depending on the thread it crashes, aborts, hangs, or raises an error.
 """
 
 ROOM_STARTED = 2**29
-"""The same once JAX is started: a compile."""
+"""The same for a compile once JAX is started."""
 
 _LOOKED_S = 1.0
-"""Seconds for which an answer stands that a process with limited memory got before JAX was started."""
+"""Before JAX is started, the result of `has_room` is cached for this many seconds."""
 
 _lock = threading.Lock()
 _started = False
@@ -46,14 +43,14 @@ _jax: Any = None
 
 @forks.in_child
 def _in_child() -> None:
-    """What another thread was doing it does not do here."""
+    """Replace the lock, which another thread may have held, and leave JAX alone at exit."""
     global _lock
     _lock = threading.Lock()
     jax_internals.leave_without_cleaning_up()
 
 
 def has_room() -> bool:
-    """Whether this process's limit on its memory, if any, leaves JAX as much as it needs."""
+    """Whether the limit on this process's address space, if any, leaves enough for JAX."""
     global _room
     if _started:
         return _leaves(ROOM_STARTED)
@@ -64,7 +61,7 @@ def has_room() -> bool:
 
 
 def is_started() -> bool:
-    """Whether JAX's clients are there."""
+    """Whether accel has started JAX's clients."""
     return _started
 
 
@@ -74,13 +71,13 @@ def _leaves(wanted: int) -> bool:
 
 
 def import_jax() -> Any:
-    """JAX, and what loading a program needs. Whoever imports JAX for accel does so by this."""
+    """Import JAX, and what loading a program needs; returns JAX. All of accel imports JAX by this function."""
     global _jax, _program_uses_jax
     if _jax is not None:
         return _jax
     if _program_uses_jax is None:
         _program_uses_jax = "jax" in sys.modules
-    with interrupts.Deferral(), forks.whole():
+    with interrupts.Deferral(), forks.delayed():
         import jax
         from jax.experimental import serialize_executable  # noqa: F401
     _jax = jax
@@ -88,19 +85,19 @@ def import_jax() -> Any:
 
 
 def start(largest: int) -> None:
-    """Start JAX's clients, at the process's first program, whose largest array has so many elements.
+    """Start JAX's clients for the process's first program. largest: elements of its largest array.
 
-    The one for the CPU runs programs in the thread that asks for them: handing them to another and back takes as long
-    as a small program (250 instead of 120 us for one at 121x240, 160 instead of 114 ms for PyGCM's step at 361x720).
-    With `Settings.threads` unset it has one thread if the first program's arrays are small.
-    A program that had imported JAX before accel did gets its clients as it would have without accel.
+    The CPU's client runs programs in the calling thread: to hand them to another one and back takes as long as a small
+    program (250 instead of 120 us for one at 121x240, 160 instead of 114 ms for PyGCM's step at 361x720). It uses one
+    thread if `Settings.threads` is unset and the first program's arrays are small. If the user's program imported JAX
+    first, the clients are started as they would be without accel.
     """
     global _started
     with _lock:
         if _started:
             return
         import_jax()
-        with interrupts.Deferral(), forks.whole():
+        with interrupts.Deferral(), forks.delayed():
             if _program_uses_jax or jax_internals.backends_are_initialized():
                 forks.keep_in_children(_clients())
             else:
@@ -109,15 +106,15 @@ def start(largest: int) -> None:
 
 
 def _start_clients(largest: int) -> None:
-    """Start them for accel, and leave JAX's settings, and what forks say, as they would be without it."""
-    _plan(largest)
+    """Start the clients with accel's settings, then restore JAX's. From then on, forks give no warning about JAX."""
+    _plan_threads(largest)
     with tuning.for_start_of(import_jax(), _threads):
         forks.keep_in_children(_clients())
-    forks.be_quiet()
+    forks.suppress_fork_warnings()
 
 
 def _clients() -> list[Any]:
-    """JAX's clients, one for each platform that there is, started if they were not."""
+    """JAX's clients, one for each platform on this machine. Starts those that are not started."""
     jax = import_jax()
     found = [jax.devices()]
     for name in config.PLATFORMS:
@@ -128,21 +125,22 @@ def _clients() -> list[Any]:
     return [devices[0].client for devices in found]
 
 
-def plan(largest: int, advised: int | None = None) -> int | None:
-    """How many threads XLA is to have on the CPU, decided by the first program's largest array; None: all.
+def plan_threads(largest: int, advised: int | None = None) -> int | None:
+    """Decide, once in a process, how many threads XLA gets on the CPU. Returns the number; None for all.
 
-    advised: what earlier runs used for that program, 0 for all; None where there were none.
+    largest: elements of the first program's largest array. advised: what earlier runs used for that program, 0 for all;
+    None if there were none.
     """
     with _lock:
-        _plan(largest, advised)
+        _plan_threads(largest, advised)
         return _threads
 
 
-def _plan(largest: int, advised: int | None = None) -> None:
+def _plan_threads(largest: int, advised: int | None = None) -> None:
     global _planned, _threads
     if not _planned:
         chosen = config.current()
-        few = largest <= FEW and chosen.platform in (None, "cpu")
+        few = largest <= SMALL_ARRAY and chosen.platform in (None, "cpu")
         usual = (1 if few else None) if advised is None else advised or None
         _threads = chosen.threads or usual
         _planned = True
@@ -150,7 +148,7 @@ def _plan(largest: int, advised: int | None = None) -> None:
 
 @functools.cache
 def is_cpu_alone() -> bool:
-    """Whether programs are for the CPU, as far as can be told without starting JAX: asked for, or all there is."""
+    """Whether the CPU is chosen, or is the only platform, as far as can be told without starting JAX."""
     chosen = config.current().platform or os.environ.get("JAX_PLATFORMS", "").lower()
     if chosen:
         return chosen == "cpu"
@@ -158,13 +156,13 @@ def is_cpu_alone() -> bool:
 
 
 def threads() -> int | None:
-    """How many threads XLA was asked to use on the CPU, for which it compiles too. None: as many as it likes."""
+    """The number of threads that XLA uses, and compiles for, on the CPU; None if it chooses itself."""
     return _threads
 
 
 @functools.cache
 def device(platform: str | None) -> Any:
-    """The JAX device to run on: the platform's first, or the best there is. Raises SettingError."""
+    """The JAX device to run on: the platform's first, or JAX's default. Raises SettingError."""
     import jax
 
     check_platform(platform)
@@ -172,17 +170,17 @@ def device(platform: str | None) -> Any:
 
 
 def check(chosen: config.Settings) -> None:
-    """Raise SettingError where the settings ask for a platform that is not there, and anything is to be compiled."""
+    """Raise SettingError if accel is on, and the settings name a platform that does not exist here."""
     if chosen.enabled and chosen.mode != "off":
         check_platform(chosen.platform)
 
 
 def check_platform(platform: str | None) -> None:
-    """Raise SettingError where JAX has no such platform, naming those that it has."""
-    if platform in (None, "cpu"):  # always there, and not to be started yet
+    """Raise SettingError if JAX has no such platform here. The message names those that it has."""
+    if platform in (None, "cpu"):  # always there, so JAX need not be started to check
         return
     if not _is_there(platform):
-        possible = ", ".join(platforms()) or "none: JAX can be started on no platform here"
+        possible = ", ".join(platforms()) or "none: JAX cannot be started on any platform here"
         raise config.SettingError(config.VARIABLES["platform"], platform, possible)
 
 

@@ -1,7 +1,8 @@
-"""Experience: what runs have shown of a recorded path, kept on disk beside its programs for later runs.
+"""Experience: what runs have learnt about a recorded path, kept on disk beside its programs for later runs.
 
-What a run takes for constant depends on the calls that it happens to watch, and where its arrays lie in memory on
-chance. A later run that decided anew would look for programs that no earlier one has made; so it goes by what is known.
+Which inputs a run folds depends on the calls that it happens to observe; which arrays it passes as spans depends on
+their addresses. A later run that decided afresh might look for programs that no earlier run has compiled. So it decides
+as earlier runs did.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from accel.backend import cache
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """Of one path. varied: slots of numbers that changed in some run. spanned: slots of arrays that want spans.
+    """What is known about one path.
 
-    threads: for which its programs were compiled, 0 for all there are; None where that is not known.
+    varied: slots of numbers that changed in some run. spanned: slots of arrays that should be passed as spans. threads:
+    the number of threads that its programs were compiled for, 0 for all; None if it is not known.
     """
 
     varied: frozenset[int] = frozenset()
@@ -25,15 +27,15 @@ class Experience:
 
 
 def load(key: str) -> Experience:
-    """What is known of a path. key: its name on disk."""
+    """Load what is known about a path. key: its name on disk."""
     text = cache.load(key, cache.PATH)
     if text is None:
         return Experience()
-    found = json.loads(text)
-    return Experience(frozenset(found["varied"]), frozenset(found["spanned"]), found["threads"])
+    fields = json.loads(text)
+    return Experience(frozenset(fields["varied"]), frozenset(fields["spanned"]), fields["threads"])
 
 
 def save(key: str, known: Experience) -> None:
-    """Keep what is known of a path, where that can be kept."""
+    """Save what is known about a path, if the disk cache can be written to."""
     plain = {"varied": sorted(known.varied), "spanned": sorted(known.spanned), "threads": known.threads}
     cache.save(key, json.dumps(plain).encode(), cache.PATH)

@@ -1,8 +1,8 @@
-"""Jobs: a trace that is to be compiled, as plain data.
+"""Jobs: a trace to be compiled, as plain data.
 
-A job travels to a process that compiles (see accel.backend.worker), and its key names on disk what came of it, so that
-a later start finds the program without lowering, let alone compiling, anything. What came of a job is a `Product`: all
-that a replay has to know of a program, with nodes by their places on the tape.
+A job is sent to the worker (see accel.backend.worker). Its key names the result on disk, so that a later process finds
+the program without lowering or compiling anything. The result is a `Product`: all that a replay needs of a program,
+with tape indices in place of nodes.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from accel.rules.rule import Rule
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """Stands for a node in another one's arguments. index: its place on the tape."""
+    """Stands for a node among another node's arguments. index: its index on the tape."""
 
     index: int
 
 
 @dataclass(slots=True)
 class Job:
-    """What is compiled, and for which arguments.
+    """A trace to compile, and the arguments to compile it for.
 
-    nodes: what `Node` takes, one tuple for each, with `Ref`s in the place of nodes. outcomes: node, expected value and
-    place. arrays, numbers, changed, state: the outputs, nodes by index. decided, known, spanned: as lowering takes
-    them. forms: shape and dtype of each slot's array, None for what is no array. settings: those that it depends on.
+    nodes: the arguments of each `Node`, with `Ref`s in place of nodes. outcomes: index of the node, expected value, and
+    line. arrays, numbers, changed, state: the outputs, with nodes by index. decided, known, spanned: as lowering takes
+    them. forms: shape and dtype of each slot's array, None for other slots. settings: those that the result depends on.
     """
 
     nodes: list[tuple[Any, ...]]
@@ -51,11 +51,11 @@ class Job:
     settings: dict[str, Any]
 
     def samples(self) -> list[Any]:
-        """Arrays of the slots' shapes and dtypes, without memory of their own."""
+        """Arrays of the slots' shapes and dtypes that take no memory."""
         return [None if form is None else np.broadcast_to(np.zeros((), form[1]), form[0]) for form in self.forms]
 
     def trace(self) -> JobTrace:
-        """The trace, as far as it is lowered."""
+        """Rebuild the part of the trace that is lowered."""
         nodes: list[Node] = []
         for index, (rule, args, kwargs, about, repeats) in enumerate(self.nodes):
             args, kwargs = fill((args, kwargs), lambda ref: nodes[ref.index], Ref)
@@ -74,7 +74,7 @@ class Job:
 
 @dataclass(slots=True)
 class JobTrace:
-    """The part of a trace that is lowered, in the process that compiles."""
+    """The part of a trace that is lowered, as the worker has it."""
 
     tape: Tape
     outputs: Outputs
@@ -82,7 +82,7 @@ class JobTrace:
 
 
 def describe(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int], threads: int | None) -> Job:
-    """The job of compiling a trace for the CPU; arguments as of `compile_trace`. threads: of XLA."""
+    """The job of compiling a trace for the CPU. Arguments as of `compile_trace`; threads: of XLA, None for all."""
     outputs = trace.outputs
     return Job(
         nodes=[_row(node) for node in trace.tape.nodes],
@@ -108,7 +108,7 @@ def _row(node: Node) -> tuple[Any, ...]:
 
 
 def path_key_of(job: Job) -> str:
-    """The name on disk of what is known of a job's path, whatever is taken for constant. Raises Indescribable."""
+    """The key on disk of a job's path: the same whichever inputs are folded. Raises Indescribable."""
     describe = Describer(_no_leaf)
     rules: dict[Rule, bytes] = {}
     sites: dict[int, int] = {}  # in the order of their first node: the numbers themselves are this process's own
@@ -129,7 +129,7 @@ def path_key_of(job: Job) -> str:
 
 
 def key_of(path: str, job: Job) -> str:
-    """The name on disk of what comes of a job, the same in every process. path: its path's. Raises Indescribable."""
+    """The key on disk of a job's product, the same in every process. path: its path's key. Raises Indescribable."""
     describe = Describer(_no_leaf)
     known = [_contents(each, describe) for each in (job.known.scalars, job.known.arrays)]
     return digest(path, known, (sorted(job.spanned), sorted(job.settings.items())))
@@ -140,7 +140,7 @@ def _contents(values: Mapping[int, Any], describe: Describer) -> list[tuple[int,
 
 
 def _described_rule(rule: Rule) -> bytes:
-    """How a rule is found again, which says what it does: accel's own code is part of the cache folder's name."""
+    """A rule's name as bytes. Its code is not part of it: the cache folder's name depends on all of accel's code."""
     try:
         return pickle.dumps(rule, protocol=4)
     except Exception as error:
@@ -151,16 +151,16 @@ def _no_leaf(node: Node) -> Any:
     raise Indescribable(node)
 
 
-# -- what comes of it --------------------------------------------------------------------------------------------------
+# -- the product -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class Product:
     """A compiled program as data.
 
-    program: the fields of `Program` but its function, with `Ref`s for nodes and places for outcomes. key: what the
-    executable is kept under on disk, None where it is not, and unkept: why not; payload: then the executable itself.
-    seconds: what lowering and compiling took.
+    program: the fields of `Program` without its function, with indices in place of nodes and outcomes. key: of the
+    executable's entry in the disk cache. If that is None, `unkept` says why, and payload holds the executable itself,
+    if it can be serialized. seconds: the time of lowering and compiling.
     """
 
     program: dict[str, Any]
@@ -187,7 +187,7 @@ def packed(program: Program, trace: Any) -> dict[str, Any]:
 
 
 def unpacked(fields: dict[str, Any], trace: Any, known: Known) -> Program:
-    """The program again, of this process's own trace. It has no function: it is compiled already."""
+    """Rebuild the program, on this process's own trace. It has no function, because it is compiled already."""
     nodes, outcomes = trace.tape.nodes, trace.tape.outcomes
     return Program(
         function=None,

@@ -1,12 +1,12 @@
-"""Kernels: the compiled functions of jaxlib that a program calls by name, and what they need before they are called.
+"""Kernels: initialises the compiled functions of jaxlib that a program from disk calls by name.
 
-jaxlib's LAPACK kernels take their functions from SciPy when such an operation is lowered, and not before. A program
-that comes from disk was lowered by another process: its kernels would call a null pointer and end the process (JAX
-issues 28908 and 29610; PR 33522 repairs it for `jax.export` alone). So a kept program brings the names of its kernels
-with it, and they are initialised here before it is loaded.
+jaxlib's LAPACK kernels get their functions from SciPy when such an operation is lowered, and not before. A program from
+disk was lowered by another process, so its kernels would call a null pointer and crash the process (JAX issues 28908
+and 29610; PR 33522 fixes it for `jax.export` only). So a program is saved with the names of its kernels, and they are
+initialised before it is loaded.
 
-This is the one place that knows jaxlib from inside. It trusts nothing that it does not find: where it cannot vouch for
-a kernel, the program is not kept on disk, or not taken from there.
+No other module uses jaxlib's internals. If a kernel cannot be shown to be initialised, the program is not saved to
+disk, or not loaded from it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 _CALL = re.compile(r'custom_call_target="([^"]*)"')
 
 _OF_XLA = re.compile(r"__|[A-Z]")
-"""How the names begin that XLA gives to calls of its own, such as `__cublas$gemm` and `TopK`: always there."""
+"""The beginnings of the names of XLA's own calls, such as `__cublas$gemm` and `TopK`, which need no initialising."""
 
 _FAMILIES: dict[str, Callable[[Any], object] | None] = {
     "jaxlib.lapack": lambda module: module._lapack.initialize(),
@@ -27,20 +27,20 @@ _FAMILIES: dict[str, Callable[[Any], object] | None] = {
     "jaxlib.gpu_linalg": None,
     "jaxlib.gpu_sparse": None,
 }
-"""The modules of jaxlib whose kernels JAX's linear algebra registers, and how those are initialised that need it."""
+"""jaxlib's modules with the kernels of JAX's linear algebra, and how to initialise those that need it."""
 
 
-class Unready(Exception):
-    """A program's kernels cannot be vouched for."""
+class KernelUnavailable(Exception):
+    """A kernel that a program calls is missing or cannot be initialised."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 def called(compiled: Any) -> frozenset[str]:
-    """The names of the kernels that a compiled program calls: none, in most programs.
+    """The names of the kernels that a compiled program calls. Most programs call none.
 
-    compiled: a `jax.stages.Compiled`. Raises ValueError where it does not show its instructions.
+    compiled: a `jax.stages.Compiled`. Raises ValueError if it does not show its instructions.
     """
     text = compiled.as_text()
     if not text:
@@ -48,24 +48,24 @@ def called(compiled: Any) -> frozenset[str]:
     return frozenset(_CALL.findall(text))
 
 
-def unready(names: Collection[str]) -> str:
-    """Initialise the kernels of these names. Returns "", or why a program that calls them must not come from disk.
+def unavailable(names: Collection[str]) -> str:
+    """Initialise the kernels with these names. Returns "", or why a program that calls them cannot be on disk.
 
-    LAPACK's takes 0.3 s the first time, to import SciPy's; a program that calls none pays nothing.
+    Initialising LAPACK imports SciPy's, which takes 0.3 s the first time. A program that calls no kernel pays nothing.
     """
     wanted = {name for name in names if not _OF_XLA.match(name)}
     try:
         for family, initialize in _FAMILIES.items():
             if wanted:
                 wanted -= _initialized(import_module(family), initialize, wanted)
-    except Exception as error:  # another jaxlib than those that were seen
+    except Exception as error:  # a version of jaxlib whose internals differ
         return f"its kernels cannot be initialised ({type(error).__name__}: {error})"
     return f"jaxlib has no kernel named {min(wanted)}" if wanted else ""
 
 
 def _initialized(module: Any, initialize: Callable[[Any], object] | None, wanted: set[str]) -> set[str]:
-    """Those of the wanted kernels that are the module's, initialised."""
-    found = {name for kernels in module.registrations().values() for name, *_ in kernels} & wanted
-    if found and initialize is not None:
+    """Initialise the module's kernels if any is wanted. Returns the names of those that are."""
+    names = {name for kernels in module.registrations().values() for name, *_ in kernels} & wanted
+    if names and initialize is not None:
         initialize(module)
-    return found
+    return names

@@ -1,13 +1,15 @@
-"""Spans: how NumPy's arrays reach a program on XLA:CPU where they lie, without a copy.
+"""Spans: pass NumPy's arrays to a program on XLA:CPU without a copy.
 
-XLA reads an array in place if it starts at a multiple of 64 bytes. NumPy's start at any multiple of 16, and large ones
-nearly always 16 bytes after such a place; XLA copies those first, which costs as much as a simple program itself. So
-the program gets the *span* of such an array: the aligned memory around it, one-dimensional and of a length that is
-the same for all arrays of the shape, and as a number where in it the array begins. What belongs to others there is
-never part of a result. A program reads a span a little slower than an array that is aligned, as those are that other
-programs made: it is compiled again with spans once it has turned out that it would have to copy.
+XLA reads an array in place if it starts at a multiple of 64 bytes. NumPy's arrays start at any multiple of 16, and
+large ones nearly always 16 bytes after a multiple of 64. XLA copies such arrays first, which costs as much as a simple
+program itself. So the program gets the *span* of the array instead: the aligned memory around it, as a one-dimensional
+array whose length is the same for all arrays of the shape, and the offset of the array in it. Foreign memory in the
+span is never part of a result.
 
-A span never reaches into a page of memory that its array is not in: that page might not be there.
+Reading a span is a little slower than reading an aligned array, such as the result of another program. So a program is
+first compiled without spans, and compiled again with them once it has turned out that arrays have to be copied.
+
+A span never reaches into a memory page that its array does not touch, because that page might not be mapped.
 """
 
 from __future__ import annotations
@@ -23,20 +25,20 @@ import numpy as np
 from accel.process.memory import array_at
 
 ALIGNED = 64
-"""XLA on CPU uses a NumPy array where it lies if it starts at a multiple of so many bytes, and copies it otherwise."""
+"""XLA on the CPU reads a NumPy array in place if it starts at a multiple of this many bytes; else it copies it."""
 
 LARGE = 2**18
-"""Bytes of an array from which a span is worth a place of its own in the program."""
+"""The smallest array, in bytes, for which a span is worth its overhead."""
 
 LARGEST = 2**31
-"""Bytes from which places in a span are no 32-bit numbers."""
+"""From this many bytes on, offsets in a span do not fit in 32 bits."""
 
 PAGE = mmap.PAGESIZE
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What a program knows of a span. shape, dtype: the array's. length: elements of the whole span."""
+    """The static properties of a span. shape, dtype: the array's. length: elements of the whole span."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -47,7 +49,7 @@ class Span:
         return self.length * self.dtype.itemsize
 
     def of(self, array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], int]:
-        """The memory around the array, and the place of its first element there; that of a copy where it has none."""
+        """The span of an array, and the offset of its first element. If it has no span, a span with a copy of it."""
         start = _start(array)
         if start is None:
             room = aligned_room(self.nbytes).view(self.dtype)
@@ -57,7 +59,7 @@ class Span:
         return around, (array.ctypes.data - start) // self.dtype.itemsize
 
     def read(self, memory: Any, place: Any) -> Any:
-        """The array inside a program, from its span and place."""
+        """Inside a program: the array, from its span and offset."""
         from jax import lax
 
         size = int(np.prod(self.shape))
@@ -65,7 +67,7 @@ class Span:
 
 
 def _start(array: np.ndarray[Any, Any]) -> int | None:
-    """The address where the array's span starts, if the array is in one piece and its pages hold all of it."""
+    """The address of the array's span; None if the array is not contiguous, or its pages do not hold the span."""
     first, itemsize = array.ctypes.data, array.dtype.itemsize
     if not array.flags.c_contiguous or ALIGNED % itemsize or first % itemsize:
         return None
@@ -78,62 +80,62 @@ def _start(array: np.ndarray[Any, Any]) -> int | None:
 
 
 def gains_by_span(sample: np.ndarray[Any, Any]) -> bool:
-    """Whether a program should take arrays like the sample, which is not aligned, from spans: large ones in a piece."""
+    """Whether arrays like the sample, which is not aligned, should be passed as spans: large contiguous ones."""
     return LARGE <= sample.nbytes < LARGEST and _start(sample) is not None
 
 
 def span_of(sample: np.ndarray[Any, Any]) -> Span:
-    """What a program has to know of the spans of arrays like the sample."""
+    """The static properties of the spans of arrays like the sample."""
     return Span(sample.shape, sample.dtype, _length(sample) // sample.dtype.itemsize)
 
 
 def _length(array: np.ndarray[Any, Any]) -> int:
-    """Bytes of the spans of such arrays, wherever they lie."""
+    """Bytes of the spans of arrays of this size, whatever their addresses."""
     return array.nbytes + -array.nbytes % ALIGNED + ALIGNED
 
 
-def handed_over(
+def prepared_arrays(
     arrays: Sequence[Any], spans: Mapping[int, Span], copied: Counter[int]
 ) -> tuple[list[Any], np.ndarray[Any, Any] | None]:
-    """Arrays as the program takes them, and where in their spans those of them are that have one.
+    """The arrays as the program takes them, and the offsets of those that are passed as spans (None without spans).
 
-    spans: by place among the arrays. copied: counts, by place, arrays that would gain by a span.
+    spans: by index of the array. copied: by index, counts arrays that were copied and would gain by a span.
     """
-    given = list(arrays)
+    arguments = list(arrays)
     for at, array in enumerate(arrays):
         if at not in spans and not is_aligned(array):
             copied[at] += gains_by_span(array)
-            given[at] = aligned_copy(array)
+            arguments[at] = aligned_copy(array)
     if not spans:
-        return given, None
-    places = np.empty(len(spans), np.int32)
+        return arguments, None
+    offsets = np.empty(len(spans), np.int32)
     for number, (at, span) in enumerate(spans.items()):
-        given[at], places[number] = span.of(arrays[at])
-    return given, places
+        arguments[at], offsets[number] = span.of(arrays[at])
+    return arguments, offsets
 
 
-def arrays_from(given: Sequence[Any], places: Any, spans: Mapping[int, Span]) -> list[Any]:
-    """Inside a program: the arrays that were handed over."""
-    arrays = list(given)
+def arrays_from(arguments: Sequence[Any], offsets: Any, spans: Mapping[int, Span]) -> list[Any]:
+    """Inside a program: the arrays behind what `prepared_arrays` returned."""
+    arrays = list(arguments)
     for number, (at, span) in enumerate(spans.items()):
-        arrays[at] = span.read(given[at], places[number])
+        arrays[at] = span.read(arguments[at], offsets[number])
     return arrays
 
 
 def aligned_copy(array: Any) -> Any:
-    """A copy of the array that XLA can use where it lies. XLA's own copy would be made by another thread, later."""
+    """An aligned copy, which XLA reads in place. XLA would make its own copy later, in another thread."""
     copy = aligned_room(array.nbytes).view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 
 
 def is_aligned(array: Any) -> bool:
-    """Whether XLA on CPU can use the array where it lies."""
+    """Whether XLA on the CPU can read the array in place."""
     return array.ctypes.data % ALIGNED == 0 and array.flags.c_contiguous
 
 
 def aligned_room(nbytes: int) -> np.ndarray[Any, Any]:
-    """So many bytes of new memory, aligned."""
+    """New aligned memory of `nbytes` bytes."""
     room = np.empty(nbytes + ALIGNED, np.uint8)
     first = -room.ctypes.data % ALIGNED
     return room[first : first + nbytes]

@@ -1,11 +1,12 @@
-"""The worker: a process of its own that compiles, so that the program neither waits nor dies for it.
+"""The worker: a separate process that compiles, so that the program does not wait for the compiler or crash with it.
 
-It takes no turns with the program's threads, its memory is not the program's, it can be stopped at any moment, and a
-compiler that crashes takes nothing with it. It is detached: no child of the program's process, which may wait for its
-own children, and in another session, which an interrupt at the terminal does not reach. It ends when its standard input
-closes or the program's process is gone, whichever is seen first: a process that the program forked keeps the line open.
+The worker does not share the GIL or the memory of the program, it can be stopped at any moment, and a crash of the
+compiler ends the worker only. It is detached in two ways. It is no child of the program's process, which may wait for
+all its children. And it is in a session of its own, which Ctrl-C at the terminal does not reach. It ends when its
+standard input closes or when the program's process is gone. Both are needed: a process that the program forked keeps
+the socket open.
 
-Jobs and products are pickled, over a line that nobody else has.
+Jobs and products are pickled. The socket is private to the two processes.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from typing import Any
 from accel import config
 
 NICENESS = 10
-"""How far the worker stands back behind the program, where there are not enough processors for both."""
+"""The worker's niceness: the program goes first if there are not enough processors for both."""
 
 _WATCHED_S = 1.0
-"""Seconds between two looks whether the program's process is still there."""
+"""Seconds between two checks whether the program's process is still alive."""
 
 _BOOT = """
 import os, pickle, sys
@@ -42,22 +43,23 @@ serve(int(sys.argv[2]))
 """
 
 _LENGTH = struct.Struct("<Q")
-"""What goes before each message: how many bytes it has."""
+"""The header of each message: its length in bytes."""
 
 
-class Lost(Exception):
+class WorkerLost(Exception):
     """The worker ended before it answered, or could not be started."""
 
 
 class Worker:
-    """The program's end of the line. One job at a time; `stop` may come from another thread.
+    """The program's end of the connection. It takes one job at a time; `stop` may be called from another thread.
 
-    The line to it is closed when nobody holds this any more, since a thread may be reading: its number goes to others.
-    It is a socket, as a pipe that has no reader any more would end a program which does not ignore SIGPIPE.
+    The connection is closed when this object is destroyed, and not by `stop`: a thread may still be reading, and the
+    descriptor's number could be reused. It is a socket, because writing to a pipe without a reader would kill a program
+    that does not ignore SIGPIPE.
     """
 
     def __init__(self) -> None:
-        """Start the process. Raises Lost."""
+        """Start the process. Raises WorkerLost."""
         path = [os.path.abspath(each) for each in (*sys.path, str(Path(__file__).parents[2]))]
         self._pid = 0
         self._line, its_end = socket.socketpair()
@@ -74,25 +76,25 @@ class Worker:
                     check=False,
                 )
             if start.returncode:
-                raise Lost(f"the compiling process could not be started: exit code {start.returncode}")
+                raise WorkerLost(f"the compiling process could not be started: exit code {start.returncode}")
             self._pid = pickle.loads(_read(self._line.fileno()))
         except (OSError, ValueError) as error:
-            raise Lost(f"the compiling process could not be started: {error}") from error
+            raise WorkerLost(f"the compiling process could not be started: {error}") from error
 
     def compile(self, job: Any) -> Any:
-        """The job's product. Raises Unsupported, Lost, and what pickling the job raises."""
+        """The job's product. Raises Unsupported, WorkerLost, and what pickling the job raises."""
         message = pickle.dumps((replace(config.current(), **job.settings), job), protocol=5)
         try:
             self._line.sendall(_LENGTH.pack(len(message)) + message, getattr(socket, "MSG_NOSIGNAL", 0))
             answer = pickle.loads(_read(self._line.fileno()))
         except OSError as error:
-            raise Lost("the compiling process has ended") from error
+            raise WorkerLost("the compiling process has ended") from error
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     def stop(self) -> None:
-        """End it at once. Whoever waits for its answer is told that it is lost."""
+        """Kill the worker. A thread that waits for its answer gets WorkerLost."""
         try:
             if self._pid:
                 os.kill(self._pid, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
@@ -100,7 +102,7 @@ class Worker:
             pass
 
     def forget(self) -> None:
-        """Close the line: what a forked child of the program does, for whom the worker is not there."""
+        """Close the connection in a forked child of the program, where the worker must not be used."""
         self._pid = 0
         self._line.close()
 
@@ -109,28 +111,28 @@ class Worker:
 
 
 def _read(line: int) -> bytearray:
-    """The next message. Raises Lost where there is none any more."""
+    """Read the next message. Raises WorkerLost if the connection is closed."""
     (length,) = _LENGTH.unpack(_read_bytes(line, _LENGTH.size))
     return _read_bytes(line, length)
 
 
 def _read_bytes(line: int, length: int) -> bytearray:
-    found = bytearray()
-    while len(found) < length:
-        part = os.read(line, min(length - len(found), 1 << 20))
+    message = bytearray()
+    while len(message) < length:
+        part = os.read(line, min(length - len(message), 1 << 20))
         if not part:
-            raise Lost("the compiling process ended before it answered")
-        found += part
-    return found
+            raise WorkerLost("the compiling process ended before it answered")
+        message += part
+    return message
 
 
 # -- in the worker -----------------------------------------------------------------------------------------------------
 
 
 def serve(program: int) -> None:
-    """Answer jobs until nobody is there to ask. program: the process that asks."""
+    """Answer jobs until the program is gone. program: the id of its process."""
     answers = os.dup(1)
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # what libraries print must not get between the answers
     jobs: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
     threading.Thread(target=_watch, args=(program,), daemon=True).start()
@@ -174,7 +176,7 @@ def _answer(answers: int, message: Any) -> None:
 
 
 def _outcome(text: bytearray) -> Any:
-    """A job's product, or the exception that it gave."""
+    """A job's product, or the exception that it raised."""
     from accel.backend.compile import compile_job
     from accel.rules import load
 

@@ -1,4 +1,4 @@
-"""Other things to ask of accel.
+"""Usage: python -m accel COMMAND ...
 
 python -m accel run ...    the same as python -m accel.run ...
 python -m accel compile ...
@@ -75,11 +75,11 @@ _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 }
 
 _RECORDING = ("explain", "doctor", "coverage")
-"""Commands that are of no use where nothing can be recorded."""
+"""Commands that need packages without which nothing can be recorded."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do what the first argument names; exit code 2, with a line saying what is possible, for any other."""
+    """Run the command that the first argument names. Returns its exit code; 2 for an unknown command."""
     name, *args = (sys.argv[1:] if argv is None else list(argv)) or [""]
     short = shortfall() if name in _RECORDING else None
     if short is not None:
@@ -90,5 +90,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name in ("-h", "--help"):
         sys.stdout.write(f"{__doc__}\n")
         return 0
-    sys.stderr.write(f"accel: {name!r} is no command; possible: {', '.join(_COMMANDS)}\n")
+    sys.stderr.write(f"accel: unknown command {name!r}; expected: {', '.join(_COMMANDS)}\n")
     return 2

@@ -1,4 +1,4 @@
-"""What accel's commands have in common: input that cannot be used is answered with one line and exit code 2."""
+"""Shared by accel's commands: invalid input gives a message of one line, and exit code 2."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ BAD_INPUT = 2
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Reports an error in one line, without the usage text."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f"accel: {message} (--help says more)\n")
+        self.exit(BAD_INPUT, f"accel: {message} (see --help)\n")
 
 
 def refuse(error: SettingError) -> int:
-    """Say what cannot be used; returns the exit code."""
+    """Write the error to standard error. Returns the exit code."""
     sys.stderr.write(f"accel: {error}\n")
     return BAD_INPUT

@@ -1,8 +1,8 @@
 """Run a program with accel installed: `python -m accel.run scripts.run_simulation`.
 
-The program finds itself as Python itself would start it: `__main__`, `sys.argv`, `sys.path[0]`, its exit code and its
-own traceback. accel's words go to standard error, after everything the program does at exit. Input that accel cannot
-use is answered with one line and exit code 2, before the program starts.
+The program runs as Python itself would run it: the same `__main__`, `sys.argv`, `sys.path[0]`, exit code and traceback.
+accel's summary goes to standard error, after everything that the program does at exit. Invalid input gives a message of
+one line and exit code 2, before the program starts.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ TARGETS = "a dotted module such as scripts.run_simulation, or a script file"
 
 
 class Option(NamedTuple):
-    """One row: an option's name and what argparse is told about it."""
+    """One row: an option's name, and its arguments for argparse."""
 
     name: str
-    told: dict[str, Any]
+    argparse: dict[str, Any]
 
 
 PLACES = (
@@ -55,10 +55,10 @@ OPTIONS = (
         {
             "choices": config.MODES,
             "help": "auto (default); verify: compare every call with NumPy; strict: a refusal is an error; "
-            "off: a plain run",
+            "off: a run on NumPy alone",
         },
     ),
-    Option("--catalogue", {"metavar": "FILE", "help": "what to accelerate, in place of the installed catalogues"}),
+    Option("--catalogue", {"metavar": "FILE", "help": "a file to use in place of the installed catalogues"}),
     Option(
         "--only",
         {
@@ -70,7 +70,7 @@ OPTIONS = (
     ),
     Option(
         "--exclude",
-        {"metavar": "PATTERN", "action": "append", "default": [], "help": "leave these alone; repeatable"},
+        {"metavar": "PATTERN", "action": "append", "default": [], "help": "leave these functions out; repeatable"},
     ),
     Option(
         "--report",
@@ -84,21 +84,21 @@ OPTIONS = (
         "--compare",
         {
             "action": "store_true",
-            "help": "run the program three times, on NumPy, accelerated, and on NumPy perturbed in the last place, "
+            "help": "run the program three times (on NumPy, accelerated, and on NumPy perturbed in the last place) "
             "and report times, memory and differences",
         },
     ),
-    Option("--out", {"metavar": "DIR", "help": "the folder for what --compare writes; default: accel-comparison"}),
-    Option("--quiet", {"action": "store_true", "help": "say nothing at the end"}),
+    Option("--out", {"metavar": "DIR", "help": "the folder that --compare writes to; default: accel-comparison"}),
+    Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
 
 
 class _Parser(Parser):
-    """Names the options that there are."""
+    """Lists the options if one is unknown."""
 
     def error(self, message: str) -> NoReturn:
         if message.startswith("unrecognized arguments: "):
-            message += f"; possible: {', '.join(option.name for option in PLACES + OPTIONS)}"
+            message += f"; expected: {', '.join(option.name for option in PLACES + OPTIONS)}"
         super().error(message)
 
 
@@ -112,9 +112,9 @@ def _parser() -> _Parser:
     )
     place = parser.add_mutually_exclusive_group()
     for option in PLACES:
-        place.add_argument(option.name, **option.told)
+        place.add_argument(option.name, **option.argparse)
     for option in OPTIONS:
-        parser.add_argument(option.name, **option.told)
+        parser.add_argument(option.name, **option.argparse)
     what = "a dotted module, run as python -m would, or a script file; then its own arguments"
     parser.add_argument("command", metavar="TARGET [ARGS...]", nargs=argparse.REMAINDER, help=what)
     return parser
@@ -128,17 +128,18 @@ class Report(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A program, its arguments, and the folder that it is in; None: where Python looks anyway."""
+    """A program, its arguments, and the folder that it is in (None: it is found on `sys.path`)."""
 
     target: str
     args: list[str]
     folder: str | None
 
 
-class _Plan(NamedTuple):
-    """A checked command line: what to run, where, and how. compare: the folder for a comparison run's results.
+class _CommandLine(NamedTuple):
+    """A checked command line: what to run, where, and how.
 
-    catalogue: None stands for the installed ones.
+    catalogue: None for the installed ones. profile: the file for the page. compare: the folder for a comparison run's
+    results. Both are None if not asked for.
     """
 
     command: Command
@@ -151,8 +152,8 @@ class _Plan(NamedTuple):
     compare: Path | None
 
 
-def _plan(argv: Sequence[str] | None) -> _Plan:
-    """Return what the command line and the environment ask for; raise `SettingError` for what cannot be used."""
+def _parse(argv: Sequence[str] | None) -> _CommandLine:
+    """Parse the command line and the environment. Raises `SettingError` for invalid input."""
     options = _parser().parse_args(argv)
     folder, default = folder_of(options)
     target, *args = options.command or [default]
@@ -162,37 +163,37 @@ def _plan(argv: Sequence[str] | None) -> _Plan:
     profile = None if options.profile is None else _writable("--profile", options.profile, (".html", ".htm"))
     reports = _reports(options, settings)
     rows = None if options.catalogue is None else catalogue.load(options.catalogue)
-    return _Plan(command, settings, rows, options.only, options.exclude, reports, profile, _comparison(options))
+    return _CommandLine(command, settings, rows, options.only, options.exclude, reports, profile, _comparison(options))
 
 
-_OF_SINGLE_RUNS = {
-    "report": "has no single run to show",
-    "profile": "has no single run to show",
-    "catalogue": "would not reach the runs that are compared",
+_NOT_WITH_COMPARE = {
+    "report": "describes a single run, but --compare makes three",
+    "profile": "describes a single run, but --compare makes three",
+    "catalogue": "is not passed on to the runs of --compare",
 }
-"""Options that a comparison run cannot heed, and why."""
+"""Options that cannot be combined with --compare, and why."""
 
 
 def _comparison(options: argparse.Namespace) -> Path | None:
-    """Return the folder for what a comparison run writes; None where none was asked for."""
+    """Return the folder for a comparison run's results, made if needed; None without --compare."""
     if not options.compare:
         if options.out is not None:
-            raise SettingError("--out", options.out, "together with --compare", "says where nothing is written")
+            raise SettingError("--out", options.out, "--compare as well", "has no effect on its own")
         return None
-    for name, problem in _OF_SINGLE_RUNS.items():
+    for name, problem in _NOT_WITH_COMPARE.items():
         if getattr(options, name) is not None:
             raise SettingError(f"--{name}", getattr(options, name), "a run without --compare", problem)
     folder = Path(options.out or "accel-comparison").absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        problem = f"cannot be made ({error.strerror})"
-        raise SettingError("--out", str(folder), "a folder that can be made", problem) from None
+        problem = f"cannot be created ({error.strerror})"
+        raise SettingError("--out", str(folder), "a folder that can be created", problem) from None
     return folder
 
 
 def folder_of(options: argparse.Namespace) -> tuple[str | None, str]:
-    """Return the folder that the program is in (None: where Python looks anyway), and the default target there."""
+    """Return the folder that the program is in (None: it is found on `sys.path`), and the default target there."""
     if options.pygcm is not None:
         if not os.path.isdir(os.path.join(options.pygcm, "pygcm")):
             raise SettingError("--pygcm", options.pygcm, "a checkout with the folder pygcm in it", "has no pygcm/")
@@ -206,10 +207,10 @@ def folder_of(options: argparse.Namespace) -> tuple[str | None, str]:
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
-    """Return the environment's settings with the options over them; a platform that is named must be there."""
+    """Return the environment's settings, overridden by the options. Raises `SettingError` for a missing platform."""
     settings = config.from_environment()
-    given = {name: getattr(options, name) for name in ("platform", "mode") if getattr(options, name) is not None}
-    settings = replace(settings, **given)
+    chosen = {name: getattr(options, name) for name in ("platform", "mode") if getattr(options, name) is not None}
+    settings = replace(settings, **chosen)
     if settings.platform is not None and settings.enabled and settings.mode != "off":
         try:
             _check_platform(settings.platform)
@@ -225,7 +226,7 @@ def _check_platform(name: str) -> None:
 
 
 def _reports(options: argparse.Namespace, settings: Settings) -> tuple[Report, ...]:
-    """Return the reports asked for, having made sure that a file can be written before hours of computing."""
+    """Return the reports to write. Files are checked now, so that an error does not come after hours of computing."""
     reports = []
     quiet = options.quiet or settings.quiet
     if options.report not in (None, "-"):
@@ -238,13 +239,16 @@ def _reports(options: argparse.Namespace, settings: Settings) -> tuple[Report, .
 
 
 def report_file(name: str) -> Report:
-    """Return where the report goes that the user wants in a file. Raises `SettingError`."""
+    """Return the report that goes to the file `name`. Raises `SettingError` if it cannot be written."""
     path = _writable("--report", name, (".json", ".md", ".txt"), tuple(_SUFFIXES))
     return Report(_SUFFIXES[path.suffix.lower()], path)
 
 
 def _writable(option: str, name: str, named: tuple[str, ...], suffixes: tuple[str, ...] = ()) -> Path:
-    """Return the path, having made sure that it ends in one of `suffixes` (default: `named`) and can be written."""
+    """Return the path of `name`. Raises `SettingError` unless it has one of `suffixes` and can be written.
+
+    named: the suffixes that the message lists; also the default of `suffixes`.
+    """
     path = Path(name).absolute()
     if path.suffix.lower() not in (suffixes or named):
         possible = f"names that end in {', '.join(named[:-1])} or {named[-1]}"
@@ -265,7 +269,7 @@ def _writable(option: str, name: str, named: tuple[str, ...], suffixes: tuple[st
 
 
 class _Program(NamedTuple):
-    """The code of a program and what `__main__` and `sys.argv[0]` say about it."""
+    """The code of a program, its `sys.argv[0]`, and the names that `__main__` starts with."""
 
     code: CodeType
     argv0: str
@@ -273,13 +277,13 @@ class _Program(NamedTuple):
 
 
 class _NoProgram(SettingError):
-    """The target turned out to hold nothing to run; a type of its own, which the user's program cannot raise."""
+    """The target holds no code to run. A type of its own, because the user's program could raise SettingError."""
 
 
 def enter(command: Command) -> str | None:
-    """Set `sys.path[0]` as Python itself would; return the script's path, or None where the target is a module.
+    """Set `sys.path[0]` as Python itself would. Return the script's path, or None if the target is a module.
 
-    Raises `SettingError` where there is no such program.
+    Raises `SettingError` if there is no such program.
     """
     if command.folder is not None:
         _set_first_path(command.folder)
@@ -297,13 +301,13 @@ def _is_module(target: str) -> bool:
 
 
 def _script_paths(command: Command) -> list[str]:
-    """Return where a script may be: as the user wrote it, or inside the folder that the user named."""
+    """Return the possible paths of a script: as the user wrote it, or in the folder that the user named."""
     target, folder = command.target, command.folder
     return [target] + ([os.path.join(folder, target)] if folder is not None else [])
 
 
 def _set_first_path(*folders: str) -> None:
-    """Put `folders` where Python puts the program's own; under -P there is none to replace."""
+    """Put `folders` where Python puts the program's own folder. Under -P there is none to replace."""
     sys.path[: 0 if sys.flags.safe_path else 1] = folders
 
 
@@ -321,7 +325,7 @@ def _load_module(name: str) -> _Program:
 
 def _load_script(path: str) -> _Program:
     """Return the script as `python path` would run it."""
-    full = os.path.join(os.getcwd(), path)  # not abspath: Python does not tidy the name either
+    full = os.path.join(os.getcwd(), path)  # not abspath: Python does not normalise the name either
     loader = SourceFileLoader("__main__", full)
     code = loader.source_to_code(loader.get_data(full), full)
     names = {"__loader__": loader, "__package__": None, "__spec__": None, "__cached__": None}
@@ -329,7 +333,7 @@ def _load_script(path: str) -> _Program:
 
 
 def _execute(load: Callable[[], _Program], args: list[str]) -> None:
-    """Run the program as `__main__`; whatever it raises leaves with its own traceback."""
+    """Run the program as `__main__`. What it raises is shown without accel's frames."""
     try:
         program = load()
         main = ModuleType("__main__")
@@ -345,13 +349,13 @@ def _execute(load: Callable[[], _Program], args: list[str]) -> None:
 
 
 def _show_users_traceback(hook_in_force: Callable[..., Any], kind: Any, error: BaseException, _: Any) -> None:
-    """Hand the error to the program's own hook, or Python's, without the frames of those who only started it."""
+    """Pass the error to the program's excepthook, or Python's, without the frames that started the program."""
     _strip(error, set())
     hook_in_force(kind, error, error.__traceback__)
 
 
 def _strip(error: BaseException | None, seen: set[int]) -> None:
-    """Take accel's frames out of the traceback of `error` and of the errors that it came from."""
+    """Remove accel's frames from the tracebacks of `error` and of its causes and contexts."""
     if error is None or id(error) in seen:
         return
     seen.add(id(error))
@@ -361,9 +365,9 @@ def _strip(error: BaseException | None, seen: set[int]) -> None:
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    """Return `traceback` less the frames of accel and of the start of the program.
+    """Return `traceback` without accel's frames and those of the program's start.
 
-    All of it where the error arose inside accel: then those frames are what is needed.
+    If the error was raised inside accel, all frames are kept, because they are needed to report it.
     """
     frames = []
     while traceback is not None:
@@ -385,15 +389,15 @@ def _is_ours(traceback: TracebackType) -> bool:
 
 
 def _raised_by_accel(traceback: TracebackType) -> bool:
-    """Say whether the innermost frame is accel's engine, rather than this file compiling the user's source."""
+    """Whether the innermost frame is in accel proper, and not in this file, which compiles the user's source."""
     return traceback.tb_frame.f_code.co_filename != __file__
 
 
 # -- the end ---------------------------------------------------------------------------------------------------------
 
 
-def _finish(plan: _Plan, process: int) -> None:
-    """Write the reports; a child process that was forked off leaves them to its parent."""
+def _finish(plan: _CommandLine, process: int) -> None:
+    """Write the reports. A forked child does not: its parent does."""
     if os.getpid() != process:
         return
     for report in plan.reports:
@@ -419,7 +423,7 @@ def _write(text: str, path: Path | None) -> None:
 
 
 def execute(command: Command, script: str | None) -> int:
-    """Run the program, which `enter` has found, as `__main__`. Return the exit code of a run that ends well."""
+    """Run the program that `enter` has found as `__main__`. Returns 0, or 2 if the target holds no code to run."""
     load = (
         functools.partial(_load_module, command.target) if script is None else functools.partial(_load_script, script)
     )
@@ -432,13 +436,13 @@ def execute(command: Command, script: str | None) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program that `argv` (default: the command line) names. Return the exit code of a run that ends well."""
+    """Run the program that `argv` (default: the command line) names. Returns the exit code if nothing was raised."""
     try:
-        plan = _plan(argv)
+        plan = _parse(argv)
         script = enter(plan.command)
         if plan.compare is not None:
             return _compare(plan, plan.compare, script)
-        config.set_current(replace(plan.settings, quiet=True))  # the last word is said here
+        config.set_current(replace(plan.settings, quiet=True))  # `_finish` writes the summary
         logs.to_stderr()
         if plan.profile is not None:
             timeline.start()
@@ -449,15 +453,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return execute(plan.command, script)
 
 
-def _compare(plan: _Plan, out: Path, script: str | None) -> int:
-    """Make a comparison run; 1 where a run of the program fails."""
+def _compare(plan: _CommandLine, out: Path, script: str | None) -> int:
+    """Make a comparison run. Returns the exit code: 1 if a run of the program fails."""
     target, args, folder = plan.command
-    given = {name: getattr(plan.settings, name) for name in ("platform", "mode")}
     spec = {
         "target": target if script is None else os.path.abspath(script),
         "args": args,
         "folder": folder or os.getcwd(),
-        "settings": given,
+        "settings": {name: getattr(plan.settings, name) for name in ("platform", "mode")},
         "only": plan.only,
         "exclude": plan.exclude,
     }
@@ -466,5 +469,5 @@ def _compare(plan: _Plan, out: Path, script: str | None) -> int:
     except runs.RunFailed as error:
         sys.stderr.write(f"accel: {error}\n")
         return 1
-    sys.stderr.write(runs.in_short(result, out))
+    sys.stderr.write(runs.one_line_summary(result, out))
     return 0

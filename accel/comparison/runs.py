@@ -265,7 +265,7 @@ def _step_sentence(result: Mapping[str, Any]) -> str:
     return f"A step is the time between the starts of two calls of `{result['step']}`."
 
 
-def in_short(result: Mapping[str, Any], out: Path) -> str:
+def one_line_summary(result: Mapping[str, Any], out: Path) -> str:
     """What a comparison run found, in a line, and where the rest is."""
     worst = _worst_by_call(result)
     found = f"largest difference {worst[-1][1]:.2g} after call {worst[-1][0]}" if worst else "no field was sampled"

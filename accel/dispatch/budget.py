@@ -1,12 +1,12 @@
-"""The budget: what accel may cost a program that may end before anything is gained.
+"""The budget: what accel may cost a program that may end before it has gained anything.
 
-Recordings are paid from a small fixed part, from a share of the time that the program has taken so far, and from what
-was measured to be saved; what was charged for anything else (loading, comparing, guards, discarded runs) counts as
-spent. This is the ski-rental argument: never pay more than in proportion to what was already spent, and a program that
-ends at the worst moment has lost that share. No recording starts that the budget does not cover. Looking at calls is
-bounded by rests (accel.dispatch.rest), comparing by its share of what was gained (accel.dispatch.checks).
+The budget is a small fixed amount, plus a share of the program's run time so far, plus the time that accel is measured
+to have saved. Every cost is charged to it: recording, loading, comparing, guards, discarded runs. No recording starts
+that the budget does not cover. This is the ski-rental argument: as costs stay in proportion to the time already spent,
+a program that ends at the worst moment has lost no more than that share. Two costs have bounds of their own: examining
+calls (accel.dispatch.rest) and comparing (accel.dispatch.checks).
 
-The numbers are those of the ledger, which counts every cost where it arises.
+All figures come from the ledger, which counts each cost where it arises.
 """
 
 from __future__ import annotations
@@ -14,32 +14,34 @@ from __future__ import annotations
 from accel.reports.ledger import Ledger, current_run
 
 FIXED_S = 1.6
-"""Seconds that accel may cost any process, JAX's import among them."""
+"""Seconds that accel may cost any process, including the import of JAX."""
 
 SHARE = 0.12
-"""What it may cost beyond, as a share of the time that the process has taken without it."""
+"""What accel may cost on top of FIXED_S, as a share of the time that the process has taken without accel."""
 
 TARGET_FIXED_S, TARGET_CALLS = 0.1, 12
-"""What one target may cost before it has taken any time: seconds, and so many of its calls."""
+"""What one target may always cost: seconds, plus the time of this many of its calls on NumPy."""
 
 TARGET_SHARE = 0.5
-"""What it may cost beyond, as a share of its own time on NumPy."""
+"""What one target may cost on top of that, as a share of its own time on NumPy."""
 
 OWN_SHARE = 0.05
-"""A target that costs no more than this share of its own time may do so even where others have used up the rest."""
+"""A target may always cost this share of its own time on NumPy, even if other targets have used up the budget."""
 
 for_later_runs = False
 """Whether this process compiles for later runs and not for itself (`accel compile`).
 
-Then whatever a later run may look for on disk is compiled: nothing is given up for its speed here, and targets that
-others will hold have programs of their own, since a later run calls them until the others' programs are loaded.
+If so, everything that a later run may look for on disk is compiled. No program is given up because it is slow here. A
+target that is inlined into another one gets a program of its own as well: a later run calls it directly until the outer
+target's program is loaded.
 """
 
 
 def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float) -> bool:
-    """Whether a target may cost so many seconds more, by its own account and by that of the process.
+    """Whether both the target's budget and the process's budget cover `estimate_s` more seconds.
 
-    call_s: what one of its calls takes on NumPy. numpy_s: what all of them took, other targets inside them included.
+    ledger: the target's. call_s: seconds of one of its calls on NumPy. numpy_s: seconds of all its calls on NumPy so
+    far, including other targets called inside them.
     """
     run = current_run()
     if estimate_s <= OWN_SHARE * numpy_s + ledger.saved_s:

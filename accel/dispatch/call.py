@@ -10,21 +10,23 @@ from typing import Any
 from accel.process import interrupts
 
 
-class _Thread(threading.local):
+class _ThreadState(threading.local):
     inside = False
-    """Whether a target's call is under way in this thread: nested targets then run plainly."""
+    """Whether a target's call is under way in this thread. Targets that are called inside it then run on NumPy."""
     counted_s = 0.0
-    """Seconds of this thread that stand in some target's ledger: the caller of a nested target leaves them out."""
+    """Seconds of this thread that are already in some target's ledger. An outer target subtracts them from its own."""
 
 
-THREAD = _Thread()
+THREAD = _ThreadState()
 
 
 class Call:
-    """One call. done: its effects are made, and `result` is what the program gets; it must not run again.
+    """One call.
 
-    raised: what the program's own code raised, for the program to get. began: when accel took it up. seconds, own_s:
-    how long NumPy took for it, the latter without what other targets took inside it; seconds is None before that.
+    done: the call's effects have been made and `result` is final, so the function must not run again. raised: the
+    exception that the program's own code raised; the program must get it. began: `time.perf_counter()` when accel
+    received the call. seconds: time that the call took on NumPy; None if it has not run there. own_s: the same without
+    the time of other targets called inside it.
     """
 
     __slots__ = ("args", "began", "done", "function", "kwargs", "own_s", "raised", "result", "seconds")
@@ -41,7 +43,7 @@ class Call:
         self.own_s = 0.0
 
     def run(self) -> Any:
-        """Run the program's own function, once. Raises what it raises, noted as the program's own."""
+        """Run the program's own function, once. What it raises is kept in `raised` and raised again."""
         before, started = THREAD.counted_s, time.perf_counter()
         try:
             self.result = self.function(*self.args, **self.kwargs)
@@ -57,7 +59,7 @@ class Call:
 
 
 def is_fault(error: BaseException) -> bool:
-    """Whether an error that arose outside the program's own code is accel's: no interrupt, no handler of a signal's."""
+    """Whether an error from outside the program's own code is accel's, and not from an interrupt or signal handler."""
     if not isinstance(error, Exception):
         return False
     try:

@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 FIRST_CHECKS = 2
 """Replays of a new program that are always compared with NumPy."""
 
-RAREST = 10
-"""However little a target saves, it is compared again when a path has been replayed so many times as often."""
+RECHECK_FACTOR = 10
+"""A path is compared again at the latest when its replays have grown by this factor since the last comparison."""
 
-NEAR_POINTS = 1e-3
-"""The share of all compared points that may differ because a comparison lay near its threshold."""
+THRESHOLD_SHARE = 1e-3
+"""The share of all compared elements that may differ because an operand of `<` or `>` lay near its threshold."""
 
-NEAR_FREE = 16
-"""So many points may in any case."""
+THRESHOLD_FREE = 16
+"""This many elements may always differ for that reason, however few were compared."""
 
-NAMED = 3
-"""Fields that a message names, the worst ones; the report holds the others."""
+MAX_NAMED = 3
+"""The most fields that a message names, the worst ones first. The report has all of them."""
 
 COPIES_TIMED = 8
-"""Comparisons of a target in which copies to the device and back are timed."""
+"""The number of comparisons of a target in which copies to the device and back are timed."""
 
 
 class Checks:
-    """A target's comparisons with NumPy. last_s: seconds that the last one took beyond NumPy's."""
+    """A target's comparisons with NumPy. last_s: seconds that the last one took on top of NumPy's own call."""
 
     def __init__(self, name: str) -> None:
         self.last_s = 0.0
@@ -53,21 +53,21 @@ class Checks:
             from accel.backend import background
 
             return not background.busy()
-        if path.replays >= RAREST * max(1, path.checked_at):
+        if path.replays >= RECHECK_FACTOR * max(1, path.checked_at):
             return True
         share = config.current().check_share
         accounts = self._ledger, current_run()
         return all(each.costs["comparing"] + self.last_s < share * each.gained_s for each in accounts)
 
     def time_copies(self, executable: Any, attempt: Any) -> None:
-        """Enter into the ledger how long the copies of a run to the device and back take, for the first few runs."""
+        """Time the copies of one run to the device and back, and enter it into the ledger. Later runs are not timed."""
         copy_s = self._ledger.copy_s
         if len(copy_s) < COPIES_TIMED:
             arrays = [attempt.values[slot] for slot in executable.program.slots]
             copy_s.append(executable.time_copies(arrays, attempt.made, attempt.changed))
 
     def judge(self, comparison: Comparison, tolerance: float) -> Refusal | None:
-        """Enter what a comparison found into the ledger; what demotes the target, if anything does."""
+        """Enter a comparison into the ledger. Returns the refusal for which the target is demoted, or None."""
         from accel.dispatch.verify import Verdict
 
         ledger, verdict, beyond = self._ledger, comparison.judge(self._explained), comparison.beyond
@@ -76,7 +76,7 @@ class Checks:
             ledger.compared(comparison.error)
         if verdict is Verdict.THRESHOLD:
             self._near_points += sum(difference.points for difference in beyond)
-            if self._near_points > max(NEAR_FREE, NEAR_POINTS * self._points):
+            if self._near_points > max(THRESHOLD_FREE, THRESHOLD_SHARE * self._points):
                 verdict = Verdict.MISMATCH
         new = [difference for difference in beyond if ledger.differ(difference, str(verdict))]
         if verdict is Verdict.MISMATCH:
@@ -87,10 +87,10 @@ class Checks:
 
     def _detail(self, comparison: Comparison, tolerance: float) -> str:
         beyond = comparison.beyond
-        detail = "; ".join(difference.detail for difference in beyond[:NAMED])
-        if len(beyond) > NAMED:
-            detail += f"; and {len(beyond) - NAMED} more fields, see the report"
+        detail = "; ".join(difference.detail for difference in beyond[:MAX_NAMED])
+        if len(beyond) > MAX_NAMED:
+            detail += f"; and {len(beyond) - MAX_NAMED} more fields, see the report"
         detail += f"; relative error {comparison.error:.2g}, tolerance {tolerance:.2g}"
-        if self._near_points > NEAR_FREE:
+        if self._near_points > THRESHOLD_FREE:
             detail += f"; {self._near_points} of {self._points} points compared so far lay near a threshold, too many"
         return detail

@@ -1,4 +1,7 @@
-"""The decorator: a function's wrapper, which binds, copies and pickles as the function does and asks its target."""
+"""The decorator: wraps a function so that its target answers each call.
+
+The wrapper binds, copies and pickles as the function itself does.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _BoundAccelerated(wrapt.BoundFunctionWrapper):
-    """A target's wrapper bound to an object: copied and pickled as a bound method is."""
+    """A target's wrapper bound to an object. It is copied and pickled as a bound method is."""
 
     def __copy__(self) -> Any:
         return self
@@ -32,7 +35,7 @@ class _BoundAccelerated(wrapt.BoundFunctionWrapper):
 
 
 class Accelerated(wrapt.FunctionWrapper):
-    """A target's wrapper: binds as the function does, pickles and copies by reference."""
+    """A target's wrapper. It binds as the function does, and is pickled and copied by reference."""
 
     __bound_function_wrapper__ = _BoundAccelerated
 
@@ -47,7 +50,7 @@ class Accelerated(wrapt.FunctionWrapper):
         self._self_target = target
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """By module and qualified name, as functions are."""
+        """Pickle by module and qualified name, as functions are."""
         return self.__wrapped__.__qualname__
 
 
@@ -56,8 +59,8 @@ def _answer_for(target: Target) -> Callable[..., Any]:
 
     def answer(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
-            resting, recursive = rest.takes(), target.is_calling_itself
-        except Exception:  # no error of ours is the program's
+            resting, recursive = rest.takes_next_call(), target.is_calling_itself
+        except Exception:  # an error in accel must not reach the program: take the usual way
             resting = recursive = False
         if recursive:
             return wrapped(*args, **kwargs)
@@ -71,13 +74,14 @@ def _answer_for(target: Target) -> Callable[..., Any]:
 def accelerate(
     fn: Function | None = None, *, name: str | None = None, rtol: float | None = None, mode: str | None = None
 ) -> Function | Callable[[Function], Function]:
-    """Accelerate one function: a decorator, with and without arguments.
+    """Accelerate one function: a decorator, with or without arguments.
 
-    fn: a function, method, static or class method written in Python. name: in the report; default module and
-    qualified name. rtol: relative error that comparisons with NumPy allow; default `Settings.rtol`. mode: "off",
-    "auto", "verify" or "strict" for this function alone; default `Settings.mode`, asked at every call.
-    Raises TypeError for what is no Python function, and SettingError for a mode that there is not, and for a setting
-    in the environment that cannot be used: calls then never do.
+    fn: a function, method, static method or class method written in Python. name: its name in the report; by default
+    module and qualified name. rtol: the relative error that comparisons with NumPy allow; default `Settings.rtol`.
+    mode: "off", "auto", "verify" or "strict" for this function alone; by default `Settings.mode`, read at every call.
+
+    Raises TypeError if `fn` is not a Python function, and SettingError if `mode` or a setting in the environment is
+    invalid. Calls of the accelerated function never raise SettingError.
 
     >>> import accel
     >>> @accel.accelerate
@@ -94,7 +98,7 @@ def accelerate(
 
 
 def accelerated(fn: Any, *, name: str | None = None, rtol: float | None = None, mode: str | None = None) -> Any:
-    """`accelerate`, the settings having been checked."""
+    """`accelerate` without checking the settings."""
     if isinstance(fn, (staticmethod, classmethod)):
         inner = accelerated(fn.__func__, name=name, rtol=rtol, mode=mode)
         return type(fn)(inner)

@@ -1,7 +1,7 @@
-"""What targets need once they record, imported at one place and in one piece.
+"""Modules that targets need as soon as they record, imported together.
 
-Not with this package: a program that records nothing does without. An interrupt halfway through, or a fork in another
-thread, would leave modules half imported for ever.
+They are not imported with this package, because a program that records nothing does not need them. Interrupts and forks
+wait for the import: either would leave modules half imported for good.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ loaded = False
 
 
 def load() -> float:
-    """Import it; JAX is not among it. Returns the seconds that it took."""
+    """Import them, if that was not done before. JAX is not among them. Returns the seconds that it took."""
     global loaded
     if loaded:
         return 0.0
     started = time.perf_counter()
-    with interrupts.Deferral(), forks.whole():
+    with interrupts.Deferral(), forks.delayed():
         for name in _MODULES:
             importlib.import_module(name)
         importlib.import_module("accel.rules").load()

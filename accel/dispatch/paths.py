@@ -1,4 +1,4 @@
-"""Paths: the ways that calls of one target take, each recorded once, then compiled, and which one is likely next."""
+"""Paths: one target's recorded paths, their way from recording to compiled program, and which one is likely next."""
 
 from __future__ import annotations
 
@@ -18,41 +18,46 @@ from accel.reasons import Refusal
 from accel.reports.ledger import open_ledger
 
 if TYPE_CHECKING:
-    from accel.backend.background import Compile
+    from accel.backend.background import PendingProgram
 
 SPAN_SAMPLES = 8
-"""Replays after which a path is looked at for arrays that most of them had to copy."""
+"""After every this many replays, a path is examined for arrays that most replays had to copy."""
 
 SPAN_SAMPLES_FOUND = 64
-"""The same where the program was on disk: an earlier run saw no need, and before other programs are loaded many do."""
+"""The same for a program from disk. An earlier run found no need for spans; and until the other programs are loaded,
+more arrays come from NumPy, which does not align them."""
 
 MAX_RESPECIALIZED = 3
-"""Times that a path is compiled again because a constant changed; after that nothing of it is constant."""
+"""How often a path is compiled again because a constant changed. After that, none of its inputs is folded."""
 
 LOOK_BACK = 8
-"""Paths taken last by which the next one is foretold."""
+"""The number of most recent paths from which the next one is predicted."""
 
-LONGEST_REST = 1023
-"""Calls on NumPy between two runs of a program whose last runs were all discarded."""
+MAX_BACKOFF = 1023
+"""The most calls on NumPy between two runs of a program whose last runs were all discarded."""
 
-REMEMBERED = 1000
-"""Sequences of paths that are kept for that."""
+MAX_SEQUENCES = 1000
+"""The most sequences of paths that the predictor keeps."""
 
 
 class Stage(Enum):
-    """Where a path stands. Its first calls are watched, then its program is pending, then its calls are replayed."""
+    """Where a path stands.
 
-    WATCHED = "watched"
+    OBSERVING: calls run on NumPy, while inputs that do not change are found. PENDING: its program is being compiled.
+    COMPILED: calls are replayed. GIVEN_UP: calls stay on NumPy for good.
+    """
+
+    OBSERVING = "observing"
     PENDING = "pending"
     COMPILED = "compiled"
     GIVEN_UP = "given up"
 
 
-class Forecast:
-    """Which path is likely next: the one that came after the same last paths before.
+class PathPredictor:
+    """Predicts the next path: the one that followed the same most recent paths before.
 
-    Programs are periodic: a filter every sixth step, a smaller time step after it. A path that its outcomes refute has
-    cost a whole run.
+    Programs are periodic: a filter every sixth step, a smaller time step after it. A good prediction saves a whole run,
+    which is discarded if its outcomes do not hold.
     """
 
     def __init__(self) -> None:
@@ -60,7 +65,7 @@ class Forecast:
         self._after: MutableMapping[tuple[int, ...], Path] = WeakValueDictionary()  # paths are replaced by others
 
     def order(self, paths: list[Path]) -> list[Path]:
-        """The paths, the likely one first."""
+        """The paths, the predicted one first."""
         if len(paths) < 2:
             return list(paths)
         likely = self._after.get(self._recent)
@@ -68,9 +73,9 @@ class Forecast:
             return list(paths)
         return [likely, *(path for path in paths if path is not likely)]
 
-    def followed(self, path: Path) -> None:
-        """Learn which path a call took."""
-        if len(self._after) > REMEMBERED:
+    def note_taken(self, path: Path) -> None:
+        """Learn which path a call has taken."""
+        if len(self._after) > MAX_SEQUENCES:
             self._after.clear()
         self._after[self._recent] = path
         self._recent = (*self._recent, id(path))[-LOOK_BACK:]
@@ -79,13 +84,19 @@ class Forecast:
 class Path:
     """One recorded path of a target.
 
-    name: the target's, for messages. stage: changed by `start`, `finish`, `respecialize` and `give_up` alone. observed:
-    calls while it was watched. latest: see `keep_forms`. constants: values seen so far, of slots that may be folded.
-    varying: slots that may not. spanned: slots whose arrays the program takes from spans. pending: the program that is
-    being compiled; again: the same for one with spans, while the one without runs. numpy_call_s: seconds of the last
-    call on NumPy; least_numpy_s: of the shortest; waited_s: of all since it was recorded. found_on_disk, kept, unkept:
-    of its program (see `Compile`). replays, checked_at: replays of the program, and at the last check. resting: calls
-    that are left to NumPy before its program is tried again.
+    name: the target's, for messages.
+    stage: changed by `start`, `finish`, `respecialize`, `stop_folding` and `give_up` only.
+    observed: calls in stage OBSERVING so far.
+    samples: see `keep_samples`.
+    constants: by slot, values that have not changed so far and may be folded. varying: slots that must not be folded.
+    spanned: slots whose arrays the program takes as spans (see accel.backend.spans).
+    pending: the program that is being compiled. pending_spans: one with spans that is being compiled while the program
+    without them is in use.
+    numpy_call_s: seconds of the last call on NumPy. least_numpy_s: of the shortest. waited_s: of all calls since the
+    recording that had no program.
+    found_on_disk, kept, unkept: of its program (see `PendingProgram`).
+    replays: of its program. checked_at: the value of `replays` at the last comparison.
+    backoff: calls that still go to NumPy before a program whose runs were discarded is tried again.
     """
 
     def __init__(self, trace: Any, name: str) -> None:
@@ -95,37 +106,37 @@ class Path:
         self.trace = trace
         self.name = name
         self.matcher = Matcher(trace)
-        self.stage = Stage.WATCHED
+        self.stage = Stage.OBSERVING
         self.observed = 0
         self.constants: dict[int, Any] = {}
         self.varying: set[int] = set()
         self.spanned: frozenset[int] = frozenset()
         self._spans_tried = False
-        self.latest: list[Any] = []
+        self.samples: list[Any] = []
         self.variant: Any = None
         self.found_on_disk = False
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = ""
-        self.pending: Compile | None = None
-        self.again: Compile | None = None
+        self.pending: PendingProgram | None = None
+        self.pending_spans: PendingProgram | None = None
         self._respecialized = 0
         self.numpy_call_s = 0.0
         self.least_numpy_s = inf
         self.waited_s = 0.0
         self.replays = 0
         self.checked_at = 0
-        self.resting = 0
+        self.backoff = 0
         self._discarded = 0  # runs in a row
         self.speed = Speed()
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
         self._candidates = foldable(trace)
 
-    def is_of(self, trace: Any) -> bool:
-        """Whether another call's recording took the same path."""
+    def has_same_trace(self, trace: Any) -> bool:
+        """Whether `trace` recorded the same path."""
         return _shape_of(trace) == _shape_of(self.trace)
 
     def observe(self, values: list[Any]) -> None:
-        """Watch one more call's inputs, before the call."""
+        """Note the inputs of one more call, before it runs: an input that differs is no constant."""
         from accel.record.inputs import same_scalar
 
         for slot in self._candidates - self.varying:
@@ -134,29 +145,29 @@ class Path:
                 self.constants[slot] = value.copy() if isinstance(value, np.ndarray) else value
             elif isinstance(value, np.ndarray):
                 if value.tobytes() != self.constants[slot].tobytes():
-                    self._vary((slot,))
+                    self._stop_folding_slots((slot,))
             elif not same_scalar(value, self.constants[slot]):
-                self._vary((slot,))
+                self._stop_folding_slots((slot,))
         self.observed += 1
 
-    def named(self, names: Collection[str]) -> tuple[int, ...]:
-        """The slots of these names that are taken for constant."""
+    def folded_slots(self, names: Collection[str]) -> tuple[int, ...]:
+        """The slots with one of these names that are folded, or may be."""
         return tuple(slot for slot in self.constants if self.trace.inputs.name(slot) in names)
 
-    def keep_forms(self, values: list[Any]) -> None:
-        """Have a call's inputs, less their contents, at hand for a program that is compiled outside any call."""
-        from accel.backend.compile import stand_ins
+    def keep_samples(self, values: list[Any]) -> None:
+        """Keep the shapes and dtypes of a call's inputs, for a program that is compiled outside any call."""
+        from accel.backend.compile import without_contents
 
-        self.latest = stand_ins(values)
+        self.samples = without_contents(values)
 
-    def _vary(self, slots: tuple[int, ...]) -> None:
-        """What changed once is never folded again."""
+    def _stop_folding_slots(self, slots: tuple[int, ...]) -> None:
+        """Never fold these slots again: their values have changed."""
         self.varying.update(slots)
         for slot in slots:
             self.constants.pop(slot, None)
 
-    def _known(self) -> Any:
-        """What the next program takes for constant."""
+    def _foldable_now(self) -> Any:
+        """The constants that the next program is folded for. Constants that are not worth folding are dropped."""
         from accel.lower import Known
         from accel.lower.folding import not_worth_folding
 
@@ -167,7 +178,7 @@ class Path:
         return Known(scalars, arrays)
 
     def note_numpy(self, seconds: float, *, quiet: bool) -> None:
-        """Note what a call on NumPy took; quiet: while nothing was compiled, so that it tells NumPy's speed."""
+        """Note the time of a call on NumPy. quiet: nothing was being compiled, so that it is a fair sample of NumPy."""
         self.numpy_call_s = seconds
         self.least_numpy_s = min(self.least_numpy_s, seconds)
         self.wait(seconds)
@@ -175,13 +186,13 @@ class Path:
             self.speed.numpy_s.add(seconds)
 
     def wait(self, seconds: float) -> None:
-        """Note what calls have taken without the program."""
+        """Add the time of calls that had no program to run."""
         self.waited_s += seconds
         if self.pending is not None:
-            self.pending.miss(seconds)
+            self.pending.add_missed(seconds)
 
     def gained_s(self, seconds: float) -> float:
-        """What a compiled call of so many seconds took less than NumPy does, by the least that is known of that."""
+        """Seconds that a compiled call of `seconds` saved against NumPy (without fair samples: its fastest call)."""
         if len(self.speed.numpy_s):
             return self.speed.gained_s(seconds)
         return self.least_numpy_s - seconds if self.least_numpy_s < inf else 0.0
@@ -189,33 +200,33 @@ class Path:
     # -- its program --------------------------------------------------------------------------------------------------
 
     def start(self, values: list[Any]) -> None:
-        """Compile the path: in the background, or at once."""
+        """Compile the path: in the background, or at once if `Settings.ahead_of_time` is off."""
         self.pending = self._compile(values)
         self.stage = Stage.PENDING
 
     def is_ready(self) -> bool:
-        """Whether the pending program is there, or will never be."""
+        """Whether compiling has ended, with a program or with an error."""
         return self.pending is not None and self.pending.done()
 
     def give_up(self) -> None:
-        """Leave its calls to NumPy for good."""
+        """Keep its calls on NumPy for good."""
         self.stage = Stage.GIVEN_UP
 
-    def _compile(self, values: list[Any]) -> Compile:
+    def _compile(self, values: list[Any]) -> PendingProgram:
         from accel.backend import background
-        from accel.backend.compile import stand_ins
+        from accel.backend.compile import without_contents
 
         started = time.perf_counter()
-        arguments = self.trace, self._known(), stand_ins(values), self.spanned
+        arguments = self.trace, self._foldable_now(), without_contents(values), self.spanned
         try:
             if config.current().ahead_of_time:
-                return background.in_background(*arguments, missed_s=self.numpy_call_s)
-            return background.at_once(*arguments)
+                return background.compile_in_background(*arguments, missed_s=self.numpy_call_s)
+            return background.compile_now(*arguments)
         finally:
             open_ledger(self.name).charge("loading", time.perf_counter() - started)
 
     def give_up_if_overdue(self) -> Refusal | None:
-        """Why the path's program is waited for no longer, where compiling it takes longer than it may."""
+        """Abandon a compile that takes longer than `Settings.max_compile_s`. Returns the refusal then, else None."""
         limit = config.current().max_compile_s
         if self.pending is None or not self.pending.seconds() > limit:
             return None
@@ -224,9 +235,9 @@ class Path:
         return Refusal("limit.compile", "", f"more than {limit:g} s")
 
     def finish(self) -> Refusal | None:
-        """Run as the program that is ready from now on; what kept it from being one, if anything did.
+        """Use the program that is ready from now on. Returns why there is none if compiling failed, else None.
 
-        Raises SettingError where the settings name no device that there is.
+        Raises SettingError if the settings name a device that does not exist.
         """
         from accel.rules.rule import Unsupported
 
@@ -242,8 +253,8 @@ class Path:
             return Refusal("compile.failed", "", f"{type(error).__name__}: {error}")
         return None
 
-    def _install(self, made: Compile) -> None:
-        """The first replays of a program are compared, whatever those of another one showed."""
+    def _install(self, made: PendingProgram) -> None:
+        """Put a new program in place. Its first replays are compared, whatever those of an earlier program showed."""
         from accel.dispatch.replay import Variant
 
         self.variant = Variant(self.trace, made.result())
@@ -254,29 +265,34 @@ class Path:
         self.speed.compiled_s.clear()
 
     def respecialize(self, changed: tuple[int, ...]) -> None:
-        """Constants changed: the program will not do, and the next one takes them as inputs."""
+        """Drop the program, because constants in these slots changed. The next one takes them as inputs."""
         self._respecialized += 1
-        self._vary(changed)
+        self._stop_folding_slots(changed)
         if self._respecialized >= MAX_RESPECIALIZED:
-            self._vary(tuple(self.constants))
-        self.variant = self.again = None
-        self.stage = Stage.WATCHED
+            self._stop_folding_slots(tuple(self.constants))
+        self.variant = self.pending_spans = None
+        self.stage = Stage.OBSERVING
 
-    def vary_named(self, names: Collection[str]) -> None:
-        """Constants of these names changed on another path: what is not compiled yet takes them as inputs at once."""
-        if self.stage is Stage.WATCHED:
-            self._vary(self.named(names))
-        elif self.stage is Stage.PENDING and self.named(names) and self.pending is not None and self.pending.withdraw():
-            self._vary(self.named(names))
-            self.pending, self.stage = None, Stage.WATCHED
+    def stop_folding(self, names: Collection[str]) -> None:
+        """Inputs with these names changed on another path. If this path is not compiled yet, do not fold them here."""
+        if self.stage is Stage.OBSERVING:
+            self._stop_folding_slots(self.folded_slots(names))
+        elif (
+            self.stage is Stage.PENDING
+            and self.folded_slots(names)
+            and self.pending is not None
+            and self.pending.withdraw()
+        ):
+            self._stop_folding_slots(self.folded_slots(names))
+            self.pending, self.stage = None, Stage.OBSERVING
 
     def reconsider(self, values: list[Any]) -> bool:
-        """Compile again, with spans, where large arrays keep coming so that they have to be copied.
+        """Compile the path again with spans if most replays had to copy large arrays because they were not aligned.
 
-        Returns whether the program with spans has just taken the place of the one without.
+        Returns whether the program with spans has just replaced the one without.
         """
-        if self.again is not None:
-            return self.again.done() and self._renew()
+        if self.pending_spans is not None:
+            return self.pending_spans.done() and self._renew()
         samples = SPAN_SAMPLES_FOUND if self.found_on_disk else SPAN_SAMPLES
         if self.replays % samples or self._spans_tried:
             return False
@@ -288,12 +304,12 @@ class Path:
         copied -= changed  # a program has to copy them anyway, and aligned memory makes the faster copy
         if copied and not background.busy():
             self.spanned, self._spans_tried = frozenset(copied), True
-            self.again = self._compile(values)
+            self.pending_spans = self._compile(values)
         return False
 
     def _renew(self) -> bool:
-        assert self.again is not None
-        again, self.again = self.again, None
+        assert self.pending_spans is not None
+        again, self.pending_spans = self.pending_spans, None
         try:
             self._install(again)
         except Exception as error:
@@ -302,17 +318,17 @@ class Path:
             return False
         return True
 
-    def rest(self) -> None:
-        """A run was discarded for a path that cannot be compiled: after several in a row try ever more rarely."""
-        self.resting = min(2**self._discarded - 1, LONGEST_REST)
+    def back_off(self) -> None:
+        """A run was discarded, and its call's path was not recorded: try ever more rarely (exponential backoff)."""
+        self.backoff = min(2**self._discarded - 1, MAX_BACKOFF)
         self._discarded += 1
 
-    def held(self) -> None:
-        """A run's outcomes held."""
+    def accept_run(self) -> None:
+        """A run's outcomes held: reset the backoff."""
         self._discarded = 0
 
     def describe(self) -> dict[str, Any]:
-        """The compiled path for the report: what it is, and by what a call is known to be one of its calls."""
+        """The compiled path for the report: what it is, and the outcomes that tell its calls from others."""
         program = self.variant.executable.program
         folded = {*program.known.scalars, *program.known.arrays}
         name = self.trace.inputs.name
@@ -331,13 +347,13 @@ class Path:
 
 
 def _shape_of(trace: Any) -> tuple[Any, ...]:
-    """What recordings of one path have in common."""
+    """A key that is equal for two recordings of the same path."""
     operations = [(node.rule.name, node.shape, str(node.dtype), node.where) for node in trace.tape.nodes]
     return operations, [(outcome.where, repr(outcome.expected)) for outcome in trace.tape.outcomes]
 
 
-def continues(other: Path, path: Path, place: int, value: Any) -> bool:
-    """Whether `other` is the path that parts from `path` at device outcome `place`, taking `value` there."""
+def starts_at_side_exit(other: Path, path: Path, place: int, value: Any) -> bool:
+    """Whether `other` is the path of a side exit: like `path` up to device outcome `place`, with `value` there."""
     if len(other.outcomes) <= place:
         return False
     for mine, theirs in zip(path.outcomes[:place], other.outcomes[:place], strict=True):

@@ -1,4 +1,4 @@
-"""Hindrances: what keeps every call on NumPy at the moment, whatever it calculates."""
+"""Preconditions: the state of the process under which calls may be compiled, whatever they compute."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _note_fork() -> None:
     current_run().note("a forked child process stays on NumPy: JAX's threads do not survive a fork")
 
 
-def hindrance(mode: str) -> Refusal | None:
-    """What keeps every call on NumPy at the moment."""
+def unmet_precondition(mode: str) -> Refusal | None:
+    """Why every call stays on NumPy at present; None if calls may be compiled. mode: the target's."""
     if mode == "off":
         return OFF
     short = shortfall()
@@ -42,7 +42,11 @@ def hindrance(mode: str) -> Refusal | None:
 
 
 def _warnings_raise() -> bool:
-    """Whether a RuntimeWarning, by which NumPy tells of floating-point events, would be raised as an error."""
+    """Whether a RuntimeWarning, NumPy's warning of floating-point events, would be raised as an error.
+
+    The first filter that applies decides. A filter for some messages, modules or lines alone does not settle the
+    others, so the search goes on after it.
+    """
     for action, message, category, module, line in warnings.filters:
         if issubclass(RuntimeWarning, category):
             if action == "error":

@@ -20,15 +20,15 @@ from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
 
 
 @dataclass(slots=True)
-class Miss:
-    """Why a call does not follow a path. changed: slots that were taken for constant and differ."""
+class GuardFailure:
+    """Why a call does not match a path: a guard, in words. changed: slots that were folded as constants and differ."""
 
     why: str
     changed: tuple[int, ...] = ()
 
 
 class HostTape:
-    """The nodes that Python evaluates before launch, as one generated function."""
+    """The nodes that Python evaluates before the program is launched, as one generated function."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self._names: dict[int, str] = {}
@@ -38,7 +38,7 @@ class HostTape:
             lines.append(f"    v{node.index} = {self._expression(node)}")
         results = ", ".join(f"{node.index}: v{node.index}" for node in nodes)
         lines.append(f"    return {{{results}}}")
-        exec("\n".join(lines), self._globals)  # the text holds names and numbers of our own making only
+        exec("\n".join(lines), self._globals)  # safe: the text holds only names and numbers that accel made up
         self.evaluate: Callable[[list[Any]], dict[int, Any]] = self._globals["evaluate"]
 
     def _expression(self, node: Node) -> str:
@@ -66,7 +66,10 @@ class HostTape:
 
 
 class Guards:
-    """What must hold of the inputs beyond each slot's own check: aliases, identities, overlaps."""
+    """Guards that concern several inputs: aliases, identities, and overlapping memory.
+
+    Each slot's own guards are in accel.record.inputs.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self._same = [*trace.aliases, *trace.same]
@@ -78,6 +81,7 @@ class Guards:
         self._objects = sorted(objects) if len(objects) > 1 else []
 
     def hold(self, values: list[Any]) -> bool:
+        """Whether the slots' values satisfy all of them."""
         for left, right in self._same:
             if values[left] is not values[right]:
                 return False
@@ -92,7 +96,7 @@ class Guards:
 
 
 class Matcher:
-    """Decides whether a call can follow a trace: slots, guards, host outcomes. Independent of compilation."""
+    """Decides whether a call matches a trace: slots, guards, host outcomes. It does not need a compiled program."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -101,44 +105,48 @@ class Matcher:
         self._outcomes = [(outcome.node.index, outcome.expected, outcome.where) for outcome in outcomes]
         self._host = HostTape(needed_by([outcome.node for outcome in outcomes]))
 
-    def match(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any] | Miss:
-        """The slots' values, or why the call is another path."""
+    def match(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any] | GuardFailure:
+        """The slots' values if the call matches, else the guard that failed."""
         values, failed = self.trace.inputs.fetch(args, kwargs)
         if failed is not None:
-            return Miss(f"{failed.name} is not what it was")
+            return GuardFailure(f"{failed.name} differs from the recording")
         if not self._guards.hold(values):
-            return Miss("arguments share memory, or are the same, otherwise than recorded")
+            return GuardFailure("which arguments are identical or share memory differs from the recording")
         if self._outcomes:
             try:
-                found = self._host.evaluate(values)
-            except Exception as error:  # what Python raises there, the program shall raise itself
+                host_values = self._host.evaluate(values)
+            except Exception as error:  # not answered here: the program's own code raises it when it runs
                 interrupts.pass_on(error)
-                return Miss(f"{type(error).__name__} while evaluating scalars")
+                return GuardFailure(f"{type(error).__name__} while evaluating scalars")
             for index, expected, where in self._outcomes:
-                if not agrees(found[index], expected):
-                    return Miss(f"a value at line {where[1]} was {found[index]!r}, not {expected!r}")
+                if not agrees(host_values[index], expected):
+                    return GuardFailure(f"a value at line {where[1]} was {host_values[index]!r}, not {expected!r}")
         return values
 
 
 class Constants:
-    """The check that inputs taken for constant still are."""
+    """Checks that inputs which were folded as constants still have the same values."""
 
     def __init__(self, program: Program) -> None:
         self._scalars = list(program.known.scalars.items())
         self._arrays = [(slot, Content(array)) for slot, array in program.known.arrays.items()]
 
     def changed_scalars(self, values: list[Any]) -> tuple[int, ...]:
-        """Slots that differ from what the program was folded for, by type and bits."""
+        """Slots of scalars that differ from the folded value in type or bits."""
         return tuple([slot for slot, known in self._scalars if not same_scalar(values[slot], known)])
 
     def changed_arrays(self, values: list[Any]) -> tuple[int, ...]:
-        """The same of arrays: all of their memory is read."""
+        """The same for arrays. All of their memory is read."""
         return tuple([slot for slot, known in self._arrays if not known.is_same(values[slot])])
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One run of a program, not committed. made, changed: fresh arrays; numbers: by place; shared: objects so far."""
+    """One run of a program that is not committed yet.
+
+    values: of the slots. made: new arrays. changed: new contents of the arrays that the call changes in place. numbers:
+    the trace's numbers, in order. shared: objects that occur several times in the outputs, as far as they are built.
+    """
 
     values: list[Any]
     made: list[Any]
@@ -148,33 +156,36 @@ class Attempt:
 
 
 @dataclass(slots=True)
-class Parted:
-    """A run that took another path. place: the first outcome that differs. outcomes: all of them, as they were."""
+class SideExit:
+    """A run whose outcomes differ from those that the path assumed: its call takes another path.
+
+    place: index of the first outcome that differs. outcomes: the values of all of them in this run.
+    """
 
     place: int
     outcomes: list[Any]
 
 
 @dataclass(slots=True)
-class Changed:
-    """A run that was not what the program was folded for: slots that were taken for constant and differ."""
+class StaleConstants:
+    """A run that the program is not valid for: inputs in these slots were folded as constants, and have changed."""
 
     slots: tuple[int, ...]
 
 
-class Answered(Protocol):
-    """A call that is answered once `done`."""
+class PendingCall(Protocol):
+    """A call that waits for its result. done: the result is final and all effects have been made."""
 
     result: Any
     done: bool
 
 
-class Unfit(Exception):
-    """What Python computes from this call's numbers raises, or is an integer of more than 64 bits."""
+class HostError(Exception):
+    """Computing the program's scalars from this call's numbers raised, or gave an integer of more than 64 bits."""
 
 
 class Variant:
-    """A compiled program with its guards and its plan of what to commit."""
+    """A compiled program, with the checks that a run needs and the outputs that it commits."""
 
     def __init__(self, trace: Trace, executable: Executable) -> None:
         self.trace = trace
@@ -190,28 +201,29 @@ class Variant:
         self._vector = np.array([float(value) for value in self._expected])
         self._made = [(node.shape, np.dtype(node.dtype).str) for node in trace.outputs.arrays]
 
-    def run(self, values: list[Any]) -> Attempt | Parted | Changed:
-        """Run the program on the slots' values. Raises Unfit.
+    def run(self, values: list[Any]) -> Attempt | SideExit | StaleConstants:
+        """Run the program on the slots' values. Raises HostError.
 
-        The contents of constant arrays are compared while the device computes: the program itself never reads them.
+        Folded arrays are compared while the device computes, which costs no time of its own: the program does not read
+        them, and its results are discarded if they have changed.
         """
         program = self._program
         changed = self._constants.changed_scalars(values)
         if changed:
-            return Changed(changed)
+            return StaleConstants(changed)
         host, scalars = self._prepare(values)
         made, packs = self.executable([values[slot] for slot in program.slots], scalars)
         changed = self._constants.changed_arrays(values)
         if changed:
-            _wait_for([*made, *packs.values()])  # it reads the caller's arrays
-            return Changed(changed)
+            _wait_for([*made, *packs.values()])  # until then it reads the caller's arrays
+            return StaleConstants(changed)
         packed = {pack: np.asarray(vector) for pack, vector in packs.items()}
         if len(self._expected):
             outcomes = packed["f"][: len(self._expected)]
             differs = outcomes != self._vector
             if differs.any():
                 _wait_for(made)
-                return Parted(int(differs.argmax()), outcomes.tolist())
+                return SideExit(int(differs.argmax()), outcomes.tolist())
         _wait_for(made)
         count = len(self._made)
         return Attempt(
@@ -222,9 +234,9 @@ class Variant:
         )
 
     def _prepare(self, values: list[Any]) -> tuple[dict[int, Any], dict[str, Any]]:
-        """What Python computes before launch, and the packs of it: those of the run before, where it read the same.
+        """The values of the host nodes, and the same packed by dtype for the program. Raises HostError.
 
-        Raises Unfit.
+        Those of the last run are reused if it read the same objects.
         """
         read = [values[slot] for slot in self._read]
         if self._prepared is not None and all(map(operator.is_, read, self._prepared[0])):
@@ -238,12 +250,12 @@ class Variant:
             }
         except Exception as error:
             interrupts.pass_on(error)
-            raise Unfit(f"{type(error).__name__}: {error}") from error
+            raise HostError(f"{type(error).__name__}: {error}") from error
         self._prepared = read, host, scalars
         return host, scalars
 
     def _own(self, made: list[Any]) -> list[Any]:
-        """New arrays, for the caller to write to."""
+        """The new arrays as ndarrays that the caller may write to."""
         if not self.executable.on_cpu:
             return [np.array(array) for array in made]
         return [shared(array, *form) for array, form in zip(made, self._made, strict=True)]
@@ -256,11 +268,12 @@ class Variant:
 
     # -- outputs ------------------------------------------------------------------------------------------------------
 
-    def commit(self, attempt: Attempt, call: Answered | None = None) -> Any:
-        """Make the attempt's outputs real, and return the call's result.
+    def commit(self, attempt: Attempt, call: PendingCall | None = None) -> Any:
+        """Store the attempt's outputs in the caller's arrays and objects, and return the call's result.
 
-        call: learns of it as soon as everything is stored. All values are built before the first is stored. An
-        interrupt waits: storing is repeated in full.
+        call: marked as done as soon as everything is stored. All values are built before the first is stored. If an
+        interrupt arrives while storing, everything is stored again before it is raised, so that no call is left half
+        done.
         """
         outputs, values = self.trace.outputs, attempt.values
         copies = [(values[slot], array) for (slot, _), array in zip(outputs.changed, attempt.changed, strict=True)]
@@ -270,7 +283,7 @@ class Variant:
             _store(copies, writes)
         except BaseException:
             with interrupts.Deferral():
-                _store(copies, writes)  # raises again what is no interrupt
+                _store(copies, writes)  # an error that was not an interrupt occurs again here
             raise
         if call is not None:
             call.result, call.done = result, True
@@ -278,13 +291,13 @@ class Variant:
 
 
 def _wait_for(results: list[Any]) -> None:
-    """Until a program has written its results, it may still read the arrays that it was given."""
+    """Wait until the program has written its results. Before that, it may still read the caller's arrays."""
     for array in results:
         array.block_until_ready()
 
 
 def _build(attempt: Attempt, template: Any) -> Any:
-    """A result or written value of the attempt."""
+    """Fill the leaves of a result, or of a value to be stored, from the attempt."""
     return fill(template, lambda leaf: _build_leaf(attempt, leaf), Leaf)
 
 
@@ -305,7 +318,7 @@ def _build_leaf(attempt: Attempt, leaf: Any) -> Any:
 
 
 def as_scalar(value: Any, kind: type) -> Any:
-    """A number in the type that NumPy or Python gave it."""
+    """The number, converted to the type that NumPy or Python gave it in the recording."""
     return value if type(value) is kind else kind(value)
 
 
@@ -316,9 +329,9 @@ def _store(copies: Any, writes: Any) -> None:
         if value is MISSING:
             try:
                 object.__delattr__(owner, write.name)
-            except AttributeError:  # the call created it itself; or this is the second round
+            except AttributeError:  # the call itself created it; or it was deleted before an interrupt
                 pass
         elif write.is_item:
             owner[write.name] = value
         else:
-            object.__setattr__(owner, write.name, value)  # the class has another way for the program, or none
+            object.__setattr__(owner, write.name, value)  # the class's own __setattr__ may do more, or refuse

@@ -1,4 +1,7 @@
-"""Rest: calls that go straight to NumPy, because looking at each would cost more than it can bring."""
+"""Rest: calls that go straight to NumPy, because examining each would cost more than it could gain.
+
+To examine a call is to count it, and to match it against the known paths and refusals.
+"""
 
 from __future__ import annotations
 
@@ -11,54 +14,58 @@ from accel.dispatch.call import THREAD
 from accel.reports import timeline
 
 SHARE = 0.02
-"""What looking at calls may cost, as a share of their time on NumPy, while nothing is compiled."""
+"""What examining calls may cost, as a share of their time on NumPy, while nothing is compiled."""
 
-LONGEST = 1024
-"""Calls that are not looked at."""
+MAX_REST = 1024
+"""The most calls in one rest."""
 
-SMALLEST_S = 3e-5
-"""Seconds on NumPy below which no call is compiled: starting a compiled program takes about as long."""
+SMALL_CALL_S = 3e-5
+"""Calls that take fewer seconds on NumPy are not compiled: launching a compiled program takes about as long."""
 
-OTHERWISE = 4.0
-"""A call that takes so many times as long as the one that was looked at is not of its kind: the next of its own kind is
-looked at."""
+LONG_CALL_FACTOR = 4.0
+"""A call that takes this many times as long as the one examined last is of another kind. It ends the rest, so that the
+next call of its kind is examined."""
 
-SOUGHT = 64
-"""Calls that are looked at for that."""
+LOOKS_AFTER_LONG_CALL = 64
+"""The number of calls that are examined after such a long call."""
 
 
 class Rest:
-    """Calls that are left to NumPy, in a row. left: those to come. allowed: False where somebody looks at every call.
+    """A series of calls that go straight to NumPy.
 
-    taken, seconds: how many of them are in no ledger yet, and what they took, other targets inside them left out.
-    A rest ends early where the settings change, where every call is to be noted, and where a call takes long.
+    left: calls to come. allowed: False if every call has to be observed. taken: calls that are not in the ledger yet;
+    seconds: their time, without that of other targets called inside them. A rest ends early if the settings change, if
+    a profile is started, or if a call takes long.
     """
 
-    __slots__ = ("_long_s", "_settings", "_sought", "allowed", "left", "seconds", "taken")
+    __slots__ = ("_long_s", "_looks_left", "_settings", "allowed", "left", "seconds", "taken")
 
     def __init__(self) -> None:
         self.allowed = True
         self.left = self.taken = 0
         self.seconds = 0.0
         self._long_s = 0.0
-        self._sought = 0
+        self._looks_left = 0
         self._settings: config.Settings | None = None
 
     def begin(self, looked_s: float, call_s: float) -> None:
-        """Rest for as many calls as bear out one look. looked_s, call_s: what the look and NumPy took for the last."""
+        """Rest for as many calls as pay for examining one.
+
+        looked_s: seconds that examining the last call took. call_s: seconds that NumPy took for it.
+        """
         if call_s > self._long_s:
-            self._sought = 0
+            self._looks_left = 0
         if not self.allowed:
             return
-        if self._sought:
-            self._sought -= 1
+        if self._looks_left:
+            self._looks_left -= 1
             return
-        self.left = min(int(looked_s / (SHARE * call_s)), LONGEST) if call_s > 0 else 0
-        self._long_s = OTHERWISE * max(call_s, SMALLEST_S)
+        self.left = min(int(looked_s / (SHARE * call_s)), MAX_REST) if call_s > 0 else 0
+        self._long_s = LONG_CALL_FACTOR * max(call_s, SMALL_CALL_S)
         self._settings = config.current()
 
-    def takes(self) -> bool:
-        """Whether the next call is one of them."""
+    def takes_next_call(self) -> bool:
+        """Whether the next call goes straight to NumPy."""
         if self.left <= 0:
             return False
         if self._settings is not config.current() or timeline.calls is not None:
@@ -68,7 +75,7 @@ class Rest:
         return True
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """The function's own answer. Raises what it raises."""
+        """Call the function. Raises what it raises."""
         before, started = THREAD.counted_s, time.perf_counter()
         try:
             return function(*args, **kwargs)
@@ -78,9 +85,9 @@ class Rest:
             self.seconds += spent - (THREAD.counted_s - before)
             THREAD.counted_s = before + spent
             if spent > self._long_s:
-                self.left, self._sought = 0, SOUGHT
+                self.left, self._looks_left = 0, LOOKS_AFTER_LONG_CALL
 
     def settle(self) -> tuple[int, float]:
-        """How many calls are to be entered, and what they took; they count as entered then."""
+        """Hand over the calls that are not in the ledger yet: their number and their seconds."""
         taken, seconds, self.taken, self.seconds = self.taken, self.seconds, 0, 0.0
         return taken, seconds

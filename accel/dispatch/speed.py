@@ -1,4 +1,4 @@
-"""Speed: the times of a path's calls, compiled and on NumPy, and whether they show its program to be slower."""
+"""Speed: the times of a path's calls, compiled and on NumPy, and whether they show that its program is slower."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ from collections import deque
 from collections.abc import Iterator
 
 SPEED_SAMPLES = 8
-"""Replays before a program's speed is judged."""
+"""Replays after which a program's speed is judged."""
 
 NUMPY_SAMPLES = 3
-"""Calls of NumPy's own that are timed before that; comparisons give what is missing."""
+"""Calls on NumPy that must be timed before that. Comparisons supply the missing ones."""
 
-PLAINLY_SLOWER = 1.5
-"""Half as many samples are enough where the best compiled one took so many times as long as NumPy's worst."""
+CLEARLY_SLOWER = 1.5
+"""Half of SPEED_SAMPLES are enough if the fastest compiled call took this many times as long as NumPy's slowest."""
 
-LOST_S = 0.5
-"""So are the fewest if they cost the program so many seconds, each as much as the best."""
+MAX_LOSS_S = 0.5
+"""MIN_SAMPLES are enough if, in addition, they cost the program more than this many seconds in all. The loss per call
+is the fastest compiled call less NumPy's slowest."""
 
-FEWEST_SAMPLES = 3
-"""Of two, one may have waited for its compile, the other for a busy machine."""
+MIN_SAMPLES = 3
+"""The fewest replays by which a program is judged. Of two, one may have waited for its compile, and the other may have
+met a busy machine."""
 
 STRIKES = 2
-"""Judgements, each on times of its own, that find a program slower before it is given up."""
+"""A program is given up after this many judgements that it is slower, each from new samples."""
 
 
 class Times:
-    """The last 32 of one kind of times, in seconds."""
+    """The last 32 samples of one kind, in seconds."""
 
     def __init__(self) -> None:
         self._seconds: deque[float] = deque(maxlen=32)
@@ -47,23 +49,23 @@ class Times:
         self._sorted = None
 
     def median(self) -> float:
-        """Half of them were shorter. Raises statistics.StatisticsError if empty."""
+        """The median, in seconds. Raises statistics.StatisticsError if empty."""
         return statistics.median(self._in_order())
 
     def quartile(self) -> float:
-        """A quarter of them were shorter. Raises IndexError if empty."""
+        """The lower quartile, in seconds. Raises IndexError if empty."""
         ordered = self._in_order()
         return ordered[(len(ordered) - 1) // 4]
 
     def _in_order(self) -> list[float]:
-        """Asked for at every replay, and changed by comparisons only."""
+        """The samples in order. Cached: NumPy's are read at every replay, but only comparisons change them."""
         if self._sorted is None:
             self._sorted = sorted(self._seconds)
         return self._sorted
 
 
 class Speed:
-    """How long a path's calls take, compiled and on NumPy; times during a compile are not to be entered."""
+    """How long a path's calls take, compiled and on NumPy. Times taken during a compile must not be added."""
 
     def __init__(self) -> None:
         self.numpy_s = Times()
@@ -72,22 +74,23 @@ class Speed:
 
     @property
     def knows_numpy(self) -> bool:
-        """Whether enough of NumPy's own times are known to judge by."""
+        """Whether there are enough samples of NumPy to judge by."""
         return len(self.numpy_s) >= NUMPY_SAMPLES
 
     def gained_s(self, seconds: float) -> float:
-        """What a compiled call of so many seconds took less than NumPy does; 0 where that is unknown.
+        """Seconds that a compiled call of `seconds` saved against NumPy; 0 if no call on NumPy was timed.
 
-        NumPy's quicker calls count: others ran beside something else, or after a compiled call had emptied the caches.
+        NumPy's lower quartile is the reference. Slower calls may have shared the machine, or may have run after a
+        compiled call had emptied the processor's caches.
         """
         return self.numpy_s.quartile() - seconds if len(self.numpy_s) else 0.0
 
-    def found_slower(self) -> str | None:
-        """What shows the program to be slower for good, once it does.
+    def evidence_of_slowness(self) -> str | None:
+        """The figures that show that the program is slower, in words; None as long as they do not show it.
 
-        One judgement is not enough, as a busy machine may have decided it: the next is on new times of both.
+        One judgement is usually not enough, because the machine may have been busy: the next uses new samples of both.
         """
-        plainly = self._is_plainly_slower()
+        plainly = self._is_clearly_slower()
         if not len(self.numpy_s) or not (plainly or len(self.compiled_s) >= SPEED_SAMPLES):
             return None
         numpy_s, compiled_s = self.numpy_s.median(), self.compiled_s.median()
@@ -101,10 +104,10 @@ class Speed:
         self.numpy_s.clear()
         return None
 
-    def _is_plainly_slower(self) -> bool:
-        """Whether a few samples are enough: the best of the compiled ones is far beyond NumPy's worst."""
-        if not self.knows_numpy or len(self.compiled_s) < FEWEST_SAMPLES:
+    def _is_clearly_slower(self) -> bool:
+        """Whether a few samples settle it: the fastest compiled call took far longer than NumPy's slowest."""
+        if not self.knows_numpy or len(self.compiled_s) < MIN_SAMPLES:
             return False
         worst, best, samples = max(self.numpy_s), min(self.compiled_s), len(self.compiled_s)
-        enough = samples >= SPEED_SAMPLES // 2 or samples * (best - worst) > LOST_S
-        return enough and best > PLAINLY_SLOWER * worst
+        enough = samples >= SPEED_SAMPLES // 2 or samples * (best - worst) > MAX_LOSS_S
+        return enough and best > CLEARLY_SLOWER * worst

@@ -1,11 +1,11 @@
-"""Targets: what one call of an accelerated function does. The only place that decides what a refusal leads to.
+"""Targets: how one call of an accelerated function runs. The only place that decides what a refusal leads to.
 
-A target's life: its first call shows what NumPy takes; the next is recorded; some more run on NumPy while their inputs
-are watched for what never changes; then its paths are compiled, and calls are replayed where guards and outcomes hold.
-What that may cost is a matter of its budget.
+The life of a target: the first call is timed on NumPy, and the next one is recorded. During some more calls on NumPy,
+accel observes which inputs never change. Then the path is compiled, and calls are replayed if guards and outcomes hold.
+The budget (accel.dispatch.budget) limits what this may cost.
 
-`answer` is the one way in, and the one way out: whatever fails in between, the program's function runs exactly once,
-and the program sees nothing of it.
+Each call enters and leaves by `answer`. Whatever fails in between, the program's function runs exactly once, and the
+program sees no error of accel's.
 """
 
 from __future__ import annotations
@@ -21,70 +21,80 @@ from accel import config, logs
 from accel.dispatch import budget, late, rest
 from accel.dispatch.call import THREAD, Call, is_fault
 from accel.dispatch.checks import Checks
-from accel.dispatch.paths import Forecast, Path, Stage, continues
-from accel.dispatch.preconditions import OFF, hindrance
+from accel.dispatch.paths import Path, PathPredictor, Stage, starts_at_side_exit
+from accel.dispatch.preconditions import OFF, unmet_precondition
 from accel.dispatch.rest import Rest
 from accel.reasons import Refusal
 from accel.reports import timeline
 from accel.reports.ledger import Ledger, State, current_run, open_ledger
 
 if TYPE_CHECKING:
-    from accel.dispatch.replay import Attempt, Matcher, Parted
+    from accel.dispatch.replay import Attempt, Matcher, SideExit
     from accel.record import Trace
 
 OBSERVED = 2
-"""Calls on NumPy after a recording, during which inputs show whether they change."""
+"""Calls on NumPy after a recording, during which accel observes which inputs change."""
 
-ENOUGH = 2
-"""Calls that have to be observed at the least: in one nothing changes."""
+MIN_OBSERVED = 2
+"""The fewest observed calls: one call alone cannot show a change."""
 
-LONGEST_WATCH = 12
-"""Calls, in a process that compiles for later runs, that a path waits for nested targets to get their programs."""
+MAX_OBSERVED = 12
+"""In a process that compiles for later runs, a path waits until nested targets have programs of their own, but no
+longer than this many calls."""
 
-WORTHWHILE = 0.1
-"""Seconds on NumPy that a further path has taken, to those that compiling it will take, before it is compiled."""
+COMPILE_THRESHOLD = 0.1
+"""A further path is compiled once its calls have taken this share of its expected compile time."""
 
-FIRST_WORTHWHILE = 0.01
-"""The same for a target's first path."""
+FIRST_COMPILE_THRESHOLD = 0.01
+"""The same share for a target's first path."""
 
-WORTH_STARTING_S = 0.25
-"""Seconds that programs might have gained by now, before JAX is imported for one that is on disk, or the first is
-compiled."""
+IMPORT_JAX_GAIN_S = 0.25
+"""Nothing is compiled or loaded from disk, and JAX is not imported, before programs could have saved this many
+seconds."""
 
-GAINFUL_SHARE, GAINFUL_S = 2 / 3, 1e-4
-"""What a program is expected to gain of a call: this share of its time on NumPy, less what starting it takes."""
+EXPECTED_GAIN_SHARE, LAUNCH_S = 2 / 3, 1e-4
+"""What a program is expected to save per call: this share of the call's time on NumPy, less these seconds for launching
+the program."""
 
 COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
-"""What compiling takes, about: in all, and for each operation."""
+"""The expected compile time in seconds: a fixed part, and a part for each operation."""
 
-RECORDED_AS_LONG = 5.0
-"""How many times as long as on NumPy a first recorded call takes, about."""
+RECORDING_SLOWDOWN = 5.0
+"""A target's first recorded call takes about this many times as long as a call on NumPy."""
 
 MAX_ATTEMPTS = 12
-"""Recordings that may end in a refusal before the target stays on NumPy, where no path of it compiled."""
+"""A target without any compiled path stays on NumPy for good after this many recordings."""
 
 REPLACE_AFTER = 32
-"""Calls beyond the limit on variants after which a new path takes the place of the one not followed for longest."""
+"""After this many calls beyond the limit on variants, a new path replaces the least recently used one."""
 
-COUNTED_S = 3e-6
-"""What counting a call takes that is not looked at."""
+COUNTING_S = 3e-6
+"""The seconds that it takes to count a call that is not examined."""
 
-CERTAIN_S = 1e-3
-"""Seconds of a first call from which it tells what later ones take; a short one may have taken most of it to begin."""
+RELIABLE_CALL_S = 1e-3
+"""A first call of at least this many seconds is a fair sample of later ones. A shorter one may have spent most of its
+time on set-up."""
 
-LONGEST_PAUSE = 1024
-"""Calls on NumPy between two recordings that may end in a refusal; at once where the first one was a long one."""
+MAX_SKIPPED = 1024
+"""The most calls on NumPy between two recordings that end in a refusal. A recording that hit a limit is followed by
+this many at once."""
 
-COSTLY = 4
-"""A recording that ran into a limit counts as so many more: it was a long one, and the next would be too."""
+LIMIT_PENALTY = 4
+"""A recording that hit a limit counts as this many more attempts: it took long, and the next one would too."""
 
 
 class Refused(RuntimeError):
-    """In mode "strict": a target could not be accelerated, or was demoted."""
+    """Raised in mode "strict" if a target could not be accelerated, or was demoted."""
 
 
 class Target:
-    """A function that the catalogue or a decorator names, and what became of it."""
+    """A function that a catalogue or a decorator names, with its paths.
+
+    rtol, mode: its own, or None for those in the settings. final: it stays on NumPy for good. paths: the most recently
+    used first. refused: recordings that ended in a refusal, by which such calls are recognised. attempts: recordings so
+    far, with penalties. repeats: calls that were recognised as refused. calls_to_skip: calls until the next recording.
+    beyond_limit: calls beyond the limit on variants.
+    """
 
     def __init__(self, function: FunctionType, name: str, rtol: float | None, mode: str | None = None) -> None:
         self.function = function
@@ -103,7 +113,7 @@ class Target:
         self._timed = 0
         self._numpy_total_s = 0.0
         self._recording_s: float | None = None
-        self._forecast = Forecast()
+        self._predictor = PathPredictor()
         self._checks = Checks(name)
         self.last_refusal: Refusal | None = None
         self._lock = threading.Lock()
@@ -115,57 +125,57 @@ class Target:
 
     @property
     def mode(self) -> str:
-        """The target's own mode, or the one in force."""
+        """The target's own mode, or the one in the settings."""
         return self._mode or config.current().mode
 
     @property
     def is_calling_itself(self) -> bool:
-        """Whether this thread is in a call of it: further ones are part of that call, and cost it no more frames."""
+        """Whether this thread is in a call of this target. Recursive calls bypass accel, and so need no more frames."""
         return self._thread == threading.get_ident()
 
     # -- the way in and out -------------------------------------------------------------------------------------------
 
     def answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Answer one call, compiled or by NumPy.
+        """Answer one call, by a compiled program or by NumPy.
 
-        Raises what the program's own code raises, and in mode "strict" Refused; nothing else.
+        Raises only what the program's own code raises and, in mode "strict", Refused.
         """
         try:
             mode = self.mode
             stays = mode == "off" or (self.final and mode != "strict")
-        except Exception:  # it comes again where it is caught
+        except Exception:  # the fault occurs again in `_answer_or_fall_back`, which handles it
             stays = False
         if not stays:
-            return self._take_up(args, kwargs)
+            return self._answer_or_fall_back(args, kwargs)
         before, started = THREAD.counted_s, time.perf_counter()
         try:
             return self.function(*args, **kwargs)
-        finally:  # nothing is wanted of such a call but that it is counted
+        finally:  # the call has been answered: it only has to be counted
             spent = time.perf_counter() - started
             own_s, THREAD.counted_s = spent - (THREAD.counted_s - before), before + spent
             try:
-                ledger = self._settled()
+                ledger = self._settled_ledger()
                 ledger.count_numpy(None, own_s)
                 if mode == "off":
                     ledger.refuse(OFF)
                 else:
-                    self._begin_rest(COUNTED_S, spent)
-            except Exception:  # a count that is missing is no matter of the program's
+                    self._begin_rest(COUNTING_S, spent)
+            except Exception:  # the program must not see an error only because a count is missing
                 pass
 
-    def _settled(self) -> Ledger:
-        """The ledger, with the calls entered that a rest has taken: they count for what waits to be compiled too."""
+    def _settled_ledger(self) -> Ledger:
+        """The ledger, including the calls of a rest. Their time counts for a path that waits to be compiled, too."""
         taken, seconds = self.rest.taken, self.rest.seconds
         if taken:
             self._numpy_total_s += seconds
-            waiting = next((path for path in self.paths if path.stage in (Stage.WATCHED, Stage.PENDING)), None)
+            waiting = next((path for path in self.paths if path.stage in (Stage.OBSERVING, Stage.PENDING)), None)
             if waiting is not None:
                 waiting.wait(seconds)
-                _expect(GAINFUL_SHARE * seconds - GAINFUL_S * taken)
+                _add_potential_gain(EXPECTED_GAIN_SHARE * seconds - LAUNCH_S * taken)
         return self.ledger
 
     def _begin_rest(self, looked_s: float, call_s: float) -> None:
-        """Leave so many calls to NumPy as bear out what looking at this one took."""
+        """Send as many calls straight to NumPy as pay for examining this one."""
         if budget.for_later_runs:
             return
         self.rest.begin(looked_s, call_s)
@@ -173,8 +183,11 @@ class Target:
         if self.rest.left > 0 and self.rest not in rests:
             rests.append(self.rest)
 
-    def _take_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Answer a call of a target that is not at rest."""
+    def _answer_or_fall_back(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Answer a call; if accel itself fails, NumPy answers, and the target stays on NumPy for good.
+
+        Errors of the program's own code, `Refused`, and interrupts are raised.
+        """
         call: Call | None = None
         inside, locked = THREAD.inside, False
         try:
@@ -182,16 +195,16 @@ class Target:
             call.began = time.perf_counter()
             if self.final or (self.calls_to_skip > 0 and not self.paths):
                 self.calls_to_skip -= not self.final
-                return self._unexplained(call)
+                return self._run_refused_before(call)
             if inside:
                 return call.run()
             locked = self._lock.acquire(blocking=False)
             if not locked:
-                self._refuse(hindrance(self.mode) or Refusal("environment.busy"))
-                return self._plain(call)
+                self._refuse(unmet_precondition(self.mode) or Refusal("environment.busy"))
+                return self._run_numpy(call)
             self._thread = threading.get_ident()
             THREAD.inside = True
-            return self._take(call)
+            return self._dispatch(call)
         except BaseException as error:
             if call is not None and error is call.raised:
                 raise
@@ -206,11 +219,11 @@ class Target:
         return self._after_fault(call, fault, args, kwargs)
 
     def _after_fault(self, call: Call | None, fault: BaseException, args: Any, kwargs: Any) -> Any:
-        """What the program gets where accel failed: NumPy's answer, at this call and at all that follow."""
+        """Answer a call in which accel failed. The function does not run again if it has run already."""
         self.final = True
         try:
             self._retire(fault)
-        except Exception:  # the books are of no importance now
+        except Exception:  # the answer matters more than the report
             pass
         if call is None or not (call.done or call.raised):
             return self.function(*args, **kwargs)
@@ -219,7 +232,7 @@ class Target:
         return call.result
 
     def _retire(self, fault: BaseException) -> None:
-        """Stay on NumPy for good, and say why."""
+        """Demote the target because of a fault in accel, and log why."""
         from accel.record.recording import gap_text
 
         refusal = Refusal("accel.fault", "", gap_text(fault))
@@ -230,73 +243,76 @@ class Target:
 
     # -- a call -------------------------------------------------------------------------------------------------------
 
-    def _take(self, call: Call) -> Any:
-        reason = hindrance(self.mode)
+    def _dispatch(self, call: Call) -> Any:
+        """Choose how the call runs: by a known path, as one refused before, or as a new path."""
+        reason = unmet_precondition(self.mode)
         if reason is not None:
-            return self._stay(call, reason)
-        if self._is_frugal:
-            if self._timed < (1 if self._numpy_s > CERTAIN_S else 2):  # what NumPy takes, before anything is compiled
-                return self._plain(call, timed=not _is_compiling())
-            if self._numpy_s < rest.SMALLEST_S and not self._has_programs:  # but the next call may have larger arrays
-                return self._pass_over(call, "speed.small")
-        for path in self._forecast.order(self.paths):
+            return self._run_refused(call, reason)
+        if self._has_budget:
+            samples = 1 if self._numpy_s > RELIABLE_CALL_S else 2
+            if self._timed < samples:  # NumPy's own time is needed before anything is compiled
+                return self._run_numpy(call, timed=not _is_compiling())
+            if self._numpy_s < rest.SMALL_CALL_S and not self._has_programs:  # but the next call may have larger arrays
+                return self._postpone(call, "speed.small")
+        for path in self._predictor.order(self.paths):
             values = path.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
                 return self._follow(path, values, call)
         for refused, refusal in self.refused:
             if isinstance(refused.match(call.args, call.kwargs), list):
                 self.repeats += 1
-                self.calls_to_skip = max(self.calls_to_skip, min(self.repeats, LONGEST_PAUSE))
-                return self._stay(call, refusal)
+                self.calls_to_skip = max(self.calls_to_skip, min(self.repeats, MAX_SKIPPED))
+                return self._run_refused(call, refusal)
         return self._new_path(call)
 
     def _new_path(self, call: Call) -> Any:
-        """Record a path that none of the known ones is, within the limits on them."""
+        """Record a call that matches no known path, if budget and limits allow it."""
         if self.calls_to_skip > 0:
             self.calls_to_skip -= 1
-            return self._unexplained(call)
-        if not self._covers(self._recording_estimate_s()):
-            THREAD.inside = False  # it may cover nested targets
-            return self._pass_over(call, "wait.budget")
+            return self._run_refused_before(call)
+        if not self._budget_covers(self._recording_estimate_s()):
+            THREAD.inside = False  # nested targets are smaller: the budget may cover them
+            return self._postpone(call, "wait.budget")
         if len(self.paths) >= config.current().max_variants:
             self.beyond_limit += 1
             if self.beyond_limit % REPLACE_AFTER:
-                return self._stay(call, Refusal("limit.variants", "", self._what_multiplies()))
-            self.paths.pop()  # the one not followed for longest
+                return self._run_refused(call, Refusal("limit.variants", "", self._why_many_paths()))
+            self.paths.pop()  # the least recently used
         return self._record(call)
 
-    def _pass_over(self, call: Call, reason: str) -> Any:
-        """Leave a call to NumPy for now, which is no refusal; mode "strict" knows no such calls."""
+    def _postpone(self, call: Call, reason: str) -> Any:
+        """Run a call on NumPy because it is too early to compile: it is noted, but mode "strict" does not raise."""
         if self.last_refusal is None or self.last_refusal.reason != reason:
             self._note(Refusal(reason))
-        return self._plain(call, timed=not _is_compiling())
+        return self._run_numpy(call, timed=not _is_compiling())
 
-    def _stay(self, call: Call, refusal: Refusal) -> Any:
+    def _run_refused(self, call: Call, refusal: Refusal) -> Any:
+        """Run a call on NumPy because of a refusal. In mode "strict" raises Refused."""
         self._refuse(refusal)
         THREAD.inside = False  # nested targets may be accelerated where this one is not
-        return self._plain(call)
+        return self._run_numpy(call)
 
-    def _plain(self, call: Call, *, timed: bool = False) -> Any:
-        """Have NumPy answer. timed: whether the time is worth comparing with."""
+    def _run_numpy(self, call: Call, *, timed: bool = False) -> Any:
+        """Run a call on NumPy. timed: whether its time is a fair sample of NumPy's speed."""
         looked_s = time.perf_counter() - call.began
         try:
             return call.run()
         finally:
             if call.seconds is not None:
-                ledger = self._settled()
+                ledger = self._settled_ledger()
                 ledger.count_numpy(call.seconds if timed else None, call.own_s)
                 ledger.charge("guards", looked_s)
                 self._numpy_s = call.seconds
                 self._timed += 1
                 self._numpy_total_s += call.seconds
-                if self._is_frugal and not self._has_programs:
+                if self._has_budget and not self._has_programs:
                     self._begin_rest(looked_s, call.seconds)
 
-    def _unexplained(self, call: Call) -> Any:
-        """A call that stays on NumPy for a reason given at an earlier one: mode "strict" gives it again."""
+    def _run_refused_before(self, call: Call) -> Any:
+        """Run a call on NumPy for the reason that an earlier call was refused for. In mode "strict" raises Refused."""
         if self.mode == "strict" and self.last_refusal is not None:
             raise Refused(self.last_refusal.message(self.name))
-        return self._plain(call)
+        return self._run_numpy(call)
 
     def _refuse(self, refusal: Refusal) -> None:
         self._note(refusal)
@@ -312,8 +328,8 @@ class Target:
             timeline.note_event(kind, self.name, f"[{refusal.reason}] {refusal.where or refusal.detail}")
             logs.LOGGER.info("%s", refusal.message(self.name))
 
-    def _what_multiplies(self) -> str:
-        """The input or line at which the known paths part."""
+    def _why_many_paths(self) -> str:
+        """Where the known paths differ, in words: lines whose outcomes are not common to all, or else arguments."""
         counts: dict[str, int] = {}
         for path in self.paths:
             for outcome in path.trace.tape.outcomes:
@@ -325,12 +341,12 @@ class Target:
     # -- what it may cost ---------------------------------------------------------------------------------------------
 
     @property
-    def _is_frugal(self) -> bool:
-        """Whether there is a budget: not where the user wants each call compiled or compared, whatever it costs."""
+    def _has_budget(self) -> bool:
+        """Whether the budget applies. It does not if the user wants every call compiled or compared at any cost."""
         return self.mode == "auto" and config.current().ahead_of_time
 
-    def _covers(self, estimate_s: float) -> bool:
-        return not self._is_frugal or budget.covers(self.ledger, estimate_s, self._numpy_s, self._numpy_total_s)
+    def _budget_covers(self, estimate_s: float) -> bool:
+        return not self._has_budget or budget.covers(self.ledger, estimate_s, self._numpy_s, self._numpy_total_s)
 
     @property
     def _has_programs(self) -> bool:
@@ -339,7 +355,7 @@ class Target:
     def _recording_estimate_s(self) -> float:
         if self._recording_s is not None:
             return self._recording_s
-        return RECORDED_AS_LONG * self._numpy_s
+        return RECORDING_SLOWDOWN * self._numpy_s
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
@@ -354,7 +370,7 @@ class Target:
         try:
             recorded = record(self.function, call.args, call.kwargs, max_nodes=limit, worth=is_worth)
             call.result, call.done = recorded.result, True
-        except (Rerun, Passed) as stopped:  # left at once, so that what the program raises has no context of ours
+        except (Rerun, Passed) as stopped:  # leave the handler, so that the program's error gets no context of accel's
             recorded = stopped
         spent = time.perf_counter() - started
         if isinstance(recorded, Passed):
@@ -368,22 +384,22 @@ class Target:
             self.ledger.charge("recording", spent)
             self._note_refusal(recorded.refusal, recorded.trace)
             call.began = time.perf_counter()
-            return self._plain(call)
+            return self._run_numpy(call)
         self._count_recorded(spent)
         if recorded.refusal is not None:
             self._note_refusal(recorded.refusal, recorded.trace)
         else:
             assert recorded.trace is not None
-            self._keep(recorded.trace, spent)
+            self._add_path(recorded.trace, spent)
         return call.result
 
     def _record_again(self, call: Call) -> Any:
-        """Record a call that may take a watched path, or a rare one, which a later run may come upon."""
+        """Record a call that matches a path already: it may turn out to take a rare one, which a later run may meet."""
         self.attempts -= 1
         return self._record(call)
 
-    def _keep(self, trace: Trace, spent: float) -> None:
-        if budget.for_later_runs and any(path.is_of(trace) for path in self.paths):
+    def _add_path(self, trace: Trace, spent: float) -> None:
+        if budget.for_later_runs and any(path.has_same_trace(trace) for path in self.paths):
             return
         self.paths.insert(0, Path(trace, self.name))
         self.ledger.waits = self._waits
@@ -391,7 +407,7 @@ class Target:
         logs.LOGGER.info("%s recorded, %d operations", self.name, len(trace.tape.nodes))
 
     def _count_recorded(self, spent: float) -> None:
-        """Enter a recorded call into the ledger: NumPy's call that it is, and what it took longer."""
+        """Enter a recorded call into the ledger: as a call on NumPy, and what it took on top of that as a cost."""
         usual = min(spent, self._numpy_s)
         self._recording_s = spent - usual
         self.ledger.count_numpy(None, usual)
@@ -399,7 +415,7 @@ class Target:
         THREAD.counted_s += spent
 
     def _note_refusal(self, refusal: Refusal, trace: Trace | None) -> None:
-        """A recording that led to no program: known paths stay compiled; this one is retried ever more rarely."""
+        """Note a recording that was refused. Known paths stay compiled; recording is retried ever more rarely."""
         from accel.dispatch.replay import Matcher
 
         if trace is not None and all(outcome.node.host for outcome in trace.tape.outcomes):
@@ -407,8 +423,8 @@ class Target:
             if len(self.refused) > 4 * config.current().max_variants:
                 self.refused.pop(0)
         costly = refusal.reason.startswith("limit.")
-        self.attempts += COSTLY if costly else 0
-        self.calls_to_skip = LONGEST_PAUSE if costly else min(2 ** max(0, self.attempts - 4), LONGEST_PAUSE)
+        self.attempts += LIMIT_PENALTY if costly else 0
+        self.calls_to_skip = MAX_SKIPPED if costly else min(2 ** max(0, self.attempts - 4), MAX_SKIPPED)
         if self.attempts >= MAX_ATTEMPTS and not self.paths:
             self.final = True
         self._refuse(refusal)
@@ -417,21 +433,21 @@ class Target:
 
     def _follow(self, path: Path, values: list[Any], call: Call) -> Any:
         if path.stage is Stage.GIVEN_UP:
-            return self._unexplained(call)
+            return self._run_refused_before(call)
         if path.stage is not Stage.COMPILED:
-            return self._wait(path, values, call)
-        if path.resting:
-            path.resting -= 1
-            return self._unexplained(call)
+            return self._run_without_program(path, values, call)
+        if path.backoff:
+            path.backoff -= 1
+            return self._run_refused_before(call)
         return self._replay(path, values, call, siblings=True)
 
-    def _wait(self, path: Path, values: list[Any], call: Call) -> Any:
-        """A path without a program yet: watch its inputs, start compiling, go on in NumPy."""
-        if path.stage is Stage.WATCHED:
+    def _run_without_program(self, path: Path, values: list[Any], call: Call) -> Any:
+        """Run a call whose path has no program yet: observe its inputs, start compiling if it is due, run NumPy."""
+        if path.stage is Stage.OBSERVING:
             path.observe(values)
             if budget.for_later_runs:
-                path.keep_forms(values)
-                self._watch_others(path, call)
+                path.keep_samples(values)
+                self._let_others_observe(path, call)
             if path.observed > OBSERVED and self._is_due(path):
                 self._start(path, values, call)
         if path.is_ready():
@@ -442,29 +458,29 @@ class Target:
             self._give_up(path, overdue)
         if budget.for_later_runs:
             by_turns = path.observed % 2 and path.observed <= 2 * OBSERVED
-            if path.stage is Stage.WATCHED and (by_turns or not path.trace.inlined):
+            if path.stage is Stage.OBSERVING and (by_turns or not path.trace.inlined):
                 return self._record_again(call)
-            THREAD.inside = False  # nested targets get programs of their own, which a later run may want first
+            THREAD.inside = False  # nested targets get programs of their own, which a later run may need first
         quiet = not _is_compiling()
-        result = self._plain(call, timed=quiet)
+        result = self._run_numpy(call, timed=quiet)
         seconds = call.seconds or 0.0
-        _expect(GAINFUL_SHARE * seconds - GAINFUL_S)
+        _add_potential_gain(EXPECTED_GAIN_SHARE * seconds - LAUNCH_S)
         path.note_numpy(seconds, quiet=quiet)
         if not quiet and path.speed.knows_numpy:
             self.ledger.charge("slowdown", seconds - path.speed.numpy_s.median())
         return result
 
-    def _watch_others(self, path: Path, call: Call) -> None:
-        """Have the other paths that wait watch a call too: a later run may have recorded them first."""
+    def _let_others_observe(self, path: Path, call: Call) -> None:
+        """Let other paths that the call matches observe it too: a later run may record one of them first."""
         for other in self.paths:
-            if other is not path and other.stage is Stage.WATCHED and other.observed < ENOUGH:
+            if other is not path and other.stage is Stage.OBSERVING and other.observed < MIN_OBSERVED:
                 values = other.matcher.match(call.args, call.kwargs)
                 if isinstance(values, list):
                     other.observe(values)
-                    other.keep_forms(values)
+                    other.keep_samples(values)
 
     def _start(self, path: Path, values: list[Any], call: Call) -> None:
-        """Have the path compiled. Where the call waits for that, it is no part of what the call itself takes."""
+        """Start compiling the path. If the call waits for the compile, that time is not counted as the call's own."""
         started = time.perf_counter()
         path.start(values)
         waited = time.perf_counter() - started
@@ -472,44 +488,44 @@ class Target:
         THREAD.counted_s += waited
 
     def _is_due(self, path: Path) -> bool:
-        """Whether to compile the path: not before it has taken NumPy a share of what that takes."""
+        """Whether to compile the path now: once its calls have taken a share of what compiling takes."""
         if budget.for_later_runs:
-            return path.observed > LONGEST_WATCH or not any(nested.is_watching for nested in path.trace.inlined)
-        if not self._is_frugal:
-            _expect(inf)
+            return path.observed > MAX_OBSERVED or not any(nested.is_observing for nested in path.trace.inlined)
+        if not self._has_budget:
+            _add_potential_gain(inf)
         if not config.current().ahead_of_time:
             return True
-        if _expect(0.0) < WORTH_STARTING_S:
+        if _add_potential_gain(0.0) < IMPORT_JAX_GAIN_S:
             return False
         known = [other.variant for other in self.paths if other.variant is not None]
         if known:
-            expected, share = statistics.fmean(variant.executable.seconds for variant in known), WORTHWHILE
+            expected, share = statistics.fmean(variant.executable.seconds for variant in known), COMPILE_THRESHOLD
         else:
             if any(other.stage is Stage.PENDING for other in self.paths):
                 return False
-            expected, share = COMPILE_S + COMPILE_NODE_S * len(path.trace.tape.nodes), FIRST_WORTHWHILE
+            expected, share = COMPILE_S + COMPILE_NODE_S * len(path.trace.tape.nodes), FIRST_COMPILE_THRESHOLD
         return path.waited_s >= share * expected
 
-    def compile_rest(self) -> None:
-        """At the end of a process that compiles for later runs: compile what this one had no occasion to.
+    def compile_remaining(self) -> None:
+        """Compile the paths that are left, at the end of a process that compiles for later runs.
 
-        That is: paths that were called too few times; and paths whose program takes for constant what changed while
-        another path ran, as a later run may try them after the change.
+        These are paths that were called too few times, and paths whose program folded an input that changed while
+        another path ran: a later run may try such a path after the change.
         """
         changed = {path.trace.inputs.name(slot) for path in self.paths for slot in path.varying}
         for path in () if self.final else tuple(self.paths):
-            too_few = path.stage is Stage.WATCHED and path.observed >= ENOUGH
-            slots = path.named(changed) if path.stage is Stage.COMPILED else ()
+            too_few = path.stage is Stage.OBSERVING and path.observed >= MIN_OBSERVED
+            slots = path.folded_slots(changed) if path.stage is Stage.COMPILED else ()
             if slots:
                 path.respecialize(slots)
             if slots or too_few:
-                path.start(path.latest)
+                path.start(path.samples)
                 self._finish(path)
 
     @property
-    def is_watching(self) -> bool:
-        """Whether a path waits to be compiled."""
-        return not self.final and any(path.stage is Stage.WATCHED for path in self.paths)
+    def is_observing(self) -> bool:
+        """Whether a path still has to be compiled."""
+        return not self.final and any(path.stage is Stage.OBSERVING for path in self.paths)
 
     def _finish(self, path: Path) -> None:
         refusal = path.finish()
@@ -538,35 +554,36 @@ class Target:
         self._refuse(refusal)
 
     def _respecialize(self, path: Path, changed: tuple[int, ...], values: list[Any], call: Call) -> Any:
-        """A constant changed: compile again with it as an input."""
+        """Compile the path again with these constants as inputs, because they changed. The call runs on NumPy."""
         names = [path.trace.inputs.name(slot) for slot in changed]
         logs.LOGGER.info("%s is compiled again: %s changed", self.name, ", ".join(names))
         path.respecialize(changed)
         for other in self.paths:
             if other is not path:
-                other.vary_named(names)
+                other.stop_folding(names)
         self._start(path, values, call)
-        return self._wait(path, values, call)
+        return self._run_without_program(path, values, call)
 
     # -- replaying ----------------------------------------------------------------------------------------------------
 
     def _replay(self, path: Path, values: list[Any], call: Call, *, siblings: bool) -> Any:
-        from accel.dispatch.replay import Changed, Parted, Unfit
+        """Answer a call by the path's program. siblings: whether other paths may be tried if an outcome differs."""
+        from accel.dispatch.replay import HostError, SideExit, StaleConstants
 
         try:
             attempt = path.variant.run(values)
-        except Unfit as error:  # numbers of this call; the next one may have others
-            return self._stay(call, Refusal("rule.parameter", "", f"a number of this call: {error}"))
+        except HostError as error:  # it concerns the numbers of this call only
+            return self._run_refused(call, Refusal("rule.parameter", "", f"a number of this call: {error}"))
         except Exception as error:
             if not is_fault(error):
                 raise
             self._give_up(path, Refusal("compile.failed", "", f"{type(error).__name__}: {error}"))
-            return self._plain(call)
-        if isinstance(attempt, Changed):
+            return self._run_numpy(call)
+        if isinstance(attempt, StaleConstants):
             return self._respecialize(path, attempt.slots, values, call)
-        if isinstance(attempt, Parted):
-            return self._other_path(path, attempt, call, siblings)
-        path.held()
+        if isinstance(attempt, SideExit):
+            return self._side_exit(path, attempt, call, siblings)
+        path.accept_run()
         if self._checks.are_due(path, self.mode):
             return self._check(path, attempt, call)
         path.variant.commit(attempt, call)
@@ -577,7 +594,7 @@ class Target:
         self.ledger.count_compiled(seconds, path.gained_s(seconds))
         THREAD.counted_s += seconds
         path.replays += 1
-        self._forecast.followed(path)
+        self._predictor.note_taken(path)
         if not _is_compiling():
             path.speed.compiled_s.add(seconds)
         if path is not self.paths[0]:
@@ -585,8 +602,8 @@ class Target:
             self.paths.insert(0, path)
         if path.reconsider(values):
             self._note_compiled(path)
-        if path.again is None and not budget.for_later_runs:
-            slower = path.speed.found_slower()
+        if path.pending_spans is None and not budget.for_later_runs:
+            slower = path.speed.evidence_of_slowness()
             if slower is not None:
                 self._give_up_as_slower(path, slower)
 
@@ -598,16 +615,18 @@ class Target:
             ledger.state = State.INLINED if ledger.inlined_calls else State.DEMOTED
         self._refuse(Refusal("speed.slower", "", detail))
 
-    def _other_path(self, path: Path, found: Parted, call: Call, siblings: bool) -> Any:
-        """An outcome differs: the call takes another path, a known one or a new one."""
+    def _side_exit(self, path: Path, side_exit: SideExit, call: Call, siblings: bool) -> Any:
+        """Answer a call whose run was discarded because an outcome differs: on a known path, or on a new one."""
         now = time.perf_counter()
         self.ledger.charge("discarded", now - call.began)
         call.began = now
-        place, outcomes = found.place, found.outcomes
+        place, outcomes = side_exit.place, side_exit.outcomes
         differing = path.variant.executable.program.outcomes[place]
         if siblings:
             for other in self.paths:
-                if other is not path and continues(other, path, path.outcomes.index(differing), outcomes[place]):
+                if other is not path and starts_at_side_exit(
+                    other, path, path.outcomes.index(differing), outcomes[place]
+                ):
                     values = other.matcher.match(call.args, call.kwargs)
                     if isinstance(values, list):
                         if other.stage is not Stage.COMPILED:
@@ -616,13 +635,13 @@ class Target:
         known = set(self.paths)
         result = self._new_path(call)
         if known.issuperset(self.paths):
-            path.rest()
+            path.back_off()
         return result
 
     # -- checking -----------------------------------------------------------------------------------------------------
 
     def _check(self, path: Path, attempt: Attempt, call: Call) -> Any:
-        """Run NumPy too; its results stand, and the replay's are compared with them."""
+        """Run the call on NumPy too, and compare the attempt with it. NumPy's results are the call's."""
         from accel.dispatch.verify import Comparison, Snapshot
 
         started = time.perf_counter()
@@ -649,7 +668,7 @@ class Target:
         if quiet:
             path.speed.numpy_s.add(numpy_s)
         path.replays += 1
-        self._forecast.followed(path)
+        self._predictor.note_taken(path)
         path.checked_at = path.replays
         self._checks.last_s = replay_s + check_s - numpy_s
         self.ledger.count_checked(replay_s + check_s, numpy_s, quiet=quiet)
@@ -657,11 +676,14 @@ class Target:
 
     @property
     def tolerance(self) -> float:
-        """The relative error that a comparison allows."""
+        """The relative error that comparisons allow."""
         return self.rtol if self.rtol is not None else config.current().rtol
 
     def _demote(self, refusal: Refusal) -> None:
-        """For good; but in mode "verify", where NumPy's results stand anyway, comparing goes on to find the others."""
+        """Take the target back to NumPy for good.
+
+        In mode "verify" comparing goes on, to find other differences: the program gets NumPy's results anyway.
+        """
         self.final = self.mode != "verify"
         self.last_refusal = refusal
         ledger = self.ledger
@@ -677,14 +699,14 @@ class Target:
     # -- for the report -----------------------------------------------------------------------------------------------
 
     def _waits(self) -> Refusal | None:
-        """What calls wait for where no path has a program yet, nor was given up."""
+        """What the target's calls wait for; None once a path has a program or was given up."""
         if self.final or any(path.stage in (Stage.COMPILED, Stage.GIVEN_UP) for path in self.paths):
             return None
         pending = any(path.stage is Stage.PENDING for path in self.paths)
         return Refusal("wait.compile" if pending else "wait.calls")
 
     def _describe(self) -> list[dict[str, Any]]:
-        """The target's variants for the report: what each is, and by what a call is known to be one of its calls."""
+        """The target's compiled paths for the report (see `Path.describe`)."""
         return [path.describe() for path in self.paths if path.variant is not None]
 
 
@@ -696,11 +718,11 @@ def _is_compiling() -> bool:
     return background.busy()
 
 
-def _expect(seconds: float) -> float:
-    """Note what a call would have gained by a program. Returns what all of them would have until now."""
+def _add_potential_gain(seconds: float) -> float:
+    """Add the seconds that a program would have saved for a call. Returns the sum over all targets so far."""
     from accel.backend import background
 
-    return background.expect(max(0.0, seconds))
+    return background.add_potential_gain(max(0.0, seconds))
 
 
 def _note_device() -> None:

@@ -1,7 +1,7 @@
-"""Verifying: a replay's outputs against what NumPy's own call returned and left behind.
+"""Verifying: compares a replay's outputs with the result and the side effects of NumPy's own call.
 
-A difference beyond the tolerance is judged by Monte Carlo arithmetic: is it no more than rounding makes it, is it
-confined to points where a recorded comparison lay close to its threshold, or is it a mismatch?
+Monte Carlo arithmetic decides what a difference beyond the tolerance is: rounding, a recorded comparison close to its
+threshold, or a mismatch.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from accel.reports.ledger import Difference
 from accel.rules.rule import Rounding, fact
 
 ABSOLUTE = 1e-3
-"""Relative errors are taken of values down to this share of the field's largest magnitude; below it, of that."""
+"""Errors are relative to the value's magnitude, or to this share of the field's largest one if that is larger."""
 
 
-AS_LARGE, LARGEST = 2.0, 1e3
-"""How many times as large as one that rounding explained, and as the tolerance, another error of the field may be."""
+EXPLAINED_FACTOR, MAX_EXPLAINED = 2.0, 1e3
+"""Once rounding has explained an error of a field, later errors of the field are taken for rounding too. They may be
+this many times as large as that one, but at most this many times the tolerance."""
 
 
 class Verdict(StrEnum):
-    """What a comparison found. WITHIN: nothing beyond the tolerance."""
+    """What a comparison with NumPy shows. WITHIN: no difference beyond the tolerance."""
 
     WITHIN = "within the tolerance"
     ROUNDING = "no more than rounding makes it"
@@ -42,7 +43,7 @@ class Verdict(StrEnum):
 
 
 class Snapshot:
-    """The inputs before NumPy's own call: for seeing what it changed that the replay does not, and for `judge`."""
+    """The inputs before NumPy's own call. They show what it changes and the replay does not; `judge` needs them too."""
 
     def __init__(self, variant: Variant, values: list[Any]) -> None:
         trace = variant.trace
@@ -55,7 +56,7 @@ class Snapshot:
         self._parts = {slot: dict(_parts(values[slot])) for slot in {*trace.objects, *_containers(values)}}
 
     def differences(self, variant: Variant, values: list[Any]) -> Iterator[Difference]:
-        """What the call changed and the replay does not: arrays in place, attributes and items by assignment."""
+        """What the call changed and the replay does not: contents of arrays, attributes, and items of containers."""
         what = "was changed in place by NumPy, not by the replay"
         for slot in self._kept:
             if values[slot].tobytes() != self.values[slot].tobytes():
@@ -71,7 +72,7 @@ class Snapshot:
 
 
 def _containers(values: list[Any]) -> list[int]:
-    """Slots of lists and dicts, but not of the namespaces of objects, which are compared as such, and of modules."""
+    """Slots of lists and dicts. Namespaces are left out: those of objects are compared as objects, modules' are not."""
     namespaces = {id(getattr(value, "__dict__", None)) for value in values}
     return [
         slot
@@ -82,14 +83,14 @@ def _containers(values: list[Any]) -> list[int]:
 
 
 def _parts(value: Any) -> dict[Any, Any]:
-    """What an object or container holds."""
+    """The items of a container, or the attributes of an object."""
     if type(value) is list:
         return dict(enumerate(value))
     return value if type(value) is dict else getattr(value, "__dict__", {})
 
 
 def _same(left: Any, right: Any) -> bool:
-    """The same object; or equal text or numbers, which have no identity to speak of."""
+    """Whether both are the same object, or equal strings or numbers: the identity of those does not matter."""
     if left is right:
         return True
     return (
@@ -105,9 +106,10 @@ def _part_name(variant: Variant, slot: int, key: Any, *, is_item: bool) -> str:
 
 
 class Comparison:
-    """An attempt against NumPy's outputs. differences: one per field that is not equal bit by bit, the worst first.
+    """A comparison of an attempt with NumPy's call.
 
-    points: array elements and numbers that were compared. snapshot: taken before the call that gave `result`.
+    differences: one for each field that is not equal bit by bit, the worst first. points: the number of array elements
+    and numbers that were compared. snapshot: of the inputs, taken before the call that returned `result`.
     """
 
     def __init__(self, variant: Variant, attempt: Attempt, result: Any, snapshot: Snapshot, rtol: float) -> None:
@@ -116,13 +118,13 @@ class Comparison:
         self._variant, self._attempt, self._snapshot, self._rtol = variant, attempt, snapshot, rtol
         self._names: dict[Any, tuple[int, str]] = {}
         self._objects: dict[int, tuple[Any, str]] = {}
-        self._seen: list[_Seen] = []
+        self._seen: list[_NumpyValue] = []
         self._run(result)
         self.differences.sort(key=lambda difference: -difference.error)
 
     @property
     def error(self) -> float:
-        """The largest relative error; infinite where something else than a floating-point value differs."""
+        """The largest relative error; infinite if anything but a floating-point value differs."""
         return self.differences[0].error if self.differences else 0.0
 
     @property
@@ -131,11 +133,12 @@ class Comparison:
         return [difference for difference in self.differences if not difference.error <= self._rtol]
 
     def judge(self, explained: dict[str, float]) -> Verdict:
-        """What the differences are.
+        """The verdict on all differences.
 
-        explained: the largest error of each field that earlier comparisons of the target allow to be taken for
-        rounding, since explaining takes as long as many calls; what this one explains is entered. Only small errors
-        are: where cancellation leaves nothing but rounding, a large one says nothing of the calls to come.
+        explained: by field, the largest error that earlier comparisons of the target allow to be taken for rounding.
+        It saves explaining every difference, which takes as long as many calls. Errors that this comparison explains
+        are added. They are capped: where cancellation leaves nothing but rounding, a large error says nothing about the
+        next calls.
         """
         beyond = self.beyond
         if not beyond:
@@ -147,7 +150,7 @@ class Comparison:
         verdict = explanation(self._variant, self._attempt, self._snapshot, self._rtol, self._seen)
         if verdict is Verdict.ROUNDING:
             for difference in beyond:
-                allowed = min(AS_LARGE * difference.error, LARGEST * self._rtol)
+                allowed = min(EXPLAINED_FACTOR * difference.error, MAX_EXPLAINED * self._rtol)
                 explained[difference.field] = max(explained.get(difference.field, 0.0), allowed)
         return verdict
 
@@ -206,7 +209,7 @@ class Comparison:
         if type(actual) is not np.ndarray:
             self._structure(name, f"NumPy gives a {_kind(actual)}, the replay an array")
             return
-        # a view is made anew for each leaf
+        # each leaf gets a view of its own, so views are compared by leaf, and arrays by index
         self._identity(("view", id(leaf)) if leaf.chain else ("made", leaf.index), actual, name)
         for slot in self._variant.trace.array_slots:
             value = self._attempt.values[slot]
@@ -223,7 +226,7 @@ class Comparison:
         self._template(leaf.template, actual, name)
 
     def _identity(self, key: Any, actual: Any, name: str) -> None:
-        """The same object twice must be so in both worlds."""
+        """Check that an object which occurs twice in one of the two outputs occurs twice in the other as well."""
         known, other = self._names.setdefault(key, (id(actual), name))
         if known != id(actual):
             self._structure(name, f"NumPy gives an array of its own, the replay the same as for {other}")
@@ -242,7 +245,7 @@ class Comparison:
         errors = relative_errors(replayed, actual)
         if errors is None:
             return
-        self._seen.append(_Seen(place, chain, actual))
+        self._seen.append(_NumpyValue(place, chain, actual))
         worst = int(errors.argmax())
         at = tuple(int(i) for i in np.unravel_index(worst, actual.shape))
         what = f"NumPy {actual[at]!r}, replay {replayed[at]!r}"
@@ -253,10 +256,10 @@ class Comparison:
         return self._variant.trace.inputs.name(slot)
 
 
-class _Seen(NamedTuple):
-    """What NumPy's call gave where the replay gave something else.
+class _NumpyValue(NamedTuple):
+    """A value of NumPy's call that differs from the replay's.
 
-    place: among the new arrays, the changed ones and the numbers of the trace. chain: what view of that.
+    place: index among the trace's new arrays, changed arrays and numbers, in this order. chain: the view of it.
     """
 
     place: int
@@ -282,9 +285,10 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def relative_errors(replayed: Any, actual: Any) -> Any:
-    """The relative error of each element; None where all are equal. Infinite where NaN, infinity or an integer differs.
+    """The relative error of each element, as an array of the same shape; None if all elements are equal.
 
-    Relative to the value, or to 1e-3 of the array's largest magnitude where the value is smaller.
+    The error is infinite where a NaN, an infinity, or a value that is not floating-point differs. It is relative to the
+    value, or to `ABSOLUTE` times the array's largest magnitude if the value is smaller.
     """
     if actual.dtype.kind not in "fc":
         differs = np.asarray(replayed != actual)
@@ -305,27 +309,28 @@ def _scale(magnitude: Any, finite: Any) -> Any:
     return np.maximum(magnitude, ABSOLUTE * largest)
 
 
-# -- what explains a difference ---------------------------------------------------------------------------------------
+# -- explaining a difference ------------------------------------------------------------------------------------------
 
 SEEDS = range(4)
-"""Runs with perturbed rounding that a difference is judged by."""
+"""The seeds of the runs with perturbed rounding by which a difference is judged."""
 
 AMPLIFIED = 32.0
-"""How many times the effect of perturbed rounding a difference may be."""
+"""A difference may be this many times the effect of perturbed rounding."""
 
 
 def explanation(
-    variant: Variant, attempt: Attempt, snapshot: Snapshot, rtol: float, seen: Sequence[_Seen] = ()
+    variant: Variant, attempt: Attempt, snapshot: Snapshot, rtol: float, seen: Sequence[_NumpyValue] = ()
 ) -> Verdict:
-    """What a difference beyond the tolerance is: by Monte Carlo arithmetic.
+    """The verdict on a difference beyond the tolerance, by Monte Carlo arithmetic.
 
-    Where a result is what cancellation leaves of its operands, NumPy and XLA differ by rounding alone, and the relative
-    error says nothing. The tape, run by NumPy with each input and each rounded result moved by at most one unit in its
-    last place, shows how sensitive each element is (D. S. Parker, Monte Carlo Arithmetic, 1997). In a first round all
-    comparisons and steps keep their answers; in a second they are free, and comparisons of operands within the
-    tolerance of each other are answered at random.
+    Where cancellation leaves nothing of its operands but rounding, NumPy and XLA differ in rounding only, and the
+    relative error says nothing. So NumPy runs the tape with each input and each rounded result moved by at most one
+    unit in the last place. This shows how sensitive each element is (D. S. Parker, Monte Carlo Arithmetic, 1997). In a
+    first round all comparisons and step functions keep their answers. In a second they are free, and comparisons of
+    operands within the tolerance of each other are answered at random.
 
-    seen: what NumPy's call gave. The tape explains nothing if it gives something else: it was written down wrong.
+    seen: values of NumPy's call that differ from the replay's. If the tape does not reproduce them, the recording is
+    wrong, and explains nothing.
     """
     outputs = variant.trace.outputs
     nodes = [*outputs.arrays, *(node for _, node in outputs.changed), *outputs.numbers]
@@ -343,11 +348,11 @@ def explanation(
             for verdict, kept, near in ((Verdict.ROUNDING, answers, 0.0), (Verdict.THRESHOLD, {}, rtol)):
                 moved = [_run_tape(nodes, snapshot.values, _Rounding(seed, kept, near)) for seed in SEEDS]
                 spread = list(zip(base, zip(*moved, strict=True), strict=True))
-                if not all(_is_told(each, *spread[each.place], rtol) for each in seen):
+                if not all(_matches_tape(each, *spread[each.place], rtol) for each in seen):
                     return Verdict.MISMATCH
                 if all(_within(value, *each, rtol) for value, each in zip(replayed, spread, strict=True)):
                     return verdict
-    except Exception:  # perturbed values may leave the path: then nothing is explained
+    except Exception:  # perturbed values may not be valid on this path: then nothing is explained
         pass
     return Verdict.MISMATCH
 
@@ -358,29 +363,34 @@ def _jumps(node: Node, value: Any) -> bool:
 
 
 def _run_tape(nodes: list[Node], values: list[Any], perturb: Callable[[Node, Any, list[Any]], Any]) -> list[Any]:
-    """The nodes' values, by NumPy, from the slots' values. What no later operation reads is not kept."""
-    found: dict[int, Any] = {}
+    """The nodes' values, computed by NumPy from the slots' values.
+
+    perturb: applied to each node, its value and, for COMPARISONS, its operands; returns the value to go on with. Values
+    that no later operation reads are freed.
+    """
+    results: dict[int, Any] = {}
     order = needed_by(nodes)
     last = {operand.index: node.index for node in order for operand in node.operands()}
     last.update((node.index, -1) for node in nodes)
     for node in order:
-        value = values[node.args[0]] if node.is_input else evaluate(node, lambda operand: found[operand.index])
+        value = values[node.args[0]] if node.is_input else evaluate(node, lambda operand: results[operand.index])
         operands = []
         if node.rule.compares:
             operands = [
-                fill(part, lambda operand: found[operand.index]) for part in (*node.args, *node.kwargs.values())
+                fill(part, lambda operand: results[operand.index]) for part in (*node.args, *node.kwargs.values())
             ]
-        found[node.index] = perturb(node, value, operands)
+        results[node.index] = perturb(node, value, operands)
         for operand in node.operands():
             if last[operand.index] == node.index:
-                found.pop(operand.index, None)
-    return [np.asarray(found[node.index]) for node in nodes]
+                results.pop(operand.index, None)
+    return [np.asarray(results[node.index]) for node in nodes]
 
 
 class _Rounding:
-    """Moves what an operation rounded by one unit in its last place, up or down at random.
+    """Moves each rounded value by one unit in the last place, up or down at random.
 
-    kept: answers, by node, that stay. near: comparisons of operands that are closer than this are answered at random.
+    kept: by node, answers that stay as they are. near: comparisons of operands whose relative distance is smaller are
+    answered at random; 0 for none.
     """
 
     def __init__(self, seed: int, kept: dict[int, Any], near: float) -> None:
@@ -408,7 +418,10 @@ class _Rounding:
         return np.where(value == 0, value, np.nextafter(value, np.where(up, np.inf, -np.inf).astype(value.dtype)))
 
     def _toss(self, answer: Any, left: Any, right: Any) -> Any:
-        """Equal operands are no toss: what is clipped to its threshold lies there in both worlds."""
+        """Answer comparisons of operands that are close at random, but not of equal ones.
+
+        A value that was clipped to its threshold is equal to it in NumPy and in the replay.
+        """
         gap = np.abs(np.subtract(left, right, dtype=float))
         magnitude = np.maximum(np.abs(left), np.abs(right))
         near = (gap > 0) & (gap <= self._near * _scale(np.asarray(magnitude, float), np.isfinite(magnitude)))
@@ -416,15 +429,19 @@ class _Rounding:
         return tossed if isinstance(answer, np.ndarray) else type(answer)(tossed)
 
 
-def _is_told(seen: _Seen, value: Any, moved: tuple[Any, ...], rtol: float) -> bool:
-    """Whether the tape's own value is what NumPy's call gave."""
+def _matches_tape(seen: _NumpyValue, value: Any, moved: tuple[Any, ...], rtol: float) -> bool:
+    """Whether the tape reproduces the value of NumPy's call."""
     return _within(
         seen.value, seen_through(value, seen.chain), tuple(seen_through(each, seen.chain) for each in moved), rtol
     )
 
 
 def _within(replay: Any, value: Any, moved: tuple[Any, ...], rtol: float) -> bool:
-    """Elementwise; a twentieth of the elements may not set the scale for the others."""
+    """Whether every element of the replay is within the tolerance plus its sensitivity to rounding.
+
+    The 95 % quantile of the sensitivity is added for all elements. A quantile, so that a few very sensitive elements do
+    not loosen the bound for all others.
+    """
     same = (replay == value) | ((replay != replay) & (value != value))
     if value.dtype.kind not in "fc":
         return bool((same | np.logical_or.reduce([other != value for other in moved])).all())

@@ -265,15 +265,15 @@ class _Installation:
             elif locate(name) is None:
                 _mark_absent(jobs)
 
-    def again(self) -> _Installation:
+    def copy(self) -> _Installation:
         """Return a fresh installation of the same jobs."""
         return _Installation(self.rows, self.holds, self.wrap)
 
-    def does_as(self, other: _Installation) -> bool:
+    def is_equivalent_to(self, other: _Installation) -> bool:
         """Whether it changes the same in the same way."""
         return (self.jobs, self.wrap) == (other.jobs, other.wrap)
 
-    def renew(self) -> None:
+    def replace_new_aliases(self) -> None:
         """Catch aliases that were made behind the scenes since."""
         _swap_aliases(self.swaps)
 
@@ -406,7 +406,7 @@ def install(
         config.check("mode", mode)
     settings = config.current()
     logs.set_level(settings.log)
-    logs.speak_if_nobody_does()
+    logs.to_stderr_unless_configured()
     if not settings.enabled or (mode or settings.mode) == "off":
         _say_off("mode='off'" if mode == "off" else config.VARIABLES["mode" if settings.enabled else "enabled"])
         return
@@ -490,8 +490,8 @@ def _switch_to(installation: _Installation | None) -> None:
     """Put `installation` in the place of the one in force, if it differs."""
     global _installation
     with _lock:
-        if installation is not None and _installation is not None and installation.does_as(_installation):
-            _installation.renew()
+        if installation is not None and _installation is not None and installation.is_equivalent_to(_installation):
+            _installation.replace_new_aliases()
             return
         before, _installation = _installation, installation
         if before is not None:
@@ -521,4 +521,4 @@ def installed(
         yield
     finally:
         if _installation is not before:
-            _switch_to(before and before.again())
+            _switch_to(before and before.copy())

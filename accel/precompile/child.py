@@ -71,7 +71,7 @@ class Reporter:
         """Write the account."""
         if os.getpid() == self._process:
             for target in self._targets.values():
-                target.compile_rest()
+                target.compile_remaining()
             report = json.loads(reporting.report("json"))
             self._write(progress=asdict(self._watch.progress()), ending=ending, report=report)
             if self._report is not None:

@@ -93,10 +93,10 @@ def _parser() -> Parser:
     )
     place = parser.add_mutually_exclusive_group()
     for option in run.PLACES:
-        place.add_argument(option.name, **option.told)
+        place.add_argument(option.name, **option.argparse)
     for option in run.OPTIONS:
         if option.name in _SHARED:
-            parser.add_argument(option.name, **option.told)
+            parser.add_argument(option.name, **option.argparse)
     steps = parser.add_mutually_exclusive_group()
     what = f"end once N steps brought nothing new; default {SETTLED}. A step is a call of the function that the "
     what += "catalogue names, or else of the one with most time in it"

@@ -11,7 +11,7 @@ from accel.precompile.watch import SETTLED, STEPS
 
 Answer = Mapping[str, Any]
 
-NAMED = 8
+MAX_NAMED = 8
 """Programs that could not be kept which are named; the report holds the others."""
 
 
@@ -102,8 +102,8 @@ def _not_kept(report: Answer) -> list[str]:
     lines = [
         f"Not kept: {plural(count, 'program')} of {name}: {why}." for (name, why), count in sorted(reasons.items())
     ]
-    more = len(lines) - NAMED
-    return lines[:NAMED] + ([f"Not kept: programs of {plural(more, 'more function')}."] if more > 0 else [])
+    more = len(lines) - MAX_NAMED
+    return lines[:MAX_NAMED] + ([f"Not kept: programs of {plural(more, 'more function')}."] if more > 0 else [])
 
 
 def _on_numpy(report: Answer) -> list[str]:

@@ -58,7 +58,7 @@ _forking = _Forking()
 
 
 @contextmanager
-def whole() -> Iterator[None]:
+def delayed() -> Iterator[None]:
     """What other threads' forks wait for, such as an import: in a child it would be half done for ever."""
     with _lock:
         yield
@@ -109,7 +109,7 @@ def _keep() -> None:
 # -- warnings ----------------------------------------------------------------------------------------------------------
 
 
-class _Told:
+class _WarningFilter:
     """What stands as the message in a warning filter: the warnings of a fork that are there because of JAX alone.
 
     Python gives its own after all that a fork calls, so the filter goes when it has been of use, or at the next fork.
@@ -148,16 +148,16 @@ def _filters() -> list[Any]:
     return warnings.filters  # type: ignore[return-value]  # documented as the list that it is
 
 
-_told: _Told | None = None
+_warning_filter: _WarningFilter | None = None
 _is_quiet = False
 
 
 def _hush() -> None:
-    global _told
-    if _told is not None:
-        _told.leave()
-    _told = _Told(also_pythons=all(_is_ours(thread) for thread in threading.enumerate()))
-    _told.enter()
+    global _warning_filter
+    if _warning_filter is not None:
+        _warning_filter.leave()
+    _warning_filter = _WarningFilter(also_pythons=all(_is_ours(thread) for thread in threading.enumerate()))
+    _warning_filter.enter()
 
 
 def _is_ours(thread: threading.Thread) -> bool:
@@ -165,16 +165,16 @@ def _is_ours(thread: threading.Thread) -> bool:
 
 
 def _speak() -> None:
-    if _told is not None and not (_PYTHON_WARNS_LATE and _told.also_pythons):
-        _told.leave()
+    if _warning_filter is not None and not (_PYTHON_WARNS_LATE and _warning_filter.also_pythons):
+        _warning_filter.leave()
 
 
 def _speak_in_child() -> None:
-    if _told is not None:
-        _told.leave()
+    if _warning_filter is not None:
+        _warning_filter.leave()
 
 
-def be_quiet() -> None:
+def suppress_fork_warnings() -> None:
     """From now on, a fork gives no warning of JAX's threads.
 
     For a process in which accel started JAX: a program that does not know of JAX gets no warning that it would not

@@ -145,13 +145,13 @@ _garbage = _Setting(
 )
 
 
-def taking_turns() -> AbstractContextManager[None]:
-    """Have threads take turns often."""
+def short_switch_interval() -> AbstractContextManager[None]:
+    """Make Python switch between threads more often for a block."""
     return _turns.held() if config.current().tune else contextlib.nullcontext()
 
 
-def keeping() -> AbstractContextManager[None]:
-    """Have Python seldom look for garbage, unless it never does."""
+def rare_garbage_collection() -> AbstractContextManager[None]:
+    """Make Python look for garbage more rarely for a block, unless it never does."""
     return _garbage.held() if config.current().tune else contextlib.nullcontext()
 
 

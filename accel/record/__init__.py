@@ -148,7 +148,7 @@ def _record(
     kwargs: dict[str, Any],
     deferral: interrupts.Deferral,
 ) -> Recorded:
-    with tuning.keeping(), recording, _Watch(recording):
+    with tuning.rare_garbage_collection(), recording, _Watch(recording):
         try:
             progress.made.append(_run(recording, function, args, kwargs, deferral))
         except Unwound:

@@ -1,1 +1,1 @@
-"""The account of a run, and its views: text, JSON, Markdown, the profile page."""
+"""The figures of a run, and the reports made from them: text, JSON, Markdown, the profile page."""

@@ -1,6 +1,6 @@
-"""What happened to each target: counted in the call itself, hence cheap, and read by the report.
+"""Ledgers: counts and times of each target. They are updated in every call, hence cheap, and read by the report.
 
-One ledger per target for the life of the process, or until `reset()`.
+There is one ledger per target name, for the life of the process or until `reset()`.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from accel.reasons import Refusal
 from accel.reports import timeline
 
 SAMPLES = 512
-"""Seconds per call kept per target and way of running: the most recent ones."""
+"""The number of recent times of calls that are kept, per target, compiled and on NumPy each."""
 
 MAX_FIELDS = 64
-"""Fields of one target whose worst difference is kept."""
+"""The most pairs of field and verdict of one target whose worst difference is kept."""
 
 MAX_REFUSALS = 64
-"""Distinct refusals kept per target with their detail; a detail that differs in every call must not grow for ever."""
+"""The most distinct refusals that are kept with their detail, per target. Details may differ in every call."""
 
 
 class State(StrEnum):
     """Where a target stands.
 
-    INLINED: runs as part of another target's program; direct calls, if there are any, are NumPy's.
+    INLINED: it runs as part of another target's program; direct calls, if any, run on NumPy.
     ABSENT: this revision of the program does not have it.
-    DEMOTED: was compiled, and taken back to NumPy for good.
+    DEMOTED: it was taken back to NumPy for good.
     """
 
     COMPILED = "compiled"
@@ -43,10 +43,11 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where one field of a call's outputs differs most from NumPy's.
+    """The largest difference of one field of a call's outputs from NumPy's.
 
-    field: as the user would write it. place: index of the worst element, "" where there is one value. what: both
-    values in words. error: relative. points: elements beyond the tolerance; 0 where it is no matter of values.
+    field: its name, as the user would write it. place: the index of the worst element, "" for a single value. what:
+    both values, in words. error: the relative error. points: the number of elements beyond the tolerance; 0 if types,
+    shapes, objects or effects differ.
     """
 
     field: str
@@ -62,14 +63,15 @@ class Difference:
 
 
 COSTS = ("recording", "loading", "comparing", "guards", "discarded", "slowdown")
-"""What helping costs: recorded calls; JAX and programs that are loaded, or compiled where the program waits for
-it; comparisons with NumPy; guards and lookups of calls that NumPy answered; runs whose outcomes did not hold; and
-what calls on NumPy took longer because something was being compiled. Each beyond what NumPy would have taken."""
+"""The kinds of costs, each on top of the time that NumPy would have taken. recording: recorded calls. loading:
+importing JAX, loading programs, and compiling while the program waits. comparing: comparisons with NumPy. guards:
+matching calls that NumPy answered. discarded: runs whose outcomes did not hold. slowdown: NumPy calls slowed down by a
+compile."""
 
 
 @dataclass(slots=True, eq=False)
-class Found:
-    """How often comparisons found one field beyond the tolerance, the worst of these, and what was made of it."""
+class FieldDifferences:
+    """The differences of one field beyond the tolerance, with one verdict: their number, and the worst."""
 
     worst: Difference
     verdict: str
@@ -80,30 +82,30 @@ def _samples() -> deque[float]:
     return deque(maxlen=SAMPLES)
 
 
-class Uncounted(Protocol):
-    """Calls that went straight to NumPy, and are in no ledger yet. left: those that may come."""
+class RestingCalls(Protocol):
+    """Calls that went straight to NumPy. left: calls to come. taken: calls that are not in the ledger yet."""
 
     left: int
     taken: int
 
     def settle(self) -> tuple[int, float]:
-        """How many there are and what they took, in s; they count as entered then."""
+        """Hand over the calls that are not in the ledger yet: their number and their seconds."""
 
 
 @dataclass(slots=True, eq=False)
 class Ledger:
-    """What happened to one target.
+    """Counts and times of one target. All times are in seconds.
 
-    calls: direct calls, compiled or not; `inlined_calls` (recorded as part of another target's call) come on top.
-    variants: compiled programs in use. compile_s: seconds spent compiling, in whatever thread.
-    numpy_s, compiled_s: wall seconds per call, most recent last. max_rel_error: the largest difference from NumPy
-    that a comparison saw, relative to the array's largest magnitude; None before the first comparison.
-    numpy_total_s, compiled_total_s: wall seconds of all such calls, without those of other targets inside them.
-    gained_s: what compiled calls took less than NumPy does. checks: comparisons. costs: seconds that helping took, by
-    kind (see COSTS). copy_s: seconds that copies to the device and back take per call,
-    as measured in comparisons. found: differences beyond the tolerance, by field and verdict. describe: gives the
-    target's variants for the report; waits: what its calls on NumPy wait for, where no variant is compiled yet.
-    rests: calls that are not entered one by one, of each target of the name.
+    calls: direct calls, compiled or not. inlined_calls: calls that were recorded as part of another target's; not among
+    `calls`. variants: compiled programs. compile_s: time spent compiling, in whatever process.
+    numpy_s, compiled_s: the times of recent calls, the latest last. numpy_total_s, compiled_total_s: the sums over all
+    calls, without the time of other targets called inside them.
+    gained_s: time saved by compiled calls, before costs. costs: by kind (see COSTS). checks: the number of comparisons.
+    max_rel_error: the largest relative error in a comparison; None before the first.
+    copy_s: the time of copies to the device and back per call, measured in comparisons.
+    differences: those beyond the tolerance, by field and verdict.
+    describe: returns the target's compiled paths for the report. waits: returns what its calls wait for, or None.
+    rests: the rest of each target with this name that has calls which are not entered one by one.
     """
 
     target: str
@@ -124,13 +126,13 @@ class Ledger:
     checks: int = 0
     costs: Counter[str] = field(default_factory=Counter)
     copy_s: deque[float] = field(default_factory=_samples)
-    found: dict[tuple[str, str], Found] = field(default_factory=dict)
+    differences: dict[tuple[str, str], FieldDifferences] = field(default_factory=dict)
     describe: Callable[[], list[dict[str, Any]]] | None = None
     waits: Callable[[], Refusal | None] | None = None
-    rests: list[Uncounted] = field(default_factory=list)
+    rests: list[RestingCalls] = field(default_factory=list)
 
     def settle(self) -> None:
-        """Enter the calls that went straight to NumPy since they were entered last."""
+        """Enter the calls that have gone straight to NumPy since the last time."""
         for rest in tuple(self.rests):
             taken, seconds = rest.settle()
             self.calls += taken
@@ -142,8 +144,8 @@ class Ledger:
     def count_numpy(self, seconds: float | None = None, own_s: float | None = None) -> None:
         """Count a call that NumPy answered.
 
-        seconds: only where the time is worth comparing (not while recording). own_s: in any case, less what other
-        targets took inside it; default `seconds`.
+        seconds: its time; None if it is no fair sample, such as while recording. own_s: its time without that of other
+        targets called inside it; default `seconds`.
         """
         self.calls += 1
         self.numpy_calls += 1
@@ -157,7 +159,7 @@ class Ledger:
             timeline.note_call(self.target, timeline.NUMPY, spent)
 
     def count_compiled(self, seconds: float, gained_s: float = 0.0) -> None:
-        """Count a call that a compiled program answered in `seconds`, `gained_s` less than NumPy takes."""
+        """Count a call that a compiled program answered in `seconds`, saving `gained_s` against NumPy."""
         self.calls += 1
         self.compiled_calls += 1
         self.compiled_s.append(seconds)
@@ -170,9 +172,9 @@ class Ledger:
             timeline.note_call(self.target, timeline.COMPILED, seconds)
 
     def count_checked(self, seconds: float, numpy_s: float, *, quiet: bool = True) -> None:
-        """Count a call that a compiled program answered and NumPy too, in `seconds` in all.
+        """Count a call that was answered twice, to compare: by a compiled program and by NumPy, in `seconds` in all.
 
-        numpy_s: NumPy's own part of that. quiet: whether that is worth comparing with.
+        numpy_s: NumPy's part of `seconds`. quiet: whether that is a fair sample of NumPy's speed.
         """
         self.calls += 1
         self.compiled_calls += 1
@@ -187,45 +189,45 @@ class Ledger:
             timeline.note_call(self.target, timeline.CHECKED, seconds)
 
     def charge(self, cost: str, seconds: float) -> None:
-        """Enter what helping took beyond NumPy's time. cost: one of COSTS. seconds: less than 0 takes back."""
+        """Add `seconds` to a cost, one of COSTS. Negative seconds correct an earlier charge."""
         self.costs[cost] += seconds  # type: ignore[assignment]  # a Counter of floats
         _run.charge(cost, seconds)
 
     @property
     def saved_s(self) -> float:
-        """What was gained, less what that cost."""
+        """Seconds gained, minus all costs of the target."""
         return self.gained_s - sum(self.costs.values())
 
     @property
     def spent_s(self) -> float:
-        """What all of its calls took, without those of other targets inside them."""
+        """Seconds of all its calls, costs included, without the time of other targets called inside them."""
         return self.numpy_total_s + self.compiled_total_s + sum(self.costs.values())
 
     def count_inlined(self) -> None:
-        """Count a place in another target's program: a call that was recorded as part of that target's."""
+        """Count a call that was recorded as part of another target's call, and compiled into its program."""
         self.inlined_calls += 1
         if self.state in (State.UNCALLED, State.NUMPY):
             self.state = State.INLINED
 
     def compared(self, rel_error: float) -> None:
-        """Note the relative error that one comparison with NumPy found. NaN counts as infinite."""
+        """Note the relative error of one comparison with NumPy. NaN counts as infinite."""
         error = float("inf") if rel_error != rel_error else rel_error
         self.max_rel_error = error if self.max_rel_error is None else max(self.max_rel_error, error)
 
     def differ(self, difference: Difference, verdict: str) -> bool:
         """Note a difference beyond the tolerance. Returns whether it is the first of its field and verdict."""
-        known = self.found.get((difference.field, verdict))
+        known = self.differences.get((difference.field, verdict))
         if known is None:
-            if len(self.found) >= MAX_FIELDS:
+            if len(self.differences) >= MAX_FIELDS:
                 return False
-            known = self.found[difference.field, verdict] = Found(difference, verdict)
+            known = self.differences[difference.field, verdict] = FieldDifferences(difference, verdict)
         known.count += 1
         if not difference.error <= known.worst.error:
             known.worst = difference
         return known.count == 1
 
     def refuse(self, refusal: Refusal) -> bool:
-        """Count `refusal`: a call, or a path, that stays on NumPy. Returns whether its reason is new at that place."""
+        """Count a call, or a path, that stays on NumPy. Returns whether the reason is new at that line."""
         if refusal in self.refusals:
             self.refusals[refusal] += 1
             return False
@@ -236,19 +238,19 @@ class Ledger:
         return new
 
     def demote(self, refusal: Refusal) -> None:
-        """Take the target off the compiled path for good, because of `refusal`."""
+        """Note that the target was taken back to NumPy for good, because of `refusal`."""
         self.refuse(refusal)
         self.state = State.DEMOTED
 
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """What is true of the whole run rather than of one target.
+    """What concerns the whole run rather than one target.
 
-    started: `time.perf_counter()` when accounting began. platform, device: what programs were compiled for; None
-    before anything was. notes: sentences for the report, in the order in which they became true. step: the target that
-    is called once in every step of the program; None where no catalogue says so. gained_s, costs: of all targets, and
-    what belongs to none; cost_s: their sum.
+    started: `time.perf_counter()` when accounting began. platform, device: what programs are compiled for; None before
+    the first. step: the target that is called once in every step of the program; None if no catalogue names it.
+    gained_s: sum over all targets, in seconds. costs: by kind, sums over all targets, including costs that belong to
+    none. cost_s: the sum of all costs. notes: sentences for the report, in order of time.
     """
 
     started: float = field(default_factory=time.perf_counter)
@@ -261,13 +263,13 @@ class Run:
     notes: list[str] = field(default_factory=list)
 
     def charge(self, cost: str, seconds: float) -> None:
-        """As `Ledger.charge`, for what is no single target's."""
+        """As `Ledger.charge`, for costs that belong to no single target."""
         self.costs[cost] += seconds  # type: ignore[assignment]
         self.cost_s += seconds
 
     @property
     def saved_s(self) -> float:
-        """What was gained, less what that cost."""
+        """Seconds gained, minus all costs."""
         return self.gained_s - self.cost_s
 
     def note(self, sentence: str) -> None:
@@ -286,7 +288,7 @@ _run = Run()
 
 
 def open_ledger(target: str) -> Ledger:
-    """Return the ledger of `target`, a fresh one at first."""
+    """Return the ledger of `target`, made at the first call, with all calls entered."""
     book = _ledgers.get(target) or _ledgers.setdefault(target, Ledger(target))
     if book.rests:
         book.settle()
@@ -294,17 +296,17 @@ def open_ledger(target: str) -> Ledger:
 
 
 def ledgers() -> tuple[Ledger, ...]:
-    """Return every open ledger, in order of target."""
+    """Return every ledger, ordered by target."""
     return tuple(open_ledger(target) for target in sorted(_ledgers))
 
 
 def current_run() -> Run:
-    """Return the account of the whole run."""
+    """Return the figures of the whole run."""
     return _run
 
 
 def reset() -> None:
-    """Forget everything counted so far. Wrappers that hold a ledger keep theirs, which is then no longer reported."""
+    """Forget everything counted so far. A ledger that somebody still holds is no longer reported."""
     global _run
     _ledgers.clear()
     timeline.reset()

@@ -1,7 +1,8 @@
-"""The profile: one self-contained page that shows where the time of a run went, drawn as SVG; nothing is fetched.
+"""The profile: one self-contained HTML page that shows where the time of a run went. It is drawn as SVG.
 
-A step is the time from the end of one call of one target to the end of its next: of the target that a catalogue names
-as the program's step, or else of the one that is called more than once and takes the most time.
+A step is the time from the end of one call of a target to the end of its next call. The target is the one that a
+catalogue names as the program's step. Without one, it is the target with the most time among those called more than
+once.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from statistics import median
 from typing import NamedTuple
 
 from accel.reports import ledger, reporting, timeline
-from accel.reports.timeline import CHECKED, COMPILED, NUMPY, Call, Event
+from accel.reports.timeline import CHECKED, COMPILED, NUMPY, CallRecord, Event
 
 WIDTH = 960
 HEIGHT = 220
 LANE = 26
 MARGIN = 64
 MAX_COLUMNS = 240
-"""Columns of the chart of steps: longer runs show means of several steps each."""
+"""The most columns in the chart of steps. In longer runs, a column is the mean of several steps."""
 
 MAX_ROWS = 300
-"""Rows of the table of events."""
+"""The most rows in the table of events."""
 
 PARTS = (COMPILED, CHECKED, NUMPY, "other")
-"""What a step's time is made of. other: the program's own work outside all targets."""
+"""The parts of a step's time. other: the program's own work outside all targets."""
 
 _LABELS = {
     COMPILED: "compiled",
@@ -45,7 +46,7 @@ _LANE_LABELS = {
 
 
 class Step(NamedTuple):
-    """One step, or the mean of several. parts: seconds by what took them."""
+    """One step, or the mean of the steps from `first` to `last`. parts: seconds by kind (see PARTS)."""
 
     first: int
     last: int
@@ -56,8 +57,8 @@ class Step(NamedTuple):
 # -- steps ------------------------------------------------------------------------------------------------------------
 
 
-def pacing_target(calls: Iterable[Call], named: str | None) -> str | None:
-    """The target by whose calls steps are counted; None where none was called twice."""
+def pacing_target(calls: Iterable[CallRecord], named: str | None) -> str | None:
+    """The target whose calls delimit steps; None if no target was called twice. named: by a catalogue."""
     counts: dict[str, int] = {}
     totals: dict[str, float] = {}
     for call in calls:
@@ -67,9 +68,9 @@ def pacing_target(calls: Iterable[Call], named: str | None) -> str | None:
     return named if named in several else max(several, key=totals.__getitem__, default=None)
 
 
-def steps_of(calls: Sequence[Call], target: str | None) -> list[Step]:
-    """The steps, in order; the calls before the first one's beginning belong to none."""
-    found: list[Step] = []
+def steps_of(calls: Sequence[CallRecord], target: str | None) -> list[Step]:
+    """The steps, in order. Calls before the end of the target's first call belong to no step."""
+    steps: list[Step] = []
     begin: float | None = None
     parts: dict[str, float] = {}
     for call in calls:
@@ -78,13 +79,13 @@ def steps_of(calls: Sequence[Call], target: str | None) -> list[Step]:
             if begin is not None:
                 seconds = call.end - begin
                 parts["other"] = max(0.0, seconds - sum(parts.values()))
-                found.append(Step(len(found) + 1, len(found) + 1, seconds, parts))
+                steps.append(Step(len(steps) + 1, len(steps) + 1, seconds, parts))
             begin, parts = call.end, {}
-    return found
+    return steps
 
 
 def binned(steps: Sequence[Step], columns: int) -> list[Step]:
-    """At most so many columns: means over neighbouring steps."""
+    """At most `columns` steps: means over neighbouring ones."""
     size = -(-len(steps) // columns) if steps else 1
     return [_mean(steps[place : place + size]) for place in range(0, len(steps), size)]
 
@@ -132,7 +133,7 @@ def _ticks(top: float, count: int = 5) -> list[float]:
 
 def _steps_chart(steps: Sequence[Step]) -> str:
     columns = binned(steps, MAX_COLUMNS)
-    top = 3e3 * median(column.seconds for column in columns)  # the few far longer ones, recordings, run out of the top
+    top = 3e3 * median(column.seconds for column in columns)  # ms; the few far longer steps, recordings, are cut off
     scale = (HEIGHT - 40) / top
     width = (WIDTH - MARGIN - 10) / len(columns)
     drawn = []
@@ -153,7 +154,7 @@ def _steps_chart(steps: Sequence[Step]) -> str:
     return _svg(HEIGHT, drawn, "time per step")
 
 
-def _time_line(calls: Sequence[Call], events: Sequence[Event], began: float, ended: float) -> str:
+def _time_line(calls: Sequence[CallRecord], events: Sequence[Event], began: float, ended: float) -> str:
     scale = (WIDTH - MARGIN - 30) / max(ended - began, 1e-9)
     height = LANE * (len(_LANES) + 1) + 34
     drawn = []
@@ -173,33 +174,36 @@ def _time_line(calls: Sequence[Call], events: Sequence[Event], began: float, end
                 width = max(event.seconds * scale, 2.0)
                 title = f"{event.target}: {_LANE_LABELS[lane]} at {event.end - began:.2f} s, {event.detail}"
                 drawn.append(_rect(x, place * LANE + 4, width, LANE - 8, lane, title))
-    return _svg(height, drawn, "time line")
+    return _svg(height, drawn, "timeline")
 
 
-def _call_blocks(calls: Sequence[Call], began: float, scale: float) -> list[tuple[float, float, str, float]]:
-    """Runs of pixels in which the same kind of call took the most time: x, width, kind, seconds."""
+def _call_blocks(calls: Sequence[CallRecord], began: float, scale: float) -> list[tuple[float, float, str, float]]:
+    """Runs of pixels in which the same kind of call took the most time, as x, width, kind, seconds.
+
+    began: in seconds. scale: pixels per second.
+    """
     pixels: dict[int, dict[str, float]] = {}
     for call in calls:
         left, right = int((call.end - call.seconds - began) * scale), int((call.end - began) * scale)
         for pixel in range(max(left, 0), right + 1):
             shares = pixels.setdefault(pixel, {})
             shares[call.kind] = shares.get(call.kind, 0.0) + call.seconds / (right - left + 1)
-    found: list[tuple[float, float, str, float]] = []
+    blocks: list[tuple[float, float, str, float]] = []
     for pixel, shares in sorted(pixels.items()):
         kind, seconds = max(shares, key=shares.__getitem__), sum(shares.values())
-        x, width, last, before = found[-1] if found else (0.0, 0.0, "", 0.0)
+        x, width, last, before = blocks[-1] if blocks else (0.0, 0.0, "", 0.0)
         if last == kind and x + width == pixel:
-            found[-1] = (x, width + 1.0, kind, before + seconds)
+            blocks[-1] = (x, width + 1.0, kind, before + seconds)
         else:
-            found.append((float(pixel), 1.0, kind, seconds))
-    return found
+            blocks.append((float(pixel), 1.0, kind, seconds))
+    return blocks
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells are HTML already."""
+    """An HTML table. The cells must be HTML; the titles are escaped here."""
     titles = "".join(f"<th>{escape(title)}</th>" for title in head)
     lines = "\n".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{titles}</tr></thead><tbody>\n{lines}\n</tbody></table></div>'
@@ -272,7 +276,7 @@ def _about_steps(steps: Sequence[Step], target: str | None, dropped: int) -> str
         return "<p>No function was called twice, so there are no steps to show.</p>"
     words = (
         f"A step is the time from the end of one call of <code>{escape(str(target))}</code> to the end of its next. "
-        "Columns that reach the top are longer than shown; the mouse tells how long."
+        "Columns that reach the top are cut off; hover over one for its length."
     )
     if len(steps) > MAX_COLUMNS:
         words += f" Each column is the mean of {-(-len(steps) // MAX_COLUMNS)} steps."
@@ -282,7 +286,7 @@ def _about_steps(steps: Sequence[Step], target: str | None, dropped: int) -> str
 
 
 def page(program: str) -> str:
-    """The profile of this process so far as one HTML page. program: what to call it."""
+    """The profile of this process so far, as one HTML page. program: the title."""
     calls, events, run = list(timeline.calls or ()), list(timeline.events), ledger.current_run()
     target = pacing_target(calls, run.step)
     steps = steps_of(calls, target)
@@ -294,8 +298,8 @@ def page(program: str) -> str:
         "<h2>Time per step</h2>",
         _about_steps(steps, target, timeline.dropped_calls),
         *([_key(PARTS), _steps_chart(steps)] if steps else []),
-        "<h2>Time line</h2>",
-        "<p>What answered calls, and what happened once: the mouse tells which function.</p>",
+        "<h2>Timeline</h2>",
+        "<p>What answered calls, and when rare events happened. Hover over one for the function.</p>",
         _time_line(calls, events, run.started, time.perf_counter()),
         "<h2>Functions</h2>",
         _key(PARTS[:-1]),

@@ -1,6 +1,6 @@
 """The report: what happened to each function, where each refusal came from, and what the whole run gained.
 
-One account, `_account()`, is a plain dict of exactly what the JSON report holds; text and Markdown are two views of it.
+`_account()` returns a plain dict of exactly what the JSON report holds. Text and Markdown are views of it.
 (The module is not called `report`, because importing it would hide the function `accel.report`.)
 """
 
@@ -18,7 +18,7 @@ from textwrap import wrap
 from typing import Any
 
 from accel import config
-from accel.reasons import REASONS, Refusal
+from accel.reasons import NO_LINE, REASONS, Refusal
 from accel.reports import ledger
 from accel.reports.ledger import Ledger, Run, State
 
@@ -28,10 +28,10 @@ _DISTRIBUTIONS = ("pygcm-accel", "numpy", "scipy", "jax", "jaxlib", "wrapt")
 _STATE_ORDER = tuple(State)
 
 GAINED, LOST, EVEN = "gained", "lost", "even"
-"""What becomes of a run, all costs counted."""
+"""Whether a run gained or lost time, all costs counted. EVEN: too little to tell."""
 
 EVEN_S, EVEN_SHARE = 0.05, 0.01
-"""Seconds, and the share of the run, below which a gain or loss is none: the estimate is no better."""
+"""A gain or loss of less than these seconds, or this share of the run, counts as EVEN: the estimate is not exact."""
 
 
 # -- the account -----------------------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def _versions() -> dict[str, str | None]:
 
 
 def median_ms(seconds: Iterable[float]) -> float | None:
-    """Return the median in milliseconds; None of no seconds."""
+    """Return the median in milliseconds; None if `seconds` is empty."""
     kept = tuple(seconds)
     return 1e3 * median(kept) if kept else None
 
@@ -68,7 +68,7 @@ def _reasons(refusals: Mapping[Refusal, int]) -> list[dict[str, Any]]:
 
 
 def _refusals(book: Ledger) -> Counter[Refusal]:
-    """Return what kept calls on NumPy; what they only waited for is told where nothing has been compiled."""
+    """Return what kept calls on NumPy, including what they waited for if nothing has been compiled."""
     refusals = Counter(book.refusals)
     awaited = book.waits() if book.waits is not None and book.state is State.NUMPY else None
     if awaited is not None:
@@ -77,8 +77,8 @@ def _refusals(book: Ledger) -> Counter[Refusal]:
 
 
 def _differences(book: Ledger) -> list[dict[str, Any]]:
-    """Return what comparisons found beyond the tolerance, the worst first."""
-    found = sorted(book.found.values(), key=lambda each: (-each.worst.error, each.worst.field))
+    """Return the differences beyond the tolerance, the worst first."""
+    ordered = sorted(book.differences.values(), key=lambda each: (-each.worst.error, each.worst.field))
     return [
         {
             "field": each.worst.field + each.worst.place,
@@ -88,12 +88,12 @@ def _differences(book: Ledger) -> list[dict[str, Any]]:
             "verdict": each.verdict,
             "count": each.count,
         }
-        for each in found
+        for each in ordered
     ]
 
 
 def figures(book: Ledger) -> dict[str, str]:
-    """Return what the report's tables show of a function, by column."""
+    """Return the cells of a function in the report's tables, by column."""
     account = _function(book)
     return {title: show(account) for title, show in _COLUMNS}
 
@@ -128,25 +128,25 @@ def _function(book: Ledger) -> dict[str, Any]:
 
 
 def _speedup(spent_s: float, saved_s: float) -> float | None:
-    """Return how many times as long NumPy alone would have taken: above 1 exactly where something was saved."""
+    """Return how many times as long NumPy alone would have taken: above 1 exactly if time was saved."""
     return _ratio(max(0.0, spent_s + saved_s), spent_s)
 
 
 def _verdict(wall_s: float, saved_s: float) -> str:
-    """Return whether the run gained or lost; EVEN where that is too little to tell."""
+    """Return GAINED, LOST, or EVEN."""
     if abs(saved_s) < max(EVEN_S, EVEN_SHARE * wall_s):
         return EVEN
     return GAINED if saved_s > 0 else LOST
 
 
 def _steps(functions: list[dict[str, Any]], target: str | None) -> dict[str, Any] | None:
-    """Return how many of the program's steps ran compiled, where a catalogue says what a step is."""
-    found = [each for each in functions if each["target"] == target and each["calls"]]
-    return {"total": found[0]["calls"], "compiled": found[0]["compiled_calls"]} if found else None
+    """Return how many of the program's steps ran compiled; None if no catalogue says what a step is."""
+    steps = [each for each in functions if each["target"] == target and each["calls"]]
+    return {"total": steps[0]["calls"], "compiled": steps[0]["compiled_calls"]} if steps else None
 
 
 def _totals(functions: list[dict[str, Any]], run: Run, wall_s: float) -> dict[str, Any]:
-    """Return the sums, with what belongs to no single function, and what the whole run gained."""
+    """Return the sums over all functions, the costs that belong to none, and what the whole run gained."""
     errors = [each["max_rel_error"] for each in functions if each["max_rel_error"] is not None]
     return {
         **{key: sum(each[key] for each in functions) for key in ("calls", "compiled_calls", "numpy_calls")},
@@ -208,14 +208,14 @@ def summary_line() -> str:
 def _summary(account: dict[str, Any]) -> str:
     totals = account["totals"]
     if not totals["calls"]:
-        return "accel: no accelerated function was called (accel.report() says more)"
+        return "accel: no accelerated function was called (see accel.report())"
     parts = [_work_done(account["steps"], totals)]
     if totals["max_rel_error"] is not None:
         parts.append(f"largest error {totals['max_rel_error']:.1g}")
     stayed = [each for each in account["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
     parts.append(f"{_plural(len(stayed), 'function')} stayed on NumPy")
     advice = [_advice(account)] if totals["net"] == LOST else []
-    return f"accel: {'; '.join([_net(account), ', '.join(parts), *advice])} (accel.report() says why)"
+    return f"accel: {'; '.join([_net(account), ', '.join(parts), *advice])} (see accel.report() for reasons)"
 
 
 def _net(account: dict[str, Any]) -> str:
@@ -231,7 +231,7 @@ def _net(account: dict[str, Any]) -> str:
 
 
 def _advice(account: dict[str, Any]) -> str:
-    """Return at what length a run that lost would have gained, and what to do."""
+    """Return from which length on a run that lost time would have gained, and what to do about it."""
     totals, steps = account["totals"], account["steps"]
     what = "steps" if steps else "calls"
     done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
@@ -245,7 +245,7 @@ def _advice(account: dict[str, Any]) -> str:
 
 
 def _found_all(account: dict[str, Any]) -> bool:
-    """Say whether every program was on disk when the run came to need it."""
+    """Whether every program was found on disk."""
     programs = [program for each in account["functions"] for program in each["programs"]]
     return bool(programs) and all(program["found_on_disk"] for program in programs)
 
@@ -254,14 +254,14 @@ _COMPILE = "python -m accel compile ..."
 
 
 def _next_run() -> str:
-    """Return what the next run need not pay for again."""
+    """Return what the next run will not have to compile, in words."""
     if config.current().cache_dir is None:
         return f"with the disk cache on ({config.VARIABLES['cache_dir']}) a next run compiles less"
     return f"a next run finds what this one compiled, and all of it after `{_COMPILE}`"
 
 
 def _round_up(count: float) -> int:
-    """Return the next number with two significant digits: an estimate, and no run is shorter for it.
+    """Round an estimate up to two significant digits.
 
     >>> [_round_up(count) for count in (7, 99.5, 2263)]
     [7, 100, 2300]
@@ -277,7 +277,7 @@ def _work_done(steps: dict[str, Any] | None, totals: dict[str, Any]) -> str:
 
 
 def say_summary() -> None:
-    """Write the summary line to standard error, if there is still one."""
+    """Write the summary line to standard error, unless that is closed."""
     if sys.stderr is not None and not sys.stderr.closed:
         sys.stderr.write(summary_line() + "\n")
 
@@ -336,19 +336,19 @@ _COST_WORDS: Mapping[str, str] = {
 
 
 def _costs(costs_s: dict[str, float]) -> str:
-    """Return what helping cost, by kind, the largest first."""
+    """Return the costs in words, the largest first."""
     ordered = sorted(costs_s.items(), key=lambda item: -item[1])
     parts = [f"{_COST_WORDS[cost]} {_s(seconds)}" for cost, seconds in ordered if round(seconds, 3)]
     return f"that cost {_s(sum(costs_s.values()))}: {', '.join(parts)}" if parts else "that cost nothing"
 
 
 def heading() -> list[str]:
-    """Return what the report begins with: what ran where, what it gained, and notes."""
+    """Return the first lines of the report: what ran where, what it gained, and notes."""
     return _heading(_account())
 
 
 def _by_state(account: dict[str, Any]) -> list[tuple[State, list[dict[str, Any]]]]:
-    """Return the functions by state, those with the largest total time first, names breaking ties."""
+    """Return the functions by state, ordered by total time, the largest first, and then by name."""
     groups = []
     for state in _STATE_ORDER:
         members = [each for each in account["functions"] if each["state"] == state]
@@ -372,7 +372,7 @@ _STATE_WORDS: Mapping[State, str] = {
 
 
 def _fit(name: str, width: int) -> str:
-    """Return `name` in `width` columns, the end of it being what tells names apart."""
+    """Return `name` in at most `width` columns. The beginning is cut off, because names differ in their ends."""
     return name if len(name) <= width else f"...{name[3 - width :]}"
 
 
@@ -389,7 +389,7 @@ def _table(members: list[dict[str, Any]]) -> list[str]:
 
 
 def _flow(text: str, indent: str, label: str = "", hang: str | None = None) -> list[str]:
-    """Return `text` as lines: after `indent` and `label`, and further lines under the first or after `hang`."""
+    """Wrap `text` after `indent` and `label`. Further lines are aligned with the first, or begin with `hang`."""
     hanging = indent + " " * len(label) if hang is None else hang
     return wrap(text, WIDTH, initial_indent=indent + label, subsequent_indent=hanging, break_on_hyphens=False)
 
@@ -410,12 +410,12 @@ def _counted(members: list[dict[str, Any]]) -> list[str]:
 
 
 def _loses(function: dict[str, Any]) -> bool:
-    """Say whether a compiled function has cost more so far than it gained."""
+    """Whether a compiled function has cost more so far than it gained."""
     return bool(function["state"] == State.COMPILED and function["saved_s"] < 0)
 
 
 def _by_gain(state: State, members: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return what to call the members of one state: those that are compiled at a loss so far are told apart."""
+    """Split the members of one state into titled groups: compiled functions at a loss have a group of their own."""
     words = _STATE_WORDS[state]
     parts = [
         (words, [each for each in members if not _loses(each)]),
@@ -428,12 +428,12 @@ _AT_A_LOSS = "at a loss so far"
 
 
 def _is_by_choice(function: dict[str, Any]) -> bool:
-    """Say whether nothing but the user's or the catalogue's choice keeps `function` on NumPy."""
+    """Whether only the user's or the catalogue's choice keeps `function` on NumPy."""
     return bool(function["reasons"]) and all(each["id"].startswith("choice.") for each in function["reasons"])
 
 
 def _reason_lines(members: list[dict[str, Any]]) -> list[str]:
-    """Return where, why and hint of each refusal, those that several functions share once."""
+    """Return where, why and hint of each refusal. Functions with the same refusal share an entry."""
     shared: dict[tuple[str, str, str, str], list[str]] = {}
     for each in members:
         for reason in each["reasons"]:
@@ -442,45 +442,45 @@ def _reason_lines(members: list[dict[str, Any]]) -> list[str]:
     lines = []
     for (id_, where, why, hint), names in shared.items():
         lines += _flow(", ".join(names), "  ")
-        lines += _flow(where or "no single line", "    ", "where  ")
+        lines += _flow(where or NO_LINE, "    ", "where  ")
         lines += _flow(f"{why}  [{id_}]", "    ", "why    ")
         lines += _flow(hint, "    ", "hint   ")
     return lines
 
 
 def _measured(members: list[dict[str, Any]]) -> list[str]:
-    """Return the members' figures, and below what kept them on NumPy."""
+    """Return the table of the members, and below it what kept their calls on NumPy."""
     reasons = _reason_lines(members)
     return _table(members) + (["", "  what kept calls on NumPy (how often):", *reasons] if reasons else [])
 
 
 def _distinguishing(programs: list[dict[str, Any]]) -> list[list[str]]:
-    """Return, for each program, the outcomes by which a call of it differs from calls of the others."""
+    """Return, for each program, its outcomes that not all programs have in common."""
     common = set.intersection(*(set(each["outcomes"]) for each in programs))
     return [[outcome for outcome in each["outcomes"] if outcome not in common] for each in programs]
 
 
 def _program_lines(functions: list[dict[str, Any]]) -> list[str]:
-    """Return the programs of each function that has several, and by what a call is told to be one of each."""
+    """Return the programs of each function that has several, and what distinguishes their calls."""
     lines = []
     for each in functions:
         programs = each["programs"]
         if len(programs) > 1:
             lines += _flow(f"{each['target']}, {len(programs)} programs", "  ")
             for program, outcomes in zip(programs, _distinguishing(programs), strict=True):
-                told = ", ".join(dict.fromkeys(outcomes)) or "types, shapes and identities of its inputs"
+                distinction = ", ".join(dict.fromkeys(outcomes)) or "types, shapes and identities of its inputs"
                 what = f"{program['replays']} calls, {program['operations']} operations ({program['state']}): "
-                lines += _flow(told, "    ", what, "      ")
+                lines += _flow(distinction, "    ", what, "      ")
     return lines
 
 
 def _difference_lines(functions: list[dict[str, Any]]) -> list[str]:
     lines = []
     for each in functions:
-        for found in each["differences"]:
-            lines += _flow(f"{each['target']} ({found['count']})", "  ")
-            lines += _flow(f"{found['field']}: {found['what']}", "    ", "where  ")
-            lines += _flow(f"{found['verdict']}; relative error {found['error']:.2g}", "    ", "what   ")
+        for difference in each["differences"]:
+            lines += _flow(f"{each['target']} ({difference['count']})", "  ")
+            lines += _flow(f"{difference['field']}: {difference['what']}", "    ", "where  ")
+            lines += _flow(f"{difference['verdict']}; relative error {difference['error']:.2g}", "    ", "what   ")
     return lines
 
 
@@ -504,13 +504,13 @@ def _text(account: dict[str, Any]) -> str:
         for words, part in _by_gain(state, others):
             lines += ["", f"{words} ({len(part)})", *_BODIES[state](part)]
     for title, details in (
-        ("compiled programs of functions with several, and by what they are told apart", _program_lines),
+        ("functions with several compiled programs, and what distinguishes those", _program_lines),
         ("differences from NumPy beyond the tolerance (how many comparisons)", _difference_lines),
     ):
-        found = details(account["functions"])
-        lines += ["", title, *found] if found else []
+        shown = details(account["functions"])
+        lines += ["", title, *shown] if shown else []
     if chosen:
-        lines += ["", f"left alone by choice ({len(chosen)}); the JSON report says why", *_counted(chosen)]
+        lines += ["", f"left out by choice ({len(chosen)}); for reasons see the JSON report", *_counted(chosen)]
     return "\n".join(lines) + "\n"
 
 
@@ -537,16 +537,16 @@ def _markdown(account: dict[str, Any]) -> str:
 
 def _markdown_differences(functions: list[dict[str, Any]]) -> list[str]:
     rows = [
-        _cells(f"`{each['target']}`", found["field"], found["what"], f"{found['error']:.2g}", found["verdict"])
+        _cells(f"`{each['target']}`", worst["field"], worst["what"], f"{worst['error']:.2g}", worst["verdict"])
         for each in functions
-        for found in each["differences"]
+        for worst in each["differences"]
     ]
     head = [_cells("function", "field", "values", "relative error", "verdict"), "|" + "---|" * 5]
     return ["", "## Differences from NumPy beyond the tolerance", "", *head, *rows] if rows else []
 
 
 def _finite(value: Any) -> Any:
-    """Return `value` with infinities and NaN as strings: JSON has no word for them."""
+    """Return `value` with infinities and NaN as strings, because JSON has no such numbers."""
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -570,7 +570,7 @@ def report(format: str = "text") -> str:
     Raises ValueError for another format.
     """
     if format not in _VIEWS:
-        raise ValueError(f"format={format!r} cannot be used; possible: {', '.join(FORMATS)}")
+        raise ValueError(f"format={format!r} cannot be used; expected: {', '.join(FORMATS)}")
     return _VIEWS[format](_account())
 
 

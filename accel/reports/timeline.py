@@ -1,6 +1,6 @@
-"""The time line of a run: rare events always, single calls only while somebody asked for a profile.
+"""The timeline of a run: rare events, and single calls while a profile is being made.
 
-Memory is bounded: the newest calls and the first events are kept, and what was dropped is counted.
+Memory is bounded: the newest calls and the first events are kept; dropped ones are counted.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections import deque
 from typing import NamedTuple
 
 NUMPY, COMPILED, CHECKED = "numpy", "compiled", "checked"
-"""What answered a call. CHECKED: a compiled program, and NumPy for comparison."""
+"""What answered a call. CHECKED: a compiled program, and NumPy to compare with."""
 
 RECORDED, COMPILE, DEMOTED, REFUSED = "recorded", "compile", "demoted", "refused"
-"""What an event tells of. COMPILE has a duration; it may have gone on in the background."""
+"""The kinds of events. The duration of COMPILE is that of the compile, which may have run in the background."""
 
 MAX_CALLS = 200_000
 MAX_EVENTS = 2_000
 
 
-class Call(NamedTuple):
-    """One call of a target. end: `time.perf_counter()`; seconds: without those of other targets inside it."""
+class CallRecord(NamedTuple):
+    """One call of a target. end: `time.perf_counter()`. seconds: without those of other targets called inside it."""
 
     target: str
     kind: str
@@ -29,7 +29,7 @@ class Call(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something rare. end, seconds: as in `Call`; most events take no time worth showing."""
+    """A rare event, such as a recording. end: `time.perf_counter()`. seconds: its duration, 0 if it has none."""
 
     kind: str
     target: str
@@ -38,8 +38,8 @@ class Event(NamedTuple):
     detail: str
 
 
-calls: deque[Call] | None = None
-"""The newest calls; None while nobody wants them."""
+calls: deque[CallRecord] | None = None
+"""The newest calls; None if no profile is being made."""
 
 dropped_calls = 0
 events: list[Event] = []
@@ -53,12 +53,12 @@ def start(capacity: int = MAX_CALLS) -> None:
 
 
 def note_call(target: str, kind: str, seconds: float) -> None:
-    """Keep one call that has just ended. Only to be asked where `calls` is not None: the test is the caller's."""
+    """Keep one call that has just ended. The caller must have checked that `calls` is not None."""
     global dropped_calls
     assert calls is not None
     if len(calls) == calls.maxlen:
         dropped_calls += 1
-    calls.append(Call(target, kind, time.perf_counter(), seconds))
+    calls.append(CallRecord(target, kind, time.perf_counter(), seconds))
 
 
 def note_event(kind: str, target: str, detail: str = "", seconds: float = 0.0) -> None:

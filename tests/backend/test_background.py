@@ -18,7 +18,7 @@ import pytest
 import accel
 from accel import config
 from accel.backend import background
-from accel.backend.compile import stand_ins
+from accel.backend.compile import without_contents
 from accel.dispatch import target
 from accel.lower import Known
 from accel.record import record
@@ -67,7 +67,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 
 def submit(name: Any, missed_s: float) -> Any:
-    return background.in_background(name, None, None, missed_s=missed_s)  # type: ignore[arg-type]
+    return background.compile_in_background(name, None, None, missed_s=missed_s)  # type: ignore[arg-type]
 
 
 def test_what_calls_do_without_is_compiled_before_what_they_did_without(
@@ -78,7 +78,7 @@ def test_what_calls_do_without_is_compiled_before_what_they_did_without(
     assert bench.started.wait(20)
     early, late = submit("early", 8.0), submit("late", 1.0)
     time.sleep(0.5)  # ten half-lives
-    late.miss(0.1)
+    late.add_missed(0.1)
     assert 8.0 * 0.5**10 < 0.1
     bench.go_on.set()
     for job in (early, late):
@@ -113,7 +113,7 @@ def test_what_is_missed_most_is_compiled_first(bench: Bench) -> None:
 
 def test_what_is_compiled_holds_nothing_of_the_call() -> None:
     values = [(1, 2), {}, np.arange(6.0).reshape(2, 3)[:, ::2], np.float32(3.0), np.array(2)]
-    like = stand_ins(values)
+    like = without_contents(values)
     for value, other in zip(values, like, strict=True):
         if isinstance(value, np.ndarray):
             assert (other.shape, other.dtype, other.nbytes) == (value.shape, value.dtype, value.nbytes)
@@ -123,7 +123,7 @@ def test_what_is_compiled_holds_nothing_of_the_call() -> None:
 
 
 def test_an_array_can_be_resized_while_its_program_is_compiled(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target, "FIRST_WORTHWHILE", 0.0)
+    monkeypatch.setattr(target, "FIRST_COMPILE_THRESHOLD", 0.0)
     submit("slow", 9.0)
     assert bench.started.wait(20)
     fast = accel.accelerate(lambda x: x + 1.0)
@@ -178,41 +178,41 @@ def made(job: Any) -> Any:
 
 
 def test_a_worker_compiles_and_is_no_child_of_ours(workers: Any) -> None:
-    made(background.in_background(*arguments_of(lambda x: x * 3.0), missed_s=1.0))
+    made(background.compile_in_background(*arguments_of(lambda x: x * 3.0), missed_s=1.0))
     assert workers._worker is not None
     with pytest.raises(ChildProcessError):
         os.waitpid(workers._worker._pid, os.WNOHANG)
 
 
 def test_a_worker_that_ends_takes_one_program_with_it_and_the_next_is_another(workers: Any) -> None:
-    made(background.in_background(*arguments_of(lambda x: x * 5.0), missed_s=1.0))
+    made(background.compile_in_background(*arguments_of(lambda x: x * 5.0), missed_s=1.0))
     first = workers._worker._pid
     os.kill(first, signal.SIGKILL)
-    lost = background.in_background(*arguments_of(lambda x: x * 7.0), missed_s=1.0)
+    lost = background.compile_in_background(*arguments_of(lambda x: x * 7.0), missed_s=1.0)
     with pytest.raises(Unsupported, match="ended"):
         made(lost)
-    made(background.in_background(*arguments_of(lambda x: x * 9.0), missed_s=1.0))
+    made(background.compile_in_background(*arguments_of(lambda x: x * 9.0), missed_s=1.0))
     assert workers._worker._pid != first
 
 
 def test_after_too_many_nothing_is_compiled_any_more(workers: Any) -> None:
     workers._lost = background.MAX_LOST
-    refused = background.in_background(*arguments_of(lambda x: x * 11.0), missed_s=1.0)
+    refused = background.compile_in_background(*arguments_of(lambda x: x * 11.0), missed_s=1.0)
     with pytest.raises(Unsupported, match="the compiling process ended 3 times"):
         made(refused)
 
 
 def test_without_a_worker_this_process_compiles(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    made(background.in_background(*arguments_of(lambda x: x * 13.0), missed_s=1.0))
+    made(background.compile_in_background(*arguments_of(lambda x: x * 13.0), missed_s=1.0))
     assert not workers.can_start
 
 
 def arguments_of(function: Any) -> tuple[Any, Any, Any]:
-    """What `in_background` takes for a function of one array."""
+    """What `compile_in_background` takes for a function of one array."""
     x = np.arange(4.0)
     trace = record(function, (x,), {}, max_nodes=100).trace
     assert trace is not None
     values, failed = trace.inputs.fetch((x,), {})
     assert failed is None
-    return trace, Known(), stand_ins(values)
+    return trace, Known(), without_contents(values)

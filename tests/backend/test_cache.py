@@ -87,7 +87,7 @@ def test_without_a_folder_nothing_is_kept() -> None:
 def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with config.override(cache_dir=tmp_path / "file"):
-        assert cache.save(KEY, b"program") == f"{tmp_path / 'file'} cannot be written to (Not a directory)"
+        assert cache.save(KEY, b"program") == f"cannot write to {tmp_path / 'file'} (Not a directory)"
         assert cache.load(KEY) is None
 
 
@@ -96,7 +96,7 @@ def test_a_write_that_fails_half_way_leaves_nothing(folder: Path, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    assert cache.save(KEY, b"program") == f"{folder} cannot be written to (No space left on device)"
+    assert cache.save(KEY, b"program") == f"cannot write to {folder} (No space left on device)"
     assert files(folder) == []
 
 
@@ -116,7 +116,7 @@ def test_a_disk_that_takes_no_more_is_no_error(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(folder)], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert done.stdout == f"{folder} cannot be written to (File too large) None\n"
+    assert done.stdout == f"cannot write to {folder} (File too large) None\n"
     assert files(folder) == []
 
 
@@ -132,8 +132,8 @@ def test_a_folder_that_others_may_write_to_is_not_used(
     files(folder)[0].parent.chmod(mode)
     with caplog.at_level("INFO", "accel"):
         assert [cache.load(KEY), cache.load(KEY)] == [None, None]
-    assert len(caplog.messages) == 1 and "others may write there" in caplog.text
-    assert "others may write there" in cache.save(OTHER, b"program")
+    assert len(caplog.messages) == 1 and "other users can write to it" in caplog.text
+    assert "other users can write to it" in cache.save(OTHER, b"program")
 
 
 @POSIX
@@ -228,7 +228,7 @@ def test_roots_folder_is_used_and_not_written_to(folder: Path, monkeypatch: pyte
     monkeypatch.setattr(os, "geteuid", lambda: 4_000_001)
     monkeypatch.setattr(tempfile, "mkstemp", refused)
     assert cache.load(KEY) == b"program"
-    assert cache.save(OTHER, b"x") == f"{folder} cannot be written to (Permission denied)"
+    assert cache.save(OTHER, b"x") == f"cannot write to {folder} (Permission denied)"
 
 
 @POSIX
@@ -243,23 +243,23 @@ def test_a_shared_folder_that_others_may_write_to_is_not_used(folder: Path, shar
 
 def test_other_surroundings_see_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.save(KEY, b"program")
-    monkeypatch.setattr(cache, "surroundings", lambda: "0" * 16)
+    monkeypatch.setattr(cache, "environment_hash", lambda: "0" * 16)
     assert cache.load(KEY) is None
 
 
 @pytest.mark.parametrize("what", ["_version", "_processor", "_own_code"])
 def test_versions_processor_and_own_code_make_other_surroundings(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    before = cache.surroundings.__wrapped__()
-    assert cache.surroundings.__wrapped__() == before
+    before = cache.environment_hash.__wrapped__()
+    assert cache.environment_hash.__wrapped__() == before
     monkeypatch.setattr(cache, what, lambda *_: "another")
-    assert cache.surroundings.__wrapped__() != before
+    assert cache.environment_hash.__wrapped__() != before
 
 
 @pytest.mark.parametrize(("variable", "value"), [("XLA_FLAGS", "--xla_cpu_enable_fast_math=true"), ("NPROC", "3")])
 def test_what_xla_is_told_makes_other_surroundings(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
-    before = cache.surroundings.__wrapped__()
+    before = cache.environment_hash.__wrapped__()
     monkeypatch.setenv(variable, value)
-    assert cache.surroundings.__wrapped__() != before
+    assert cache.environment_hash.__wrapped__() != before
 
 
 WRITER = """
@@ -355,10 +355,10 @@ def test_a_program_that_cannot_be_kept_says_why(
         raise fingerprint.Indescribable("an object of user.Thing")
 
     monkeypatch.setattr(lowering, "fingerprint", indescribable)
-    why = "it holds an object of user.Thing, of which another process cannot be told"
+    why = "it holds an object of user.Thing, which cannot be described to another process"
     with caplog.at_level("INFO", "accel"):
         settled(blend, *arguments())
-    sentence = f"a program is not kept on disk, and compiled anew at every start: {why}"
+    sentence = f"a program cannot be kept on disk and is compiled again at every start: {why}"
     assert sentence in caplog.text
     assert ledger.current_run().notes == [sentence]
 
@@ -373,11 +373,11 @@ def test_without_kernels_no_program_is_kept(
     folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Better compiled anew than a process that crashes."""
-    monkeypatch.setattr(lapack, "unready", lambda names: "no such kernels" if names else "")
+    monkeypatch.setattr(lapack, "unavailable", lambda names: "no such kernels" if names else "")
     with caplog.at_level("INFO", "accel"):
         np.testing.assert_allclose(settled(factor, np.eye(3) * 4.0), np.eye(3) * 2.0)
     assert [path for path in files(folder) if path.suffix != cache.PATH] == []
-    assert "a program is not kept on disk, and compiled anew at every start: no such kernels" in caplog.text
+    assert "a program cannot be kept on disk and is compiled again at every start: no such kernels" in caplog.text
 
 
 def test_without_kernels_no_program_is_taken_from_disk(
@@ -385,7 +385,7 @@ def test_without_kernels_no_program_is_taken_from_disk(
 ) -> None:
     settled(factor, np.eye(3) * 4.0)
     assert len(programs(folder)) == 1
-    monkeypatch.setattr(lapack, "unready", lambda names: "no such kernels" if names else "")
+    monkeypatch.setattr(lapack, "unavailable", lambda names: "no such kernels" if names else "")
     np.testing.assert_allclose(settled(factor, np.eye(3) * 9.0), np.eye(3) * 3.0)
     assert programs(folder) == []
 
@@ -491,9 +491,9 @@ def test_clear_says_what_it_cannot_remove(asked: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("args", "text"),
     [
-        ([], "accel: cache '' is no command; possible: info, clear\n"),
-        (["purge"], "accel: cache 'purge' is no command; possible: info, clear\n"),
-        (["clear", "all"], "accel: cache 'clear all' is no command; possible: info, clear\n"),
+        ([], "accel: unknown command 'cache'; expected: info, clear\n"),
+        (["purge"], "accel: unknown command 'cache purge'; expected: info, clear\n"),
+        (["clear", "all"], "accel: unknown command 'cache clear all'; expected: info, clear\n"),
     ],
 )
 def test_anything_else_is_refused_in_one_line(
@@ -513,7 +513,7 @@ def test_a_setting_that_cannot_be_used_is_one_line(
     monkeypatch.setenv("QD_JAX_MODE", "fast")
     code, out, err = told(capsys, "clear")
     assert (code, out) == (2, "")
-    assert err == "accel: QD_JAX_MODE='fast' cannot be used; possible: off, auto, verify, strict\n"
+    assert err == "accel: QD_JAX_MODE='fast' cannot be used; expected: off, auto, verify, strict\n"
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,7 +45,7 @@ def test_a_platform_that_is_not_there_is_named_with_those_that_are() -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at the threads in /proc")
 @pytest.mark.parametrize(
     ("threads", "largest", "asked"),
-    [(None, devices.FEW, "1"), (None, devices.FEW + 1, "None"), (1, 10**9, "1"), (3, 1, "3")],
+    [(None, devices.SMALL_ARRAY, "1"), (None, devices.SMALL_ARRAY + 1, "None"), (1, 10**9, "1"), (3, 1, "3")],
 )
 def test_small_programs_get_one_thread_and_large_ones_all(threads: int | None, largest: int, asked: str) -> None:
     found = started(threads, largest)
@@ -69,7 +69,7 @@ from accel.backend import devices
 from accel.dispatch import speed
 from accel.reports.ledger import open_ledger
 
-speed.SPEED_SAMPLES, speed.LOST_S = 10**9, float("inf")
+speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")
 
 @accel.accelerate(name="wave")
 def wave(x):

@@ -88,7 +88,7 @@ def test_programs_name_what_holds_them_on_disk() -> None:
 
 
 def test_nothing_is_given_up_for_its_speed(for_later: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speed.Speed, "found_slower", lambda self: "it is slow")
+    monkeypatch.setattr(speed.Speed, "evidence_of_slowness", lambda self: "it is slow")
     (program,) = run(step, [2.0] * 40)
     assert program["state"] == "in use"
 
@@ -116,7 +116,7 @@ def test_at_the_end_what_was_called_too_few_times_is_compiled(for_later: None) -
         fast(Model(), np.ones(6))
     target = fast._self_target
     assert target._describe() == []
-    target.compile_rest()
+    target.compile_remaining()
     (program,) = target._describe()
     assert program["kept_bytes"] > 0
 
@@ -133,5 +133,5 @@ def test_at_the_end_what_changed_on_one_path_is_constant_on_none(for_later: None
         fast(model, np.full(6, 2.0))
     constants = [program["constants"] for program in fast._self_target._describe()]
     assert sorted(constants) == [[], ["model.factor"]]
-    fast._self_target.compile_rest()
+    fast._self_target.compile_remaining()
     assert [program["constants"] for program in fast._self_target._describe()] == [[], []]

@@ -71,16 +71,16 @@ def test_a_program_shows_the_names_of_its_kernels() -> None:
 
 
 def test_kernels_of_lapack_and_of_xla_are_made_ready() -> None:
-    assert lapack.unready([CHOLESKY, "__cublas$gemm", "TopK"]) == ""
+    assert lapack.unavailable([CHOLESKY, "__cublas$gemm", "TopK"]) == ""
 
 
 def test_a_program_without_kernels_does_not_import_scipy() -> None:
-    code = "import sys; from accel.backend import lapack; print(repr(lapack.unready([])), 'scipy' in sys.modules)"
+    code = "import sys; from accel.backend import lapack; print(repr(lapack.unavailable([])), 'scipy' in sys.modules)"
     assert child(code) == "'' False"
 
 
 def test_a_kernel_that_jaxlib_does_not_have_is_not_vouched_for() -> None:
-    assert lapack.unready(["my_kernel_ffi", CHOLESKY]) == "jaxlib has no kernel named my_kernel_ffi"
+    assert lapack.unavailable(["my_kernel_ffi", CHOLESKY]) == "jaxlib has no kernel named my_kernel_ffi"
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_a_kernel_that_jaxlib_does_not_have_is_not_vouched_for() -> None:
 )
 def test_another_jaxlib_means_that_nothing_is_vouched_for(monkeypatch: pytest.MonkeyPatch, private: Any) -> None:
     monkeypatch.setitem(sys.modules, "jaxlib.lapack", private)
-    assert "its kernels cannot be initialised (AttributeError" in lapack.unready([CHOLESKY])
-    assert lapack.unready([]) == ""
+    assert "its kernels cannot be initialised (AttributeError" in lapack.unavailable([CHOLESKY])
+    assert lapack.unavailable([]) == ""
 
 
 def test_a_program_that_does_not_show_its_instructions_is_told() -> None:

@@ -298,7 +298,7 @@ def test_a_catalogue_that_cannot_be_used(bench: Bench, tmp_path: Path, text: str
     done = bench.accel("--catalogue", str(rows), "scripts.go")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"accel: --catalogue={str(rows)!r} {problem}")
-    assert done.err.endswith("possible: a Python file with CATALOGUE in it, as accel doctor writes it\n")
+    assert done.err.endswith("expected: a Python file with CATALOGUE in it, as accel doctor writes it\n")
     assert done.err.count("\n") == 1
 
 
@@ -313,7 +313,7 @@ def test_switched_off_is_a_plain_run_that_says_so(bench: Bench, args: list[str],
 
 # -- bad input: one line, exit code 2, before the program starts -------------------------------------------------------
 
-_MODULE_OR_SCRIPT = "possible: a dotted module such as scripts.run_simulation, or a script file"
+_MODULE_OR_SCRIPT = "expected: a dotted module such as scripts.run_simulation, or a script file"
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ _MODULE_OR_SCRIPT = "possible: a dotted module such as scripts.run_simulation, o
         (
             ["--pygcm", "pack", "scripts.go"],
             {},
-            "accel: --pygcm='pack' has no pygcm/; possible: a checkout with the folder pygcm in it",
+            "accel: --pygcm='pack' has no pygcm/; expected: a checkout with the folder pygcm in it",
         ),
         (
             ["--pygcm", "../checkout"],
@@ -338,53 +338,54 @@ _MODULE_OR_SCRIPT = "possible: a dotted module such as scripts.run_simulation, o
         (
             ["--fast", "scripts.go"],
             {},
-            "accel: unrecognized arguments: --fast; possible: --pygcm, --demo, --platform, --mode, --catalogue, "
-            "--only, --exclude, --report, --profile, --compare, --out, --quiet (--help says more)",
+            "accel: unrecognized arguments: --fast; expected: --pygcm, --demo, --platform, --mode, --catalogue, "
+            "--only, --exclude, --report, --profile, --compare, --out, --quiet (see --help)",
         ),
-        (["--mode"], {}, "accel: argument --mode: expected one argument (--help says more)"),
+        (["--mode"], {}, "accel: argument --mode: expected one argument (see --help)"),
         (
             ["--demo", "--pygcm", "../checkout"],
             {},
-            "accel: argument --pygcm: not allowed with argument --demo (--help says more)",
+            "accel: argument --pygcm: not allowed with argument --demo (see --help)",
         ),
         (
             ["--only", "nope", "scripts.go"],
             {},
-            "accel: --only='nope' selects no function; possible: patterns such as model.warm",
+            "accel: --only='nope' selects no function; expected: patterns such as model.warm",
         ),
         (
             ["--report", "nowhere/r.json", "scripts.go"],
             {},
             "accel: --report='nowhere/r.json' cannot be written (No such file or directory); "
-            "possible: a file in a folder that exists and is writable",
+            "expected: a file in a folder that exists and is writable",
         ),
         (
             ["--report", "r.html", "scripts.go"],
             {},
-            "accel: --report='r.html' has an unknown suffix; possible: names that end in .json, .md or .txt",
+            "accel: --report='r.html' has an unknown suffix; expected: names that end in .json, .md or .txt",
         ),
         (
             ["--profile", "p.svg", "scripts.go"],
             {},
-            "accel: --profile='p.svg' has an unknown suffix; possible: names that end in .html or .htm",
+            "accel: --profile='p.svg' has an unknown suffix; expected: names that end in .html or .htm",
         ),
         (
             ["--out", "found", "scripts.go"],
             {},
-            "accel: --out='found' says where nothing is written; possible: together with --compare",
+            "accel: --out='found' has no effect on its own; expected: --compare as well",
         ),
         (
             ["--compare", "--report", "r.json", "scripts.go"],
             {},
-            "accel: --report='r.json' has no single run to show; possible: a run without --compare",
+            "accel: --report='r.json' describes a single run, but --compare makes three; "
+            "expected: a run without --compare",
         ),
-        (["scripts.go"], {"QD_USE_JAX": "2"}, "accel: QD_USE_JAX='2' cannot be used; possible: 1 or 0"),
+        (["scripts.go"], {"QD_USE_JAX": "2"}, "accel: QD_USE_JAX='2' cannot be used; expected: 1 or 0"),
         (
             ["scripts.go"],
             {"QD_JAX_PLATFORM": "gup"},
-            "accel: QD_JAX_PLATFORM='gup' cannot be used; possible: cpu, gpu, tpu, or unset",
+            "accel: QD_JAX_PLATFORM='gup' cannot be used; expected: cpu, gpu, tpu, or unset",
         ),
-        (["scripts.go"], {"QD_JAX_AOT": "si"}, "accel: QD_JAX_AOT='si' cannot be used; possible: 1 or 0"),
+        (["scripts.go"], {"QD_JAX_AOT": "si"}, "accel: QD_JAX_AOT='si' cannot be used; expected: 1 or 0"),
     ],
 )
 def test_bad_input(bench: Bench, args: list[str], env: dict[str, str], line: str) -> None:
@@ -407,7 +408,7 @@ def test_a_platform_that_is_not_there_names_those_that_are(
 ) -> None:
     done = bench.accel(*args, "scripts.go", env=env)
     assert (done.code, done.out) == (2, "")
-    assert re.fullmatch(rf"accel: {name}='tpu' [^\n]*possible: [^\n]*cpu[^\n]*\n", done.err)
+    assert re.fullmatch(rf"accel: {name}='tpu' [^\n]*expected: [^\n]*cpu[^\n]*\n", done.err)
 
 
 def test_a_platform_is_not_asked_for_in_a_plain_run(bench: Bench) -> None:
@@ -427,5 +428,5 @@ def test_checking_the_report_path_leaves_no_file_behind(bench: Bench, tmp_path: 
 def test_accel_itself_runs_programs_and_prints_its_reasons(bench: Bench) -> None:
     assert bench.python("-m", "accel", "run", "--quiet", "scripts.go") == Done(0, "2.0\n", "")
     assert bench.python("-m", "accel", "reasons").out.startswith("| reason | why | hint |\n")
-    wrong = "accel: 'dance' is no command; possible: run, compile, explain, doctor, reasons, cache, coverage\n"
+    wrong = "accel: unknown command 'dance'; expected: run, compile, explain, doctor, reasons, cache, coverage\n"
     assert bench.python("-m", "accel", "dance") == Done(2, "", wrong)

@@ -85,7 +85,7 @@ def test_who_wants_each_call_compiled_has_no_budget(foreground: None, monkeypatc
 
 
 def test_a_first_call_shows_what_numpy_takes(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target, "FIRST_WORTHWHILE", 1e9)
+    monkeypatch.setattr(target, "FIRST_COMPILE_THRESHOLD", 1e9)
     fast: Any = accel.accelerate(lambda x: x * 2.0, name="timed")
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

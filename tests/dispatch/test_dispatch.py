@@ -21,7 +21,7 @@ from accel import config, dispatch
 from accel.backend import background
 from accel.dispatch import budget, checks, speed, target
 from accel.dispatch.paths import Stage
-from accel.dispatch.replay import Parted, Variant
+from accel.dispatch.replay import SideExit, Variant
 from accel.reports.ledger import State, open_ledger
 from accel.rules.rule import RULES, Rule
 
@@ -142,7 +142,7 @@ def test_what_costs_tenths_of_seconds_is_given_up_after_a_few_calls(monkeypatch:
         return run(self, values)
 
     monkeypatch.setattr(Variant, "run", slow)
-    monkeypatch.setattr(speed, "LOST_S", 0.5)
+    monkeypatch.setattr(speed, "MAX_LOSS_S", 0.5)
     fast = accel.accelerate(double, name="costly")
     for i in range(16):
         fast(some(i))
@@ -320,7 +320,7 @@ def test_a_periodic_program_costs_few_discarded_runs(monkeypatch: pytest.MonkeyP
     runs.clear()
     for sign in pattern * 4:
         assert np.array_equal(fast(np.full(3, sign)), work(np.full(3, sign)))
-    assert not any(isinstance(each, Parted) for each in runs)
+    assert not any(isinstance(each, SideExit) for each in runs)
 
 
 def test_a_program_whose_runs_are_all_discarded_is_tried_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,16 +330,16 @@ def test_a_program_whose_runs_are_all_discarded_is_tried_ever_more_rarely(monkey
     for i in range(250):
         keys = np.random.default_rng(i).integers(0, 3 if 10 <= i < 110 else 10**9, 50)
         assert np.array_equal(fast(keys), np.argsort(keys))
-    assert sum(isinstance(each, Parted) for each in runs) <= 8
+    assert sum(isinstance(each, SideExit) for each in runs) <= 8
     assert open_ledger("ties").compiled_calls > 100
 
 
 def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    def at_once(*arguments: Any, missed_s: float) -> Any:
-        return background.at_once(*arguments)
+    def compile_now(*arguments: Any, missed_s: float) -> Any:
+        return background.compile_now(*arguments)
 
-    monkeypatch.setattr(background, "in_background", at_once)
-    monkeypatch.setattr(target, "FIRST_WORTHWHILE", 0.0)
+    monkeypatch.setattr(background, "compile_in_background", compile_now)
+    monkeypatch.setattr(target, "FIRST_COMPILE_THRESHOLD", 0.0)
     monkeypatch.setattr(budget, "FIXED_S", 1e9)
     monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
     fast = accel.accelerate(lambda x, rare: x * 3.0 if rare else x * 2.0, name="branching")
@@ -351,18 +351,18 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
         for _ in range(8):
             fast(some(1), False)
         assert programs() == 1
-        monkeypatch.setattr(target, "WORTHWHILE", 1e9)
+        monkeypatch.setattr(target, "COMPILE_THRESHOLD", 1e9)
         for _ in range(8):
             assert np.array_equal(fast(some(1), True), some(1) * 3.0)
         assert programs() == 1
-        monkeypatch.setattr(target, "WORTHWHILE", 0.0)
+        monkeypatch.setattr(target, "COMPILE_THRESHOLD", 0.0)
         for _ in range(8):
             assert np.array_equal(fast(some(1), True), some(1) * 3.0)
         assert programs() == 2
 
 
 def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = background.Compile((None, None, (), ()))  # type: ignore[arg-type]
+    made = background.PendingProgram((None, None, (), ()))  # type: ignore[arg-type]
 
     def never_ready(*arguments: Any, **options: Any) -> Any:
         return made
@@ -373,8 +373,8 @@ def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypa
 
     fast = accel.accelerate(double, name="patient")
     with monkeypatch.context() as patch, config.override(ahead_of_time=True):
-        patch.setattr(background, "in_background", never_ready)
-        patch.setattr(target, "FIRST_WORTHWHILE", 0.0)
+        patch.setattr(background, "compile_in_background", never_ready)
+        patch.setattr(target, "FIRST_COMPILE_THRESHOLD", 0.0)
         fast(some(0))
         fast(some(1))
         assert reasons() == {"wait.calls": 2}
@@ -445,8 +445,8 @@ def test_what_changed_on_one_path_is_constant_on_none(foreground: None, monkeypa
         monkeypatch.setattr(target, "OBSERVED", 10**9)  # the other path is watched only
         for _ in range(3):
             fast(model, x, False)
-        warm, cold = sorted(fast._self_target.paths, key=lambda path: path.stage is Stage.WATCHED)
-        assert (warm.stage, cold.stage) == (Stage.COMPILED, Stage.WATCHED)
+        warm, cold = sorted(fast._self_target.paths, key=lambda path: path.stage is Stage.OBSERVING)
+        assert (warm.stage, cold.stage) == (Stage.COMPILED, Stage.OBSERVING)
         assert any("rate" in cold.trace.inputs.name(slot) for slot in cold.constants)
         model.rate = 0.25
         for given in (True, True, False):

@@ -39,10 +39,10 @@ pytestmark = pytest.mark.usefixtures("books")
 
 PACKAGE = str(Path(accel.__file__).parent) + os.sep
 BOUNDARY = {
-    "_Line._work",
+    "_Queue._work",
     "_answer_for.<locals>.answer",
     "Target.answer",
-    "Target._take_up",
+    "Target._answer_or_fall_back",
     "Target._after_fault",
     "is_fault",
     "raised_by_handler",
@@ -308,7 +308,7 @@ def settled(call: Callable[[], Any]) -> list[Any]:
 def test_no_fault_in_the_background_reaches_the_program(
     part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(target, "FIRST_WORTHWHILE", 0.0)
+    monkeypatch.setattr(target, "FIRST_COMPILE_THRESHOLD", 0.0)
     monkeypatch.setattr(budget, "FIXED_S", 1e9)
     seen: list[Any] = []
     before = left_behind()

@@ -27,8 +27,8 @@ def imported_after_the_first_recording() -> dict[str, Any]:
     before = _of_accel()
     from accel.backend import background
 
-    background.WORTH_JAX_S = target.WORTH_STARTING_S = target.CERTAIN_S = 0.0
-    rest.SMALLEST_S, rest.LONGEST = 0.0, 0
+    background.WORTH_JAX_S = target.IMPORT_JAX_GAIN_S = target.RELIABLE_CALL_S = 0.0
+    rest.SMALL_CALL_S, rest.MAX_REST = 0.0, 0
     fast: Any = accel.accelerate(lambda x: np.linalg.solve(x, np.sort(x, axis=0)) + x.sum())
     x = np.eye(40) + 0.01
     config.set_current(config.Settings(ahead_of_time=True, quiet=True))

@@ -239,7 +239,7 @@ def test_an_error_that_comes_late_is_found_by_the_sample_however_little_is_saved
 
     monkeypatch.setattr(Variant, "run", wrong)
     fast = accel.accelerate(exponential, name="late")
-    for i in range(checks.RAREST * 30):
+    for i in range(checks.RECHECK_FACTOR * 30):
         fast(field(i))
     ledger = open_ledger("late")
     assert ledger.state is State.DEMOTED
@@ -299,16 +299,16 @@ def test_what_lies_near_a_threshold_is_reported_as_such_and_budgeted(monkeypatch
         assert np.array_equal(fast(near_one(2)), step_at_one(near_one(2)))
     ledger = open_ledger("near")
     assert ledger.state is State.COMPILED
-    ((place, verdict),) = ledger.found
+    ((place, verdict),) = ledger.differences
     assert (place, verdict) == ("the result", "near a threshold")
-    found = ledger.found[place, verdict]
+    found = ledger.differences[place, verdict]
     assert found.worst.points == 2
     assert found.count == ledger.checks
     for _ in range(4):
         assert np.array_equal(fast(near_one(900)), step_at_one(near_one(900)))
     assert ledger.state is State.DEMOTED
     assert "points compared so far lay near a threshold, too many" in str(list(ledger.refusals)[-1].detail)
-    assert ("the result", "mismatch") in ledger.found
+    assert ("the result", "mismatch") in ledger.differences
 
 
 def test_an_error_away_from_every_threshold_is_none_of_that(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,5 +341,5 @@ def test_comparisons_stay_within_their_share_of_what_is_saved_by_the_function_an
         assert target._checks.are_due(path, "auto") is expected
     with config.override(check_share=0.5):
         assert target._checks.are_due(path, "auto")
-    path.replays = checks.RAREST * path.checked_at
+    path.replays = checks.RECHECK_FACTOR * path.checked_at
     assert target._checks.are_due(path, "auto"), "never stopping altogether"

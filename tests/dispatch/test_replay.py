@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch.replay import HostTape, Matcher, Miss, _store, as_scalar
+from accel.dispatch.replay import GuardFailure, HostTape, Matcher, _store, as_scalar
 from accel.record import record
 from accel.record.inputs import MISSING, Environment
 from accel.record.outputs import Write
@@ -43,17 +43,17 @@ def test_a_matcher_names_what_is_different() -> None:
     matcher = Matcher(recorded(work, np.ones(3), "a", 5))
     assert isinstance(matcher.match((np.zeros(3), "a", 4), {}), list)
     misses = {
-        "mode is not what it was": (np.ones(3), "b", 5),
-        "x is not what it was": (np.ones(4), "a", 5),
-        "n is not what it was": (np.ones(3), "a", 5.0),
-        "the number of arguments is not what it was": (np.ones(3), "a", 5, 6),
+        "mode differs from the recording": (np.ones(3), "b", 5),
+        "x differs from the recording": (np.ones(4), "a", 5),
+        "n differs from the recording": (np.ones(3), "a", 5.0),
+        "the number of arguments differs from the recording": (np.ones(3), "a", 5, 6),
     }
     for why, args in misses.items():
         miss = matcher.match(args, {})
-        assert isinstance(miss, Miss)
+        assert isinstance(miss, GuardFailure)
         assert miss.why == why
     taken = matcher.match((np.ones(3), "a", 2), {})
-    assert isinstance(taken, Miss)
+    assert isinstance(taken, GuardFailure)
     assert "was False, not True" in taken.why
 
 
@@ -65,8 +65,8 @@ def test_a_matcher_sees_new_aliases() -> None:
     matcher = Matcher(recorded(work, np.ones(3), np.ones(3)))
     same = np.ones(4)
     assert isinstance(matcher.match((same[:3], np.ones(3)), {}), list)
-    assert isinstance(matcher.match((same[:3], same[1:]), {}), Miss)
-    assert isinstance(matcher.match((same[1:], same[1:]), {}), Miss)
+    assert isinstance(matcher.match((same[:3], same[1:]), {}), GuardFailure)
+    assert isinstance(matcher.match((same[1:], same[1:]), {}), GuardFailure)
 
 
 @pytest.mark.parametrize("kind", [int, float, complex, np.float32, np.int8, np.bool_])
@@ -121,8 +121,8 @@ def test_a_miss_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(matcher.match((np.ones(3),), {}), list)
     monkeypatch.setenv("ACCEL_TEST_FACTOR", "3")
     miss = matcher.match((np.ones(3),), {})
-    assert isinstance(miss, Miss)
-    assert miss.why == "$ACCEL_TEST_FACTOR is not what it was"
+    assert isinstance(miss, GuardFailure)
+    assert miss.why == "$ACCEL_TEST_FACTOR differs from the recording"
 
 
 @pytest.mark.parametrize(

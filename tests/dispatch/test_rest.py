@@ -24,9 +24,9 @@ from accel.reports.ledger import open_ledger
 @pytest.fixture
 def real(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """accel's own limits, which other tests do without."""
-    monkeypatch.setattr(rest, "LONGEST", 1024)
-    monkeypatch.setattr(rest, "SMALLEST_S", 3e-5)
-    monkeypatch.setattr(target, "CERTAIN_S", 1e-3)
+    monkeypatch.setattr(rest, "MAX_REST", 1024)
+    monkeypatch.setattr(rest, "SMALL_CALL_S", 3e-5)
+    monkeypatch.setattr(target, "RELIABLE_CALL_S", 1e-3)
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
@@ -37,7 +37,7 @@ def real(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def taken(kind: Rest, most: int = 2000) -> int:
     for count in range(most):
-        if not kind.takes():
+        if not kind.takes_next_call():
             return count
         kind.call(int, (), {})
     return most
@@ -59,16 +59,16 @@ def test_there_is_no_rest_where_somebody_looks_at_every_call(real: None) -> None
     kind = Rest()
     kind.allowed = False
     kind.begin(1.0, 1e-6)
-    assert not kind.takes()
+    assert not kind.takes_next_call()
 
 
 def test_a_rest_ends_where_the_settings_change(real: None) -> None:
     kind = Rest()
     kind.begin(1.0, 1e-5)
-    assert kind.takes()
+    assert kind.takes_next_call()
     with config.override(mode="verify"):
-        assert not kind.takes()
-    assert not kind.takes(), "and does not go on afterwards"
+        assert not kind.takes_next_call()
+    assert not kind.takes_next_call(), "and does not go on afterwards"
 
 
 def test_a_rest_ends_where_every_call_is_to_be_noted(real: None) -> None:
@@ -76,13 +76,13 @@ def test_a_rest_ends_where_every_call_is_to_be_noted(real: None) -> None:
     kind.begin(1.0, 1e-5)
     timeline.start()
     try:
-        assert not kind.takes()
+        assert not kind.takes_next_call()
     finally:
         timeline.reset()
 
 
 def test_a_function_too_small_to_gain_is_not_recorded_and_says_so(real: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest, "SMALLEST_S", 10.0)  # however slow the machine
+    monkeypatch.setattr(rest, "SMALL_CALL_S", 10.0)  # however slow the machine
     fast: Any = accel.accelerate(lambda x: x + 1.0, name="tiny")
     for _ in range(3000):
         assert np.array_equal(fast(np.zeros(3)), np.ones(3))
@@ -139,9 +139,9 @@ def test_methods_rest_with_their_object(real: None) -> None:
 def test_no_program_is_asked_for_before_it_might_have_gained_something(
     real: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(target, "WORTH_STARTING_S", 1e9)
-    monkeypatch.setattr(target, "GAINFUL_S", 0.0)  # however fast the machine
-    monkeypatch.setattr(background, "_prospects", background._Prospects())
+    monkeypatch.setattr(target, "IMPORT_JAX_GAIN_S", 1e9)
+    monkeypatch.setattr(target, "LAUNCH_S", 0.0)  # however fast the machine
+    monkeypatch.setattr(background, "_potential_gain", background._PotentialGain())
 
     def heavy(x: Any) -> Any:
         return np.sin(x) + np.cos(x) + np.tan(x)
@@ -156,19 +156,19 @@ def test_no_program_is_asked_for_before_it_might_have_gained_something(
 
 
 def test_what_the_worker_made_is_loaded_once_jax_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    prospects = background._Prospects()
+    prospects = background._PotentialGain()
     monkeypatch.setattr(background, "WORTH_JAX_S", 0.7)
-    monkeypatch.setattr(background, "_prospects", prospects)
+    monkeypatch.setattr(background, "_potential_gain", prospects)
     monkeypatch.setattr(devices, "is_started", lambda: False)
     loaded: list[str] = []
 
     class Made:
-        is_made = True
+        has_product = True
 
         def done(self) -> bool:
             return False
 
-        def load(self) -> bool:
+        def load_product(self) -> bool:
             loaded.append("yes")
             return True
 
@@ -178,7 +178,7 @@ def test_what_the_worker_made_is_loaded_once_jax_is_worth_it(monkeypatch: pytest
     thread.start()
     time.sleep(0.05)
     assert loaded == [] and not background.busy(), "waiting is no work"
-    background.expect(0.8)
+    background.add_potential_gain(0.8)
     thread.join(10.0)
     assert loaded == ["yes"]
 
@@ -233,9 +233,9 @@ def test_time_inside_another_target_is_counted_once(real: None) -> None:
 
 
 def test_calls_at_rest_count_for_what_waits_to_be_compiled(real: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target, "WORTH_STARTING_S", 1e9)
-    monkeypatch.setattr(target, "GAINFUL_S", 0.0)  # however fast the machine
-    monkeypatch.setattr(background, "_prospects", background._Prospects())
+    monkeypatch.setattr(target, "IMPORT_JAX_GAIN_S", 1e9)
+    monkeypatch.setattr(target, "LAUNCH_S", 0.0)  # however fast the machine
+    monkeypatch.setattr(background, "_potential_gain", background._PotentialGain())
 
     def body(x: Any) -> Any:
         return np.sin(x) + np.cos(x) + np.tan(x) + np.exp(x)
@@ -246,7 +246,7 @@ def test_calls_at_rest_count_for_what_waits_to_be_compiled(real: None, monkeypat
         fast(x)
     book, (path,) = open_ledger("often"), fast._self_target.paths
     assert path.waited_s > 0.5 * book.numpy_total_s
-    assert background.expect(0.0) > 0.05 * book.numpy_total_s
+    assert background.add_potential_gain(0.0) > 0.05 * book.numpy_total_s
 
 
 def test_a_recursive_function_may_go_nearly_as_deep_as_without_accel(real: None) -> None:

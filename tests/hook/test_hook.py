@@ -153,7 +153,7 @@ def test_only_and_exclude_choose_rows(planet: ModuleType, accelerate: list[str])
 
 def test_a_pattern_that_selects_nothing_is_an_error(planet: ModuleType) -> None:
     before = _state(planet)
-    expected = "--only='flus' selects no function; possible: patterns such as pkg.planet.flux"
+    expected = "--only='flus' selects no function; expected: patterns such as pkg.planet.flux"
     with pytest.raises(SettingError) as caught:
         patching.install(CATALOGUE, only=["flus"])
     assert str(caught.value) == expected
@@ -533,7 +533,7 @@ def test_mode_off_installs_nothing_and_a_wrong_mode_is_named(write_modules: Call
     catalogue = Catalogue("moody", (Row("moody", "f", "a test"),))
     patching.install(catalogue, mode="off")
     assert type(moody.f) is types.FunctionType
-    with pytest.raises(SettingError, match=r"^mode='fast' cannot be used; possible: off, auto, verify, strict$"):
+    with pytest.raises(SettingError, match=r"^mode='fast' cannot be used; expected: off, auto, verify, strict$"):
         patching.install(catalogue, mode="fast")
 
 
@@ -555,4 +555,4 @@ def test_the_last_word_of_a_process_that_installed_accel(quiet: str, lines: int)
         check=True,
     )
     assert done.stdout == ""
-    assert done.stderr == "accel: no accelerated function was called (accel.report() says more)\n" * lines
+    assert done.stderr == "accel: no accelerated function was called (see accel.report())\n" * lines

@@ -260,7 +260,7 @@ def test_what_it_cannot_explain_is_a_type_error(fn: Any, args: tuple[Any, ...], 
 
 
 def test_a_name_that_is_not_there_is_a_setting_error() -> None:
-    with pytest.raises(SettingError, match=r"^TARGET='json:dumbs' has no dumbs; possible: dumps"):
+    with pytest.raises(SettingError, match=r"^TARGET='json:dumbs' has no dumbs; expected: dumps"):
         accel.explain("json:dumbs")
 
 
@@ -414,13 +414,13 @@ def test_a_program_that_never_makes_the_call_is_told(heat: Path) -> None:
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.splitlines()[-1] == (
         "accel: TARGET='heat.py:Plate.step' was called fewer than 9 times before the program ended; "
-        "possible: a function that this program calls, or a smaller --nth"
+        "expected: a function that this program calls, or a smaller --nth"
     )
 
 
-FITS = "possible: --args '(...)' with --setup CODE, or --run PROGRAM to take a call from a running program"
-TARGETS = "possible: module:function or module:Class.method, such as package.module:Model.step"
-TUPLES = "possible: an expression that gives a tuple, such as (x, 0.5) or (x,)"
+FITS = "expected: --args '(...)' with --setup CODE, or --run PROGRAM to take a call from a running program"
+TARGETS = "expected: module:function or module:Class.method, such as package.module:Model.step"
+TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
 
 
 @pytest.mark.parametrize(
@@ -429,28 +429,28 @@ TUPLES = "possible: an expression that gives a tuple, such as (x, 0.5) or (x,)"
         ("", f"TARGET='' is missing; {TARGETS}"),
         ("heat", f"TARGET='heat' cannot be used; {TARGETS}"),
         ("cold:step", f"TARGET='cold:step' is not there; {TARGETS}; modules are looked for as python -m does"),
-        ("heat:Plate.stop", "TARGET='heat:Plate.stop' has no stop; possible: step"),
+        ("heat:Plate.stop", "TARGET='heat:Plate.stop' has no stop; expected: step"),
         ("bad:f", f"TARGET='bad:f' cannot be imported (SyntaxError: invalid syntax (bad.py, line 1)); {TARGETS}"),
         ("heat:Plate.step", f"--args='()' does not fit: Plate.step: missing a required argument: 'self'; {FITS}"),
         ("heat:Plate.step --args 3", f"--args='3' gives a int; {TUPLES}"),
         ("heat:Plate.step --args 1/0", f"--args='1/0' fails (ZeroDivisionError: division by zero); {TUPLES}"),
-        ("heat:run --setup x", "--setup='x' fails (NameError: name 'x' is not defined); possible: statements that run"),
-        ("heat:run --format xml", "--format='xml' cannot be used; possible: text, json"),
-        ("heat:run --nth 0", "--nth='0' cannot be used; possible: a whole number from 1"),
-        ("heat:run --args () --run heat", "--run='heat' excludes --args and --setup; possible: either of the two"),
-        ("heat:run --run", "--run='' is missing its program; possible: a module, a script file, or module:callable"),
+        ("heat:run --setup x", "--setup='x' fails (NameError: name 'x' is not defined); expected: statements that run"),
+        ("heat:run --format xml", "--format='xml' cannot be used; expected: text, json"),
+        ("heat:run --nth 0", "--nth='0' cannot be used; expected: a whole number from 1"),
+        ("heat:run --args () --run heat", "--run='heat' excludes --args and --setup; expected: either of the two"),
+        ("heat:run --run", "--run='' is missing its program; expected: a module, a script file, or module:callable"),
         (
             "heat:walk --run heat",
-            "TARGET='heat:walk' is not defined in heat.py; possible: Plate.__init__, Plate.step, run",
+            "TARGET='heat:walk' is not defined in heat.py; expected: Plate.__init__, Plate.step, run",
         ),
-        ("heat:run --run heat:walk", "--run='heat:walk' names nothing in heat; possible: Plate, np, run"),
+        ("heat:run --run heat:walk", "--run='heat:walk' names nothing in heat; expected: Plate, np, run"),
         (
             "heat:run --run ice",
-            "--run='ice' does not exist; possible: a dotted module such as scripts.run_simulation, a script file, "
+            "--run='ice' does not exist; expected: a dotted module such as scripts.run_simulation, a script file, "
             "or module:callable",
         ),
         ("bad:f --run heat", "TARGET='bad:f' cannot be parsed: line 1: SyntaxError: invalid syntax; "
-         "possible: a file that Python can read"),
+         "expected: a file that Python can read"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line(heat: Path, capsys: pytest.CaptureFixture[str], args: str, says: str) -> None:
@@ -462,4 +462,4 @@ def test_an_unknown_option_is_one_line(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(SystemExit) as ending:
         main(["--fast"])
     assert ending.value.code == 2
-    assert capsys.readouterr().err == "accel: unrecognized arguments: --fast (--help says more)\n"
+    assert capsys.readouterr().err == "accel: unrecognized arguments: --fast (see --help)\n"

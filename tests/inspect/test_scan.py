@@ -239,22 +239,22 @@ PACKAGES = "a package or module that python -m would find, a folder, or a .py fi
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        ("", f"PACKAGE_OR_FILE='' is missing; possible: {PACKAGES}"),
-        ("weather", f"PACKAGE_OR_FILE='weather' is not there; possible: {PACKAGES}"),
-        ("sys", f"PACKAGE_OR_FILE='sys' is not written in Python; possible: {PACKAGES}"),
-        ("climate --format xml", "--format='xml' cannot be used; possible: text, json, markdown"),
-        ("climate --run weather", "--run='weather' does not exist; possible: a dotted module such as "
+        ("", f"PACKAGE_OR_FILE='' is missing; expected: {PACKAGES}"),
+        ("weather", f"PACKAGE_OR_FILE='weather' is not there; expected: {PACKAGES}"),
+        ("sys", f"PACKAGE_OR_FILE='sys' is not written in Python; expected: {PACKAGES}"),
+        ("climate --format xml", "--format='xml' cannot be used; expected: text, json, markdown"),
+        ("climate --run weather", "--run='weather' does not exist; expected: a dotted module such as "
          "scripts.run_simulation, a script file, or module:callable"),
         ("climate --run climate.run:walk", "--run='climate.run:walk' names nothing in climate.run; "
-         "possible: Model, main, radiation, sys"),
-        ("climate --run", "--run='' is missing its program; possible: a dotted module such as "
+         "expected: Model, main, radiation, sys"),
+        ("climate --run", "--run='' is missing its program; expected: a dotted module such as "
          "scripts.run_simulation, a script file, or module:callable"),
         ("climate --catalogue a-b.py",
-         "--catalogue='a-b.py' cannot be imported as a module; possible: a name such as heat_rows.py"),
+         "--catalogue='a-b.py' cannot be imported as a module; expected: a name such as heat_rows.py"),
         ("climate --catalogue climate/run.py",
-         "--catalogue='climate/run.py' exists already, perhaps edited; possible: the name of a new file"),
+         "--catalogue='climate/run.py' exists already, perhaps edited; expected: the name of a new file"),
         ("climate --catalogue none/rows.py", "--catalogue='none/rows.py' cannot be written; "
-         "possible: a file in a folder that exists and is writable"),
+         "expected: a file in a folder that exists and is writable"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line(told: Any, args: str, says: str) -> None:
@@ -269,4 +269,4 @@ def test_a_single_file_that_is_broken_is_bad_input(told: Any) -> None:
 
 def test_an_empty_folder_is_bad_input(told: Any, tmp_path: Any) -> None:
     code, out, err = told(str(tmp_path))
-    assert (code, out, err) == (2, "", f"accel: PACKAGE_OR_FILE='{tmp_path}' holds no .py file; possible: {PACKAGES}\n")
+    assert (code, out, err) == (2, "", f"accel: PACKAGE_OR_FILE='{tmp_path}' holds no .py file; expected: {PACKAGES}\n")

@@ -52,7 +52,7 @@ import jax
 from accel.cli import run
 from accel.backend import background, worker
 from accel.dispatch import rest, target
-background.WORTH_JAX_S = target.WORTH_STARTING_S = rest.SMALLEST_S = rest.LONGEST = 0  # it is a short run
+background.WORTH_JAX_S = target.IMPORT_JAX_GAIN_S = rest.SMALL_CALL_S = rest.MAX_REST = 0  # it is a short run
 compiled, started = [], []
 jax.monitoring.register_event_duration_secs_listener(
     lambda event, seconds, **_: compiled.append(event) if event == "/jax/core/compile/backend_compile_duration" else 0
@@ -228,7 +228,7 @@ def test_the_miniature_compiles_nothing_after_it(bench: Bench, tmp_path: Path) -
             ["program.py"],
             {"QD_JAX_CACHE_DIR": "program.py/cache"},
             "QD_JAX_CACHE_DIR='program.py/cache' keeps nothing: it cannot be written to (Not a directory); "
-            "possible: a folder that you can write to and others cannot\n",
+            "expected: a folder that you can write to and others cannot\n",
         ),
     ],
 )
@@ -328,11 +328,11 @@ def _account(**program: Any) -> dict[str, Any]:
 
 
 def test_what_could_not_be_kept_is_named_with_the_reason() -> None:
-    account = _account(kept_bytes=None, unkept="it holds a lock, of which another process cannot be told")
+    account = _account(kept_bytes=None, unkept="it holds a lock, which cannot be described to another process")
     assert words.after(account, Path("cache")).splitlines()[:3] == [
         "1 program of 1 function kept in cache, 2.0 MB.",
         "The next run of this program compiles nothing that was seen in 312 steps, but for what follows.",
-        "Not kept: 1 program of m.f: it holds a lock, of which another process cannot be told.",
+        "Not kept: 1 program of m.f: it holds a lock, which cannot be described to another process.",
     ]
 
 

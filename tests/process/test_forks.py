@@ -154,7 +154,7 @@ def test_a_child_has_the_locks_that_other_threads_held() -> None:
             devices.plan(1)
             accel.install(catalogue.Catalogue("none", ()))
             accel.uninstall()
-            with tuning.keeping(), tuning.taking_turns():
+            with tuning.rare_garbage_collection(), tuning.short_switch_interval():
                 pass
         child(work)
         leave.set()
@@ -169,7 +169,7 @@ def test_a_fork_waits_for_what_it_must_not_cut_in_two() -> None:
         from accel.process import forks
         inside, log = threading.Event(), []
         def slow():
-            with forks.whole():
+            with forks.delayed():
                 inside.set()
                 time.sleep(0.5)
                 log.append("done")
@@ -177,10 +177,10 @@ def test_a_fork_waits_for_what_it_must_not_cut_in_two() -> None:
         inside.wait()
         def work():
             assert log == ["done"]
-            with forks.whole():
+            with forks.delayed():
                 pass
         child(work)
-        with forks.whole():  # its own fork does not wait for a thread
+        with forks.delayed():  # its own fork does not wait for a thread
             child(work)
         """
     )

@@ -25,7 +25,7 @@ def settings() -> Iterator[None]:
 
 
 def test_settings_are_as_they_were_afterwards() -> None:
-    with pytest.raises(ZeroDivisionError), tuning.taking_turns(), tuning.keeping():
+    with pytest.raises(ZeroDivisionError), tuning.short_switch_interval(), tuning.rare_garbage_collection():
         assert sys.getswitchinterval() == pytest.approx(tuning.SWITCH_S)
         assert gc.get_threshold() == (tuning.ALLOCATIONS, 10, 10)
         1 / 0  # noqa: B018
@@ -33,7 +33,7 @@ def test_settings_are_as_they_were_afterwards() -> None:
 
 
 def test_what_the_program_sets_meanwhile_stays() -> None:
-    with tuning.taking_turns(), tuning.keeping():
+    with tuning.short_switch_interval(), tuning.rare_garbage_collection():
         sys.setswitchinterval(0.25)
         gc.set_threshold(100_000)
     assert sys.getswitchinterval() == 0.25 and gc.get_threshold()[0] == 100_000
@@ -42,13 +42,13 @@ def test_what_the_program_sets_meanwhile_stays() -> None:
 def test_what_the_program_set_before_holds() -> None:
     sys.setswitchinterval(1e-5)
     gc.set_threshold(0)
-    with tuning.taking_turns(), tuning.keeping():
+    with tuning.short_switch_interval(), tuning.rare_garbage_collection():
         assert sys.getswitchinterval() == pytest.approx(1e-5) and gc.get_threshold()[0] == 0
     assert sys.getswitchinterval() == pytest.approx(1e-5) and gc.get_threshold()[0] == 0
 
 
 @pytest.mark.parametrize("first_ends_first", [True, False])
-@pytest.mark.parametrize("held", [tuning.keeping, tuning.taking_turns])
+@pytest.mark.parametrize("held", [tuning.rare_garbage_collection, tuning.short_switch_interval])
 def test_two_at_a_time(held: Any, first_ends_first: bool) -> None:
     """Ours until the second one ends, whichever that is; another value that the program sets meanwhile stays."""
 
@@ -79,7 +79,7 @@ def test_many_threads_leave_everything_as_it_was() -> None:
     def work() -> None:
         begin.wait()
         for _ in range(300):
-            with tuning.keeping(), tuning.taking_turns():
+            with tuning.rare_garbage_collection(), tuning.short_switch_interval():
                 assert gc.get_threshold()[0] == tuning.ALLOCATIONS
 
     threads = [threading.Thread(target=work) for _ in range(8)]
@@ -97,7 +97,7 @@ def test_a_forked_child_has_the_programs_settings() -> None:
     entered, leave = threading.Event(), threading.Event()
 
     def work() -> None:
-        with tuning.keeping(), tuning.taking_turns():
+        with tuning.rare_garbage_collection(), tuning.short_switch_interval():
             entered.set()
             leave.wait(30)
 

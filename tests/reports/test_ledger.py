@@ -82,11 +82,11 @@ def test_the_worst_difference_of_a_field_is_kept_and_the_first_one_said() -> Non
     book = Ledger("m.f")
     news = [book.differ(Difference("x", "[3]", "...", error, 1), "mismatch") for error in (1e-3, 1e-2, 1e-4)]
     assert news == [True, False, False]
-    assert book.found["x", "mismatch"].count == 3
-    assert book.found["x", "mismatch"].worst.error == 1e-2
+    assert book.differences["x", "mismatch"].count == 3
+    assert book.differences["x", "mismatch"].worst.error == 1e-2
     for number in range(2 * MAX_FIELDS):
         book.differ(Difference(f"x{number}", "", "...", 1.0), "mismatch")
-    assert len(book.found) == MAX_FIELDS
+    assert len(book.differences) == MAX_FIELDS
 
 
 def test_calls_are_kept_for_a_profile_only_where_one_is_wanted(books: ModuleType) -> None:

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from accel.reports import profiling, timeline
-from accel.reports.timeline import Call
+from accel.reports.timeline import CallRecord
 
 VOID = {"meta"}
 
@@ -34,8 +34,8 @@ class Balanced(HTMLParser):
         assert self.open.pop() == tag
 
 
-def calls(*rows: tuple[str, str, float, float]) -> list[Call]:
-    return [Call(*row) for row in rows]
+def calls(*rows: tuple[str, str, float, float]) -> list[CallRecord]:
+    return [CallRecord(*row) for row in rows]
 
 
 RUN = calls(

@@ -189,7 +189,7 @@ def test_the_summary_line(fast: Ledger, slow: Ledger) -> None:
     assert reporting.summary_line() == (
         "accel: this run gained about 1.5 s, by estimate: 10.0 s instead of about 11.5 s on NumPy (1.1x), compiling "
         "and comparing included; 212 of 240 calls compiled, largest error 3e-13, 1 function stayed on NumPy "
-        "(accel.report() says why)"
+        "(see accel.report() for reasons)"
     )
 
 
@@ -229,7 +229,7 @@ def test_a_run_that_lost_says_from_where_on_it_would_have_gained(books: ModuleTy
         "accel: this run lost about 1.5 s, by estimate: 10.0 s instead of about 8.5 s on NumPy (0.85x), compiling and "
         "comparing included; 10 of 40 steps' work compiled, 0 functions stayed on NumPy; it would have gained from "
         "about 70 steps on; with the disk cache on (QD_JAX_CACHE_DIR) a next run compiles less "
-        "(accel.report() says why)"
+        "(see accel.report() for reasons)"
     )
 
 
@@ -343,7 +343,7 @@ def test_the_markdown_is_two_tables(fast: Ledger, slow: Ledger) -> None:
 
 
 def test_an_unknown_format_is_named_with_what_is_possible() -> None:
-    with pytest.raises(ValueError, match=r"^format='html' cannot be used; possible: text, json, markdown$"):
+    with pytest.raises(ValueError, match=r"^format='html' cannot be used; expected: text, json, markdown$"):
         accel.report("html")
 
 

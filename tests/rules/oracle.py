@@ -18,7 +18,7 @@ import numpy as np
 
 from accel.backend.compile import Executable, entry
 from accel.backend.spans import Span, span_of
-from accel.dispatch.replay import Attempt, Matcher, Miss, Unfit, Variant
+from accel.dispatch.replay import Attempt, GuardFailure, HostError, Matcher, Variant
 from accel.lower import Known, lower
 from accel.record import Rerun, Trace, record
 from accel.rules.rule import Unsupported
@@ -208,7 +208,7 @@ def prepare(job: Job, seed: int) -> Pending | None:
     assert job.trace is not None
     args = job.make(seed)
     values = Matcher(job.trace).match(args, {})
-    if isinstance(values, Miss):
+    if isinstance(values, GuardFailure):
         return None
     caught: list[Any] = []
 
@@ -221,7 +221,7 @@ def prepare(job: Job, seed: int) -> Pending | None:
         job.variant.run(values)
     except Captured:
         pass
-    except Unfit:
+    except HostError:
         return None
     return Pending(job, seed, args, values, caught[0])
 

@@ -12,7 +12,7 @@ from typing import Any
 from accel.inspect.doctor.advise import STATIC_VERDICTS, VERDICTS, Verdict
 from accel.inspect.doctor.measure import Answer
 from accel.inspect.explain.text import WIDTH, flow, marked, plural
-from accel.reasons import REASONS
+from accel.reasons import NO_LINE, REASONS
 
 SHOWN = 20
 """Functions of one verdict that the text shows; the JSON has all."""
@@ -139,7 +139,7 @@ def _stops(members: list[Answer]) -> list[str]:
             shared.setdefault((stop["id"], stop["where"]), (stop, []))[1].append(each["target"])
     lines = ["", "  what stops them:"]
     for stop, targets in shared.values():
-        lines += flow(f"{stop['where'] or 'no single line'}  [{stop['id']}]", "  where  ")
+        lines += flow(f"{stop['where'] or NO_LINE}  [{stop['id']}]", "  where  ")
         if stop.get("source"):
             lines += marked(stop["source"], stop["column"], stop["end_column"])
         lines += [*flow(stop["why"], "  why    "), *flow(stop["hint"], "  hint   ")]

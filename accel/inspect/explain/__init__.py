@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from accel import config
-from accel.dispatch.preconditions import hindrance
+from accel.dispatch.preconditions import unmet_precondition
 from accel.inspect.explain import apart
 from accel.inspect.explain.callables import Call, call_of, check_arguments
 from accel.inspect.explain.text import as_text
@@ -104,7 +104,7 @@ def explain_call(
     fresh = "jax" not in sys.modules  # its threads do not survive a fork
     max_nodes = config.current().max_nodes
     job = functools.partial(examine, call, max_nodes, jax and fresh, passes)
-    obstacle = hindrance(config.current().mode)
+    obstacle = unmet_precondition(config.current().mode)
     answer = apart.run_apart(job, seconds=seconds, in_thread=in_thread)
     data = _assembled(call, answer)
     if obstacle is not None and not in_thread:

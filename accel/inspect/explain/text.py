@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from accel.reasons import NO_LINE
+
 WIDTH = 100
 SHOWN = 8
 """Lines of one list that the text shows; the JSON has all."""
@@ -66,7 +68,7 @@ def _passes(passes: list[dict[str, Any]]) -> Iterable[str]:
 def stop_lines(stop: Mapping[str, Any]) -> list[str]:
     """Where a recording stops, with the place marked; why; and what to do."""
     inside = f" in {stop['function']}" if stop["function"] else ""
-    lines = flow(f"{stop['where'] or 'no single line'}{inside}  [{stop['id']}]", "  where  ")
+    lines = flow(f"{stop['where'] or NO_LINE}{inside}  [{stop['id']}]", "  where  ")
     if stop["source"]:
         lines += marked(stop["source"], stop["column"], stop["end_column"])
     lines += [*flow(stop["why"], "  why    "), *flow(stop["hint"], "  hint   ")]
