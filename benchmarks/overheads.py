@@ -100,7 +100,7 @@ def whole_step(shape: tuple[int, int], rounds: int) -> dict[str, Any]:
     step = made_step()
     fast: Any = accel.accelerate(step, name="benchmarks.made_step.step")
     target = fast._self_target
-    target.rest.allowed = False
+    target.account.rest.allowed = False
     mine, theirs = State(shape), State(shape)
     error = 0.0
     for _ in range(12):

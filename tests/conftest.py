@@ -13,7 +13,8 @@ import pytest
 
 from accel import config
 from accel.backend import background
-from accel.dispatch import rest, speed, target
+from accel.dispatch import compiling
+from accel.dispatch.costs import account, rest, speed
 from accel.hook import patching
 from accel.reports import ledger
 
@@ -27,9 +28,9 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     Functions of tests are small and called a few times: that does not keep them from being compiled.
     """
     config.set_current(config.Settings(quiet=True))
-    monkeypatch.setattr(target, "IMPORT_JAX_GAIN_S", 0.0)
+    monkeypatch.setattr(compiling, "IMPORT_JAX_GAIN_S", 0.0)
     monkeypatch.setattr(rest, "SMALL_CALL_S", 0.0)
-    monkeypatch.setattr(target, "RELIABLE_CALL_S", 0.0)
+    monkeypatch.setattr(account, "RELIABLE_CALL_S", 0.0)
     monkeypatch.setattr(rest, "MAX_REST", 0)
     monkeypatch.setattr(background, "WORTH_JAX_S", 0.0)
     yield

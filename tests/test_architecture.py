@@ -47,8 +47,11 @@ LAYERS = (
     ("dispatch.replay",),
     ("dispatch.verify",),
     ("dispatch.call",),
-    ("dispatch.budget", "dispatch.preconditions", "dispatch.late", "dispatch.rest", "dispatch.speed"),
-    ("dispatch.paths",),
+    ("dispatch.costs.budget", "dispatch.costs.rest", "dispatch.costs.speed", "dispatch.preconditions", "dispatch.late"),
+    ("dispatch.costs.account",),
+    ("dispatch.paths", "dispatch.attempts"),
+    ("dispatch.known",),
+    ("dispatch.compiling",),
     ("dispatch.checks",),
     ("dispatch.target",),
     ("dispatch.decorator",),
@@ -65,7 +68,7 @@ LAYERS = (
     ("precompile",),
     ("cli.commands",),
     ("__main__",),
-    ("cli", "comparison", "hook", "inspect", "reports", "backend", "process", "ir", "lower.passes"),
+    ("cli", "comparison", "hook", "inspect", "reports", "backend", "process", "ir", "lower.passes", "dispatch.costs"),
 )
 """accel's modules and packages in the order of the pipeline: each may import those above it."""
 

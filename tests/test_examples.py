@@ -24,9 +24,10 @@ SMALLER = {"STEPS = 400": "STEPS = 12", "size=(2, 800, 800)": "size=(2, 40, 40)"
 def _hurry() -> None:
     """Small arrays and few calls do not keep functions from being compiled."""
     from accel.backend import background
-    from accel.dispatch import rest, speed, target
+    from accel.dispatch import compiling
+    from accel.dispatch.costs import account, rest, speed
 
-    target.IMPORT_JAX_GAIN_S = rest.SMALL_CALL_S = target.RELIABLE_CALL_S = 0.0  # type: ignore[attr-defined]
+    compiling.IMPORT_JAX_GAIN_S = rest.SMALL_CALL_S = account.RELIABLE_CALL_S = 0.0  # type: ignore[attr-defined]
     background.WORTH_JAX_S = 0.0
     rest.MAX_REST = 0
     speed.SPEED_SAMPLES = 10**9

@@ -80,7 +80,7 @@ class Observer:
         made: Any = accelerated(function, name=row.target, rtol=row.rtol)
         if self._is_observed(row.target):
             target = made._self_target
-            target.rest.allowed = False
+            target.account.rest.allowed = False
             target.answer = self._answering(row.target, target.answer, function)
         return made
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
+from accel.dispatch.call import THREAD, Call
+from accel.dispatch.compiling import is_compiling
 from accel.dispatch.paths import Path
 from accel.reasons import Refusal
 from accel.reports.ledger import Ledger, current_run, open_ledger
 
 if TYPE_CHECKING:
+    from accel.dispatch.replay import Attempt
     from accel.dispatch.verify import Comparison
 
 FIRST_CHECKS = 2
@@ -50,16 +54,47 @@ class Checks:
         if mode == "verify" or path.replays < FIRST_CHECKS:
             return True
         if not path.speed.knows_numpy:
-            from accel.backend import background
-
-            return not background.busy()
+            return not is_compiling()
         if path.replays >= RECHECK_FACTOR * max(1, path.checked_at):
             return True
         share = config.current().check_share
         accounts = self._ledger, current_run()
         return all(each.costs["comparing"] + self.last_s < share * each.gained_s for each in accounts)
 
-    def time_copies(self, executable: Any, attempt: Any) -> None:
+    def compare(self, path: Path, attempt: Attempt, call: Call, tolerance: float) -> Refusal | None:
+        """Run NumPy's call too, and compare the attempt with it. Returns why the target is to be demoted, or None.
+
+        The call's result is NumPy's. An Exception of the program's own code is left in `call.raised`.
+        """
+        from accel.dispatch.verify import Comparison, Snapshot
+
+        started = time.perf_counter()
+        replay_s = started - call.began
+        snapshot = Snapshot(path.variant, attempt.values)
+        self._time_copies(path.variant.executable, attempt)
+        try:
+            call.run()
+        except Exception as error:
+            what = f"NumPy raised {type(error).__name__}: {error}; the replay raised nothing"
+            self._ledger.count_numpy(None, time.perf_counter() - started)
+            return Refusal("verify.mismatch", "", what)
+        comparison = Comparison(path.variant, attempt, call.result, snapshot, tolerance)
+        logs.LOGGER.debug("%s compared with NumPy, largest error %.2g", self._name, comparison.error)
+        refusal = self.judge(comparison, tolerance)
+        self._count(path, call, replay_s, time.perf_counter() - started)
+        return refusal
+
+    def _count(self, path: Path, call: Call, replay_s: float, check_s: float) -> None:
+        numpy_s, quiet = call.seconds or 0.0, not is_compiling()
+        if quiet:
+            path.speed.numpy_s.add(numpy_s)
+        path.replays += 1
+        path.checked_at = path.replays
+        self.last_s = replay_s + check_s - numpy_s
+        self._ledger.count_checked(replay_s + check_s, numpy_s, quiet=quiet)
+        THREAD.counted_s += replay_s + check_s - numpy_s
+
+    def _time_copies(self, executable: Any, attempt: Any) -> None:
         """Time the copies of one run to the device and back, and enter it into the ledger. Later runs are not timed."""
         copy_s = self._ledger.copy_s
         if len(copy_s) < COPIES_TIMED:

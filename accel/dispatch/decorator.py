@@ -55,7 +55,7 @@ class Accelerated(wrapt.FunctionWrapper):
 
 
 def _answer_for(target: Target) -> Callable[..., Any]:
-    rest = target.rest
+    rest = target.account.rest
 
     def answer(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:

@@ -1,19 +1,18 @@
-"""Paths: one target's recorded paths, their way from recording to compiled program, and which one is likely next."""
+"""Paths: one recorded path of a target, on its way from recording to compiled program."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, MutableMapping
+from collections.abc import Collection
 from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from accel import config, logs
 from accel.backend import cache
-from accel.dispatch.speed import Speed
+from accel.dispatch.costs.speed import Speed
 from accel.reasons import Refusal
 from accel.reports.ledger import open_ledger
 
@@ -30,14 +29,8 @@ more arrays come from NumPy, which does not align them."""
 MAX_RESPECIALIZED = 3
 """How often a path is compiled again because a constant changed. After that, none of its inputs is folded."""
 
-LOOK_BACK = 8
-"""The number of most recent paths from which the next one is predicted."""
-
 MAX_BACKOFF = 1023
 """The most calls on NumPy between two runs of a program whose last runs were all discarded."""
-
-MAX_SEQUENCES = 1000
-"""The most sequences of paths that the predictor keeps."""
 
 
 class Stage(Enum):
@@ -51,34 +44,6 @@ class Stage(Enum):
     PENDING = "pending"
     COMPILED = "compiled"
     GIVEN_UP = "given up"
-
-
-class PathPredictor:
-    """Predicts the next path: the one that followed the same most recent paths before.
-
-    Programs are periodic: a filter every sixth step, a smaller time step after it. A good prediction saves a whole run,
-    which is discarded if its outcomes do not hold.
-    """
-
-    def __init__(self) -> None:
-        self._recent: tuple[int, ...] = ()
-        self._after: MutableMapping[tuple[int, ...], Path] = WeakValueDictionary()  # paths are replaced by others
-
-    def order(self, paths: list[Path]) -> list[Path]:
-        """The paths, the predicted one first."""
-        if len(paths) < 2:
-            return list(paths)
-        likely = self._after.get(self._recent)
-        if likely is None or likely is paths[0] or likely not in paths:
-            return list(paths)
-        return [likely, *(path for path in paths if path is not likely)]
-
-    def note_taken(self, path: Path) -> None:
-        """Learn which path a call has taken."""
-        if len(self._after) > MAX_SEQUENCES:
-            self._after.clear()
-        self._after[self._recent] = path
-        self._recent = (*self._recent, id(path))[-LOOK_BACK:]
 
 
 class Path:
@@ -181,7 +146,6 @@ class Path:
         """Note the time of a call on NumPy. quiet: nothing was being compiled, so that it is a fair sample of NumPy."""
         self.numpy_call_s = seconds
         self.least_numpy_s = min(self.least_numpy_s, seconds)
-        self.wait(seconds)
         if quiet:
             self.speed.numpy_s.add(seconds)
 
@@ -350,14 +314,3 @@ def _shape_of(trace: Any) -> tuple[Any, ...]:
     """A key that is equal for two recordings of the same path."""
     operations = [(node.rule.name, node.shape, str(node.dtype), node.where) for node in trace.tape.nodes]
     return operations, [(outcome.where, repr(outcome.expected)) for outcome in trace.tape.outcomes]
-
-
-def starts_at_side_exit(other: Path, path: Path, place: int, value: Any) -> bool:
-    """Whether `other` is the path of a side exit: like `path` up to device outcome `place`, with `value` there."""
-    if len(other.outcomes) <= place:
-        return False
-    for mine, theirs in zip(path.outcomes[:place], other.outcomes[:place], strict=True):
-        if mine.where != theirs.where or mine.expected != theirs.expected:
-            return False
-    at = other.outcomes[place]
-    return at.where == path.outcomes[place].where and float(at.expected) == value

@@ -20,8 +20,8 @@ from typing import Any
 from accel import catalogue, config, logs
 from accel.cli import run
 from accel.cli.options import refuse
-from accel.dispatch import budget
 from accel.dispatch.call import THREAD
+from accel.dispatch.costs import budget
 from accel.dispatch.target import Target
 from accel.hook import patching
 from accel.precompile.watch import Watch

@@ -19,7 +19,7 @@ import accel
 from accel import config
 from accel.backend import background
 from accel.backend.compile import without_contents
-from accel.dispatch import target
+from accel.dispatch import known
 from accel.lower import Known
 from accel.record import record
 from accel.rules.rule import Unsupported
@@ -123,7 +123,7 @@ def test_what_is_compiled_holds_nothing_of_the_call() -> None:
 
 
 def test_an_array_can_be_resized_while_its_program_is_compiled(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target, "FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
     submit("slow", 9.0)
     assert bench.started.wait(20)
     fast = accel.accelerate(lambda x: x + 1.0)

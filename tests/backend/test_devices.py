@@ -66,7 +66,7 @@ import numpy as np
 {before}
 import accel
 from accel.backend import devices
-from accel.dispatch import speed
+from accel.dispatch.costs import speed
 from accel.reports.ledger import open_ledger
 
 speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")

@@ -13,7 +13,7 @@ import accel
 from accel import config
 from accel.backend import experience
 from accel.backend.experience import Experience
-from accel.dispatch import budget, speed
+from accel.dispatch.costs import budget, speed
 
 KEY = "ab" * 20
 
@@ -49,7 +49,7 @@ def run(function: Any, factors: list[float]) -> list[dict[str, Any]]:
     for factor in factors:
         model.factor = factor
         np.testing.assert_array_equal(fast(model, np.ones(6)), function(model, np.ones(6)))
-    described: list[dict[str, Any]] = fast._self_target._describe()
+    described: list[dict[str, Any]] = fast._self_target.paths.describe()
     return described
 
 
@@ -99,7 +99,7 @@ def test_a_nested_target_gets_a_program_of_its_own(for_later: None) -> None:
     for _ in range(20):
         outer(np.ones(6))
     for target in (inner, outer):
-        assert len(target._self_target._describe()) == 1
+        assert len(target._self_target.paths.describe()) == 1
 
 
 def test_a_rare_path_is_found_while_another_one_is_watched(for_later: None) -> None:
@@ -115,9 +115,9 @@ def test_at_the_end_what_was_called_too_few_times_is_compiled(for_later: None) -
     for _ in range(3):
         fast(Model(), np.ones(6))
     target = fast._self_target
-    assert target._describe() == []
+    assert target.paths.describe() == []
     target.compile_remaining()
-    (program,) = target._describe()
+    (program,) = target.paths.describe()
     assert program["kept_bytes"] > 0
 
 
@@ -131,7 +131,7 @@ def test_at_the_end_what_changed_on_one_path_is_constant_on_none(for_later: None
     model.factor = 5.0
     for _ in range(4):
         fast(model, np.full(6, 2.0))
-    constants = [program["constants"] for program in fast._self_target._describe()]
+    constants = [program["constants"] for program in fast._self_target.paths.describe()]
     assert sorted(constants) == [[], ["model.factor"]]
     fast._self_target.compile_remaining()
-    assert [program["constants"] for program in fast._self_target._describe()] == [[], []]
+    assert [program["constants"] for program in fast._self_target.paths.describe()] == [[], []]

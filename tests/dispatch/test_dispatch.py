@@ -19,7 +19,8 @@ import pytest
 import accel
 from accel import config, dispatch
 from accel.backend import background
-from accel.dispatch import budget, checks, speed, target
+from accel.dispatch import checks, compiling, known
+from accel.dispatch.costs import budget, speed
 from accel.dispatch.paths import Stage
 from accel.dispatch.replay import SideExit, Variant
 from accel.reports.ledger import State, open_ledger
@@ -227,7 +228,7 @@ def test_a_call_that_raises_after_an_effect_is_counted(capsys: pytest.CaptureFix
             fast(np.ones(2))
     assert capsys.readouterr().out == "once\n" * 20
     assert open_ledger("raises").numpy_calls == 20
-    assert fast._self_target.attempts < 5
+    assert fast._self_target.attempts.count < 5
 
 
 def test_a_tracer_keeps_calls_on_numpy_while_it_watches() -> None:
@@ -339,7 +340,7 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
         return background.compile_now(*arguments)
 
     monkeypatch.setattr(background, "compile_in_background", compile_now)
-    monkeypatch.setattr(target, "FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
     monkeypatch.setattr(budget, "FIXED_S", 1e9)
     monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
     fast = accel.accelerate(lambda x, rare: x * 3.0 if rare else x * 2.0, name="branching")
@@ -351,11 +352,11 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
         for _ in range(8):
             fast(some(1), False)
         assert programs() == 1
-        monkeypatch.setattr(target, "COMPILE_THRESHOLD", 1e9)
+        monkeypatch.setattr(known, "COMPILE_THRESHOLD", 1e9)
         for _ in range(8):
             assert np.array_equal(fast(some(1), True), some(1) * 3.0)
         assert programs() == 1
-        monkeypatch.setattr(target, "COMPILE_THRESHOLD", 0.0)
+        monkeypatch.setattr(known, "COMPILE_THRESHOLD", 0.0)
         for _ in range(8):
             assert np.array_equal(fast(some(1), True), some(1) * 3.0)
         assert programs() == 2
@@ -374,7 +375,7 @@ def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypa
     fast = accel.accelerate(double, name="patient")
     with monkeypatch.context() as patch, config.override(ahead_of_time=True):
         patch.setattr(background, "compile_in_background", never_ready)
-        patch.setattr(target, "FIRST_COMPILE_THRESHOLD", 0.0)
+        patch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
         fast(some(0))
         fast(some(1))
         assert reasons() == {"wait.calls": 2}
@@ -442,7 +443,7 @@ def test_what_changed_on_one_path_is_constant_on_none(foreground: None, monkeypa
     with config.override(ahead_of_time=False, cache_dir=None):
         for _ in range(8):
             fast(model, x, True)
-        monkeypatch.setattr(target, "OBSERVED", 10**9)  # the other path is watched only
+        monkeypatch.setattr(compiling, "OBSERVED", 10**9)  # the other path is watched only
         for _ in range(3):
             fast(model, x, False)
         warm, cold = sorted(fast._self_target.paths, key=lambda path: path.stage is Stage.OBSERVING)

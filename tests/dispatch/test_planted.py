@@ -14,7 +14,8 @@ import pytest
 
 import accel
 from accel import config, dispatch
-from accel.dispatch import checks, speed
+from accel.dispatch import checks
+from accel.dispatch.costs import speed
 from accel.dispatch.replay import Variant
 from accel.ir.views import Broadcast
 from accel.record.arrays import calls

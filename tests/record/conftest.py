@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch import checks, speed
+from accel.dispatch import checks
+from accel.dispatch.costs import speed
 from accel.reports.ledger import Ledger, open_ledger
 
 CALLS = 9

@@ -12,7 +12,8 @@ import pytest
 
 import accel
 from accel import config
-from accel.dispatch import budget, target
+from accel.dispatch import known
+from accel.dispatch.costs import budget
 from accel.reports.ledger import Ledger, current_run, open_ledger
 
 
@@ -85,12 +86,12 @@ def test_who_wants_each_call_compiled_has_no_budget(foreground: None, monkeypatc
 
 
 def test_a_first_call_shows_what_numpy_takes(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target, "FIRST_COMPILE_THRESHOLD", 1e9)
+    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 1e9)
     fast: Any = accel.accelerate(lambda x: x * 2.0, name="timed")
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         fast(np.ones(3))
-        assert fast._self_target._numpy_s > 0.0
+        assert fast._self_target.account.call_s > 0.0
         assert not fast._self_target.paths
         fast(np.ones(3))
         assert len(fast._self_target.paths) == 1

@@ -15,8 +15,9 @@ import pytest
 import accel
 from accel import config
 from accel.backend import background, devices
-from accel.dispatch import rest, target
-from accel.dispatch.rest import Rest
+from accel.dispatch import compiling
+from accel.dispatch.costs import account, rest
+from accel.dispatch.costs.rest import Rest
 from accel.reports import ledger, timeline
 from accel.reports.ledger import open_ledger
 
@@ -26,7 +27,7 @@ def real(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """accel's own limits, which other tests do without."""
     monkeypatch.setattr(rest, "MAX_REST", 1024)
     monkeypatch.setattr(rest, "SMALL_CALL_S", 3e-5)
-    monkeypatch.setattr(target, "RELIABLE_CALL_S", 1e-3)
+    monkeypatch.setattr(account, "RELIABLE_CALL_S", 1e-3)
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
@@ -118,7 +119,7 @@ def test_resting_calls_raise_what_the_function_raises(real: None) -> None:
     fast: Any = accel.accelerate(picky, name="picky")
     for _ in range(100):
         fast(1.0)
-    assert fast._self_target.rest.left > 0
+    assert fast._self_target.account.rest.left > 0
     with pytest.raises(ValueError, match=r"^none$"):
         fast(None)
 
@@ -139,8 +140,8 @@ def test_methods_rest_with_their_object(real: None) -> None:
 def test_no_program_is_asked_for_before_it_might_have_gained_something(
     real: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(target, "IMPORT_JAX_GAIN_S", 1e9)
-    monkeypatch.setattr(target, "LAUNCH_S", 0.0)  # however fast the machine
+    monkeypatch.setattr(compiling, "IMPORT_JAX_GAIN_S", 1e9)
+    monkeypatch.setattr(compiling, "LAUNCH_S", 0.0)  # however fast the machine
     monkeypatch.setattr(background, "_potential_gain", background._PotentialGain())
 
     def heavy(x: Any) -> Any:
@@ -152,7 +153,7 @@ def test_no_program_is_asked_for_before_it_might_have_gained_something(
         fast(x)
     (path,) = fast._self_target.paths
     assert path.pending is None
-    assert path.observed > target.OBSERVED
+    assert path.observed > compiling.OBSERVED
 
 
 def test_what_the_worker_made_is_loaded_once_jax_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,8 +234,8 @@ def test_time_inside_another_target_is_counted_once(real: None) -> None:
 
 
 def test_calls_at_rest_count_for_what_waits_to_be_compiled(real: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target, "IMPORT_JAX_GAIN_S", 1e9)
-    monkeypatch.setattr(target, "LAUNCH_S", 0.0)  # however fast the machine
+    monkeypatch.setattr(compiling, "IMPORT_JAX_GAIN_S", 1e9)
+    monkeypatch.setattr(compiling, "LAUNCH_S", 0.0)  # however fast the machine
     monkeypatch.setattr(background, "_potential_gain", background._PotentialGain())
 
     def body(x: Any) -> Any:

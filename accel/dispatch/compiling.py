@@ -1,0 +1,159 @@
+"""Compiling: when a target's paths get their programs, and what happens until then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from math import inf
+from typing import Any
+
+from accel import config, logs
+from accel.dispatch import late
+from accel.dispatch.call import THREAD, Call
+from accel.dispatch.costs import budget
+from accel.dispatch.known import KnownPaths
+from accel.dispatch.paths import Path, Stage
+from accel.reasons import Refusal
+from accel.reports import timeline
+from accel.reports.ledger import Ledger, current_run
+
+OBSERVED = 2
+"""Calls on NumPy after a recording, during which accel observes which inputs change."""
+
+MIN_OBSERVED = 2
+"""The fewest observed calls: one call alone cannot show a change."""
+
+MAX_OBSERVED = 12
+"""In a process that compiles for later runs, a path waits until nested targets have programs of their own, but no
+longer than this many calls."""
+
+IMPORT_JAX_GAIN_S = 0.25
+"""Nothing is compiled or loaded from disk, and JAX is not imported, before programs could have saved this many
+seconds."""
+
+EXPECTED_GAIN_SHARE, LAUNCH_S = 2 / 3, 1e-4
+"""What a program is expected to save per call: this share of the call's time on NumPy, less these seconds for launching
+the program."""
+
+
+class Compiling:
+    """Gets the paths of one target compiled. name: the target's."""
+
+    def __init__(self, name: str, paths: KnownPaths) -> None:
+        self._name = name
+        self._paths = paths
+
+    # -- before a program is there ------------------------------------------------------------------------------------
+
+    def observe(self, path: Path, values: list[Any], call: Call, *, limited: bool) -> None:
+        """Observe one more call's inputs, and start compiling the path if it is due.
+
+        limited: whether the budget holds; otherwise the path is compiled whatever it costs.
+        """
+        path.observe(values)
+        if budget.for_later_runs:
+            path.keep_samples(values)
+            self._let_others_observe(path, call)
+        if path.observed > OBSERVED and self._is_due(path, limited):
+            self.start(path, values, call)
+
+    def _let_others_observe(self, path: Path, call: Call) -> None:
+        """Let the other paths observe the call too, if it matches them: a later run may have recorded them first."""
+        for other in self._paths:
+            if other is not path and other.stage is Stage.OBSERVING and other.observed < MIN_OBSERVED:
+                values = other.matcher.match(call.args, call.kwargs)
+                if isinstance(values, list):
+                    other.observe(values)
+                    other.keep_samples(values)
+
+    def _is_due(self, path: Path, limited: bool) -> bool:
+        """Whether to compile the path: not before its calls have taken a share of its expected compile time."""
+        if budget.for_later_runs:
+            return path.observed > MAX_OBSERVED or not any(nested.is_observing for nested in path.trace.inlined)
+        if not limited:
+            note_potential_gain(inf)
+        if not config.current().ahead_of_time:
+            return True
+        return note_potential_gain(0.0) >= IMPORT_JAX_GAIN_S and self._paths.is_worth_compiling(path)
+
+    def note_missed(self, path: Path | None, seconds: float, calls: int = 1) -> None:
+        """Note calls that have run on NumPy, in so many seconds, while the path had no program."""
+        if path is not None:
+            path.wait(seconds)
+            note_potential_gain(EXPECTED_GAIN_SHARE * seconds - LAUNCH_S * calls)
+
+    # -- its program --------------------------------------------------------------------------------------------------
+
+    def start(self, path: Path, values: list[Any], call: Call) -> None:
+        """Compile the path. If the call waits for that, the time does not count as the call's own."""
+        started = time.perf_counter()
+        path.start(values)
+        waited = time.perf_counter() - started
+        call.began += waited
+        THREAD.counted_s += waited
+
+    def finish(self, path: Path, ledger: Ledger) -> Refusal | None:
+        """Put the program that is ready to use. Returns why there is none, if so."""
+        refusal = path.finish()
+        if refusal is None:
+            for inlined in path.trace.inlined:
+                inlined.ledger.count_inlined()
+            self.note_compiled(path, ledger)
+        return refusal
+
+    def note_compiled(self, path: Path, ledger: Ledger) -> None:
+        """Enter a new program of a path into the books."""
+        executable = path.variant.executable
+        operations = executable.program.operations
+        ledger.compile_s += executable.seconds
+        ledger.variants = len(self._paths.with_program)
+        ledger.describe = self._paths.describe
+        timeline.note_event(timeline.COMPILE, self._name, f"{operations} operations", executable.seconds)
+        _note_device()
+        text = "%s compiled in %.2f s: %d operations, %d folded"
+        logs.LOGGER.info(text, self._name, executable.seconds, operations, executable.program.folded)
+
+    def respecialize(self, path: Path, changed: tuple[int, ...], values: list[Any], call: Call) -> None:
+        """A constant has changed: compile the path again, with it as an input."""
+        names = [path.trace.inputs.name(slot) for slot in changed]
+        logs.LOGGER.info("%s is compiled again: %s changed", self._name, ", ".join(names))
+        path.respecialize(changed)
+        self._paths.stop_folding(names, path)
+        self.start(path, values, call)
+
+    def start_remaining(self) -> Iterator[Path]:
+        """Compile what this process had no occasion to, each before it is given; see `Target.compile_remaining`."""
+        changed = self._paths.varying_names()
+        for path in self._paths:
+            too_few = path.stage is Stage.OBSERVING and path.observed >= MIN_OBSERVED
+            slots = path.folded_slots(changed) if path.stage is Stage.COMPILED else ()
+            if slots:
+                path.respecialize(slots)
+            if slots or too_few:
+                path.start(path.samples)
+                yield path
+
+
+def is_compiling() -> bool:
+    """Whether anything is being compiled: times that are taken meanwhile are not worth comparing."""
+    if not late.loaded:
+        return False
+    from accel.backend import background
+
+    return background.busy()
+
+
+def note_potential_gain(seconds: float) -> float:
+    """Add what programs could have saved on calls so far. Returns the sum over all targets."""
+    from accel.backend import background
+
+    return background.add_potential_gain(max(0.0, seconds))
+
+
+def _note_device() -> None:
+    from accel.backend.devices import device
+
+    run = current_run()
+    if run.device is None:
+        place = device(config.current().platform)
+        run.platform, run.device = place.platform, place.device_kind

@@ -1,0 +1,7 @@
+"""What helping costs and may cost.
+
+account  what a target's calls take, and what is charged to it
+budget   what accel may cost the program
+rest     calls that go straight to NumPy
+speed    whether a program is slower than NumPy
+"""

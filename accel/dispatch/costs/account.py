@@ -1,0 +1,105 @@
+"""Accounts: what one target's calls take on NumPy, and what helping them costs and may cost."""
+
+from __future__ import annotations
+
+import time
+
+from accel import config
+from accel.dispatch.call import THREAD, Call
+from accel.dispatch.costs import budget, rest
+from accel.dispatch.costs.rest import Rest
+from accel.reports.ledger import Ledger, open_ledger
+
+RECORDING_SLOWDOWN = 5.0
+"""How many times as long as on NumPy a first recorded call takes, about."""
+
+RELIABLE_CALL_S = 1e-3
+"""A first call that takes longer tells how long later calls take. A shorter one may mostly have warmed something up."""
+
+
+class Account:
+    """What one target's calls take, entered into its ledger.
+
+    rest: see accel.dispatch.costs.rest. call_s: seconds of the last call on NumPy. timed: calls on NumPy so far.
+    total_s: their seconds, including other targets called inside them.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.rest = Rest()
+        self.call_s = 0.0
+        self.timed = 0
+        self.total_s = 0.0
+        self._name = name
+        self._recording_s: float | None = None
+
+    @property
+    def ledger(self) -> Ledger:
+        return open_ledger(self._name)
+
+    # -- calls on NumPy -----------------------------------------------------------------------------------------------
+
+    def take_rested(self) -> tuple[int, float]:
+        """How many calls have gone straight to NumPy since this was asked last, and their seconds."""
+        taken, seconds = self.rest.taken, self.rest.seconds
+        self.total_s += seconds
+        return taken, seconds
+
+    def begin_rest(self, looked_s: float, call_s: float) -> None:
+        """Leave as many calls to NumPy as pay for examining this one."""
+        if budget.for_later_runs:
+            return
+        self.rest.begin(looked_s, call_s)
+        rests = self.ledger.rests
+        if self.rest.left > 0 and self.rest not in rests:
+            rests.append(self.rest)
+
+    def count_numpy(self, call: Call, looked_s: float, *, timed: bool) -> None:
+        """Count a call that NumPy has answered. looked_s: seconds that examining it took. timed: see `Ledger`."""
+        assert call.seconds is not None
+        ledger = self.ledger
+        ledger.count_numpy(call.seconds if timed else None, call.own_s)
+        ledger.charge("guards", looked_s)
+        self.call_s = call.seconds
+        self.timed += 1
+        self.total_s += call.seconds
+
+    @property
+    def knows_numpy(self) -> bool:
+        """Whether enough calls have shown how long NumPy takes."""
+        return self.timed >= (1 if self.call_s > RELIABLE_CALL_S else 2)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether calls are too short for a compiled program to gain anything."""
+        return self.call_s < rest.SMALL_CALL_S
+
+    # -- recordings ---------------------------------------------------------------------------------------------------
+
+    def covers_recording(self) -> bool:
+        """Whether the budget covers another recording."""
+        estimate_s = RECORDING_SLOWDOWN * self.call_s if self._recording_s is None else self._recording_s
+        return budget.covers(self.ledger, estimate_s, self.call_s, self.total_s)
+
+    def count_recorded(self, spent: float) -> None:
+        """Count a recorded call: as NumPy's call, which it is, and what it took longer."""
+        usual = min(spent, self.call_s)
+        self._recording_s = spent - usual
+        self.ledger.count_numpy(None, usual)
+        self.ledger.charge("recording", spent - usual)
+        THREAD.counted_s += spent
+
+    def charge_undone(self, spent: float) -> None:
+        """Charge a recording that was undone: NumPy answers its call all over again."""
+        self._recording_s = spent
+        self.ledger.charge("recording", spent)
+
+    def charge_discarded(self, call: Call) -> None:
+        """Charge what a call has taken so far, which was in vain."""
+        now = time.perf_counter()
+        self.ledger.charge("discarded", now - call.began)
+        call.began = now
+
+
+def is_limited(mode: str) -> bool:
+    """Whether the budget holds: not where the user wants each call compiled or compared, whatever it costs."""
+    return mode == "auto" and config.current().ahead_of_time

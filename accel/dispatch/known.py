@@ -1,0 +1,193 @@
+"""Known paths: all recorded paths of one target, and which of them a call may take."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection, Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from accel import config
+from accel.dispatch.costs import budget
+from accel.dispatch.paths import Path, Stage
+from accel.reasons import Refusal
+
+if TYPE_CHECKING:
+    from accel.dispatch.replay import SideExit
+    from accel.record import Trace
+
+LOOK_BACK = 8
+"""The number of most recent paths from which the next one is predicted."""
+
+MAX_SEQUENCES = 1000
+"""The most sequences of paths that the predictor keeps."""
+
+REPLACE_AFTER = 32
+"""After this many calls beyond the limit on variants, a new path takes the place of the least recently used one."""
+
+COMPILE_THRESHOLD = 0.1
+"""A further path is compiled once its calls on NumPy have taken this share of the time that compiling it will take."""
+
+FIRST_COMPILE_THRESHOLD = 0.01
+"""The same for a target's first path."""
+
+COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
+"""What compiling takes, about: in all, and for each operation."""
+
+
+class PathPredictor:
+    """Predicts the next path: the one that followed the same most recent paths before.
+
+    Programs are periodic: a filter every sixth step, a smaller time step after it. A good prediction saves a whole run,
+    which is discarded if its outcomes do not hold.
+    """
+
+    def __init__(self) -> None:
+        self._recent: tuple[int, ...] = ()
+        self._after: MutableMapping[tuple[int, ...], Path] = WeakValueDictionary()  # paths are replaced by others
+
+    def order(self, paths: list[Path]) -> list[Path]:
+        """The paths, the predicted one first."""
+        if len(paths) < 2:
+            return list(paths)
+        likely = self._after.get(self._recent)
+        if likely is None or likely is paths[0] or likely not in paths:
+            return list(paths)
+        return [likely, *(path for path in paths if path is not likely)]
+
+    def note_taken(self, path: Path) -> None:
+        """Learn which path a call has taken."""
+        if len(self._after) > MAX_SEQUENCES:
+            self._after.clear()
+        self._after[self._recent] = path
+        self._recent = (*self._recent, id(path))[-LOOK_BACK:]
+
+
+class KnownPaths:
+    """The recorded paths of one target, the most recently used first."""
+
+    def __init__(self) -> None:
+        self._paths: list[Path] = []
+        self._predictor = PathPredictor()
+        self._beyond_limit = 0
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter(tuple(self._paths))
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    # -- which one a call takes ---------------------------------------------------------------------------------------
+
+    def likely_first(self) -> list[Path]:
+        """All paths, the predicted one first."""
+        return self._predictor.order(self._paths)
+
+    def note_taken(self, path: Path) -> None:
+        """A call has taken this path."""
+        self._predictor.note_taken(path)
+        if path in self._paths and path is not self._paths[0]:
+            self._paths.remove(path)
+            self._paths.insert(0, path)
+
+    def after(self, exit: SideExit, path: Path) -> Iterator[Path]:
+        """The known paths that a side exit of `path` leads to."""
+        place = path.outcomes.index(path.variant.executable.program.outcomes[exit.place])
+        for other in self:
+            if other is not path and starts_at_side_exit(other, path, place, exit.outcomes[exit.place]):
+                yield other
+
+    # -- adding one ---------------------------------------------------------------------------------------------------
+
+    def make_room(self) -> bool:
+        """Whether one more path may be recorded; now and then in place of the least recently used one."""
+        if len(self._paths) < config.current().max_variants:
+            return True
+        self._beyond_limit += 1
+        if self._beyond_limit % REPLACE_AFTER:
+            return False
+        self._paths.pop()
+        return True
+
+    def add(self, trace: Trace, name: str) -> bool:
+        """Add a recorded path of the target of that name. Returns whether it is new."""
+        if budget.for_later_runs and any(path.has_same_trace(trace) for path in self._paths):
+            return False
+        self._paths.insert(0, Path(trace, name))
+        return True
+
+    # -- their programs -----------------------------------------------------------------------------------------------
+
+    @property
+    def with_program(self) -> list[Path]:
+        """Paths that have a program, in use or given up."""
+        return [path for path in self._paths if path.variant is not None]
+
+    @property
+    def waiting(self) -> Path | None:
+        """The first path that is to get a program."""
+        return next((path for path in self._paths if path.stage in (Stage.OBSERVING, Stage.PENDING)), None)
+
+    @property
+    def are_observed(self) -> bool:
+        """Whether any of them is observed for being compiled."""
+        return any(path.stage is Stage.OBSERVING for path in self._paths)
+
+    @property
+    def are_given_up(self) -> bool:
+        """Whether all of them stay on NumPy for good."""
+        return all(path.stage is Stage.GIVEN_UP for path in self._paths)
+
+    def is_worth_compiling(self, path: Path) -> bool:
+        """Whether the path's calls on NumPy have taken a large enough share of what compiling it will take."""
+        known = [other.variant.executable.seconds for other in self.with_program]
+        if known:
+            return path.waited_s >= COMPILE_THRESHOLD * statistics.fmean(known)
+        if any(other.stage is Stage.PENDING for other in self._paths):
+            return False
+        expected = COMPILE_S + COMPILE_NODE_S * len(path.trace.tape.nodes)
+        return path.waited_s >= FIRST_COMPILE_THRESHOLD * expected
+
+    def stop_folding(self, names: Collection[str], changed_in: Path) -> None:
+        """Constants of these names have changed in one path: the others take them as inputs too."""
+        for other in self._paths:
+            if other is not changed_in:
+                other.stop_folding(names)
+
+    def varying_names(self) -> set[str]:
+        """The names of numbers that have changed in any of them."""
+        return {path.trace.inputs.name(slot) for path in self._paths for slot in path.varying}
+
+    # -- for messages and the report ----------------------------------------------------------------------------------
+
+    def why_many(self) -> str:
+        """The input or line at which the paths part."""
+        counts: dict[str, int] = {}
+        for path in self._paths:
+            for outcome in path.trace.tape.outcomes:
+                place = f"line {outcome.where[1]} = {outcome.expected!r}"
+                counts[place] = counts.get(place, 0) + 1
+        rare = [place for place, count in counts.items() if count < len(self._paths)]
+        return "paths differ at " + ", ".join(rare[:3]) if rare else "arguments of many shapes or types"
+
+    def wait_reason(self) -> Refusal | None:
+        """What calls wait for if no path has a program yet, nor was given up."""
+        if any(path.stage in (Stage.COMPILED, Stage.GIVEN_UP) for path in self._paths):
+            return None
+        pending = any(path.stage is Stage.PENDING for path in self._paths)
+        return Refusal("wait.compile" if pending else "wait.calls")
+
+    def describe(self) -> list[dict[str, Any]]:
+        """The compiled paths for the report: what each is, and which outcomes tell its calls from others."""
+        return [path.describe() for path in self.with_program]
+
+
+def starts_at_side_exit(other: Path, path: Path, place: int, value: Any) -> bool:
+    """Whether `other` is the path of a side exit: like `path` up to device outcome `place`, with `value` there."""
+    if len(other.outcomes) <= place:
+        return False
+    for mine, theirs in zip(path.outcomes[:place], other.outcomes[:place], strict=True):
+        if mine.where != theirs.where or mine.expected != theirs.expected:
+            return False
+    at = other.outcomes[place]
+    return at.where == path.outcomes[place].where and float(at.expected) == value
