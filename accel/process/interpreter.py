@@ -1,7 +1,7 @@
-"""Python's own settings while accel records and compiles; each is as it was afterwards.
+"""Settings of the Python interpreter that accel changes while it records and compiles, and restores afterwards.
 
-Any number of threads may be at it at a time. A setting that the program changes meanwhile stays as the program wants
-it.
+Any number of threads may hold a setting at the same time. If the program changes it meanwhile, the program's value
+stays.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 from accel.process import forks
 
 SWITCH_S = 1e-4
-"""Threads take turns so often while one of them compiles.
+"""The thread switch interval, in seconds, while a thread compiles.
 
-Tracing calls C++ code thousands of times, and each time another thread gets the interpreter. A program that goes on in
-NumPy meanwhile keeps it for Python's usual 5 ms: tracing that takes 4 s alone took 60 s so.
+Tracing calls C++ code thousands of times and releases the GIL each time. The program's thread, running NumPy, then
+keeps it for Python's default interval of 5 ms: tracing that takes 4 s alone took 60 s.
 """
 
 ALLOCATIONS = 50_000
-"""New objects after which Python looks for garbage while there is little: tapes and programs stay.
+"""The garbage collector's first threshold while accel records and compiles, which creates many objects that stay.
 
-With Python's usual 700 a third of the time that recording and lowering take is spent on looking.
+With Python's default of 700, a third of the time of recording and lowering goes to the collector.
 """
 
 
@@ -33,10 +33,10 @@ _lock = threading.RLock()  # a signal handler may come here while its thread is 
 
 
 class _Setting:
-    """One of Python's settings: ours from when the first thread wants it so until the last one does not any more."""
+    """One of Python's settings: it has accel's value while at least one thread holds it."""
 
     def __init__(self, read: Callable[[], Any], write: Callable[[Any], None], ours: Callable[[Any], Any]) -> None:
-        """ours: from the program's value, the one that accel wants."""
+        """ours: computes accel's value from the program's."""
         self._read, self._write, self._wanted = read, write, ours
         self._holders: dict[object, int] = {}
         self._usual: Any = None
@@ -44,7 +44,7 @@ class _Setting:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Have it as accel wants it."""
+        """Hold accel's value for a block."""
         holder = object()
         try:
             self._take(holder)
@@ -69,12 +69,12 @@ class _Setting:
                 self._restore()
 
     def _restore(self) -> None:
-        """Unless the program has changed it meanwhile."""
+        """Restore the program's value, unless the program has changed the setting meanwhile."""
         if self._read() == self._ours:
             self._write(self._usual)
 
     def leave_to(self, thread: int) -> None:
-        """In a forked child: the other threads, which wanted it so, are not there."""
+        """In a forked child: release what other threads held, which do not exist there."""
         others = [holder for holder, its in self._holders.items() if its != thread]
         for holder in others:
             self._give_back(holder)
@@ -89,12 +89,12 @@ _garbage = _Setting(
 
 
 def short_switch_interval() -> AbstractContextManager[None]:
-    """Have threads take turns often."""
+    """Shorten the thread switch interval for a block."""
     return _turns.held()
 
 
 def rare_garbage_collection() -> AbstractContextManager[None]:
-    """Have Python seldom look for garbage, unless it never does."""
+    """Make garbage collections rare for a block. If collection is off, it stays off."""
     return _garbage.held()
 
 

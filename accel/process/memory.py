@@ -1,9 +1,8 @@
-"""Memory: keeping what a program frees, instead of giving it back to the kernel at every step; what it held; and arrays
-over memory that something else owns.
+"""Memory: the allocator's settings, the memory in use, and arrays over memory that another object owns.
 
-A compiled step allocates and frees megabytes of temporaries each time. The C library on Linux returns large blocks to
-the kernel at once, and getting them back costs a page fault for every 4 KiB: on PyGCM's whole steps that was 40 % of
-the time (4.2 against 2.4 ms). So freed memory stays with the process, up to a bound.
+A compiled step allocates and frees megabytes of temporaries. The C library on Linux returns large blocks to the kernel
+at once, and getting them back costs a page fault for every 4 KiB: 40 % of the time of PyGCM's whole steps (4.2 against
+2.4 ms). So freed memory is kept by the process, up to a bound.
 """
 
 from __future__ import annotations
@@ -21,32 +20,33 @@ if TYPE_CHECKING:
 
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
-"""Names of mallopt(3), which says what they mean."""
+"""Parameters of mallopt(3)."""
 
 KEPT = 512 * 2**20
-"""Bytes of freed memory at the end of the heap that are kept."""
+"""The most bytes of freed memory that are kept at the end of the heap."""
 
 LARGEST = 64 * 2**20, 32 * 2**20
-"""Blocks of fewer bytes come from the heap; larger ones from the kernel, as before. Older glibc takes the second."""
+"""Blocks of fewer bytes come from the heap, larger ones from the kernel. The second value is for older versions of
+glibc, which reject the first."""
 
 
 @functools.cache
 def keep_freed() -> bool:
-    """Let the C library keep freed memory. Returns whether it could be told to: it is glibc's own interface."""
+    """Make the C library keep freed memory. Returns whether it does; only glibc can."""
     if not sys.platform.startswith("linux"):
         return False
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return False
-    told = any(mallopt(M_MMAP_THRESHOLD, size) for size in LARGEST)
-    return bool(mallopt(M_TRIM_THRESHOLD, KEPT)) and told
+    accepted = any(mallopt(M_MMAP_THRESHOLD, size) for size in LARGEST)
+    return bool(mallopt(M_TRIM_THRESHOLD, KEPT)) and accepted
 
 
 def peak_mb() -> float | None:
-    """The most memory that this process has held at once, in MB; None where the system does not tell.
+    """The peak resident memory of this process, in MB; None if the system cannot tell.
 
-    `getrusage` counts the parent's memory before `exec` too, so Linux's own high-water mark comes first.
+    `getrusage` also counts the parent's memory before `exec`, so Linux's own high-water mark is preferred.
     """
     try:
         found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
@@ -60,7 +60,7 @@ def peak_mb() -> float | None:
 
 
 def addresses_left() -> int | None:
-    """Bytes of address space that this process may still take; None where it may take any (see `ulimit -v`)."""
+    """Bytes of address space that this process may still allocate; None without a limit (see `ulimit -v`)."""
     try:
         import resource
 
@@ -68,7 +68,7 @@ def addresses_left() -> int | None:
         if limit == resource.RLIM_INFINITY:
             return None
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    except (OSError, ImportError, ValueError):  # no Linux: nothing tells what is taken
+    except (OSError, ImportError, ValueError):  # not Linux: the space in use is unknown
         return None
     return limit - pages * mmap.PAGESIZE
 
@@ -76,14 +76,14 @@ def addresses_left() -> int | None:
 def array_at(
     address: int, shape: tuple[int, ...], typestr: str, *, owner: Any, writeable: bool
 ) -> np.ndarray[Any, Any]:
-    """The memory at an address as an ndarray, which keeps its owner alive. typestr: its dtype's `str`."""
+    """The memory at an address as an ndarray, which keeps `owner` alive. typestr: the dtype's `str`, such as "<f8"."""
     import numpy as np
 
     return np.asarray(_Described(address, shape, typestr, owner, writeable))
 
 
 class _Described:
-    """Memory as NumPy's array interface describes it."""
+    """Describes memory by NumPy's array interface."""
 
     __slots__ = ("__array_interface__", "_owner")
 

@@ -151,7 +151,7 @@ def test_a_child_has_the_locks_that_other_threads_held() -> None:
             assert [each.reason for each in open_ledger("wave").refusals] == []
             wave(np.ones(3))
             assert [each.reason for each in open_ledger("wave").refusals] == ["environment.forked"]
-            devices.plan(1)
+            devices.plan_threads(1)
             accel.install(catalogue.Catalogue("none", ()))
             accel.uninstall()
             with interpreter.rare_garbage_collection(), interpreter.short_switch_interval():
