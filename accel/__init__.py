@@ -1,10 +1,11 @@
 """accel: run existing NumPy and SciPy functions as compiled JAX programs, with NumPy's results.
 
-Importing accel does nothing but define these names; NumPy, SciPy and JAX are imported when one of them is used.
+Importing accel only defines these names. NumPy, SciPy and JAX are imported when one of the names is used.
 
-accelerate      decorate one function
-install         accelerate the functions that the installed catalogues name; `uninstall` and `installed` undo it
-explain         what recording one call would give, where it stops and why
+accelerate      accelerate one function: a decorator
+install, uninstall, installed
+                accelerate the functions that catalogues name, and undo it; `installed` is a context manager
+explain         record one call, and show what it gives, or where the recording stops and why
 report, summary_line
                 what happened to each function, as text, JSON or Markdown
 """

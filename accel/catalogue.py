@@ -1,7 +1,7 @@
-"""What to accelerate in one program, as data: rows (targets), holds (switches kept still), and where its demo is.
+"""Catalogues: what to accelerate in one program, as data.
 
-A catalogue lives in a distribution of its own and is found through the entry point group `accel.catalogues`, so that
-accel itself knows no program.
+A catalogue has rows (targets), holds (functions that are fixed to one answer), and the location of a demo. It lives in
+a distribution of its own, and is found by the entry point group `accel.catalogues`. So accel itself knows no program.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ ENTRY_POINTS = "accel.catalogues"
 
 TRAITS: Mapping[str, str] = MappingProxyType(
     {
-        "outer": "called by the program's own loop: what it calls is inlined into its program",
+        "outer": "called by the program's own loop: the targets it calls are inlined into its program",
         "mutates": "changes arguments, or attributes of an object",
-        "prints": "prints on some paths: is recorded again on a later call",
+        "prints": "prints on some paths: it is recorded again on a later call",
         "random": "draws random numbers on some paths",
-        "rare": "called once a day or less often: compiling must pay off over few calls",
+        "rare": "called once in a simulated day or less: compiling must pay off over few calls",
         "optional": "absent from some revisions of the program",
     }
 )
@@ -35,8 +35,8 @@ TRAITS: Mapping[str, str] = MappingProxyType(
 class Row:
     """One target: the function `qualname` of `module`, and why it is, or is not, accelerated.
 
-    rtol: accepted difference from NumPy relative to an array's largest magnitude; None takes the setting's.
-    declined: None, or why the function is left alone although it was considered.
+    rtol: the accepted difference from NumPy, relative to an array's largest magnitude; None takes `Settings.rtol`.
+    traits: keys of TRAITS. declined: why the function is not accelerated although it was considered; None if it is.
     """
 
     module: str
@@ -54,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A function that answers `value` to any arguments while accel is installed; `note` is for the report."""
+    """A function that returns `value` for any arguments while accel is installed. note: a sentence for the report."""
 
     module: str
     qualname: str
@@ -69,10 +69,11 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What a step of the program is and where its state lies: for reports by step and for comparison runs.
+    """A program's steps and its state, for reports by step and for comparison runs.
 
     step: the target that is called once in every step. fields: by target, the attributes of its first argument that
-    hold the state. perturbed: target and attribute of what a perturbed run moves by a last place before the first step.
+    hold the state. perturbed: targets and attributes that a perturbed run changes by one unit in the last place before
+    the first step.
     """
 
     step: str
@@ -82,10 +83,10 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Everything accel needs to know of one program.
+    """Everything that accel needs to know about one program.
 
-    demo_root: a folder to put on sys.path for `--demo`, or None. demo_target: the module that is the program there.
-    steps: None where the program has none to speak of.
+    demo_root: the folder to put on sys.path for `--demo`, or None. demo_target: the module to run there. steps: None if
+    the program has no steps.
     """
 
     name: str
@@ -97,29 +98,29 @@ class Catalogue:
 
 
 def load(path: str) -> Catalogue:
-    """Return the `CATALOGUE` that a Python file holds, as `accel doctor` writes it. Raises SettingError."""
+    """Return the `CATALOGUE` in a Python file, such as `accel doctor` writes. Raises SettingError."""
     try:
-        found = runpy.run_path(path).get("CATALOGUE")
+        content = runpy.run_path(path).get("CATALOGUE")
     except Exception as error:
         problem = f"cannot be read ({type(error).__name__}: {error})"
         raise SettingError("--catalogue", path, _FILES, problem) from error
-    if not isinstance(found, Catalogue):
+    if not isinstance(content, Catalogue):
         raise SettingError("--catalogue", path, _FILES, "holds no catalogue")
-    return found
+    return content
 
 
-_FILES = "a Python file with CATALOGUE in it, as accel doctor writes it"
+_FILES = "a Python file that defines CATALOGUE, such as accel doctor writes"
 
 
 def discover() -> tuple[Catalogue, ...]:
-    """Return the catalogues of the installed distributions, in order of entry point name; none is no error.
+    """Return the catalogues of the installed distributions, in order of entry point name. There may be none.
 
-    One that fails to load is left out with a warning: it must not keep the others, or the user's program, from working.
+    A catalogue that fails to load is left out with a warning, so that the others and the user's program still work.
     """
-    found = []
+    catalogues = []
     for point in sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
         try:
-            found.append(point.load())
+            catalogues.append(point.load())
         except Exception as error:
             logs.LOGGER.warning("the catalogue %r could not be loaded from %s: %s", point.name, point.value, error)
-    return tuple(found)
+    return tuple(catalogues)

@@ -1,8 +1,8 @@
-"""What accel says while a program runs: the logger named "accel", and where its words go.
+"""Logging: the logger named "accel", and its handlers.
 
-A library leaves handlers to the program: the logger has a `NullHandler`. But a function that is taken back to NumPy
-must not go unnoticed, so `accel.install()` adds a handler that writes to standard error as long as nobody else has set
-up logging. Under `python -m accel.run` accel is the program, and its words go to standard error in any case.
+A library leaves handlers to the program, so the logger has a `NullHandler`. But a function that is taken back to NumPy
+must not go unnoticed. So `accel.install()` adds a handler that writes to standard error unless the program has set up
+logging. Under `python -m accel.run`, messages always go to standard error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LEVELS = {
 
 
 class _Prefixed(logging.Formatter):
-    """Begin every message with "accel: ", which a refusal's message does already."""
+    """Begins every message with "accel: ". A refusal's message has the prefix already."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
@@ -32,12 +32,12 @@ class _Prefixed(logging.Formatter):
 
 
 def set_level(level: str) -> None:
-    """Let through what `level` (see `accel.config.LOG_LEVELS`) asks for."""
+    """Set the logger's level: one of `accel.config.LOG_LEVELS`."""
     LOGGER.setLevel(_LEVELS[level])
 
 
 class _Fallback(logging.StreamHandler[TextIO]):
-    """Writes to standard error what no handler of the program will show."""
+    """Writes a message to standard error if the program has no handler that shows it."""
 
     def emit(self, record: logging.LogRecord) -> None:
         shown = logging.root.handlers if LOGGER.propagate else []
@@ -46,12 +46,12 @@ class _Fallback(logging.StreamHandler[TextIO]):
 
 
 def to_stderr_unless_configured() -> None:
-    """Send accel's messages to standard error unless, when one comes, the program has handlers for them."""
+    """Send accel's messages to standard error, except while the program has a handler for them."""
     _add(_Fallback)
 
 
 def to_stderr() -> None:
-    """Send accel's messages to standard error, once each, whatever handlers the program sets up for itself."""
+    """Send accel's messages to standard error, once each, whatever handlers the program sets up."""
     _add(logging.StreamHandler)
     LOGGER.propagate = False
 

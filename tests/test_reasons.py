@@ -32,8 +32,8 @@ EXPECTED = {
     "rule.missing": "accel has no rule for this NumPy or SciPy function",
     "rule.parameter": "accel has a rule for this function, but not for this parameter or combination of arguments",
     "path.exception": "an exception was raised on this path, and whether it is may depend on values",
-    "fp.errstate": "np.errstate or a warning filter turns floating-point events into errors, which a compiled program "
-    "never sees",
+    "fp.errstate": "np.errstate or a warning filter turns floating-point events into errors, which "
+    "compiled programs cannot raise",
     "environment.traced": "a debugger, a tracer or an outer JAX transformation watches this call",
     "environment.busy": "another call of this function was in progress, in another thread or around this one",
     "environment.versions": "a package that accel depends on is missing or too old",

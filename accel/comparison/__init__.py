@@ -1,1 +1,1 @@
-"""Whole runs side by side: NumPy, accelerated, and NumPy perturbed in the last place."""
+"""Comparison of whole runs: on NumPy, accelerated, and on NumPy perturbed in the last place."""

@@ -1,6 +1,6 @@
-"""The child of a comparison run: `python -m accel.comparison.child SPEC.json` runs the program once, one way, observed.
+"""One run of a comparison: `python -m accel.comparison.child SPEC.json` runs the program once and observes it.
 
-Started by `accel.comparison.runs`. The file names the program, the way, and the folder for what is observed.
+Started by `accel.comparison.runs`. The file names the program, the kind of run, and the folder for the observations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> int:
     logs.to_stderr()
     logs.set_level(config.current().log)
     chosen = {"only": spec["only"], "exclude": spec["exclude"]} if accelerated else {}
-    patching.put_in_place(None, observer.accelerated if accelerated else observer.plainly, **chosen)
+    patching.put_in_place(None, observer.accelerated if accelerated else observer.on_numpy, **chosen)
     atexit.register(_finish, observer, accelerated, os.getpid())
     return run.execute(command, script)
 

@@ -1,9 +1,9 @@
-"""Observing a run from outside, whatever computes it: when steps begin, and the state after some of them.
+"""Observing a run, accelerated or not: the times at which steps begin, and the state after some of them.
 
-A run is observed at the targets that the program itself calls (not those inside other targets). The state is what a
-catalogue's `Steps` names; without one, every floating-point array that such a call returns, takes, or finds in the
-attributes of its first argument. It is kept after calls that lie ever further apart, so that a run of any length leaves
-a few dozen samples.
+A run is observed at the targets that the program itself calls, not at targets called inside other targets. The state is
+what a catalogue's `Steps` names. Without one, it is every floating-point array that such a call returns, takes as an
+argument, or has in the attributes of its first argument. Samples of the state are taken ever further apart, so that a
+run of any length gives a few dozen.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ import numpy as np
 from accel.catalogue import Row, Steps
 
 GROWTH = 1.25
-"""How much further apart each sample lies than the one before."""
+"""The ratio of the numbers of the calls after which one sample and the next are taken."""
 
 MAX_BYTES = 2 * 2**30
-"""Of samples, for one run; after that none are kept."""
+"""The most bytes of samples in one run. After that, none are taken."""
 
 Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 
 def is_sampled(number: int) -> bool:
-    """Whether the state is kept after call `number`, counted from 1.
+    """Whether the state is sampled after call `number`, counted from 1.
 
     >>> [number for number in range(1, 40) if is_sampled(number)]
     [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 27, 33]
     """
-    found = 1
-    while found < number:
-        found = max(found + 1, int(found * GROWTH))
-    return found == number
+    sampled = 1
+    while sampled < number:
+        sampled = max(sampled + 1, int(sampled * GROWTH))
+    return sampled == number
 
 
 class Observer:
-    """Notes what happens at the targets of one process, and keeps samples in `folder`.
+    """Observes the targets of one process, and writes samples to `folder`.
 
-    perturb: whether the state is moved by one unit in the last place before the first step.
+    perturb: whether the state is changed by one unit in the last place before the first step.
     """
 
     def __init__(self, folder: Path, steps: Steps | None, *, perturb: bool) -> None:
@@ -59,9 +59,9 @@ class Observer:
         self._seconds: dict[str, float] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
-    # -- what takes a function's place --------------------------------------------------------------------------------
+    # -- replacements for functions -----------------------------------------------------------------------------------
 
-    def plainly(self, row: Row, function: FunctionType) -> Any:
+    def on_numpy(self, row: Row, function: FunctionType) -> Any:
         """The function itself, observed."""
         if not self._is_observed(row.target):
             return function
@@ -74,15 +74,15 @@ class Observer:
         return observed
 
     def accelerated(self, row: Row, function: FunctionType) -> Any:
-        """The function accelerated, its direct calls observed."""
+        """The accelerated function, with its direct calls observed."""
         from accel.dispatch import accelerated
 
-        made: Any = accelerated(function, name=row.target, rtol=row.rtol)
+        wrapper: Any = accelerated(function, name=row.target, rtol=row.rtol)
         if self._is_observed(row.target):
-            target = made._self_target
-            target.account.rest.allowed = False
+            target = wrapper._self_target
+            target.account.rest.allowed = False  # calls of a rest would not be observed
             target.answer = self._answering(row.target, target.answer, function)
-        return made
+        return wrapper
 
     def _is_observed(self, target: str) -> bool:
         return self._steps is None or target in self._steps.fields or target == self._steps.step
@@ -132,7 +132,7 @@ class Observer:
         yield from _given(args, kwargs, names)
 
     def _move(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]) -> None:
-        """One unit in the last place, in place, so that who shares the array goes on sharing it."""
+        """Perturb the state by one unit in the last place. In place, because the arrays may be shared."""
         if not self._perturb or target in self._perturbed:
             return
         self._perturbed.add(target)
@@ -147,7 +147,7 @@ class Observer:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def finish(self, **about: Any) -> None:
-        """Write down what was observed, and `about`."""
+        """Write a summary of the observations, together with `about`."""
         step = None if self._steps is None else self._steps.step
         summary = {"step": step, "starts": self._starts, "seconds": self._seconds, **about}
         (self.folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")

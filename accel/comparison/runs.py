@@ -1,8 +1,8 @@
-"""A comparison run: the program in fresh processes, on NumPy, accelerated, and on NumPy perturbed in the last place.
+"""A comparison run: runs the program in new processes on NumPy, accelerated, and on NumPy perturbed in the last place.
 
-Many programs are chaotic: a difference in the last place grows by itself. So the accelerated run's differences are held
-against those of a NumPy run whose state was moved by one unit in the last place before its first step. One run follows
-the other, so that none slows another down; each works in a folder of its own.
+Many programs are chaotic: a difference in the last place grows by itself. So the differences of the accelerated run are
+compared with those of a NumPy run whose state was changed by one unit in the last place before its first step. The runs
+follow one another, so that none slows down another. Each has a working folder of its own.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from typing import Any
 WAYS = ("numpy", "accel", "perturbed")
 LOG_TAIL = 15
 WARM = 0.4
-"""Steps before this part of the run count as warm-up: recording, compiling, first comparisons."""
+"""The share of the steps that counts as warm-up: recording, compiling, first comparisons."""
 
 MAX_CHARTS = 12
-"""Fields that are drawn, those with the largest differences."""
+"""The most fields that are drawn: those with the largest differences."""
 
 
 class RunFailed(Exception):
-    """A run of the program ended with an error; the text holds the end of what it said."""
+    """A run of the program failed. The message has the last lines of its output."""
 
 
 # -- running ----------------------------------------------------------------------------------------------------------
 
 
 def compare(spec: Mapping[str, Any], out: Path) -> dict[str, Any]:
-    """Run the program each way and write report.json, report.md and charts into `out`; return what the JSON holds.
+    """Run the program in each way, and write report.json, report.md and charts to `out`. Returns the JSON's content.
 
     spec: target, args, folder, settings, only, exclude, as `accel.comparison.child` reads them. Raises RunFailed.
     """
@@ -58,13 +58,13 @@ def _samples(out: Path, way: str) -> Path:
 
 
 def _run(spec: Mapping[str, Any], way: str, out: Path) -> dict[str, Any]:
-    """One run, to its end; what it noted, and how long it took from start to end of the process."""
+    """Run the program once. Returns its summary, and the wall time of the process."""
     work, samples = out / way, _samples(out, way)
     rmtree(samples, ignore_errors=True)
     work.mkdir(exist_ok=True)
     path = out / f"{way}.json"
     path.write_text(json.dumps({**spec, "way": way, "samples": str(samples)}), encoding="utf-8")
-    sys.stderr.write(f"accel: comparing: {_SENTENCES[way]} (its words go to {work / 'log.txt'})\n")
+    sys.stderr.write(f"accel: comparing: {_SENTENCES[way]} (its output goes to {work / 'log.txt'})\n")
     sys.stderr.flush()
     started = time.perf_counter()
     with (work / "log.txt").open("wb") as log:
@@ -74,8 +74,8 @@ def _run(spec: Mapping[str, Any], way: str, out: Path) -> dict[str, Any]:
     path.unlink()
     summary = samples / "summary.json"
     if code or not summary.exists():
-        words = (work / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_TAIL:]
-        raise RunFailed("\n  ".join([f"the run on {way} ended with exit code {code}; its last words:", *words]))
+        tail = (work / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_TAIL:]
+        raise RunFailed("\n  ".join([f"the run on {way} ended with exit code {code}; its last output:", *tail]))
     return {**json.loads(summary.read_text(encoding="utf-8")), "wall_s": wall_s}
 
 
@@ -87,9 +87,9 @@ _SENTENCES = {
 
 
 def environment(way: str) -> dict[str, str]:
-    """The child's environment: relative places made absolute, since it works elsewhere; accel importable.
+    """The child's environment: accel can be imported, and relative paths are absolute, as it has another folder.
 
-    What it writes goes to one file, unbuffered: its last words stand last there.
+    Its output is unbuffered, because both streams go to one file: the last lines written are the last in the file.
     """
     paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     paths.append(str(Path(__file__).resolve().parents[2]))
@@ -114,7 +114,7 @@ def _result(spec: Mapping[str, Any], runs: Mapping[str, Any], out: Path) -> dict
 
 
 def _step(run: Mapping[str, Any]) -> str | None:
-    """The target by which steps are counted: the catalogue's, or else the one called twice with most time in it."""
+    """The target whose calls are steps: the catalogue's, or else the one with most time among those called twice."""
     if run["step"] in run["starts"]:
         return str(run["step"])
     several = [target for target, starts in run["starts"].items() if len(starts) > 1]
@@ -136,21 +136,21 @@ def _figures(run: Mapping[str, Any], step: str | None) -> dict[str, Any]:
 
 
 def _fields(out: Path) -> dict[str, dict[str, list[Any]]]:
-    """By field: the calls after which it was sampled, and its error in each other run against NumPy's."""
+    """By field: the calls after which it was sampled, and the errors of the other two runs against NumPy's."""
     import numpy as np
 
-    found: dict[str, dict[str, list[Any]]] = {}
+    fields: dict[str, dict[str, list[Any]]] = {}
     files = {way: {path.stem: path for path in _samples(out, way).glob("*@*.npz")} for way in WAYS}
     common = sorted(set.intersection(*(set(each) for each in files.values())), key=_call_of)
     for stem in common:
         target, _, call = stem.rpartition("@")
         opened = {way: dict(np.load(files[way][stem])) for way in WAYS}
         for name, truth in opened["numpy"].items():
-            row = found.setdefault(f"{target}: {name}", {"calls": [], "accel": [], "perturbed": []})
+            row = fields.setdefault(f"{target}: {name}", {"calls": [], "accel": [], "perturbed": []})
             row["calls"].append(int(call))
             for way in WAYS[1:]:
                 row[way].append(error_between(opened[way].get(name), truth))
-    return found
+    return fields
 
 
 def _call_of(stem: str) -> tuple[int, str]:
@@ -158,19 +158,20 @@ def _call_of(stem: str) -> tuple[int, str]:
     return int(call), target
 
 
-def error_between(found: Any, expected: Any) -> float:
-    """Largest difference of two arrays, relative to the largest finite magnitude in `expected`.
+def error_between(actual: Any, expected: Any) -> float:
+    """The largest difference of two arrays, relative to the largest finite magnitude in `expected`.
 
-    Infinite where one is missing, shapes differ, or NaN and infinity stand in different places.
+    Infinite if `actual` is None, if shapes differ, or if NaN or infinities are at different places. Absolute if
+    `expected` has no finite value but 0.
     """
     import numpy as np
 
-    if found is None or found.shape != expected.shape:
+    if actual is None or actual.shape != expected.shape:
         return math.inf
     finite = np.isfinite(expected)
-    if not np.array_equal(found[~finite], expected[~finite], equal_nan=True) or not np.isfinite(found[finite]).all():
+    if not np.array_equal(actual[~finite], expected[~finite], equal_nan=True) or not np.isfinite(actual[finite]).all():
         return math.inf
-    difference = float(np.max(np.abs(found - expected)[finite], initial=0.0))
+    difference = float(np.max(np.abs(actual - expected)[finite], initial=0.0))
     scale = float(np.max(np.abs(expected[finite]), initial=0.0))
     return difference / scale if scale > 0 else difference
 
@@ -202,7 +203,7 @@ def _ratio(result: Mapping[str, Any], key: str) -> float | None:
 
 
 def _last(result: Mapping[str, Any]) -> list[list[Any]]:
-    """Each field after its last sampled call: error of the accelerated and of the perturbed run, and the growth."""
+    """By field: the last sampled call, accel's errors at the first and the last one, and the drift at the last one."""
     rows = []
     for name, row in sorted(result["fields"].items()):
         rows.append([name, row["calls"][-1], row["accel"][0], row["accel"][-1], row["perturbed"][-1]])
@@ -223,7 +224,7 @@ def _markdown(result: Mapping[str, Any]) -> str:
     lines = [
         "# accel: comparison run",
         "",
-        f"`{result['program']}`, in fresh processes one after the other. {_step_sentence(result)}",
+        f"`{result['program']}`, in new processes one after the other. {_step_sentence(result)}",
         "",
         "## Time and memory",
         "",
@@ -235,9 +236,9 @@ def _markdown(result: Mapping[str, Any]) -> str:
         "",
         "## Differences",
         "",
-        "Largest difference from NumPy's run, relative to the field's largest magnitude. *Drift* is that of a NumPy "
-        "run whose state was moved by one unit in the last place before the first step: what the program itself makes "
-        "of a difference that small.",
+        "The largest difference from NumPy's run, relative to the field's largest magnitude. *Drift* is the difference "
+        "of a NumPy run whose state was changed by one unit in the last place before the first step. It shows how far "
+        "the program itself amplifies such a small difference.",
         "",
         *_table(["after call", "accel, worst field", "drift, worst field"], _worst_by_call(result)),
         "",
@@ -266,13 +267,13 @@ def _step_sentence(result: Mapping[str, Any]) -> str:
 
 
 def one_line_summary(result: Mapping[str, Any], out: Path) -> str:
-    """What a comparison run found, in a line, and where the rest is."""
+    """The result of a comparison run in one line, with the path of the full report."""
     worst = _worst_by_call(result)
-    found = f"largest difference {worst[-1][1]:.2g} after call {worst[-1][0]}" if worst else "no field was sampled"
+    largest = f"largest difference {worst[-1][1]:.2g} after call {worst[-1][0]}" if worst else "no field was sampled"
     drift = f", drift {worst[-1][2]:.2g}" if worst else ""
     return (
         f"accel: steps {_times(_ratio(result, 'ms_per_step'))} as fast as NumPy, whole run "
-        f"{_times(_ratio(result, 'wall_s'))}; {found}{drift}; see {out / 'report.md'}\n"
+        f"{_times(_ratio(result, 'wall_s'))}; {largest}{drift}; see {out / 'report.md'}\n"
     )
 
 
@@ -291,7 +292,7 @@ _COLOURS = {"numpy": "#5b6770", "accel": "#c8502a", "perturbed": "#2a6fb0"}
 
 
 def _charts(result: Mapping[str, Any], out: Path) -> list[str]:
-    """Draw steps.png and fields.png; the names of those that were drawn: none where matplotlib is not installed."""
+    """Draw steps.png and fields.png. Returns the names of the files; none if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

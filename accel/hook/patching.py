@@ -1,11 +1,11 @@
-"""Put wrappers around a catalogue's functions in a program that knows nothing of it, and take them off again.
+"""Patching: replaces a catalogue's functions by wrappers in an unmodified program, and puts them back.
 
-A function can be reachable by several names: its module's, and those that other modules made with
-`from module import function`. Each is replaced, whether made before or after `install`, and each is put back by
-`uninstall`. Modules that are not there yet are patched right after they are imported, and again after every reload.
+A function can have several names: its module's, and aliases made by `from module import function`. All are replaced,
+whether they were made before or after `install`, and `uninstall` puts all of them back. Modules that are not imported
+yet are patched right after their import, and again after every reload.
 
-wrapt supplies the wrappers. Its post-import hooks fire once per process, skip reloads and cannot be withdrawn, so the
-import side is a finder of our own, which leaves `sys.meta_path` at `uninstall`.
+The wrappers are wrapt's. Its post-import hooks are not used: they fire once per process, skip reloads, and cannot be
+removed. Instead, a finder of accel's is in `sys.meta_path` until `uninstall`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ _ABSENT = object()
 
 
 def matches(target: str, pattern: str) -> bool:
-    """Say whether `pattern` selects `target`.
+    """Whether `pattern` selects `target`.
 
-    With `*`, `?` or `[` it is a shell pattern for the whole name; without, a run of whole parts at either end of it.
+    A pattern with `*`, `?` or `[` is a shell pattern for the whole name. Any other pattern must be the first or the
+    last dotted parts of the name.
 
     >>> [matches("pygcm.ocean.Ocean.step", pattern) for pattern in ("pygcm.ocean", "step", "*Ocean*", "ocean")]
     [True, True, True, False]
@@ -59,10 +60,10 @@ def _selected(row: Row, only: Iterable[str], exclude: Iterable[str]) -> bool:
 
 
 def _check_patterns(rows: Iterable[Row], **patterns: Iterable[str]) -> None:
-    """Raise `SettingError` for a pattern that selects no row: it is a typing error, and would go unnoticed."""
+    """Raise `SettingError` for a pattern that selects no row: a misspelt one would go unnoticed."""
     rows = tuple(rows)
-    for option, given in patterns.items():
-        for pattern in given:
+    for option, values in patterns.items():
+        for pattern in values:
             if not any(matches(row.target, pattern) for row in rows):
                 example = rows[0].target if rows else "none: no catalogue is installed"
                 raise SettingError(f"--{option}", pattern, f"patterns such as {example}", "selects no function")
@@ -71,8 +72,8 @@ def _check_patterns(rows: Iterable[Row], **patterns: Iterable[str]) -> None:
 # -- finding and replacing one attribute ------------------------------------------------------------------------------
 
 
-class _Place(NamedTuple):
-    """Where an attribute lives: `owner` is a module or class; `raw` is what its namespace, or a base class's, holds."""
+class _Attribute(NamedTuple):
+    """An attribute of a module or class. raw: its value in the owner's namespace, or (inherited) in a base class's."""
 
     owner: Any
     name: str
@@ -81,14 +82,14 @@ class _Place(NamedTuple):
 
 
 class _Patch(NamedTuple):
-    """One replaced attribute: enough to put it back exactly."""
+    """One replaced attribute, with what is needed to put it back exactly."""
 
-    place: _Place
+    attribute: _Attribute
     replacement: Any
 
     def undo(self) -> None:
-        """Put the original back, unless somebody replaced ours meanwhile."""
-        owner, name, raw, inherited = self.place
+        """Put the original back, unless other code has replaced the attribute meanwhile."""
+        owner, name, raw, inherited = self.attribute
         if _namespace(owner).get(name, _ABSENT) is not self.replacement:
             return
         if inherited:
@@ -98,14 +99,14 @@ class _Patch(NamedTuple):
 
 
 def _namespace(owner: Any) -> Any:
-    """Return the namespace of a module (a dict) or class (a view), without waking modules that load on access."""
+    """Return the namespace of a module (a dict) or class (a view). Does not trigger modules that are loaded lazily."""
     if isinstance(owner, type):
         return type.__dict__["__dict__"].__get__(owner)
     return ModuleType.__getattribute__(owner, "__dict__")
 
 
-def _find(module: ModuleType, qualname: str) -> _Place | None:
-    """Return where `qualname` lives in `module`; None where this revision of the program does not have it."""
+def _find(module: ModuleType, qualname: str) -> _Attribute | None:
+    """Return the attribute `qualname` of `module`; None if this revision of the program does not have it."""
     *path, name = qualname.split(".")
     owner: Any = module
     for part in path:
@@ -115,7 +116,7 @@ def _find(module: ModuleType, qualname: str) -> _Place | None:
     for depth, place in enumerate(owner.__mro__ if isinstance(owner, type) else (owner,)):
         raw = _namespace(place).get(name, _ABSENT)
         if raw is not _ABSENT:
-            return _Place(owner, name, raw, inherited=depth > 0)
+            return _Attribute(owner, name, raw, inherited=depth > 0)
     return None
 
 
@@ -125,7 +126,7 @@ def _rebuild_property(original: property, wrap: Callable[[Any], Any]) -> propert
 
 
 _DESCRIPTORS: tuple[tuple[type, Callable[[Any], Any], Callable[[Any, Callable[[Any], Any]], Any]], ...] = (
-    # what stands in the namespace, the Python function inside it, and how to build it again around a wrapper
+    # the type in the namespace, how to get the Python function inside it, and how to rebuild it around a wrapper
     (staticmethod, lambda raw: raw.__func__, lambda raw, wrap: staticmethod(wrap(raw.__func__))),
     (classmethod, lambda raw: raw.__func__, lambda raw, wrap: classmethod(wrap(raw.__func__))),
     (property, lambda raw: raw.fget, _rebuild_property),
@@ -134,7 +135,7 @@ _DESCRIPTORS: tuple[tuple[type, Callable[[Any], Any], Callable[[Any, Callable[[A
 
 
 class _Replacement(NamedTuple):
-    """A new attribute value and, for the aliases, the function inside the old value and the one inside the new."""
+    """A new attribute value, and the functions inside the old value and the new one, by which aliases are replaced."""
 
     value: Any
     old: Any
@@ -142,9 +143,9 @@ class _Replacement(NamedTuple):
 
 
 def _replace(raw: Any, wrap: Callable[[Any], Any]) -> _Replacement | None:
-    """Return `raw` with the function inside it wrapped; None where there is no Python function inside.
+    """Return `raw` with the function inside it wrapped; None if there is no Python function inside.
 
-    By `type`, not `isinstance`: a wrapper claims to be of the class of what it wraps.
+    Checks `type`, not `isinstance`: a wrapper pretends to be an instance of the class that it wraps.
     """
     for kind, inner, rebuild in _DESCRIPTORS:
         if issubclass(type(raw), kind) and type(inner(raw)) is FunctionType:
@@ -154,15 +155,16 @@ def _replace(raw: Any, wrap: Callable[[Any], Any]) -> _Replacement | None:
 
 
 def wrappable(module: ModuleType, qualname: str) -> bool:
-    """Say whether a row may name `qualname` of `module`: a Python function, or one that is accelerated already."""
-    place = _find(module, qualname)
-    if place is None:
+    """Whether a row may name `qualname` of `module`: a Python function, or one that is accelerated already."""
+    attribute = _find(module, qualname)
+    if attribute is None:
         return False
-    return issubclass(type(place.raw), wrapt.FunctionWrapper) or _replace(place.raw, lambda each: each) is not None
+    raw = attribute.raw
+    return issubclass(type(raw), wrapt.FunctionWrapper) or _replace(raw, lambda each: each) is not None
 
 
 def _swap_aliases(swaps: Iterable[tuple[Any, Any]]) -> None:
-    """Replace, in the namespace of every imported module, each name bound to a pair's first object by its second."""
+    """In every imported module, bind each name of a pair's first object to the pair's second object."""
     by_id = {id(old): (old, new) for old, new in swaps}
     if not by_id:
         return
@@ -170,23 +172,23 @@ def _swap_aliases(swaps: Iterable[tuple[Any, Any]]) -> None:
         if not issubclass(type(module), ModuleType):
             continue
         names = _namespace(module)
-        found = [(name, by_id[id(value)]) for name, value in tuple(names.items()) if id(value) in by_id]
-        for name, (_, new) in found:
+        aliases = [(name, by_id[id(value)]) for name, value in tuple(names.items()) if id(value) in by_id]
+        for name, (_, new) in aliases:
             names[name] = new
 
 
-# -- modules as they come --------------------------------------------------------------------------------------------
+# -- modules that are imported later ---------------------------------------------------------------------------------
 
 
 class _PatchingLoader(wrapt.ObjectProxy):
-    """The loader of a watched module: as before, and patches the module once its code has run."""
+    """The loader of a watched module, which also patches the module once its code has run."""
 
     def __init__(self, loader: Any, loaded: Callable[[ModuleType], None]) -> None:
         super().__init__(loader)
         self._self_loaded = loaded
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module's code under its own loader, which stays recorded as such, then patch it."""
+        """Run the module's code by its own loader, under whose name it stays, and then patch the module."""
         for holder, name in ((module, "__loader__"), (module.__spec__, "loader")):
             if getattr(holder, name, None) is self:
                 setattr(holder, name, self.__wrapped__)
@@ -195,14 +197,14 @@ class _PatchingLoader(wrapt.ObjectProxy):
 
 
 class _Finder:
-    """A finder for `sys.meta_path` that finds nothing itself: it has watched modules patched after each execution."""
+    """A finder for `sys.meta_path` that has watched modules patched after each execution. Others find the modules."""
 
     def __init__(self, watched: Iterable[str], loaded: Callable[[ModuleType], None]) -> None:
         self.watched = frozenset(watched)
         self.loaded = loaded
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> Any:
-        """Return the spec that the other finders give, with a loader that patches; None for modules not watched."""
+        """Return the other finders' spec with a loader that patches; None for modules that are not watched."""
         if name not in self.watched:
             return None
         spec = _ask_finders(name, path, target)
@@ -212,7 +214,7 @@ class _Finder:
 
 
 def _ask_finders(name: str, path: Any, target: ModuleType | None = None) -> Any:
-    """Return the first spec that a finder other than ours gives for `name`, or None."""
+    """Return the first spec for `name` of a finder other than accel's, or None."""
     for finder in tuple(sys.meta_path):
         find_spec = None if isinstance(finder, _Finder) else getattr(finder, "find_spec", None)
         spec = find_spec and find_spec(name, path, target)
@@ -222,7 +224,7 @@ def _ask_finders(name: str, path: Any, target: ModuleType | None = None) -> Any:
 
 
 def locate(name: str) -> Any:
-    """Return the spec of module `name` without importing it or the packages around it; None where there is none."""
+    """Return the spec of module `name`, or None. Imports neither the module nor the packages around it."""
     path: Any = None
     spec: Any = None
     for end in (index for index, sign in enumerate(f"{name}.") if sign == "."):
@@ -234,7 +236,7 @@ def locate(name: str) -> Any:
 
 
 def find_module(name: str) -> Any:
-    """`locate` for what a user typed: None also where no import statement could say it, such as a file's path."""
+    """`locate` for a name that a user typed. None also for what no import statement can name, such as a file's path."""
     return locate(name) if all(part.isidentifier() for part in name.split(".")) else None
 
 
@@ -242,7 +244,7 @@ def find_module(name: str) -> Any:
 
 
 class _Installation:
-    """Everything one `install` changed, and how to change it back."""
+    """Everything that one `install` changes, and how to undo it. jobs: rows and holds by module."""
 
     def __init__(self, rows: Iterable[Row], holds: Iterable[Hold], wrap: Wrap) -> None:
         self.wrap = wrap
@@ -256,7 +258,7 @@ class _Installation:
         self.finder = _Finder(self.jobs, self.patch_module)
 
     def start(self) -> None:
-        """Patch the modules that are there, watch for the others, and say which ones there cannot be."""
+        """Patch the modules that are imported, watch for the others, and mark those that do not exist as absent."""
         sys.meta_path.insert(0, self.finder)
         for name, jobs in self.jobs.items():
             module = sys.modules.get(name)
@@ -266,19 +268,19 @@ class _Installation:
                 _mark_absent(jobs)
 
     def copy(self) -> _Installation:
-        """Return a fresh installation of the same jobs."""
+        """Return a new installation of the same jobs."""
         return _Installation(self.rows, self.holds, self.wrap)
 
     def is_equivalent_to(self, other: _Installation) -> bool:
-        """Whether it changes the same in the same way."""
+        """Whether both replace the same functions in the same way."""
         return (self.jobs, self.wrap) == (other.jobs, other.wrap)
 
     def replace_new_aliases(self) -> None:
-        """Catch aliases that were made behind the scenes since."""
+        """Replace aliases that were made since the start."""
         _swap_aliases(self.swaps)
 
     def stop(self) -> None:
-        """Put everything back as it was."""
+        """Put everything back."""
         if self.finder in sys.meta_path:
             sys.meta_path.remove(self.finder)
         for patch in self.patches:
@@ -286,7 +288,7 @@ class _Installation:
         _swap_aliases((new, old) for old, new in self.swaps)
 
     def patch_module(self, module: ModuleType) -> None:
-        """Replace what `module` holds of the catalogue, and every alias of it. What is replaced already, stays."""
+        """Replace the catalogue's functions in `module`, and all their aliases, unless that was done before."""
         with _lock:
             replaced = [self._patch(module, job) for job in self.jobs.get(module.__name__, ())]
             fresh = [(replacement.old, replacement.new) for replacement in replaced if replacement is not None]
@@ -294,22 +296,23 @@ class _Installation:
             _swap_aliases(fresh)
 
     def _patch(self, module: ModuleType, job: Row | Hold) -> _Replacement | None:
-        place = _find(module, job.qualname)
-        if place is None:
+        attribute = _find(module, job.qualname)
+        if attribute is None:
             _mark_absent([job])
             return None
-        if any(place.raw is patch.replacement and place.owner is patch.place.owner for patch in self.patches):
+        owner, raw = attribute.owner, attribute.raw
+        if any(raw is patch.replacement and owner is patch.attribute.owner for patch in self.patches):
             return None
-        replacement = _replace(self._unpatched(place.raw), self._wrapper_for(job))
+        replacement = _replace(self._unpatched(raw), self._wrapper_for(job))
         if replacement is None:
-            _refuse_callable(job, place.raw)
+            _refuse_callable(job, raw)
             return None
-        setattr(place.owner, place.name, replacement.value)
-        self.patches.append(_Patch(place, replacement.value))
+        setattr(owner, attribute.name, replacement.value)
+        self.patches.append(_Patch(attribute, replacement.value))
         return replacement
 
     def _wrapper_for(self, job: Row | Hold) -> Callable[[Any], Any]:
-        """Return what turns the function of `job` into its replacement."""
+        """Return the function that makes the replacement for the function of `job`."""
         if isinstance(job, Hold):
             ledger.current_run().note(job.note)
             return functools.partial(_held, value=job.value)
@@ -317,17 +320,17 @@ class _Installation:
         return functools.partial(self.wrap, job)
 
     def _unpatched(self, raw: Any) -> Any:
-        """Return the original behind one of our own replacements (an inherited one, say), else `raw`."""
-        return next((patch.place.raw for patch in self.patches if patch.replacement is raw), raw)
+        """Return the original if `raw` is one of accel's replacements, such as an inherited one, else `raw`."""
+        return next((patch.attribute.raw for patch in self.patches if patch.replacement is raw), raw)
 
 
 Wrap = Callable[[Row, FunctionType], Any]
-"""Makes a row's function into what takes its place."""
+"""Makes the replacement for a row's function."""
 
 
 @dataclass(frozen=True)
 class _Accelerating:
-    """The usual way: an accelerated function, in a mode of its own or in the one in force."""
+    """The usual replacement: the accelerated function. mode: None for the mode in the settings."""
 
     mode: str | None
 
@@ -360,13 +363,13 @@ def _mark_absent(jobs: Iterable[Row | Hold]) -> None:
 
 
 def _refuse_callable(job: Row | Hold, raw: Any) -> None:
-    """Say that a row names no Python function. An accelerated one (by decorator) is fine as it is."""
+    """Enter that a row does not name a Python function, unless it is one that a decorator accelerates already."""
     if isinstance(job, Row) and not issubclass(type(raw), wrapt.FunctionWrapper):
         _stay(job, Refusal("choice.callable", detail=f"a {type(raw).__name__}"))
 
 
 def _stay(row: Row, refusal: Refusal) -> None:
-    """Enter into the books that `row` stays on NumPy by choice."""
+    """Enter into the ledger that `row` stays on NumPy by choice."""
     book = ledger.open_ledger(row.target)
     book.state = State.NUMPY
     if refusal not in book.refusals:
@@ -381,7 +384,7 @@ _installation: _Installation | None = None
 
 @forks.in_child
 def _renew_lock() -> None:
-    """Another thread may have held it when the process was forked."""
+    """In a forked child: another thread may have held the lock when the process was forked."""
     global _lock
     _lock = threading.RLock()
 
@@ -393,14 +396,15 @@ def install(
     exclude: Iterable[str] = (),
     mode: str | None = None,
 ) -> None:
-    """Accelerate the functions of `catalogue` (default: of every installed one), wherever they are reachable.
+    """Accelerate the functions of `catalogue` (default: of every installed one) under all their names.
 
-    only, exclude: patterns as `matches` reads them; without `only`, every function that is not excluded.
-    mode: "off", "auto", "verify" or "strict" for these functions; default: the mode in force at each call.
-    Safe to call at any time and any number of times: another choice replaces the one before. Unless QD_JAX_QUIET=1,
-    one line at the end of the process says what was gained.
-    Does nothing but say so where QD_USE_JAX=0 or the mode is off.
-    Raises `SettingError` for a setting, a mode, or a pattern, that cannot be used.
+    only, exclude: patterns as in `matches`; without `only`, all functions that are not excluded are accelerated. mode:
+    "off", "auto", "verify" or "strict" for these functions; by default, the mode in the settings at each call.
+
+    It may be called at any time and any number of times: a new choice replaces the one before. Unless QD_JAX_QUIET=1,
+    one line at the end of the process says what was gained. If QD_USE_JAX=0 or the mode is off, it only logs that.
+
+    Raises `SettingError` for an invalid setting, mode or pattern.
     """
     if mode is not None:
         config.check("mode", mode)
@@ -412,7 +416,7 @@ def install(
         return
     versions.warn()
     devices.check(replace(settings, mode=mode or settings.mode))
-    from accel import dispatch  # noqa: F401  # not later: an import must not fail in the midst of the program's own
+    from accel import dispatch  # noqa: F401  # now, so that no import of accel's can fail during one of the program's
 
     if not settings.quiet:
         _speak_at_exit()
@@ -420,7 +424,7 @@ def install(
 
 
 def steps_of(chosen: Iterable[Catalogue]) -> Steps | None:
-    """Return what the first catalogue says of steps whose program is the one at hand; None where none does."""
+    """Return the steps of the first catalogue whose step can be imported, or None."""
     for each in chosen:
         if each.steps is not None:
             modules = [row.module for row in each.rows if row.target == each.steps.step]
@@ -431,14 +435,14 @@ def steps_of(chosen: Iterable[Catalogue]) -> Steps | None:
 
 @functools.cache
 def _speak_at_exit() -> None:
-    """Say at the end of this process, but of none that was forked off, what was gained."""
+    """Write the summary at the end of this process, but not at the end of its forked children."""
     atexit.register(lambda process: reporting.say_summary() if os.getpid() == process else None, os.getpid())
 
 
 def put_in_place(
     catalogue: Catalogue | None, wrap: Wrap, *, only: Iterable[str] = (), exclude: Iterable[str] = ()
 ) -> None:
-    """Replace the chosen functions by what `wrap` makes of them, whatever the settings say; else as `install`."""
+    """As `install`, but with replacements made by `wrap`, and whatever the settings are."""
     chosen = catalogues.discover() if catalogue is None else (catalogue,)
     rows = [row for each in chosen for row in each.rows]
     only, exclude = tuple(only), tuple(exclude)
@@ -451,11 +455,11 @@ def put_in_place(
 
 def _say_off(variable: str) -> None:
     logs.LOGGER.info("not installed: acceleration is switched off by %s", variable)
-    ledger.current_run().note(f"acceleration was switched off by {variable}: a plain NumPy run")
+    ledger.current_run().note(f"acceleration was switched off by {variable}: this run used NumPy only")
 
 
 def _open_books(rows: Iterable[Row], only: tuple[str, ...], exclude: tuple[str, ...]) -> list[Row]:
-    """Open a ledger for every row and return those to wrap."""
+    """Open a ledger for every row. Returns the rows to wrap."""
     there = functools.cache(lambda module: locate(module) is not None)
     wrapped = []
     for row in rows:
@@ -471,14 +475,14 @@ def _open_books(rows: Iterable[Row], only: tuple[str, ...], exclude: tuple[str, 
 
 
 def _choice(row: Row, only: tuple[str, ...], exclude: tuple[str, ...]) -> Refusal | None:
-    """Return why `row` is left alone on purpose; None for a row to wrap."""
+    """Return why `row` is left out by choice; None for a row to wrap."""
     if row.declined is not None:
         return Refusal("choice.declined", detail=row.declined)
     return None if _selected(row, only, exclude) else Refusal("choice.excluded")
 
 
 def _reconsider(row: Row) -> None:
-    """Open the ledger of `row`, and strike out what an earlier choice entered there."""
+    """Open the ledger of `row`, and remove what an earlier choice entered there."""
     book = ledger.open_ledger(row.target)
     for refusal in [each for each in book.refusals if each.reason.startswith("choice.")]:
         del book.refusals[refusal]
@@ -487,7 +491,7 @@ def _reconsider(row: Row) -> None:
 
 
 def _switch_to(installation: _Installation | None) -> None:
-    """Put `installation` in the place of the one in force, if it differs."""
+    """Replace the current installation, unless both are equivalent."""
     global _installation
     with _lock:
         if installation is not None and _installation is not None and installation.is_equivalent_to(_installation):
@@ -501,7 +505,7 @@ def _switch_to(installation: _Installation | None) -> None:
 
 
 def uninstall() -> None:
-    """Put every name back to what it was before `install`. Safe to call when nothing is installed."""
+    """Put back every name as it was before `install`. Does nothing if nothing is installed."""
     _switch_to(None)
     tuning.give_back_freed()
 
@@ -514,7 +518,7 @@ def installed(
     exclude: Iterable[str] = (),
     mode: str | None = None,
 ) -> Iterator[None]:
-    """Accelerate for the length of a `with` block, after which what was in force before is so again; see `install`."""
+    """Accelerate during a `with` block, and restore the previous installation afterwards. Arguments: see `install`."""
     before = _installation
     install(catalogue, only=only, exclude=exclude, mode=mode)
     try:

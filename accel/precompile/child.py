@@ -1,8 +1,8 @@
 """The process that runs the program: `python -m accel.precompile.child SPEC.json`, which `command` starts.
 
-It compiles at first need, without a budget, and keeps every program on disk. Once enough was seen it ends at once, in
-the midst of the program, whose own last acts (handlers at exit, a restart file) are not made. A file, always
-whole, says how far the program is, and at the end it holds the account.
+It compiles at first need, without a budget, and keeps every program on disk. Once enough has been seen, it ends at
+once, in the middle of the program: handlers at exit do not run, and a restart file is not written. It reports by a file
+that is replaced atomically: the progress at first, and the result at the end.
 """
 
 from __future__ import annotations
@@ -28,17 +28,20 @@ from accel.precompile.watch import Watch
 from accel.reports import reporting
 
 TICK_S = 0.2
-"""Seconds between two notes on how far the program is."""
+"""Seconds between two updates of the progress."""
 
 MORE_VARIANTS = 4
-"""How many times as many programs of a function are kept as one run may have: the next may come upon others first."""
+"""A function may have this many times as many programs as in a normal run: the next run may need others first."""
 
 ENDED = "ended"
-"""Why it is enough: the program came to its end."""
+"""Why the run ended: the program came to its end."""
 
 
 class Reporter:
-    """Writes down what happens, and ends the process once enough was seen. report: where, and in which format."""
+    """Writes progress and result to the file `news`, and ends the process once enough has been seen.
+
+    report: path and format of the user's report, or None.
+    """
 
     def __init__(self, news: Path, watch: Watch, report: tuple[str, str] | None) -> None:
         self._news = news
@@ -50,9 +53,9 @@ class Reporter:
         self._parent = os.getppid()
 
     def after(self, target: Target, nested: bool) -> None:
-        """Note that a call of a target has ended; does not return where that was enough.
+        """Note that a call of a target has ended. Ends the process if enough has been seen.
 
-        nested: whether it was inside another target's call.
+        nested: whether the call was inside another target's call.
         """
         self._targets[id(target)] = target
         if nested or os.getpid() != self._process:  # a child that the program forked
@@ -63,12 +66,12 @@ class Reporter:
             os._exit(0)
         if time.perf_counter() - self._told >= TICK_S:
             self._told = time.perf_counter()
-            if os.getppid() != self._parent:  # nobody waits for us any more
+            if os.getppid() != self._parent:  # the command's process is gone
                 os._exit(1)
             self._write(progress=asdict(self._watch.progress()))
 
     def finish(self, ending: str = ENDED) -> None:
-        """Write the account."""
+        """Compile what is left, and write the result. A forked child of the program does nothing."""
         if os.getpid() == self._process:
             for target in self._targets.values():
                 target.compile_remaining()
@@ -78,34 +81,34 @@ class Reporter:
                 path, form = self._report
                 Path(path).write_text(reporting.report(form), encoding="utf-8")
 
-    def _write(self, **words: Any) -> None:
+    def _write(self, **content: Any) -> None:
         fresh = self._news.with_suffix(".fresh")
-        fresh.write_text(json.dumps(words), encoding="utf-8")
+        fresh.write_text(json.dumps(content), encoding="utf-8")
         os.replace(fresh, self._news)
 
 
 def _tell_after_calls(after: Callable[[Target, bool], None]) -> None:
-    """Have `after` called after each call of a target, with it and whether it was inside another one's call."""
+    """Call `after` after each call of a target. Its arguments: the target, and whether the call was nested."""
     answer = Target.answer
 
-    def told(self: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def answer_and_tell(self: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         nested = THREAD.inside
         result = answer(self, args, kwargs)
         after(self, nested)
         return result
 
-    Target.answer = told  # type: ignore[method-assign]
+    Target.answer = answer_and_tell  # type: ignore[method-assign]
 
 
 def settings_for_later(settings: config.Settings) -> config.Settings:
-    """The settings with which to compile for later runs that have `settings`."""
+    """The settings for compiling ahead of time, for later runs that have `settings`."""
     return replace(
         settings, mode="auto", ahead_of_time=False, quiet=True, max_variants=MORE_VARIANTS * settings.max_variants
     )
 
 
 def main() -> int:
-    """Run the program that the file names, as `accel.run` would, until enough was seen."""
+    """Run the program that the file names, as `accel.run` would, until enough has been seen."""
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     command = run.Command(spec["target"], spec["args"], spec["folder"])
     script = run.enter(command)

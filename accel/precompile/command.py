@@ -1,7 +1,6 @@
-"""`python -m accel compile TARGET [ARGS...]`: compile, before the first real run, what a program's runs need.
+"""`python -m accel compile TARGET [ARGS...]`: compiles what a program's runs need, before the first real run.
 
-The program runs in a process of its own, started here and ended here; its words are kept back, and shown where it
-fails.
+The program runs in a process of its own, which is started and ended here. Its output is shown only if it fails.
 """
 
 from __future__ import annotations
@@ -23,30 +22,30 @@ from accel.cli import run
 from accel.cli.options import BAD_INPUT, Parser, refuse
 from accel.comparison.runs import environment
 from accel.config import SettingError
-from accel.precompile import words
+from accel.precompile import messages
 
 SETTLED = 200
-"""Steps without anything new after which the program has shown what it needs, unless the user says otherwise."""
+"""After this many steps without anything new, enough has been seen. The default of --settled."""
 
 LOOK_S = 0.1
-"""Seconds between two looks at the program."""
+"""Seconds between two checks of the program's progress."""
 
 RARELY_S = 30.0
-"""Seconds between two lines where nobody watches a terminal."""
+"""Seconds between two lines about the progress if standard error is not a terminal."""
 
-LAST_WORDS = 15
-"""Lines that are shown of a program that failed."""
+MAX_OUTPUT_LINES = 15
+"""The last lines of output that are shown of a program that failed."""
 
 _SHARED = ("--platform", "--catalogue", "--only", "--exclude")
-"""Options that mean what they mean to `accel.run`."""
+"""Options that mean the same as for `accel.run`."""
 
-_EPILOG = """The program is not simulated: it reads and writes its files as ever. It is ended by force once enough was
-seen, as a power cut would: what it would have saved at its end is not saved, and a file that it was writing may be
-incomplete. Give it an output folder of its own, or a copy of the restart file that it overwrites as it goes. Ctrl-C
-ends it early; what was compiled until then is kept."""
+_EPILOG = """The program really runs: it reads and writes its files as usual. Once enough has been seen, it is killed:
+what it would save at its end is not saved, and a file that it was writing may be incomplete. Give it an output folder
+of its own, or a copy of the restart file that it overwrites. Ctrl-C ends it early; what was compiled until then is
+kept."""
 
 
-class _Plan(NamedTuple):
+class _CommandLine(NamedTuple):
     """A checked command line. catalogue: the file, None for the installed ones. report: path and format."""
 
     command: run.Command
@@ -62,11 +61,11 @@ class _Plan(NamedTuple):
 
 
 class _Ended(NamedTuple):
-    """How the program ended. last: what its process noted last, if anything; said: the end of its own words."""
+    """How the program ended. last: the last content of its process's file, or None. output: its last lines."""
 
     code: int
     last: Mapping[str, Any] | None
-    said: list[str]
+    output: list[str]
 
 
 # -- the command line ------------------------------------------------------------------------------------------------
@@ -79,15 +78,15 @@ def _count(text: str) -> int:
     return number
 
 
-_count.__name__ = "whole number from 1"  # argparse puts it into its complaint
+_count.__name__ = "whole number from 1"  # argparse uses it in its error message
 
 
 def _parser() -> Parser:
     parser = Parser(
         prog="python -m accel compile",
         usage="python -m accel compile [OPTION]... TARGET [ARGS...]",
-        description="Run a program until nothing new needs compiling, keep all that was compiled in the disk cache, "
-        "and end the program. Its next run, started as always, begins with compiled programs.",
+        description="Run a program until nothing new needs compiling, keep the compiled programs in the disk cache, "
+        "and end the program. Its next run, started as usual, begins with compiled programs.",
         epilog=_EPILOG,
         allow_abbrev=False,
     )
@@ -98,20 +97,20 @@ def _parser() -> Parser:
         if option.name in _SHARED:
             parser.add_argument(option.name, **option.argparse)
     steps = parser.add_mutually_exclusive_group()
-    what = f"end once N steps brought nothing new; default {SETTLED}. A step is a call of the function that the "
-    what += "catalogue names, or else of the one with most time in it"
+    what = f"end after N steps without anything new; default {SETTLED}. A step is a call of the function that the "
+    what += "catalogue names, or else of the one that takes the most time"
     steps.add_argument("--settled", metavar="N", type=_count, default=SETTLED, help=what)
-    steps.add_argument("--steps", metavar="N", type=_count, help="end after N steps, whatever they bring")
+    steps.add_argument("--steps", metavar="N", type=_count, help="end after N steps in any case")
     parser.add_argument("--report", metavar="FILE", help="write the report here: JSON, Markdown or text by suffix")
-    parser.add_argument("--output", action="store_true", help="show what the program says; default: only if it fails")
-    parser.add_argument("--quiet", action="store_true", help="say nothing but what could not be done")
+    parser.add_argument("--output", action="store_true", help="show the program's output; default: only if it fails")
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
     what = "a dotted module, run as python -m would, or a script file; then its own arguments"
     parser.add_argument("command", metavar="TARGET [ARGS...]", nargs=argparse.REMAINDER, help=what)
     return parser
 
 
-def _plan(argv: Sequence[str]) -> _Plan:
-    """What the command line and the environment ask for. Raises SettingError for what cannot be used."""
+def _parse(argv: Sequence[str]) -> _CommandLine:
+    """Parse the command line and the environment. Raises SettingError for invalid input."""
     options = _parser().parse_args(argv)
     options.mode = None
     folder, default = run.folder_of(options)
@@ -123,7 +122,7 @@ def _plan(argv: Sequence[str]) -> _Plan:
     if options.catalogue is not None:
         catalogue.load(options.catalogue)
     report = None if options.report is None else run.report_file(options.report)
-    return _Plan(
+    return _CommandLine(
         run.Command(target, args, folder),
         settings,
         None if options.catalogue is None else os.path.abspath(options.catalogue),
@@ -138,7 +137,7 @@ def _plan(argv: Sequence[str]) -> _Plan:
 
 
 def _check_settings(settings: config.Settings) -> None:
-    """Compiling must not be switched off, and there must be a place for what is compiled."""
+    """Raise SettingError if compiling is switched off, or if the compiled programs could not be kept."""
     if not settings.enabled:
         raise SettingError(config.VARIABLES["enabled"], 0, "1, or unset", "compiles nothing")
     if settings.mode == "off":
@@ -150,14 +149,14 @@ def _check_settings(settings: config.Settings) -> None:
         raise SettingError(config.VARIABLES["cache_dir"], value, _FOLDERS, f"keeps nothing: {problem}")
 
 
-_FOLDERS = "a folder that you can write to and others cannot"
+_FOLDERS = "a folder that only you can write to"
 
 
 # -- the program -----------------------------------------------------------------------------------------------------
 
 
 class _Status:
-    """The line that says how far the program is: on a terminal always the same one, elsewhere one now and then."""
+    """Shows the progress: on a terminal by one line that is overwritten, elsewhere by a line now and then."""
 
     def __init__(self, quiet: bool) -> None:
         self._silent = quiet or sys.stderr is None
@@ -166,7 +165,7 @@ class _Status:
         self._shown = ""
 
     def show(self, line: str) -> None:
-        """Say it, if it is news."""
+        """Show the line, unless it is the one shown already."""
         if self._silent or line == self._shown:
             return
         if self._terminal:
@@ -178,29 +177,29 @@ class _Status:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Leave the terminal as it was."""
+        """Erase the line from the terminal."""
         if self._terminal and self._shown:
             sys.stderr.write("\r" + " " * len(self._shown) + "\r")
             sys.stderr.flush()
             self._shown = ""
 
 
-def _run(plan: _Plan, script: str | None) -> _Ended:
-    """Run the program until its process ends. Ctrl-C ends that at once: `code` is then that of an interrupt."""
+def _run(plan: _CommandLine, script: str | None) -> _Ended:
+    """Run the program until its process ends. Ctrl-C kills the process; `code` is then _INTERRUPTED."""
     with tempfile.TemporaryDirectory(prefix="accel-compile-") as name:
         folder = Path(name)
         news, spec = folder / "news.json", folder / "spec.json"
         spec.write_text(json.dumps(_spec(plan, script, news)), encoding="utf-8")
         status = _Status(plan.quiet)
-        with (folder / "words.txt").open("w+b") as said:
-            stream = None if plan.output else said
+        with (folder / "output.txt").open("w+b") as output:
+            stream = None if plan.output else output
             process = subprocess.Popen(
                 [sys.executable, "-m", "accel.precompile.child", str(spec)],
                 stdin=None if sys.stdin is not None and not sys.stdin.isatty() else subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
                 env=environment("accel"),
-                start_new_session=True,  # Ctrl-C is ours alone: the program must not save what is half done
+                start_new_session=True,  # the program must not get Ctrl-C, or it might save an incomplete state
             )
             try:
                 code = _follow(process, news, plan, status)
@@ -210,15 +209,15 @@ def _run(plan: _Plan, script: str | None) -> _Ended:
                 status.clear()
                 process.kill()
                 process.wait()
-            said.seek(0)
-            text = said.read().decode("utf-8", errors="replace")
-        return _Ended(code, _noted(news), text.splitlines()[-LAST_WORDS:])
+            output.seek(0)
+            text = output.read().decode("utf-8", errors="replace")
+        return _Ended(code, _read(news), text.splitlines()[-MAX_OUTPUT_LINES:])
 
 
 _INTERRUPTED = 130
 
 
-def _spec(plan: _Plan, script: str | None, news: Path) -> dict[str, Any]:
+def _spec(plan: _CommandLine, script: str | None, news: Path) -> dict[str, Any]:
     return {
         "target": plan.command.target if script is None else os.path.abspath(script),
         "args": plan.command.args,
@@ -234,48 +233,48 @@ def _spec(plan: _Plan, script: str | None, news: Path) -> dict[str, Any]:
     }
 
 
-def _follow(process: subprocess.Popen[bytes], news: Path, plan: _Plan, status: _Status) -> int:
-    """Show how far the program is until its process has ended; its exit code."""
+def _follow(process: subprocess.Popen[bytes], news: Path, plan: _CommandLine, status: _Status) -> int:
+    """Show the progress until the program's process has ended. Returns its exit code."""
     while True:
         try:
             return process.wait(LOOK_S)
         except subprocess.TimeoutExpired:
-            last = _noted(news)
+            last = _read(news)
             if last is not None:
-                status.show(words.progress(last["progress"], plan.settled, plan.steps))
+                status.show(messages.progress(last["progress"], plan.settled, plan.steps))
 
 
-def _noted(news: Path) -> dict[str, Any] | None:
-    """What the process has noted last; None where that is nothing yet."""
+def _read(news: Path) -> dict[str, Any] | None:
+    """The content of the process's file; None if there is none yet."""
     try:
-        found: dict[str, Any] = json.loads(news.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(news.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    return found
+    return content
 
 
 # -- the end ---------------------------------------------------------------------------------------------------------
 
 
 def main(argv: Sequence[str]) -> int:
-    """Do what the command line asks for; returns the exit code: 1 where nothing was kept or the program failed."""
+    """Run the command. Returns the exit code: 1 if nothing was kept or the program failed, 2 for invalid input."""
     try:
-        plan = _plan(argv)
+        plan = _parse(argv)
         script = run.enter(plan.command)
     except SettingError as error:
         return refuse(error)
     if not plan.quiet:
-        sys.stderr.write(words.before(Path.cwd(), plan.settled, plan.steps))
+        sys.stderr.write(messages.before(Path.cwd(), plan.settled, plan.steps))
         sys.stderr.flush()
     ended = _run(plan, script)
     if ended.code == BAD_INPUT and ended.last is None:
-        sys.stderr.write("\n".join(ended.said) + "\n")
+        sys.stderr.write("\n".join(ended.output) + "\n")
         return BAD_INPUT
     return _say(plan, ended)
 
 
-def _say(plan: _Plan, ended: _Ended) -> int:
-    """Say what was kept, and what went wrong, if anything did; the exit code."""
+def _say(plan: _CommandLine, ended: _Ended) -> int:
+    """Print what was kept, and what failed, if anything did. Returns the exit code."""
     account = ended.last
     if ended.code:
         sys.stderr.write(_failure(plan, ended))
@@ -283,14 +282,14 @@ def _say(plan: _Plan, ended: _Ended) -> int:
         return ended.code if ended.code == _INTERRUPTED else 1
     assert plan.settings.cache_dir is not None, "it was checked"
     if not plan.quiet:
-        sys.stdout.write(words.after(account, plan.settings.cache_dir))
-    return 0 if not ended.code and words.kept_programs(account["report"]) else 1
+        sys.stdout.write(messages.after(account, plan.settings.cache_dir))
+    return 0 if not ended.code and messages.kept_programs(account["report"]) else 1
 
 
-def _failure(plan: _Plan, ended: _Ended) -> str:
-    """How it came that the program ended before enough was seen."""
-    kept = f"; {words.until_then(ended.last['progress'])}" if ended.last is not None else ""
+def _failure(plan: _CommandLine, ended: _Ended) -> str:
+    """The message for a program that ended before enough had been seen."""
+    kept = f"; {messages.until_then(ended.last['progress'])}" if ended.last is not None else ""
     if ended.code == _INTERRUPTED:
         return f"accel: interrupted{kept}\n"
-    said = [] if plan.output or not ended.said else ["its last words:", *(f"  {line}" for line in ended.said)]
-    return "\n".join([f"accel: the program ended with exit code {ended.code}{kept}", *said]) + "\n"
+    output = [] if plan.output or not ended.output else ["its last output:", *(f"  {line}" for line in ended.output)]
+    return "\n".join([f"accel: the program ended with exit code {ended.code}{kept}", *output]) + "\n"

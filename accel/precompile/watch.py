@@ -1,6 +1,6 @@
-"""When enough of a program has been seen: nothing new for some steps, or so many steps as were asked for.
+"""Decides when enough of a program has been seen: after some steps without anything new, or after a number of steps.
 
-A step is a call of the target that a catalogue names as such, or else of the one with most time in it so far.
+A step is a call of the target that a catalogue names as the step, or else of the target with the most time so far.
 """
 
 from __future__ import annotations
@@ -15,23 +15,25 @@ from accel.reports import timeline
 from accel.reports.ledger import Ledger, State, current_run, ledgers, open_ledger
 
 QUIET_S = 3.0
-"""Seconds that have to pass as well without anything new: a small function is called often while a program starts."""
+"""This many seconds must pass without anything new, too: a small function may be called often at the start."""
 
 LOOK_S = 0.5
-"""Seconds between two looks which target has most time in it."""
+"""Seconds between two checks which target has the most time."""
 
 MAX_NEWS = 4
-"""News of one target that count, for each program that it may have: paths that never recur are new for ever."""
+"""For each program that a target may have, this many events count as new. Without a bound, paths that never recur would
+be new for ever."""
 
 SETTLED, STEPS = "settled", "steps"
-"""Why it is enough: nothing was new, or so many steps were asked for."""
+"""Why enough has been seen: nothing was new, or the number of steps was reached."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far the program is. target: whose calls are counted, None before any; named: whether a catalogue says so.
+    """The progress of the program.
 
-    quiet: calls since something was recorded or compiled. programs, functions: compiled, and those that have them.
+    target: whose calls are counted; None before the first call. named: whether a catalogue names it. quiet: calls since
+    something was last recorded or compiled. programs: compiled ones. functions: those that have compiled programs.
     """
 
     target: str | None
@@ -43,7 +45,10 @@ class Progress:
 
 
 class Watch:
-    """Counts steps and news. settled: steps without news that are enough. steps: those asked for, in place of that."""
+    """Counts steps, and steps without news (recordings and compiles).
+
+    settled: enough is seen after this many steps without news. steps: if given, after this many steps instead.
+    """
 
     def __init__(self, settled: int, steps: int | None = None) -> None:
         self._settled = settled
@@ -56,7 +61,7 @@ class Watch:
         self._quiet_from = 0
 
     def after(self, target: str) -> str | None:
-        """Note that a call of a target has ended. Returns why that is enough, once it is."""
+        """Note that a call of a target has ended. Returns SETTLED or STEPS once enough has been seen, else None."""
         pace = self._find_pace()
         if self._has_news():
             self._last_news = time.perf_counter()
@@ -69,7 +74,7 @@ class Watch:
         return SETTLED if quiet else None
 
     def progress(self) -> Progress:
-        """How far the program is."""
+        """The progress so far."""
         pace, books = self._pace, [book for book in ledgers() if book.variants]
         calls = 0 if pace is None else pace.calls
         return Progress(
@@ -95,28 +100,28 @@ class Watch:
         self._quiet_from = 0 if pace is None else pace.calls
 
     def _has_news(self) -> bool:
-        """Whether something was recorded or compiled since it was last asked."""
+        """Whether something was recorded or compiled since the last call of this method."""
         fresh, self._seen = timeline.events[self._seen :], len(timeline.events)
-        found = False
+        has_news = False
         for event in fresh:
             if event.kind in (timeline.RECORDED, timeline.COMPILE):
                 self._news[event.target] += 1
-                found |= self._news[event.target] <= MAX_NEWS * config.current().max_variants
-        return found
+                has_news |= self._news[event.target] <= MAX_NEWS * config.current().max_variants
+        return has_news
 
 
 def _pace() -> Ledger | None:
-    """The account of the target whose calls are steps."""
+    """The ledger of the target whose calls are steps; None before any call."""
     step = current_run().step
     if step is not None:
         book = open_ledger(step)
-        if book.calls or (book.state is State.UNCALLED and _is_loaded(step)):  # it is not left alone, and will come
+        if book.calls or (book.state is State.UNCALLED and _is_loaded(step)):  # it is accelerated, and not called yet
             return book
     return max((book for book in ledgers() if book.calls), key=lambda book: book.spent_s, default=None)
 
 
 def _is_loaded(target: str) -> bool:
-    """Whether the program has imported what holds a target: a catalogue may be that of another program."""
+    """Whether the program has imported the target's module. If not, the catalogue may be that of another program."""
     parts = target.split(".")
     for end in range(len(parts) - 1, 0, -1):
         module = sys.modules.get(".".join(parts[:end]))

@@ -1,1 +1,1 @@
-"""What belongs to the whole process: forks, interrupts, Python's settings, memory, JAX's private interfaces."""
+"""State of the whole process: forks, interrupts, Python's settings, memory, JAX's private interfaces."""

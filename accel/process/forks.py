@@ -1,8 +1,9 @@
-"""Forks of the program's process, in which JAX's threads are not.
+"""Forks of the program's process.
 
-Only the thread that forks goes on in a child; locks that others held stay locked there, and whoever waits for one of
-the others, waits for ever. So a child uses JAX no more, and nothing of JAX ends in it: the client of a device waits at
-its end for its threads, which crashed or hung every child of a program that accel had compiled something for.
+A forked child has only the thread that forked. Locks that other threads held stay locked, and waiting for one of those
+threads hangs. So accel does not use JAX in a child, and no object of JAX's is destroyed there. A device's client waits
+for its threads when it is destroyed: without this module, every child of a program for which accel had compiled
+anything crashed or hung at its end.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from contextlib import contextmanager
 from typing import Any
 
 happened = False
-"""Whether this process is such a child."""
+"""Whether this process is a forked child."""
 
 PATIENCE_S = 30.0
-"""Seconds that a fork waits for what it must not cut in two; then that is what it does."""
+"""The longest time, in seconds, that a fork waits for a `delayed` block to end. After that it forks all the same."""
 
 _CAN = hasattr(os, "register_at_fork")
 _PYTHON_WARNS_LATE = sys.version_info >= (3, 12)
 
 
 def in_child(function: Callable[[], None]) -> Callable[[], None]:
-    """Have a function called in every child, before the program goes on there: a decorator.
+    """Call a function in every forked child, before the program goes on there: a decorator.
 
     >>> @in_child
     ... def renew_lock() -> None: ...
@@ -45,7 +46,7 @@ def _note() -> None:
     happened = True
 
 
-# -- what no fork cuts in two ------------------------------------------------------------------------------------------
+# -- delaying forks ----------------------------------------------------------------------------------------------------
 
 
 class _Forking(threading.local):
@@ -59,7 +60,7 @@ _forking = _Forking()
 
 @contextmanager
 def delayed() -> Iterator[None]:
-    """What other threads' forks wait for, such as an import: in a child it would be half done for ever."""
+    """A block that other threads' forks wait for, such as an import. A child would have it half done for good."""
     with _lock:
         yield
 
@@ -87,19 +88,19 @@ if _CAN:
     os.register_at_fork(before=_wait, after_in_parent=_go_on)
 
 
-# -- what never ends in a child ----------------------------------------------------------------------------------------
+# -- objects that are never destroyed in a child -----------------------------------------------------------------------
 
 _kept: list[weakref.ref[Any]] = []
 
 
 def keep_in_children(objects: Iterable[Any]) -> None:
-    """Let these objects end in this process as they would, but never in a child: not even when the child ends."""
+    """Never destroy these objects in a forked child, even when it ends. In this process they are destroyed as usual."""
     _kept.extend(weakref.ref(each) for each in objects)
 
 
 @in_child
 def _keep() -> None:
-    """A reference from anything in Python would go when the interpreter ends, and the object with it."""
+    """Leak a reference to each object: any other reference is dropped when the interpreter ends."""
     for reference in _kept:
         kept = reference()
         if kept is not None:
@@ -110,9 +111,10 @@ def _keep() -> None:
 
 
 class _WarningFilter:
-    """What stands as the message in a warning filter: the warnings of a fork that are there because of JAX alone.
+    """A warning filter, and the pattern in it: it hides the warnings of a fork that are due to JAX alone.
 
-    Python gives its own after all that a fork calls, so the filter goes when it has been of use, or at the next fork.
+    also_pythons: whether to hide Python's own warning of threads, too. Python gives it after all functions that a fork
+    calls, so the filter is removed once it has matched, or at the next fork.
     """
 
     jax = re.compile(r"os\.fork\(\) was called\. os\.fork\(\) is incompatible with multithreaded code, and JAX")
@@ -124,28 +126,28 @@ class _WarningFilter:
 
     @property
     def pattern(self) -> str:
-        """For whoever prints the filters."""
+        """The pattern as text, for code that prints the filters."""
         return f"{self.jax.pattern}|{self.python.pattern}" if self.also_pythons else self.jax.pattern
 
     def match(self, text: str) -> bool:
-        """Whether it is one of them."""
+        """Whether the warning is to be hidden. Called by the warnings module, as on a compiled pattern."""
         if self.also_pythons and self.python.match(text):
             self.leave()
             return True
         return self.jax.match(text) is not None
 
     def enter(self) -> None:
-        """Become the first filter. Not by `warnings.filterwarnings`: then warnings shown once would be shown again."""
+        """Insert the filter. `warnings.filterwarnings` would also show warnings again that are shown only once."""
         _filters().insert(0, self._filter)
 
     def leave(self) -> None:
-        """Be no filter any more."""
+        """Remove the filter."""
         if self._filter in _filters():
             _filters().remove(self._filter)
 
 
 def _filters() -> list[Any]:
-    return warnings.filters  # type: ignore[return-value]  # documented as the list that it is
+    return warnings.filters  # type: ignore[return-value]  # it is a list, as documented
 
 
 _warning_filter: _WarningFilter | None = None
@@ -175,10 +177,10 @@ def _speak_in_child() -> None:
 
 
 def suppress_fork_warnings() -> None:
-    """From now on, a fork gives no warning of JAX's threads.
+    """Hide warnings about JAX's threads in forks from now on.
 
-    For a process in which accel started JAX: a program that does not know of JAX gets no warning that it would not
-    have had. To be called after JAX's start: what a fork calls first is what was registered last.
+    For a process in which accel started JAX: the program gets no warning that it would not get without accel. Must be
+    called after JAX was started, because a fork calls first what was registered last.
     """
     global _is_quiet
     if _CAN and not _is_quiet:

@@ -1,8 +1,8 @@
-"""Interrupts: Ctrl-C, and any other signal handler of the program's that raises, while accel is at work.
+"""Interrupts: Ctrl-C, and other signal handlers of the program that raise, while accel's code is running.
 
-Python runs handlers in the main thread, between any two instructions. What one of them raises is the program's: it is
-never taken for an error of accel's. And where it would leave something half done for ever, an import above all, it
-waits.
+Python runs signal handlers in the main thread, between any two instructions. What a handler raises belongs to the
+program, and is never treated as an error of accel's. Where it would leave something half done for good, above all an
+import, the handler is deferred.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _NUMBERS = sorted(int(number) for number in signal.valid_signals())
 
 
 class Deferral:
-    """A block in which no signal handler runs; those that were called for run at its end, and may raise then.
+    """A block in which no signal handler runs. Those of signals that arrived run at its end, and may raise then.
 
-    In the main thread; there are none to run in the others. A handler that the program sets meanwhile stays.
+    It has an effect in the main thread only, since handlers run nowhere else. A handler that the program sets meanwhile
+    stays.
     """
 
     def __init__(self) -> None:
@@ -51,7 +52,7 @@ class Deferral:
 
     @contextlib.contextmanager
     def lifted(self) -> Iterator[None]:
-        """A block inside in which handlers run as ever: the program's own code."""
+        """A block inside, for the program's own code, in which handlers run as usual."""
         if self not in _under_way:
             yield
             return
@@ -63,14 +64,14 @@ class Deferral:
             _in_full(self._hold)
 
     def _hold(self) -> None:
-        """Have all of them wait."""
+        """Replace all handlers by one that notes the signal."""
         for number, handler in _handlers().items():
             if handler != self._wait:
                 self._handlers[number] = handler
                 signal.signal(number, self._wait)
 
     def _let_go(self) -> None:
-        """Put all of them back."""
+        """Put all handlers back."""
         for number in [number for number in self._handlers if signal.getsignal(number) == self._wait]:
             signal.signal(number, self._handlers[number])
 
@@ -79,7 +80,7 @@ class Deferral:
             self._waiting.append(number)
 
     def _deliver(self) -> None:
-        """Each handler runs, whatever those before it raise."""
+        """Run the handlers of all noted signals, even if some of them raise."""
         if self._waiting:
             try:
                 signal.raise_signal(self._waiting.pop(0))
@@ -87,17 +88,17 @@ class Deferral:
                 self._deliver()
 
     def held(self) -> list[Handler]:
-        """The handlers that wait."""
+        """The handlers that are replaced at present."""
         return list(self._handlers.values())
 
     def end_in_child(self) -> None:
-        """Where another thread's block ends nowhere: in a forked child, whose only thread is the main one."""
+        """In a forked child: put the handlers back if the block belongs to a thread that does not exist there."""
         if self._thread != threading.get_ident():
             _in_full(self._let_go)
 
 
 def _in_full(step: Callable[[], None]) -> None:
-    """A step, again where a handler that does not wait, or no longer, runs meanwhile and raises: that comes after."""
+    """Run a step to its end: again if a handler that is not deferred interrupts it. Then raises the interrupt."""
     raised: BaseException | None = None
     for _ in _NUMBERS:
         try:
@@ -119,13 +120,13 @@ def _in_child() -> None:
 
 
 def _handlers() -> dict[int, Handler]:
-    """The program's handlers that are Python's to run, by signal."""
-    found = {number: signal.getsignal(number) for number in _NUMBERS}
-    return {number: handler for number, handler in found.items() if callable(handler)}
+    """The handlers that are written in Python, by signal number."""
+    handlers = {number: signal.getsignal(number) for number in _NUMBERS}
+    return {number: handler for number, handler in handlers.items() if callable(handler)}
 
 
 def raised_by_handler(error: BaseException) -> bool:
-    """Whether a signal handler of the program's raised an error that was caught in code of accel's."""
+    """Whether an error that was caught in accel's code was raised by a signal handler of the program."""
     waiting = [handler for each in _under_way for handler in each.held()]
     codes = {_code_of(handler) for handler in (*_handlers().values(), *waiting)}
     trace: TracebackType | None = error.__traceback__
@@ -137,13 +138,13 @@ def raised_by_handler(error: BaseException) -> bool:
 
 
 def pass_on(error: BaseException) -> None:
-    """Raise the error again, if a signal handler raised it: where errors of accel's own are caught."""
+    """Raise the error again if a signal handler raised it. For places that catch accel's own errors."""
     if raised_by_handler(error):
         raise error
 
 
 def _code_of(handler: Any) -> CodeType | None:
-    """What a function, a method, a partial or an object that can be called runs; None for what is not Python's."""
+    """The code that a function, method, partial or callable object runs; None if it is not written in Python."""
     while hasattr(handler, "func"):
         handler = handler.func
     function = getattr(handler, "__func__", handler)

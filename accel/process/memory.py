@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def peak_mb() -> float | None:
-    """The most memory that this process has held at once, in MB; None where the system does not tell.
+    """The peak resident memory of this process, in MB; None if the system cannot tell.
 
-    `getrusage` counts the parent's memory before `exec` too, so Linux's own high-water mark comes first.
+    `getrusage` also counts the parent's memory before `exec`, so Linux's own high-water mark is preferred.
     """
     try:
         found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
@@ -29,7 +29,7 @@ def peak_mb() -> float | None:
 
 
 def addresses_left() -> int | None:
-    """Bytes of address space that this process may still take; None where it may take any (see `ulimit -v`)."""
+    """Bytes of address space that this process may still allocate; None without a limit (see `ulimit -v`)."""
     try:
         import resource
 
@@ -37,7 +37,7 @@ def addresses_left() -> int | None:
         if limit == resource.RLIM_INFINITY:
             return None
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    except (OSError, ImportError, ValueError):  # no Linux: nothing tells what is taken
+    except (OSError, ImportError, ValueError):  # not Linux: the space in use is unknown
         return None
     return limit - pages * mmap.PAGESIZE
 
@@ -45,14 +45,14 @@ def addresses_left() -> int | None:
 def array_at(
     address: int, shape: tuple[int, ...], typestr: str, *, owner: Any, writeable: bool
 ) -> np.ndarray[Any, Any]:
-    """The memory at an address as an ndarray, which keeps its owner alive. typestr: its dtype's `str`."""
+    """The memory at an address as an ndarray, which keeps `owner` alive. typestr: the dtype's `str`, such as "<f8"."""
     import numpy as np
 
     return np.asarray(_Described(address, shape, typestr, owner, writeable))
 
 
 class _Described:
-    """Memory as NumPy's array interface describes it."""
+    """Describes memory by NumPy's array interface."""
 
     __slots__ = ("__array_interface__", "_owner")
 

@@ -1,7 +1,7 @@
 """Settings of the whole process that accel changes: all of them are here, in `CHANGED`.
 
-`QD_JAX_TUNE=0` leaves each of them alone. Any number of threads may want one at a time. What the program changes
-meanwhile stays as the program wants it.
+`QD_JAX_TUNE=0` leaves each of them alone. Any number of threads may hold one at the same time. If the program
+changes it meanwhile, the program's value stays.
 """
 
 from __future__ import annotations
@@ -64,23 +64,24 @@ CHANGED = (
 )
 
 SWITCH_S = 1e-4
-"""Threads take turns so often while one of them compiles."""
+"""The thread switch interval, in seconds, while a thread compiles."""
 
 ALLOCATIONS = 50_000
-"""New objects after which Python looks for garbage while there is little."""
+"""The garbage collector's first threshold while accel records and compiles."""
 
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
-"""Names of mallopt(3), which says what they mean."""
+"""Parameters of mallopt(3)."""
 
 KEPT = 512 * 2**20
-"""Bytes of freed memory at the end of the heap that are kept."""
+"""The most bytes of freed memory that are kept at the end of the heap."""
 
 LARGEST = 64 * 2**20, 32 * 2**20
-"""Blocks of fewer bytes come from the heap; larger ones from the kernel, as before. Older glibc takes the second."""
+"""Blocks of fewer bytes come from the heap, larger ones from the kernel. The second value is for older versions of
+glibc, which reject the first."""
 
 USUAL = 128 * 2**10
-"""Both of glibc's thresholds in a process that nobody has told anything."""
+"""The default of both of glibc's thresholds."""
 
 _ASYNC = "jax_cpu_enable_async_dispatch"
 _NPROC = "NPROC"
@@ -90,10 +91,10 @@ _lock = threading.RLock()  # a signal handler may come here while its thread is 
 
 
 class _Setting:
-    """One of Python's settings: ours from when the first thread wants it so until the last one does not any more."""
+    """One of Python's settings: it has accel's value while at least one thread holds it."""
 
     def __init__(self, read: Callable[[], Any], write: Callable[[Any], None], ours: Callable[[Any], Any]) -> None:
-        """ours: from the program's value, the one that accel wants."""
+        """ours: computes accel's value from the program's."""
         self._read, self._write, self._wanted = read, write, ours
         self._holders: dict[object, int] = {}
         self._usual: Any = None
@@ -101,7 +102,7 @@ class _Setting:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Have it as accel wants it."""
+        """Hold accel's value for a block."""
         holder = object()
         try:
             self._take(holder)
@@ -126,12 +127,12 @@ class _Setting:
                 self._restore()
 
     def _restore(self) -> None:
-        """Unless the program has changed it meanwhile."""
+        """Restore the program's value, unless the program has changed the setting meanwhile."""
         if self._read() == self._ours:
             self._write(self._usual)
 
     def leave_to(self, thread: int) -> None:
-        """In a forked child: the other threads, which wanted it so, are not there."""
+        """In a forked child: release what other threads held, which do not exist there."""
         others = [holder for holder, its in self._holders.items() if its != thread]
         for holder in others:
             self._give_back(holder)
@@ -146,12 +147,12 @@ _garbage = _Setting(
 
 
 def short_switch_interval() -> AbstractContextManager[None]:
-    """Make Python switch between threads more often for a block."""
+    """Shorten the thread switch interval for a block."""
     return _turns.held() if config.current().tune else contextlib.nullcontext()
 
 
 def rare_garbage_collection() -> AbstractContextManager[None]:
-    """Make Python look for garbage more rarely for a block, unless it never does."""
+    """Make garbage collections rare for a block. If collection is off, it stays off."""
     return _garbage.held() if config.current().tune else contextlib.nullcontext()
 
 
@@ -161,7 +162,7 @@ _keeps_freed = False
 
 
 def keep_freed() -> bool:
-    """Let the C library keep freed memory. Returns whether it does: that is glibc's own interface."""
+    """Make the C library keep freed memory. Returns whether it does; only glibc can."""
     global _keeps_freed
     if not _keeps_freed and config.current().tune:
         _keeps_freed = _tell_malloc(LARGEST, KEPT)
@@ -169,7 +170,7 @@ def keep_freed() -> bool:
 
 
 def give_back_freed() -> None:
-    """Have the C library return freed memory to the kernel again."""
+    """Make the C library return freed memory to the kernel again."""
     global _keeps_freed
     if _keeps_freed:
         _keeps_freed = not _tell_malloc((USUAL,), USUAL)

@@ -298,7 +298,7 @@ def test_a_catalogue_that_cannot_be_used(bench: Bench, tmp_path: Path, text: str
     done = bench.accel("--catalogue", str(rows), "scripts.go")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"accel: --catalogue={str(rows)!r} {problem}")
-    assert done.err.endswith("expected: a Python file with CATALOGUE in it, as accel doctor writes it\n")
+    assert done.err.endswith("expected: a Python file that defines CATALOGUE, such as accel doctor writes\n")
     assert done.err.count("\n") == 1
 
 
@@ -306,7 +306,7 @@ def test_a_catalogue_that_cannot_be_used(bench: Bench, tmp_path: Path, text: str
 def test_switched_off_is_a_plain_run_that_says_so(bench: Bench, args: list[str], env: dict[str, str]) -> None:
     done = bench.accel(*args, "--report", "-", "scripts.go", env=env)
     assert (done.code, done.out) == (0, "2.0\n")
-    assert "a plain NumPy run" in done.err
+    assert "this run used NumPy only" in done.err
     loud = bench.accel(*args, "--quiet", "scripts.go", env={**env, "QD_JAX_LOG": "info"})
     assert loud.err.startswith("accel: not installed: acceleration is switched off by QD_")
 

@@ -39,7 +39,7 @@ def samples(folder: Path) -> dict[str, dict[str, Any]]:
 
 def test_the_state_that_a_catalogue_names_is_sampled_ever_more_rarely(tmp_path: Path) -> None:
     observer = Observer(tmp_path / "s", STEPS, perturb=False)
-    observed, state = observer.plainly(ROW, step), model()
+    observed, state = observer.on_numpy(ROW, step), model()
     for _ in range(10):
         observed(state, np.ones(5))
     observer.finish(peak_mb=1.0)
@@ -54,7 +54,7 @@ def test_the_state_that_a_catalogue_names_is_sampled_ever_more_rarely(tmp_path: 
 
 def test_without_a_catalogue_every_floating_point_array_at_hand_is_sampled(tmp_path: Path) -> None:
     observer = Observer(tmp_path / "s", None, perturb=False)
-    observer.plainly(ROW, step)(model(), forcing=np.ones(5))
+    observer.on_numpy(ROW, step)(model(), forcing=np.ones(5))
     (found,) = samples(tmp_path / "s").values()
     assert set(found) == {"result[1]", "forcing", "model.u"}
 
@@ -69,7 +69,7 @@ def test_a_perturbed_run_moves_the_state_once_by_a_last_place(tmp_path: Path, st
     def look(model: Any, forcing: Any) -> None:
         seen.append((model.u.copy(), forcing.copy()))
 
-    observed = observer.plainly(ROW, look)
+    observed = observer.on_numpy(ROW, look)
     observed(state, forcing)
     observed(state, forcing)
     assert state.u is shared, "in place, so that who shares it goes on sharing"
@@ -80,8 +80,8 @@ def test_a_perturbed_run_moves_the_state_once_by_a_last_place(tmp_path: Path, st
 
 def test_only_calls_that_the_program_makes_itself_are_observed(tmp_path: Path) -> None:
     observer = Observer(tmp_path / "s", None, perturb=False)
-    inner = observer.plainly(Row("m", "inner", "a test"), lambda x: x * 2.0)  # type: ignore[arg-type]
-    outer = observer.plainly(Row("m", "outer", "a test"), lambda x: inner(x) + 1.0)  # type: ignore[arg-type]
+    inner = observer.on_numpy(Row("m", "inner", "a test"), lambda x: x * 2.0)  # type: ignore[arg-type]
+    outer = observer.on_numpy(Row("m", "outer", "a test"), lambda x: inner(x) + 1.0)  # type: ignore[arg-type]
     outer(np.ones(2))
     inner(np.ones(2))
     assert set(samples(tmp_path / "s")) == {"m.outer@1", "m.inner@1"}
@@ -189,6 +189,6 @@ def test_a_whole_comparison_run(tmp_path: Path) -> None:
 def test_a_run_that_fails_is_said_with_its_last_words(tmp_path: Path) -> None:
     done = compare(tmp_path, "--out", "found", "go.py", "fail")
     assert done.returncode == 1
-    assert "accel: the run on numpy ended with exit code 1; its last words:\n" in done.stderr
+    assert "accel: the run on numpy ended with exit code 1; its last output:\n" in done.stderr
     assert done.stderr.endswith("ValueError: the planet froze\n")
     assert not list((tmp_path / "work" / "found").glob("*-samples"))

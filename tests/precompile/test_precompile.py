@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from accel.config import Settings
-from accel.precompile import command, watch, words
+from accel.precompile import command, messages, watch
 from accel.precompile.child import settings_for_later
 from accel.precompile.watch import SETTLED, STEPS, Watch
 from accel.reports import ledger, timeline
@@ -39,7 +39,7 @@ def step(x, warm):
 x = np.linspace(0.0, 1.0, 40_000)
 for number in range(int(sys.argv[1])):
     x = step(x, number % 3 > 0)
-print("the program's own words")
+print("the program's own output")
 open("restart.txt", "w").write("done")
 """
 
@@ -126,11 +126,9 @@ def test_the_next_run_compiles_nothing(bench: Bench, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     kept, then, *_ = done.out.splitlines()
     assert re.fullmatch(rf"2 programs of 1 function kept in {re.escape(str(bench.cache))}, \d+\.\d MB\.", kept)
-    assert re.fullmatch(
-        r"The next run of this program compiles nothing that was seen in \d+ calls of model.step\.", then
-    )
-    assert done.out.endswith("was ended, in the midst of what it did: a file that it was writing may be incomplete.\n")
-    assert "the program's own words" not in done.out + done.err
+    assert re.fullmatch(r"The next run need not compile anything that was seen in \d+ calls of model.step\.", then)
+    assert done.out.endswith("Then the program was killed: a file that it was writing may be incomplete.\n")
+    assert "the program's own output" not in done.out + done.err
     assert not (tmp_path / "restart.txt").exists(), "it was ended before its end"
     assert all(each["kept_bytes"] > 0 for each in programs(json.loads((tmp_path / "made.json").read_text())))
     found, report = bench.counted("program.py", "300", report=tmp_path / "next.json")
@@ -143,23 +141,23 @@ def test_the_next_run_compiles_nothing(bench: Bench, tmp_path: Path) -> None:
 def test_before_it_starts_it_says_that_the_program_writes_its_files(bench: Bench, tmp_path: Path) -> None:
     done = bench.compile("--steps", "12", "program.py", "1000000")
     assert done.err.startswith(
-        f"accel: the program runs for real, in {tmp_path}: what it writes is written, restart files too; it is ended "
-        "after 12 steps, in the midst of what it does\n"
+        f"accel: the program really runs, in {tmp_path}, and writes its files, restart files included; it is killed "
+        "after 12 steps\n"
     )
     told = " ".join(bench.compile("--help").out.split())
-    assert "what it would have saved at its end is not saved, and a file that it was writing may be incomplete" in told
-    assert "a copy of the restart file that it overwrites as it goes" in told
+    assert "what it would save at its end is not saved, and a file that it was writing may be incomplete" in told
+    assert "a copy of the restart file that it overwrites" in told
 
 
-def test_a_program_may_end_by_itself_and_its_words_may_be_shown(bench: Bench, tmp_path: Path) -> None:
+def test_a_program_may_end_by_itself_and_its_output_may_be_shown(bench: Bench, tmp_path: Path) -> None:
     done = bench.compile("--output", "program.py", "20")
     assert done.code == 0, done.err
-    assert done.out.startswith("the program's own words\n")
+    assert done.out.startswith("the program's own output\n")
     assert done.out.endswith("The program came to its end.\n")
     assert (tmp_path / "restart.txt").read_text() == "done"
 
 
-def test_a_program_that_fails_has_its_last_words_shown(bench: Bench) -> None:
+def test_a_program_that_fails_has_its_last_output_shown(bench: Bench) -> None:
     done = bench.compile("failing.py", "1000")
     assert done.code == 1
     assert "accel: the program ended with exit code 1; " in done.err
@@ -192,7 +190,7 @@ def test_nothing_to_compile_is_said(bench: Bench) -> None:
     done = bench.compile("idle.py")
     assert (done.code, done.out) == (
         1,
-        "No function that accel was to accelerate was called: there was nothing to compile.\n",
+        "None of the functions to accelerate was called: there was nothing to compile.\n",
     )
 
 
@@ -205,7 +203,7 @@ def test_the_miniature_compiles_nothing_after_it(bench: Bench, tmp_path: Path) -
     target = [*chosen, "scripts.run_simulation"]
     done = bench.compile("--settled", "20", *target, **planet)
     assert done.code == 0, done.err
-    assert re.search(r"compiles nothing that was seen in \d+ (steps|calls of)", done.out)
+    assert re.search(r"need not compile anything that was seen in \d+ (steps|calls of)", done.out)
     for name in ("second", "third"):
         found, report = bench.counted(*target, report=tmp_path / f"{name}.json", **planet)
         assert found == {"compiled": 0, "workers": 0}
@@ -230,7 +228,7 @@ def test_the_miniature_compiles_nothing_after_it(bench: Bench, tmp_path: Path) -
             ["program.py"],
             {"QD_JAX_CACHE_DIR": "program.py/cache"},
             "QD_JAX_CACHE_DIR='program.py/cache' keeps nothing: it cannot be written to (Not a directory); "
-            "expected: a folder that you can write to and others cannot\n",
+            "expected: a folder that only you can write to\n",
         ),
     ],
 )
@@ -319,7 +317,7 @@ def test_a_step_that_is_left_alone_is_not_waited_for(books: ModuleType, clock: l
     assert _calls(Watch(settled=5, steps=3), books.open_ledger("m.other"), 3) == [None, None, STEPS]
 
 
-# -- words and settings ------------------------------------------------------------------------------------------------
+# -- messages and settings --
 
 
 def _account(**program: Any) -> dict[str, Any]:
@@ -331,19 +329,19 @@ def _account(**program: Any) -> dict[str, Any]:
 
 def test_what_could_not_be_kept_is_named_with_the_reason() -> None:
     account = _account(kept_bytes=None, unkept="it holds a lock, which cannot be described to another process")
-    assert words.after(account, Path("cache")).splitlines()[:3] == [
+    assert messages.after(account, Path("cache")).splitlines()[:3] == [
         "1 program of 1 function kept in cache, 2.0 MB.",
-        "The next run of this program compiles nothing that was seen in 312 steps, but for what follows.",
+        "The next run need not compile anything that was seen in 312 steps, with the following exceptions.",
         "Not kept: 1 program of m.f: it holds a lock, which cannot be described to another process.",
     ]
 
 
 def test_progress_in_words() -> None:
     found = _account()["progress"]
-    assert words.progress(found, 200, None) == "accel: 312 steps, 2 programs of 1 function, nothing new for 0 of 200"
-    assert words.progress(found, 200, 400) == "accel: 312 steps of 400, 2 programs of 1 function"
+    assert messages.progress(found, 200, None) == "accel: 312 steps, 2 programs of 1 function, nothing new for 0 of 200"
+    assert messages.progress(found, 200, 400) == "accel: 312 steps of 400, 2 programs of 1 function"
     nothing = {**found, "target": None, "calls": 0, "programs": 0, "functions": 0}
-    assert words.progress(nothing, 200, None) == (
+    assert messages.progress(nothing, 200, None) == (
         "accel: no accelerated function called yet, 0 programs of 0 functions"
     )
 
