@@ -13,6 +13,7 @@ import numpy as np
 from accel import config, logs
 from accel.backend import cache
 from accel.dispatch.costs.speed import Speed
+from accel.process import interrupts
 from accel.reasons import Refusal
 from accel.reports.ledger import open_ledger
 
@@ -214,6 +215,9 @@ class Path:
         except config.SettingError:
             raise
         except Exception as error:
+            if interrupts.raised_by_handler(error):
+                self.pending = pending  # the program is still there for the next call
+                raise
             return Refusal("compile.failed", "", f"{type(error).__name__}: {error}")
         return None
 
