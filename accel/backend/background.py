@@ -201,11 +201,12 @@ class PendingProgram(Future[Executable]):
 
     def _compiled_by_worker(self) -> Product | None:
         """The worker's product; None if there is no worker, or if the job cannot be pickled for it."""
-        worker = None if self._job is None else _workers.current()
-        if worker is None:
+        job = self._job
+        worker = None if job is None else _workers.current()
+        if job is None or worker is None:
             return None
         try:
-            product = worker.compile(self._job)
+            product = worker.compile(job)
         except WorkerLost as lost:
             _workers.drop(worker)
             raise Unsupported("compile.failed", str(lost)) from None

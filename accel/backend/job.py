@@ -34,7 +34,7 @@ class Job:
     """A trace to compile, and the arguments to compile it for.
 
     nodes: the arguments of each `Node`, with `Ref`s in place of nodes. outcomes: index of the node, expected value, and
-    line. arrays, numbers, changed, state: the outputs, with nodes by index. decided, known, spanned: as lowering takes
+    line. arrays, numbers, changed, state: the outputs, with nodes by index. pinned, known, spanned: as lowering takes
     them. forms: shape and dtype of each slot's array, None for other slots. settings: those that the result depends on.
     """
 
@@ -44,7 +44,7 @@ class Job:
     numbers: list[int]
     changed: list[tuple[int, int]]
     state: list[tuple[int, int]]
-    decided: dict[int, Any]
+    pinned: dict[int, Any]
     known: Known
     forms: list[tuple[tuple[int, ...], np.dtype[Any]] | None]
     spanned: frozenset[int]
@@ -69,7 +69,7 @@ class Job:
             changed=[(slot, nodes[index]) for slot, index in self.changed],
             state=[(slot, nodes[index]) for slot, index in self.state],
         )
-        return JobTrace(Tape(nodes, outcomes), outputs, self.decided)
+        return JobTrace(Tape(nodes, outcomes), outputs, self.pinned)
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class JobTrace:
 
     tape: Tape
     outputs: Outputs
-    decided: dict[int, Any]
+    pinned: dict[int, Any]
 
 
 def describe(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int], threads: int | None) -> Job:
@@ -91,7 +91,7 @@ def describe(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collec
         numbers=[node.index for node in outputs.numbers],
         changed=[(slot, node.index) for slot, node in outputs.changed],
         state=[(slot, node.index) for slot, node in outputs.state],
-        decided=dict(trace.decided),
+        pinned=dict(trace.pinned),
         known=Known(dict(known.scalars), dict(known.arrays)),
         forms=[(each.shape, each.dtype) if isinstance(each, np.ndarray) else None for each in samples],
         spanned=frozenset(spanned),
@@ -122,7 +122,7 @@ def path_key_of(job: Job) -> str:
     rest = [
         [(index, describe(expected)) for index, expected, _ in job.outcomes],
         (job.arrays, job.numbers, job.changed, job.state),
-        _contents(job.decided, describe),
+        _contents(job.pinned, describe),
         [form and (form[0], str(form[1])) for form in job.forms],
     ]
     return digest(rows, rest)

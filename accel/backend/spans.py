@@ -131,7 +131,7 @@ def aligned_copy(array: Any) -> Any:
 
 def is_aligned(array: Any) -> bool:
     """Whether XLA on the CPU can read the array in place."""
-    return array.ctypes.data % ALIGNED == 0 and array.flags.c_contiguous
+    return bool(array.ctypes.data % ALIGNED == 0 and array.flags.c_contiguous)
 
 
 def aligned_room(nbytes: int) -> np.ndarray[Any, Any]:

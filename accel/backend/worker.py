@@ -23,9 +23,12 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accel import config
+
+if TYPE_CHECKING:
+    from accel.backend.job import Job, Product
 
 NICENESS = 10
 """The worker's niceness: the program goes first if there are not enough processors for both."""
@@ -81,7 +84,7 @@ class Worker:
         except (OSError, ValueError) as error:
             raise WorkerLost(f"the compiling process could not be started: {error}") from error
 
-    def compile(self, job: Any) -> Any:
+    def compile(self, job: Job) -> Product:
         """The job's product. Raises Unsupported, WorkerLost, and what pickling the job raises."""
         message = pickle.dumps((replace(config.current(), **job.settings), job), protocol=5)
         try:
@@ -91,7 +94,8 @@ class Worker:
             raise WorkerLost("the compiling process has ended") from error
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        product: Product = answer
+        return product
 
     def stop(self) -> None:
         """Kill the worker. A thread that waits for its answer gets WorkerLost."""

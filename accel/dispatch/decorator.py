@@ -21,7 +21,7 @@ from accel.reports.ledger import open_ledger
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _BoundAccelerated(wrapt.BoundFunctionWrapper):
+class _BoundAccelerated(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # generic in its stubs alone
     """A target's wrapper bound to an object. It is copied and pickled as a bound method is."""
 
     def __copy__(self) -> Any:
@@ -34,7 +34,7 @@ class _BoundAccelerated(wrapt.BoundFunctionWrapper):
         return getattr, (self.__self__, self.__name__)
 
 
-class Accelerated(wrapt.FunctionWrapper):
+class Accelerated(wrapt.FunctionWrapper):  # type: ignore[type-arg]
     """A target's wrapper. It binds as the function does, and is pickled and copied by reference."""
 
     __bound_function_wrapper__ = _BoundAccelerated
@@ -94,7 +94,8 @@ def accelerate(
     devices.check(replace(settings, mode=mode or settings.mode))
     if fn is None:
         return lambda function: accelerated(function, name=name, rtol=rtol, mode=mode)
-    return accelerated(fn, name=name, rtol=rtol, mode=mode)
+    made: Function = accelerated(fn, name=name, rtol=rtol, mode=mode)
+    return made
 
 
 def accelerated(fn: Any, *, name: str | None = None, rtol: float | None = None, mode: str | None = None) -> Any:

@@ -121,7 +121,7 @@ class KnownPaths:
     @property
     def with_program(self) -> list[Path]:
         """Paths that have a program, in use or given up."""
-        return [path for path in self._paths if path.variant is not None]
+        return [path for path in self._paths if path.has_program]
 
     @property
     def waiting(self) -> Path | None:
@@ -190,4 +190,4 @@ def starts_at_side_exit(other: Path, path: Path, place: int, value: Any) -> bool
         if mine.where != theirs.where or mine.expected != theirs.expected:
             return False
     at = other.outcomes[place]
-    return at.where == path.outcomes[place].where and float(at.expected) == value
+    return bool(at.where == path.outcomes[place].where and float(at.expected) == value)

@@ -19,6 +19,8 @@ from accel.reports.ledger import open_ledger
 
 if TYPE_CHECKING:
     from accel.backend.background import PendingProgram
+    from accel.dispatch.replay import Variant
+    from accel.record import Trace
 
 SPAN_SAMPLES = 8
 """After every this many replays, a path is examined for arrays that most replays had to copy."""
@@ -65,7 +67,7 @@ class Path:
     backoff: calls that still go to NumPy before a program whose runs were discarded is tried again.
     """
 
-    def __init__(self, trace: Any, name: str) -> None:
+    def __init__(self, trace: Trace, name: str) -> None:
         from accel.dispatch.replay import Matcher
         from accel.lower.folding import foldable
 
@@ -79,7 +81,7 @@ class Path:
         self.spanned: frozenset[int] = frozenset()
         self._spans_tried = False
         self.samples: list[Any] = []
-        self.variant: Any = None
+        self._variant: Variant | None = None
         self.found_on_disk = False
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = ""
@@ -97,7 +99,18 @@ class Path:
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
         self._candidates = foldable(trace)
 
-    def has_same_trace(self, trace: Any) -> bool:
+    @property
+    def has_program(self) -> bool:
+        """Whether there is a program, in use or given up."""
+        return self._variant is not None
+
+    @property
+    def variant(self) -> Variant:
+        """The program, with what it commits. There is one in stage COMPILED."""
+        assert self._variant is not None
+        return self._variant
+
+    def has_same_trace(self, trace: Trace) -> bool:
         """Whether `trace` recorded the same path."""
         return _shape_of(trace) == _shape_of(self.trace)
 
@@ -225,7 +238,7 @@ class Path:
         """Put a new program in place. Its first replays are compared, whatever those of an earlier program showed."""
         from accel.dispatch.replay import Variant
 
-        self.variant = Variant(self.trace, made.result())
+        self._variant = Variant(self.trace, made.result())
         self._spans_tried |= bool(self.variant.executable.spans)
         self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
         self.stage = Stage.COMPILED
@@ -238,7 +251,7 @@ class Path:
         self._stop_folding_slots(changed)
         if self._respecialized >= MAX_RESPECIALIZED:
             self._stop_folding_slots(tuple(self.constants))
-        self.variant = self.pending_spans = None
+        self._variant = self.pending_spans = None
         self.stage = Stage.OBSERVING
 
     def stop_folding(self, names: Collection[str]) -> None:
@@ -314,7 +327,7 @@ class Path:
         }
 
 
-def _shape_of(trace: Any) -> tuple[Any, ...]:
+def _shape_of(trace: Trace) -> tuple[Any, ...]:
     """A key that is equal for two recordings of the same path."""
     operations = [(node.rule.name, node.shape, str(node.dtype), node.where) for node in trace.tape.nodes]
     return operations, [(outcome.where, repr(outcome.expected)) for outcome in trace.tape.outcomes]

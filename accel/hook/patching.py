@@ -180,7 +180,7 @@ def _swap_aliases(swaps: Iterable[tuple[Any, Any]]) -> None:
 # -- modules that are imported later ---------------------------------------------------------------------------------
 
 
-class _PatchingLoader(wrapt.ObjectProxy):
+class _PatchingLoader(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """The loader of a watched module, which also patches the module once its code has run."""
 
     def __init__(self, loader: Any, loaded: Callable[[ModuleType], None]) -> None:

@@ -20,7 +20,7 @@ from accel.inspect.sources import bound_names, nearest, parse
 PROGRAMS = "a dotted module such as scripts.run_simulation, a script file, or module:callable"
 
 
-class Program(NamedTuple):
+class UserProgram(NamedTuple):
     """What to run. kind: "module", "script" or "callable"."""
 
     kind: str
@@ -32,35 +32,35 @@ class Program(NamedTuple):
         _RUNNERS[self.kind](self)
 
 
-def program_of(target: str, args: tuple[str, ...] = (), option: str = "--run") -> Program:
+def program_of(target: str, args: tuple[str, ...] = (), option: str = "--run") -> UserProgram:
     """The program that `target` names. Raises SettingError where there is none."""
     module, colon, name = target.partition(":")
     if os.path.isfile(target):
-        return Program("script", target, args)
+        return UserProgram("script", target, args)
     found = find_module(module)
     if found is not None:
         if not colon:
-            return Program("module", target, args)
+            return UserProgram("module", target, args)
         known = bound_names(parse(getattr(found, "origin", None) or ""))
         if known is not None and name not in known:
             raise SettingError(option, target, nearest(name, sorted(known)), f"names nothing in {module}")
-        return Program("callable", target, args)
+        return UserProgram("callable", target, args)
     raise SettingError(option, target, PROGRAMS, "does not exist")
 
 
-def _run_module(program: Program) -> None:
+def _run_module(program: UserProgram) -> None:
     sys.argv = [program.target, *program.args]
     runpy.run_module(program.target, run_name="__main__", alter_sys=True)
 
 
-def _run_script(program: Program) -> None:
+def _run_script(program: UserProgram) -> None:
     sys.argv = [program.target, *program.args]
     folder = os.path.dirname(os.path.realpath(program.target))
     sys.path[: 0 if sys.flags.safe_path else 1] = [folder]
     runpy.run_path(program.target, run_name="__main__")
 
 
-def _run_callable(program: Program) -> None:
+def _run_callable(program: UserProgram) -> None:
     module, _, name = program.target.partition(":")
     sys.argv = [program.target, *program.args]
     function = getattr(importlib.import_module(module), name, None)

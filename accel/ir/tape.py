@@ -13,9 +13,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from accel.rules.rule import Rule
 
 WEAK = (int, float, complex)
 """Python scalar types: their promotion is weak in NumPy 2."""
@@ -60,7 +63,7 @@ class Node:
     def __init__(
         self,
         index: int,
-        rule: Any,
+        rule: Rule,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         *,
@@ -186,7 +189,7 @@ class Tape:
     nodes: list[Node] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
 
-    def add(self, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **about: Any) -> Node:
+    def add(self, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], **about: Any) -> Node:
         """Append a node; `about` as in `Node`."""
         node = Node(len(self.nodes), rule, args, kwargs, **about)
         self.nodes.append(node)

@@ -34,7 +34,7 @@ class Folding:
         """Whether the node's value is known before launch, on any later call."""
         for other in self._trace.tape.nodes[len(self._fixed) : node.index + 1]:
             self._fixed[other.index] = (
-                other.args[0] in self._known or other.args[0] in self._trace.decided
+                other.args[0] in self._known or other.args[0] in self._trace.pinned
                 if other.is_input
                 else all(self._fixed[operand.index] for operand in other.operands())
             )
@@ -51,8 +51,8 @@ class Folding:
         return self._values[node.index]
 
     def _input_value(self, slot: int) -> Any:
-        decided = self._trace.decided.get(slot)
-        return self._known.value(slot) if decided is None else decided
+        pinned = self._trace.pinned.get(slot)
+        return self._known.value(slot) if pinned is None else pinned
 
     def _missing(self, node: Node) -> list[Node]:
         """The nodes that a fixed node's value needs and that are not computed yet, in order."""
@@ -70,7 +70,7 @@ def foldable(trace: Trace) -> frozenset[int]:
     """Slots that may be taken for constant: numbers, and arrays that are no direct arguments and are never written."""
     changed = {slot for slot, _ in trace.outputs.changed}
     arguments = {slot for key, slot in trace.inputs.entries() if key[0] in ("arg", "kwarg")}
-    arrays = set(trace.array_slots) - changed - arguments - set(trace.decided)
+    arrays = set(trace.array_slots) - changed - arguments - set(trace.pinned)
     return frozenset(arrays | set(trace.scalar_slots))
 
 

@@ -12,7 +12,7 @@ from accel.ir.tape import Node, Outcome
 from accel.lower import pipeline
 from accel.lower.folding import Folding
 from accel.lower.operations import as_array
-from accel.lower.passes.broadcast import Compact, compact
+from accel.lower.passes.broadcast import Repeating, without_repetition
 from accel.lower.passes.loops import Part, check_size
 from accel.lower.pipeline import About, Watch
 from accel.lower.program import PACKS, Known, Lowerable, Program, agrees, pack_of
@@ -51,7 +51,7 @@ class _Lowering:
         self._known = known
         self._folding = Folding(trace, known)
         self._slots: dict[int, int] = {}
-        self._constants: list[Compact] = []
+        self._constants: list[Repeating] = []
         self._places: dict[int, int] = {}
         self._tables: dict[int, int] = {}
         self._scalars: dict[str, list[Node]] = {pack: [] for pack in PACKS}
@@ -155,7 +155,7 @@ class _Lowering:
         value = self._folding.value(node)
         if isinstance(value, np.ndarray) and value.size > EMBEDDED and node.index not in self._places:
             self._places[node.index] = len(self._constants)
-            self._constants.append(compact(value))
+            self._constants.append(without_repetition(value))
 
     def _host(self) -> list[Node]:
         """What Python evaluates before launch: all that depends on scalars alone. Any of it may raise, read or not."""
@@ -176,7 +176,7 @@ class _Lowering:
         for table in (table for part in parts if not isinstance(part, Node) for table in part.tables):
             if table.size > EMBEDDED:
                 self._tables[id(table)] = len(self._constants)
-                self._constants.append(Compact(table, table.shape))
+                self._constants.append(Repeating(table, table.shape))
         return body, parts
 
     def _function(

@@ -64,7 +64,7 @@ class Lowerable(Protocol):
 
     tape: Tape
     outputs: Outputs
-    decided: dict[int, Any]
+    pinned: dict[int, Any]
 
 
 PACKS = {

@@ -7,7 +7,7 @@
 
 Functions, parameters, defaults, dtypes and errors are SciPy's; each takes NumPy or JAX arrays, returns the same kind,
 works under the caller's own `jax.jit` and is differentiable where the mathematics is. What SciPy has besides raises
-`Unsupported` with the reason. `accel.ndimage.table.TABLE` holds the same functions for programs that are being traced.
+`NotCovered` with the reason. `accel.ndimage.table.TABLE` holds the same functions for programs that are being traced.
 """
 
 from collections.abc import Callable
@@ -45,11 +45,11 @@ from accel.ndimage.api import (
     uniform_filter1d,
     zoom,
 )
-from accel.ndimage.errors import Unsupported
+from accel.ndimage.errors import NotCovered
 from accel.ndimage.table import REFUSED
 
 __all__ = [
-    "Unsupported",
+    "NotCovered",
     "affine_transform",
     "convolve",
     "convolve1d",
@@ -84,11 +84,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Callable[..., NoReturn]:
-    """A stand-in for a function of SciPy's that is refused: calling it raises `Unsupported`."""
+    """A stand-in for a function of SciPy's that is refused: calling it raises `NotCovered`."""
     if name not in REFUSED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise Unsupported(f"accel.ndimage.{name}: {REFUSED[name]}. Use scipy.ndimage.{name}.")
+        raise NotCovered(f"accel.ndimage.{name}: {REFUSED[name]}. Use scipy.ndimage.{name}.")
 
     return refuse

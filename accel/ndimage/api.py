@@ -18,7 +18,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from accel.ndimage import arguments, dispatch, filters, interpolation, rank, spline
-from accel.ndimage.errors import Unsupported
+from accel.ndimage.errors import NotCovered
 
 Lowering = Callable[..., Array]
 
@@ -60,7 +60,7 @@ def _separate_output(given: dict[str, Any]) -> NDArray[Any] | None:
     if output is None or isinstance(output, str | type | np.dtype):
         return None
     if isinstance(output, Array):
-        raise Unsupported("output: a JAX array cannot be written to; pass a dtype")
+        raise NotCovered("output: a JAX array cannot be written to; pass a dtype")
     target = np.asarray(output)
     if _has_complex_result(given) and target.dtype.kind != "c":
         raise RuntimeError("output must have complex dtype")
@@ -72,7 +72,7 @@ def _separate_output(given: dict[str, Any]) -> NDArray[Any] | None:
 
 def _on_jax(lowering: Lowering, given: dict[str, Any]) -> Array:
     if isinstance(given["output"], np.ndarray):
-        raise Unsupported("output: an array cannot be filled from JAX arrays; pass a dtype")
+        raise NotCovered("output: an array cannot be filled from JAX arrays; pass a dtype")
     given["input"] = jnp.asarray(given["input"])
     if _plans_its_own(lowering) or dispatch.is_traced(given):
         return lowering(**given)

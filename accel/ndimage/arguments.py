@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from accel.ndimage.errors import Unsupported
+from accel.ndimage.errors import NotCovered
 
 
 def output_dtype(output: Any, input_dtype: DTypeLike, complex_output: bool = False) -> np.dtype:
@@ -30,7 +30,7 @@ def output_dtype(output: Any, input_dtype: DTypeLike, complex_output: bool = Fal
             raise RuntimeError("output must have numeric dtype")
         return named
     if not isinstance(output, type | np.dtype):
-        raise Unsupported(f"output: a lowering takes None or a dtype, not {type(output).__name__}")
+        raise NotCovered(f"output: a lowering takes None or a dtype, not {type(output).__name__}")
     dtype = np.dtype(output)
     if complex_output and dtype.kind != "c":
         warnings.warn("promoting specified output dtype to complex", stacklevel=3)

@@ -28,7 +28,7 @@ import numpy as np
 from jax import Array, lax
 
 from accel.ndimage import arguments, boundary, casting, dispatch, kernels, spline
-from accel.ndimage.errors import Unsupported
+from accel.ndimage.errors import NotCovered
 
 _UNFOLDED = ("nearest", "grid-constant")  # modes whose coordinates are not folded
 # Order -> modes in which a tap outside has weight 0, or reads the nearest cell: there the first tap is clipped.
@@ -278,14 +278,14 @@ def geometric_transform(
     """`input` at mapping(output coordinates). See `scipy.ndimage.geometric_transform`.
 
     The mapping is called while tracing: once with a tuple of coordinate arrays of the output's shape, or, if it cannot
-    take arrays, once per point as in SciPy. It must not have effects. A low-level callable raises `Unsupported`.
+    take arrays, once per point as in SciPy. It must not have effects. A low-level callable raises `NotCovered`.
     """
     spline.check_order(order)
     shape = tuple(input.shape if output_shape is None else output_shape)
     if input.ndim < 1 or len(shape) < 1:
         raise RuntimeError("input and output rank must be > 0")
     if not callable(mapping):
-        raise Unsupported("geometric_transform: mapping is a low-level callable, which only SciPy can call")
+        raise NotCovered("geometric_transform: mapping is a low-level callable, which only SciPy can call")
     points = _mapped_points(mapping, shape, input.ndim, extra_arguments, extra_keywords or {})
     return _interpolate(_at_points, input, points, shape, output, order, mode, cval, prefilter)
 
@@ -445,7 +445,7 @@ def zoom(
         raise RuntimeError("input and output rank must be > 0")
     factors = arguments.per_axis(zoom, input.ndim)
     if any(isinstance(f, jax.core.Tracer) for f in [zoom, *factors]):
-        raise Unsupported("zoom: the zoom factor decides the output's shape and cannot be a traced value")
+        raise NotCovered("zoom: the zoom factor decides the output's shape and cannot be a traced value")
     shape = tuple(round(n * factor) for n, factor in zip(input.shape, factors, strict=True))
     if prefilter and all(factor == 1 for factor in factors):
         return input.astype(casting.result_dtype(output, input.dtype, complex_output=jnp.iscomplexobj(input)))
@@ -490,7 +490,7 @@ def rotate(
     if not 0 <= plane[0] <= plane[1] < ndim:
         raise ValueError("invalid rotation plane specified")
     if isinstance(angle, jax.core.Tracer):
-        raise Unsupported("rotate: the angle decides the output's shape and cannot be a traced value")
+        raise NotCovered("rotate: the angle decides the output's shape and cannot be a traced value")
     matrix = _rotation(float(angle))
     in_plane = np.asarray([input.shape[axis] for axis in plane])
     out_plane = in_plane

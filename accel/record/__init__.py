@@ -14,13 +14,13 @@ from accel.reasons import Refusal
 from accel.record import escapes, inputs, outputs
 from accel.record.arrays import operators
 from accel.record.arrays.arrays import RecordedValue
-from accel.record.decided import note_decided
 from accel.record.enter import enter_value
 from accel.record.objects.builtins import make_builtins, plain_builtins
 from accel.record.objects.containers import ContainerProxy
 from accel.record.objects.follow import Followed, SubstitutedGlobals
 from accel.record.objects.objects import ObjectProxy
 from accel.record.objects.scan import handles_exceptions
+from accel.record.pinned import note_pinned
 from accel.record.recording import CURRENT, Recording, Unwound, gap_text, place_text
 from accel.record.wrapper import isinstance_wrapper, plain
 from accel.rules import load
@@ -36,8 +36,8 @@ class Trace:
     aliases, same: pairs of slots that hold the same array or object. objects: slots of objects and
     containers, which must stay different ones where the path writes attributes. array_slots, scalar_slots: those of
     arrays and of numbers. inlined: targets that ran inside it. identity: the path compares objects by `is`, so that all
-    of them must stay different. decided: the contents of arrays that are the same in every call that matches, by slot
-    (see accel.record.decided).
+    of them must stay different. pinned: the contents of arrays that are the same in every call that matches, by slot
+    (see accel.record.pinned).
     """
 
     tape: Tape
@@ -50,7 +50,7 @@ class Trace:
     scalar_slots: list[int]
     inlined: frozenset[Any]
     identity: bool
-    decided: dict[int, Any]
+    pinned: dict[int, Any]
 
 
 @dataclass(slots=True)
@@ -148,7 +148,7 @@ def _record(
     kwargs: dict[str, Any],
     deferral: interrupts.Deferral,
 ) -> Recorded:
-    with tuning.rare_garbage_collection(), recording, _Watch(recording):
+    with tuning.rare_garbage_collection(), recording, _ExceptionWatch(recording):
         try:
             progress.made.append(_run(recording, function, args, kwargs, deferral))
         except Unwound:
@@ -258,7 +258,7 @@ def _trace(recording: Recording, plan: outputs.Outputs) -> Trace:
     ]
     if recording.compares_identity:
         objects += [entered.slot for entered in recording.kept.tuples.values()]
-    decided = note_decided(recording.writer.tape.outcomes, recording.storages, recording.inputs)
+    pinned = note_pinned(recording.writer.tape.outcomes, recording.storages, recording.inputs)
     try:
         recording.inputs.prepare()
     except Exception as error:  # a fault of ours must never reach the user
@@ -274,7 +274,7 @@ def _trace(recording: Recording, plan: outputs.Outputs) -> Trace:
         [node.args[0] for node in recording.writer.tape.nodes if node.is_input and node.host],
         frozenset(recording.inlined),
         recording.compares_identity,
-        decided,
+        pinned,
     )
 
 
@@ -306,7 +306,7 @@ def _recorded_frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-class _Watch:
+class _ExceptionWatch:
     """Sees every exception that passes through recorded code, handled there or not; and clears up once the tape breaks.
 
     A gap in the recorder might raise where NumPy would not, and the program's own handler might swallow that; so any

@@ -30,7 +30,6 @@ from accel.record import inputs
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, remember
 from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
-from accel.record.kept import EnteredTuple
 from accel.record.objects.containers import DictProxy, ListProxy
 from accel.record.objects.follow import Followed, is_pythons, unwrapped
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
@@ -45,6 +44,7 @@ from accel.record.objects.objects import (
 )
 from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.opaque import TRANSPARENT, Harmless, computes, is_harmless
+from accel.record.parts.kept import EnteredTuple
 from accel.record.recording import Recording, recordable
 from accel.rules.rule import lookup
 from accel.rules.scalars import HOST_FUNCTIONS

@@ -118,7 +118,8 @@ class Inputs:
         lines.append("  except Exception: return at")  # a property of the user's, a missing item: another path
         lines.append(f"  return [{', '.join(f'v{i}' for i in range(len(self.slots) + self.ROOTS))}]")
         exec("\n".join(lines), constants.namespace)
-        return constants.namespace["fetch"]
+        fetch: Callable[..., list[Any] | int] = constants.namespace["fetch"]
+        return fetch
 
 
 def _nothing(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> int:

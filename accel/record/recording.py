@@ -29,10 +29,10 @@ from accel.record.inputs import (
     of_constant,
     satisfies,
 )
-from accel.record.journal import Journal
-from accel.record.kept import Kept
-from accel.record.registry import Registry
-from accel.record.writer import Writer
+from accel.record.parts.journal import Journal
+from accel.record.parts.kept import Kept
+from accel.record.parts.registry import Registry
+from accel.record.parts.writer import Writer
 from accel.rules.rule import Unsupported
 
 NEEDED_AS = "a value computed from an array is needed as {}"
@@ -155,7 +155,7 @@ class Recording:
             self.refusal = Refusal(reason, self.writer.where_text(), detail)  # what the text was for
         self.touched |= touched
 
-    def meddled(self, detail: str) -> None:
+    def break_unseen(self, detail: str) -> None:
         """Break the tape: something that it did not see has had an effect, which cannot be undone."""
         self.touched = True
         self.break_("guard.unstable", detail)
@@ -222,7 +222,7 @@ class Recording:
         before, wrapped = self.entered.get(slot, (None, None))
         if before is value:
             return wrapped
-        self.meddled(f"{self.inputs.name(slot)} changed while it was recorded")
+        self.break_unseen(f"{self.inputs.name(slot)} changed while it was recorded")
         return value
 
     # -- exceptions ---------------------------------------------------------------------------------------------------

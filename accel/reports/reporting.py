@@ -267,7 +267,7 @@ def _round_up(count: float) -> int:
     [7, 100, 2300]
     """
     unit = 10 ** max(0, len(str(int(count))) - 2)
-    return math.ceil(count / unit) * unit
+    return int(math.ceil(count / unit) * unit)
 
 
 def _work_done(steps: dict[str, Any] | None, totals: dict[str, Any]) -> str:
@@ -358,7 +358,7 @@ def _by_state(account: dict[str, Any]) -> list[tuple[State, list[dict[str, Any]]
 
 def _weight(function: dict[str, Any]) -> float:
     compiled = function["compiled_calls"] * (function["compiled_ms"] or 0.0)
-    return compiled + function["numpy_calls"] * (function["numpy_ms"] or 0.0)
+    return float(compiled + function["numpy_calls"] * (function["numpy_ms"] or 0.0))
 
 
 _STATE_WORDS: Mapping[State, str] = {

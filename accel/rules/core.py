@@ -103,7 +103,7 @@ def counted(mask: Any, **about: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Fixed:
+class LiteralIndex:
     """An index array that the program's text gives. values: flat; shape: its shape."""
 
     values: tuple[int, ...]
@@ -116,7 +116,11 @@ class Fixed:
 def _index(template: tuple[Any, ...]) -> tuple[Any, ...]:
     """The key that a template stands for. Small dtypes cannot hold every size that JAX compares with."""
     return tuple(
-        entry.array() if isinstance(entry, Fixed) else entry.astype(np.int64) if hasattr(entry, "astype") else entry
+        entry.array()
+        if isinstance(entry, LiteralIndex)
+        else entry.astype(np.int64)
+        if hasattr(entry, "astype")
+        else entry
         for entry in template
     )
 
@@ -227,7 +231,7 @@ def _distinct_numpy(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
 
 def all_differ(values: Any) -> bool:
     """Whether no two elements of a NumPy array are equal."""
-    return np.unique(values).size == values.size
+    return bool(np.unique(values).size == values.size)
 
 
 def _distinct(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:

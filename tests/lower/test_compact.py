@@ -1,4 +1,4 @@
-"""Compact constants, and values that repeat: the same bits come back, and programs that use them agree with NumPy."""
+"""Repeating constants, and values that repeat: the same bits come back, and programs that use them agree with NumPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 import accel
 from accel import config
-from accel.lower.passes.broadcast import Repeated, compact
+from accel.lower.passes.broadcast import Repeated, without_repetition
 
 few = settings(max_examples=60, deadline=None, derandomize=True)
 dtypes = st.sampled_from(["bool", "int8", "int64", "uint16", "float32", "float64", "complex64", "complex128"])
@@ -22,7 +22,7 @@ dtypes = st.sampled_from(["bool", "int8", "int64", "uint16", "float32", "float64
 
 def restored(array: Any) -> Any:
     """What a program would see, as a NumPy array."""
-    form = compact(array)
+    form = without_repetition(array)
     with jax.enable_x64(True):
         found = form.restore(jax.numpy.asarray(form.stored))
         return np.asarray(found.whole() if isinstance(found, Repeated) else found)
@@ -53,13 +53,13 @@ def test_every_array_comes_back_to_the_bit(data: st.DataObject, dtype: str, shap
     ],
 )
 def test_what_repeats_is_stored_once(array: Any, stored: tuple[int, ...]) -> None:
-    assert compact(array).stored.shape == stored
+    assert without_repetition(array).stored.shape == stored
 
 
 def test_two_values_are_stored_as_truths() -> None:
     array = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
-    assert compact(array).stored.dtype == np.bool_
-    assert compact(np.array([0.0, -0.0, np.nan])).stored.dtype == np.float64  # three, by their bits
+    assert without_repetition(array).stored.dtype == np.bool_
+    assert without_repetition(np.array([0.0, -0.0, np.nan])).stored.dtype == np.float64  # three, by their bits
 
 
 class Sun:

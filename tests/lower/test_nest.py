@@ -254,13 +254,13 @@ def test_nests_agree_with_numpy(program: Any, found: list[nests.Nest]) -> None:
 @pytest.mark.parametrize("program", ABREAST, ids=lambda program: program.__name__)
 def test_independent_rounds_are_computed_abreast(program: Any, found: list[nests.Nest]) -> None:
     variant_of(program, inputs)
-    assert any(part.abreast for part in found)
+    assert any(part.vectorized for part in found)
 
 
 @pytest.mark.parametrize("program", SEQUENTIAL, ids=lambda program: program.__name__)
 def test_dependent_rounds_are_computed_one_by_one(program: Any, found: list[nests.Nest]) -> None:
     variant_of(program, inputs)
-    assert found and not any(part.abreast for part in found)
+    assert found and not any(part.vectorized for part in found)
 
 
 def test_slices_with_a_step_are_no_windows(found: list[nests.Nest]) -> None:

@@ -12,7 +12,7 @@ import pytest
 import accel.record
 from accel.record import inputs
 from accel.record.objects import scan
-from accel.record.writer import frozen
+from accel.record.parts.writer import frozen
 
 FOLDER = Path(accel.record.__file__).parent
 

@@ -25,7 +25,7 @@ LEAST_WEIGHT = 1.0
 """Array work in the text (see `Scan.weight`) below which a function is not worth a row, as far as text can tell."""
 
 
-class Verdict(StrEnum):
+class Worth(StrEnum):
     """What to do about a function. ROW: give it a row. The others say why not."""
 
     ROW = "row"
@@ -39,23 +39,23 @@ class Verdict(StrEnum):
 
 
 STATIC_VERDICTS = {
-    Verdict.ROW: "do array work: candidates, the ones with most of it first",
-    Verdict.STOPPED: "do array work, but no recording gets through them",
-    Verdict.RARE: "run once, as far as their names tell",
-    Verdict.UNREACHABLE: "are made inside another function, where no catalogue can name them",
-    Verdict.NO_ARRAYS: "no array work to be seen",
+    Worth.ROW: "do array work: candidates, the ones with most of it first",
+    Worth.STOPPED: "do array work, but no recording gets through them",
+    Worth.RARE: "run once, as far as their names tell",
+    Worth.UNREACHABLE: "are made inside another function, where no catalogue can name them",
+    Worth.NO_ARRAYS: "no array work to be seen",
 }
 """The same where only the text is known."""
 
 VERDICTS = {
-    Verdict.ROW: "worth a row in a catalogue",
-    Verdict.STOPPED: "takes time, but recording it stops",
-    Verdict.RARE: f"called fewer than {FEWEST_CALLS} times: compiling would cost more than it saves",
-    Verdict.SMALL: f"takes less than {SMALLEST_MS:g} ms a call; inside a recorded caller it is compiled all the same",
-    Verdict.UNREACHABLE: "records, but no catalogue can name it",
-    Verdict.UNTRIED: "takes too little of the run to be worth trying",
-    Verdict.UNCALLED: "not called in this run",
-    Verdict.NO_ARRAYS: "no array work to be seen",
+    Worth.ROW: "worth a row in a catalogue",
+    Worth.STOPPED: "takes time, but recording it stops",
+    Worth.RARE: f"called fewer than {FEWEST_CALLS} times: compiling would cost more than it saves",
+    Worth.SMALL: f"takes less than {SMALLEST_MS:g} ms a call; inside a recorded caller it is compiled all the same",
+    Worth.UNREACHABLE: "records, but no catalogue can name it",
+    Worth.UNTRIED: "takes too little of the run to be worth trying",
+    Worth.UNCALLED: "not called in this run",
+    Worth.NO_ARRAYS: "no array work to be seen",
 }
 """Each verdict in words."""
 
@@ -156,18 +156,18 @@ def _stops(book: Answer) -> list[Answer]:
     return list(found.values())
 
 
-def _measured_verdict(entry: Answer, book: Answer | None, whole: Answer | None, reachable: bool) -> Verdict:
+def _measured_verdict(entry: Answer, book: Answer | None, whole: Answer | None, reachable: bool) -> Worth:
     if book is None:
-        return Verdict.UNCALLED
+        return Worth.UNCALLED
     if whole is None:
         if entry["calls"] < FEWEST_CALLS:
-            return Verdict.RARE
-        return Verdict.STOPPED if book["tries"] else Verdict.UNTRIED
+            return Worth.RARE
+        return Worth.STOPPED if book["tries"] else Worth.UNTRIED
     if entry["calls"] < FEWEST_CALLS:
-        return Verdict.RARE
+        return Worth.RARE
     if entry["ms_per_call"] < SMALLEST_MS:
-        return Verdict.SMALL
-    return Verdict.ROW if reachable else Verdict.UNREACHABLE
+        return Worth.SMALL
+    return Worth.ROW if reachable else Worth.UNREACHABLE
 
 
 CERTAIN = frozenset({"call.generator", "code.unsupported", "effect.global"})
@@ -178,20 +178,20 @@ _ONCE = frozenset({"__init__", "__post_init__", "__new__", "main"})
 """Functions that run once for an object, or for the program."""
 
 
-def _static_verdict(entry: Answer, reachable: bool) -> Verdict:
+def _static_verdict(entry: Answer, reachable: bool) -> Worth:
     if entry["weight"] < LEAST_WEIGHT:
-        return Verdict.NO_ARRAYS
+        return Worth.NO_ARRAYS
     if entry["qualname"].rpartition(".")[2] in _ONCE:
-        return Verdict.RARE
+        return Worth.RARE
     if any(each["id"] in CERTAIN for each in entry["may_stop"]):
-        return Verdict.STOPPED
-    return Verdict.ROW if reachable else Verdict.UNREACHABLE
+        return Worth.STOPPED
+    return Worth.ROW if reachable else Worth.UNREACHABLE
 
 
 def _mark_outer(functions: Iterable[Answer]) -> None:
     """A row is outer where something calls it that is neither a row itself nor runs only inside rows."""
     by_key = {(each["file"], each["qualname"]): each for each in functions}
-    inside = {key for key, each in by_key.items() if each["verdict"] == Verdict.ROW}
+    inside = {key for key, each in by_key.items() if each["verdict"] == Worth.ROW}
     for _ in range(len(by_key)):
         fresh = {
             key
@@ -203,4 +203,4 @@ def _mark_outer(functions: Iterable[Answer]) -> None:
         inside |= fresh
     for each in by_key.values():
         callers = [tuple(caller) for caller in each["callers"]]
-        each["outer"] = each["verdict"] == Verdict.ROW and any(caller not in inside for caller in callers)
+        each["outer"] = each["verdict"] == Worth.ROW and any(caller not in inside for caller in callers)

@@ -26,7 +26,7 @@ from accel import config
 from accel.hook.patching import wrappable
 from accel.inspect.explain import apart, explain_call
 from accel.inspect.explain.capture import call_of_frame, profiled, real_path
-from accel.inspect.programs import Program, output_to_stderr
+from accel.inspect.programs import UserProgram, output_to_stderr
 
 TRY_AT = (2, 8, 32)
 """Calls of a function before each try: first calls often print or set things up."""
@@ -43,7 +43,7 @@ INTERRUPTED = "the program was interrupted"
 Answer = dict[str, Any]
 
 
-def measured(program: Program, files: Iterable[str], *, tries: bool = True) -> Answer:
+def measured(program: UserProgram, files: Iterable[str], *, tries: bool = True) -> Answer:
     """Run the program in a fresh process and return what was measured.
 
     files: whose functions to time, as real paths. Returns {"ending", "wall_s", "functions"}; see `_Book.account`.
@@ -200,7 +200,7 @@ def main(plan_file: str, result_file: str) -> None:
     with open(plan_file, encoding="utf-8") as stream:
         plan = json.load(stream)
     kind, target, args = plan["program"]
-    program = Program(kind, target, tuple(args))
+    program = UserProgram(kind, target, tuple(args))
     process = os.getpid()
     config.set_current(replace(config.current(), mode="off"))  # what it accelerates itself runs on NumPy as well
     profile = Profile(plan["files"], tries=plan["tries"])

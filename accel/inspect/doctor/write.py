@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from accel.inspect.doctor.advise import STATIC_VERDICTS, VERDICTS, Verdict
+from accel.inspect.doctor.advise import STATIC_VERDICTS, VERDICTS, Worth
 from accel.inspect.doctor.measure import Answer
 from accel.inspect.explain.text import WIDTH, flow, marked, plural
 from accel.reasons import NO_LINE, REASONS
@@ -36,7 +36,7 @@ _LEGEND = (
     "share: of the time in all functions, with what each calls. outer: called by code that has no row; the others "
     "mostly run inside those, and become part of their programs. ops: operations recorded"
 )
-_WITH_TABLE = (Verdict.ROW, Verdict.STOPPED, Verdict.UNREACHABLE)
+_WITH_TABLE = (Worth.ROW, Worth.STOPPED, Worth.UNREACHABLE)
 
 
 def _digits(value: float | None) -> str:
@@ -45,15 +45,15 @@ def _digits(value: float | None) -> str:
 
 def rows_of(account: Answer) -> list[Answer]:
     """The functions that are worth a row."""
-    return [each for each in account["functions"] if each["verdict"] == Verdict.ROW]
+    return [each for each in account["functions"] if each["verdict"] == Worth.ROW]
 
 
 def _columns(account: Answer) -> tuple[Column, ...]:
     return _STATIC if account["run"] is None else _MEASURED
 
 
-def _by_verdict(account: Answer) -> list[tuple[Verdict, list[Answer]]]:
-    groups = [(verdict, [each for each in account["functions"] if each["verdict"] == verdict]) for verdict in Verdict]
+def _by_verdict(account: Answer) -> list[tuple[Worth, list[Answer]]]:
+    groups = [(verdict, [each for each in account["functions"] if each["verdict"] == verdict]) for verdict in Worth]
     return [(verdict, members) for verdict, members in groups if members]
 
 
@@ -88,11 +88,11 @@ def as_text(account: Answer, catalogue: str | None) -> str:
         words = VERDICTS if account["run"] is not None else STATIC_VERDICTS
         lines += ["", *flow(f"{words[verdict]} ({len(members)})", "")]
         lines += _table(members, _columns(account)) if verdict in _WITH_TABLE else _names(members)
-        if verdict == Verdict.ROW and account["run"] is not None:
+        if verdict == Worth.ROW and account["run"] is not None:
             lines += flow(_LEGEND, "  ")
-        if verdict == Verdict.STOPPED:
+        if verdict == Worth.STOPPED:
             lines += _stops(members)
-        elif verdict == Verdict.ROW:
+        elif verdict == Worth.ROW:
             lines += _may_stop(members)
     lines += ["", "next", *(line for step in _next(account, catalogue) for line in flow(step, "  - "))]
     return "\n".join(lines) + "\n"
@@ -117,7 +117,7 @@ def _table(members: list[Answer], columns: tuple[Column, ...]) -> list[str]:
 
 
 def _titled(each: Answer) -> str:
-    return each["target"] + (" *" if each["catalogued"] else "")
+    return f"{each['target']}{' *' if each['catalogued'] else ''}"
 
 
 def _names(members: list[Answer]) -> list[str]:
@@ -185,7 +185,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
             "functions of a script that is run directly cannot be reached by a catalogue: put @accel.accelerate above "
             "them, or move them to a module that the script imports"
         )
-    stopped = [each for each in account["functions"] if each["verdict"] == Verdict.STOPPED and not each["local"]]
+    stopped = [each for each in account["functions"] if each["verdict"] == Worth.STOPPED and not each["local"]]
     if stopped and account["run"] is not None:
         first = stopped[0]
         yield (
@@ -266,7 +266,7 @@ def as_catalogue(account: Answer, module: str) -> str:
     """The rows as the text of a Python module named `module`; functions that stop are there too, as declined."""
     name = account["functions"][0]["module"].partition(".")[0]
     chosen = _by_target(rows_of(account))
-    stopped = [each for each in account["functions"] if each["verdict"] == Verdict.STOPPED and not each["local"]]
+    stopped = [each for each in account["functions"] if each["verdict"] == Worth.STOPPED and not each["local"]]
     stopped = [each for each in _by_target(stopped) if each["target"] not in {row["target"] for row in chosen}]
     basis = "Nothing was run: the rows go by the text of the functions alone. Measure before relying on them."
     if account["run"] is not None:

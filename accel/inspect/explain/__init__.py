@@ -16,7 +16,7 @@ from typing import Any
 from accel import config
 from accel.dispatch.preconditions import unmet_precondition
 from accel.inspect.explain import apart
-from accel.inspect.explain.callables import Call, call_of, check_arguments
+from accel.inspect.explain.callables import TargetCall, call_of, check_arguments
 from accel.inspect.explain.text import as_text
 from accel.reasons import source_line
 
@@ -88,7 +88,7 @@ def explain(fn: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Expla
 
 
 def explain_call(
-    call: Call, *, seconds: float = SECONDS, in_thread: bool = False, jax: bool = True, passes: bool = False
+    call: TargetCall, *, seconds: float = SECONDS, in_thread: bool = False, jax: bool = True, passes: bool = False
 ) -> Explanation:
     """`explain` for a call taken apart.
 
@@ -114,7 +114,7 @@ def explain_call(
     return Explanation(data)
 
 
-def _assembled(call: Call, answer: apart.Answer) -> dict[str, Any]:
+def _assembled(call: TargetCall, answer: apart.Answer) -> dict[str, Any]:
     """The child's messages as one account."""
     code = call.function.__code__
     data: dict[str, Any] = {

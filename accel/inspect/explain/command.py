@@ -19,7 +19,7 @@ from accel.cli.options import Parser, refuse
 from accel.config import SettingError
 from accel.hook.patching import locate
 from accel.inspect.explain import Explanation, explain_call
-from accel.inspect.explain.callables import TARGETS, Call, call_of, check_arguments, named, split_target
+from accel.inspect.explain.callables import TARGETS, TargetCall, call_of, check_arguments, named, split_target
 from accel.inspect.explain.capture import nth_call, profiled
 from accel.inspect.programs import output_to_stderr, program_of
 from accel.inspect.sources import functions_of, nearest, parse
@@ -125,7 +125,7 @@ def _arguments(text: str | None, scope: dict[str, Any]) -> tuple[Any, ...]:
     return value
 
 
-def _check_call(call: Call, given: str | None) -> None:
+def _check_call(call: TargetCall, given: str | None) -> None:
     try:
         check_arguments(call)
     except TypeError as error:
@@ -170,7 +170,7 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
 _AGAIN = "first calls often print or set things up: --nth 2 looks at the next one"
 
 
-def _explain_and_end(options: argparse.Namespace, real: int, call: Call) -> None:
+def _explain_and_end(options: argparse.Namespace, real: int, call: TargetCall) -> None:
     """Write the explanation to the real standard output and end the process: the program is not to go on."""
     code = 0
     try:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from accel.inspect.explain import describe
 from accel.inspect.explain.apart import Message, Send
-from accel.inspect.explain.callables import Call
+from accel.inspect.explain.callables import TargetCall
 from accel.reasons import Refusal
 from accel.record import Passed, Rerun, record
 from accel.record.recording import Recording
@@ -29,12 +29,12 @@ _BEYOND = frozenset(
 """Audit events of what reaches beyond the process; "open" is looked at more closely."""
 
 
-def examine(call: Call, max_nodes: int, with_jax: bool, passes: bool, send: Send) -> None:
+def examine(call: TargetCall, max_nodes: int, with_jax: bool, passes: bool, send: Send) -> None:
     """Record `call` and send what came of it: one message, or two where a second look with JAX follows.
 
     passes: list the operations after each pass of the lowering.
     """
-    watch = _Watch(send)
+    watch = _StopWatch(send)
     try:
         recorded = record(call.function, call.args, call.kwargs, max_nodes=max_nodes, watch=watch.start)
     except Rerun as rerun:
@@ -57,7 +57,7 @@ def examine(call: Call, max_nodes: int, with_jax: bool, passes: bool, send: Send
         send({"verdict": "stopped", "stop": describe.stop(Refusal(gap.reason, where, detail), None)})
 
 
-class _Watch:
+class _StopWatch:
     """Looks at a recording while everything is still there, and ends the process at the first stop.
 
     seen: what was recorded. values: of the inputs, as they came in.

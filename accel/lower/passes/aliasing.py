@@ -14,7 +14,7 @@ from collections.abc import Container, Sequence
 
 from accel.ir.tape import Node
 from accel.ir.views import Index, box_of
-from accel.lower.passes.union_find import Webs
+from accel.lower.passes.union_find import UnionFind
 from accel.rules import core
 from accel.rules.rule import fact
 
@@ -46,7 +46,7 @@ class _Families:
     """Nodes that may be the same memory in the program: an array, its views, and what it is after writes."""
 
     def __init__(self, nodes: Sequence[Node], spanned: Container[int]) -> None:
-        self._webs = Webs()
+        self._memory = UnionFind()
         self._moulded: dict[int, bool] = {}
         self._spanned = spanned
         writes = [node for node in nodes if node.rule is core.WRITE]
@@ -54,23 +54,23 @@ class _Families:
         written = {node.args[0].index for node in writes} | {node.args[2].index for node in replaced}
         for node in nodes:
             if node.rule in (core.READ, core.WRITE):
-                self._webs.join(node, node.args[0])
+                self._memory.join(node, node.args[0])
         for node in (*replaced, *(node for node in writes if not isinstance(node.args[1], Index))):
-            self._webs.join(node, node.args[2])
+            self._memory.join(node, node.args[2])
         reshaped = [node for node in nodes if self._is_reshaped(node, written)]
         reshaped += [operand for node in nodes for operand in node.operands() if self._in_span(operand)]
-        self._reshaped = set(map(self._webs.of, reshaped))
+        self._reshaped = set(map(self._memory.of, reshaped))
 
     def reshaped(self, node: Node) -> bool:
         """Whether the program might see the array in several shapes."""
-        return self._webs.of(node) in self._reshaped
+        return self._memory.of(node) in self._reshaped
 
     def depends(self, value: Node, write: Node) -> bool:
         """Whether the value is computed from the array that it is written to."""
-        web, found, stack = self._webs.of(write), {value.index}, [value]
+        family, found, stack = self._memory.of(write), {value.index}, [value]
         while stack:
             node = stack.pop()
-            if self._webs.of(node) == web or len(found) > MOST_LOOKED_AT:
+            if self._memory.of(node) == family or len(found) > MOST_LOOKED_AT:
                 return True
             fresh = [operand for operand in node.operands() if operand.index not in found and not operand.constant]
             found.update(operand.index for operand in fresh)

@@ -28,18 +28,18 @@ MOST_ROUNDS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class MovingBox:
     """Where the rounds read or write a box. starts: (rounds, axes)."""
 
     starts: Any
     box: Box
 
-    def meets(self, other: Site) -> Any:
+    def meets(self, other: MovingBox) -> Any:
         """(rounds, rounds): whether this box of one round and the other's of another have elements in common."""
         mine, theirs = self.starts[:, None, :], other.starts[None, :, :]
         return ((mine < theirs + other.box.sizes) & (theirs < mine + self.box.sizes)).all(axis=2)
 
-    def equals(self, other: Site) -> bool:
+    def equals(self, other: MovingBox) -> bool:
         same_form = (self.box.sizes, self.box.given) == (other.box.sizes, other.box.given)
         return same_form and bool((self.starts == other.starts).all())
 
@@ -117,9 +117,9 @@ class Batch:
     """
 
     loop: Loop
-    reads: dict[int, Site]
+    reads: dict[int, MovingBox]
     forwarded: dict[int, int]
-    sites: dict[int, Site]
+    sites: dict[int, MovingBox]
     dropped: set[int]
     threads: list[list[int]]
 
@@ -159,18 +159,18 @@ def _plan(loop: Loop) -> Batch:
     return batch
 
 
-def _site(loop: Loop, place: int) -> Site:
+def _site(loop: Loop, place: int) -> MovingBox:
     """The boxes that a read or write looks at in each round."""
     node, relation = loop.rounds[1][place], loop.relations[place][1]
     count = len(loop.rounds) - 1
     if isinstance(relation, Boxes):
-        site = Site(relation.starts, relation.box)
+        site = MovingBox(relation.starts, relation.box)
     else:
         _require(isinstance(relation, Same) and isinstance(relation.leaf, Index))
         box = box_of(node.args[0].shape, node.args[1].key)
         _require(box is not None)
         assert box is not None
-        site = Site(np.repeat(np.array([box.starts], np.int32).reshape(1, -1), count, axis=0), box)
+        site = MovingBox(np.repeat(np.array([box.starts], np.int32).reshape(1, -1), count, axis=0), box)
     _require(site.is_simple())
     return site
 
@@ -215,7 +215,7 @@ def _check_uses(batch: Batch, place: int, node: Node) -> None:
         if isinstance(relation, Boxes):
             _require(reads and i == 1)
         if isinstance(relation, Reads):
-            _require(Site(relation.starts, relation.box).is_simple())
+            _require(MovingBox(relation.starts, relation.box).is_simple())
     if not reroll.is_box_read(node):
         return
     base = relations[0]
@@ -320,7 +320,7 @@ def _table(relation: Relation, values: Any) -> Any:
     if isinstance(relation, (Table, Stacked)):
         return reroll.looked_up(relation, values)
     assert isinstance(relation, Reads)
-    return Site(relation.starts, relation.box).read(values[relation.base])
+    return MovingBox(relation.starts, relation.box).read(values[relation.base])
 
 
 def _resolve(relation: Relation, own: list[Any], values: Any, looked_up: Iterator[Any]) -> Any:

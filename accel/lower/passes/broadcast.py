@@ -29,7 +29,7 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True)
-class Compact:
+class Repeating:
     """A constant. stored: what the device keeps. shape: the array's own. values: what false and true stand for."""
 
     stored: np.ndarray[Any, Any]
@@ -50,7 +50,7 @@ class Compact:
         return stored if stored.shape == self.shape else Repeated(stored, self.shape)
 
 
-def compact(array: np.ndarray[Any, Any]) -> Compact:
+def without_repetition(array: np.ndarray[Any, Any]) -> Repeating:
     """`array` with what repeats along an axis kept once, and of two values which of them."""
     stored = array
     for axis in range(array.ndim):
@@ -59,8 +59,8 @@ def compact(array: np.ndarray[Any, Any]) -> Compact:
             stored = first
     values = _two_values(stored) if stored.dtype.itemsize > 1 else None
     if values is not None:
-        return Compact(_differs(stored, values[0]), array.shape, values)
-    return Compact(stored, array.shape)
+        return Repeating(_differs(stored, values[0]), array.shape, values)
+    return Repeating(stored, array.shape)
 
 
 def _two_values(array: np.ndarray[Any, Any]) -> tuple[Any, Any] | None:
@@ -76,7 +76,8 @@ def _two_values(array: np.ndarray[Any, Any]) -> tuple[Any, Any] | None:
 
 def _differs(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
     """Where the bits are not those of `value`."""
-    return (_bits(array) != _bits(np.asarray(value, array.dtype))).any(axis=-1)
+    differs: np.ndarray[Any, Any] = (_bits(array) != _bits(np.asarray(value, array.dtype))).any(axis=-1)
+    return differs
 
 
 def _same_bits(array: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:

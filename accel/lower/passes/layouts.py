@@ -35,7 +35,7 @@ class Layout:
         return not any(map(self.is_ragged, range(len(self.shape))))
 
     @property
-    def ragged(self) -> list[int]:
+    def padded(self) -> list[int]:
         return [axis for axis in range(len(self.shape)) if self.is_ragged(axis)]
 
 
@@ -199,7 +199,7 @@ def _entries(shape: tuple[int, ...], key: tuple[Any, ...]) -> Iterator[tuple[str
 
 
 @dataclass(slots=True)
-class Write:
+class BoxWrite:
     """A write to a box, not yet made. value: (*layout). mask: where it counts; None for everywhere."""
 
     cut: Cut
@@ -221,7 +221,7 @@ class At:
     compute: Callable[..., Any]
     rounds: dict[int, Any]
     registers: dict[int, Any]
-    pending: dict[int, list[Write]] = field(default_factory=dict)
+    pending: dict[int, list[BoxWrite]] = field(default_factory=dict)
     written: set[int] = field(default_factory=set)
     owned: frozenset[int] = frozenset()
     cuts: Mapping[int, Any] = field(default_factory=dict)
@@ -277,7 +277,7 @@ class At:
         writes = self.pending.setdefault(register, [])
         if writes and writes[-1].cut.equals(cut):
             writes.pop()
-        writes.append(Write(cut, value, mask))
+        writes.append(BoxWrite(cut, value, mask))
 
     def settle(self) -> None:
         """Make all pending writes."""

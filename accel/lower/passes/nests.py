@@ -20,7 +20,7 @@ import numpy as np
 from accel.ir.tape import Node, fill, frozen_static
 from accel.ir.views import Index, is_window
 from accel.lower.passes.reroll import LARGEST_TABLE, LEAVES, leaves, may_vary
-from accel.lower.passes.union_find import Webs
+from accel.lower.passes.union_find import UnionFind
 from accel.rules import core
 
 OPERATIONS = 48
@@ -80,7 +80,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Invariant:
     """The same in every round: a static value, or one from before the nest."""
 
     leaf: Any
@@ -94,7 +94,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class RegisterValue:
     """What a register holds. nodes: round by round."""
 
     nodes: Sequence[Node]
@@ -109,13 +109,13 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class VaryingIndex:
     """A key that differs from round to round."""
 
     steps: Sequence[Index]
 
 
-Operand = Fixed | Numbers | Content | Window | Steps
+Operand = Invariant | Numbers | RegisterValue | Window | VaryingIndex
 
 
 @dataclass(slots=True, eq=False)
@@ -124,7 +124,7 @@ class Nest:
 
     initial: what registers hold before, where anything. final: nodes that are used afterwards and that a register
     still holds then. collected: nodes that are used afterwards otherwise, with their site and round. tables: what it
-    looks up; places: whole numbers of blocks and sites, abreast: blocks whose rounds are computed at once, both by
+    looks up; places: whole numbers of blocks and sites, vectorized: blocks whose rounds are computed at once, both by
     identity (see accel.lower.passes.pad and accel.lower.passes.vectorize).
     """
 
@@ -135,7 +135,7 @@ class Nest:
     collected: list[tuple[Node, Site, int]]
     tables: list[Any] = field(default_factory=list)
     places: dict[int, Any] = field(default_factory=dict)
-    abreast: dict[int, Any] = field(default_factory=dict)
+    vectorized: dict[int, Any] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -146,7 +146,7 @@ class Nest:
         yield from self.initial.values()
         for site in self.block.sites():
             for base in map(looked_at, site.operands):
-                if isinstance(base, Fixed) and isinstance(base.leaf, Node):
+                if isinstance(base, Invariant) and isinstance(base.leaf, Node):
                     yield base.leaf
 
 
@@ -157,7 +157,7 @@ def looked_at(operand: Operand) -> Operand:
     return operand
 
 
-def register_of(registers: Mapping[int, int], content: Content) -> int:
+def register_of(registers: Mapping[int, int], content: RegisterValue) -> int:
     """The register whose content an operand is. registers: by index of the node."""
     return next(registers[node.index] for node in content.nodes if node.index in registers)
 
@@ -171,7 +171,7 @@ def find(
     """The operations with nests found in them. used: indices of nodes that are results. planned: makes a nest ready
     to be computed; where it cannot be, its operations stay as they are.
     """
-    said = _Said(body)
+    said = _AsWritten(body)
     used = frozenset(said.now[index] for index in used if index in said.now)
     virtual = _virtual(said.nodes, used)
     readers = _readers(said, virtual)
@@ -206,7 +206,7 @@ def _reads_of(node: Node, virtual: set[int], shown: set[int]) -> Iterator[Node]:
             yield operand
 
 
-class _Said:
+class _AsWritten:
     """The operations as the program has them: what it computes again, the tape has once.
 
     nodes: with what is repeated in its places. now: by index of the tape's node, that of its first place.
@@ -259,7 +259,7 @@ class _Said:
         return said
 
 
-def _readers(said: _Said, virtual: set[int]) -> dict[int, int]:
+def _readers(said: _AsWritten, virtual: set[int]) -> dict[int, int]:
     """By node: the last operation that takes it, or takes what a virtual read sees of it."""
     last: dict[int, int] = {}
     for node in reversed(said.nodes):
@@ -449,7 +449,7 @@ def _starts(operand: Operand) -> Iterator[list[int]]:
     if isinstance(operand, Window):
         yield from _starts(operand.base)
         steps = [node.args[1] for node in operand.nodes]
-    elif isinstance(operand, Steps):
+    elif isinstance(operand, VaryingIndex):
         steps = list(operand.steps)
     else:
         return
@@ -471,12 +471,12 @@ def _nest(
     virtual: set[int],
     readers: dict[int, int],
     used: frozenset[int],
-    said: _Said,
+    said: _AsWritten,
     value_of: Callable[[Node], Any],
 ) -> Nest:
     block = _block([run], None)
     inside = {node.index for site in block.sites() for node in site.nodes}
-    webs = Webs()
+    sets = UnionFind()
     for site in block.sites():
         operands = zip(*(leaves((node.args, node.kwargs)) for node in site.nodes), strict=True)
         site.operands = [_operand(site.node, column, virtual, inside, said, value_of) for column in operands]
@@ -486,10 +486,10 @@ def _nest(
         for nodes in together:
             own = [node for node in nodes if node.index in inside]
             for node in own[1:]:
-                webs.join(node, own[0])
+                sets.join(node, own[0])
     for innermost in [each for each in block.blocks() if not any(isinstance(item, Block) for item in each.items)]:
         _part(innermost)
-    registers = {node.index: webs.of(node) for site in block.sites() for node in site.nodes}
+    registers = {node.index: sets.of(node) for site in block.sites() for node in site.nodes}
     for site in block.sites():
         site.register = registers[site.node.index]
     follower = _Follower(registers)
@@ -503,7 +503,7 @@ def _nest(
 def _contents(site: Site) -> Iterator[Sequence[Node]]:
     """What a register has to hold for the site, round by round: one register for each of its operands."""
     for base in map(looked_at, site.operands):
-        if isinstance(base, Content):
+        if isinstance(base, RegisterValue):
             yield base.nodes
 
 
@@ -512,7 +512,7 @@ def _operand(
     column: Sequence[Any],
     virtual: set[int],
     inside: set[int],
-    said: _Said,
+    said: _AsWritten,
     value_of: Callable[[Node], Any],
 ) -> Operand:
     """What an operation takes over all rounds. user: the operation in the first one."""
@@ -523,9 +523,9 @@ def _operand(
         base = _operand(user, [node.args[0] for node in column], virtual, inside, said, value_of)
         return base if first.rule is core.SCALAR else Window(base, column)
     if first.index not in inside and all(said.origin(node).index == said.origin(first).index for node in column):
-        return Fixed(said.origin(first))
+        return Invariant(said.origin(first))
     if any(node.index in inside for node in column):
-        return Content(column)
+        return RegisterValue(column)
     if len(column) * math.prod(first.shape) > LARGEST_TABLE or first.shape:
         raise Irregular
     known = [value_of(said.origin(node)) for node in column]
@@ -537,9 +537,9 @@ def _operand(
 def _static(user: Node, column: Sequence[Any]) -> Operand:
     first = column[0]
     if isinstance(first, Index):
-        return Fixed(first) if all(step == first for step in column) else Steps(column)
+        return Invariant(first) if all(step == first for step in column) else VaryingIndex(column)
     if all(frozen_static(leaf) == frozen_static(first) for leaf in column):
-        return Fixed(first)
+        return Invariant(first)
     if not may_vary(user) or len({type(leaf) for leaf in column}) != 1:
         raise Irregular
     return Numbers(np.array(column))
@@ -569,11 +569,11 @@ class _Follower:
 
     def _follow(self, site: Site, place: int) -> None:
         for base in map(looked_at, site.operands):
-            if isinstance(base, Content):
+            if isinstance(base, RegisterValue):
                 self._take(base, place)
         self.contents[site.register] = site.nodes[place]
 
-    def _take(self, operand: Content, place: int) -> None:
+    def _take(self, operand: RegisterValue, place: int) -> None:
         register = register_of(self.registers, operand)
         node = operand.nodes[place]
         held = self.contents.get(register)
@@ -584,7 +584,7 @@ class _Follower:
 
 
 def _note_results(
-    nest: Nest, follower: _Follower, run: _Run, readers: dict[int, int], used: frozenset[int], said: _Said
+    nest: Nest, follower: _Follower, run: _Run, readers: dict[int, int], used: frozenset[int], said: _AsWritten
 ) -> None:
     """What is used after the nest."""
     last = max(node.index for node in run.nodes)

@@ -18,14 +18,14 @@ from accel.lower.passes import reroll, vectorize
 from accel.lower.passes.layouts import At, Computed, Cut, Ints, Layout, cut_of, even, joined
 from accel.lower.passes.nests import (
     Block,
-    Content,
-    Fixed,
+    Invariant,
     Irregular,
     Nest,
     Numbers,
     Operand,
+    RegisterValue,
     Site,
-    Steps,
+    VaryingIndex,
     Window,
     looked_at,
     register_of,
@@ -95,7 +95,7 @@ class _Planner:
         widest = max((int(np.prod(shape)) for shape in made), default=0)
         found = vectorize.plan(block, self._uses, self._lives.carried(block), self._lives.exposed(block), widest)
         if found is not None:
-            self.nest.abreast[id(block)] = found
+            self.nest.vectorized[id(block)] = found
 
     def check_assumed(self) -> None:
         """Values that come from the round before have one shape."""
@@ -125,17 +125,17 @@ class _Planner:
 
     def operand(self, operand: Operand, rounds: int) -> tuple[Layout | None, Computed]:
         match operand:
-            case Fixed(leaf):
+            case Invariant(leaf):
                 if not isinstance(leaf, Node):
                     return None, lambda at: leaf
                 return self._layout([leaf] * rounds, rounds), lambda at: at.values[leaf]
             case Numbers(values):
                 return self._numbers(values)
-            case Content(nodes):
+            case RegisterValue(nodes):
                 register = register_of(self.nest.registers, operand)
                 self._uses.append(Use(register, None))
                 return self._layout(nodes, rounds), lambda at: at.held(register)
-            case Window(Content(whole) as base, nodes):
+            case Window(RegisterValue(whole) as base, nodes):
                 register = register_of(self.nest.registers, base)
                 cut = self._cut(self._layout(whole, rounds), nodes)
                 self._uses.append(Use(register, cut))
@@ -144,7 +144,7 @@ class _Planner:
                 layout, computed = self.operand(base, rounds)
                 assert layout is not None
                 cut = self._cut(layout, nodes)
-                if isinstance(base, Fixed):
+                if isinstance(base, Invariant):
                     self._uses.append(Use(None, cut, array=computed))
                 return cut.layout, lambda at: at.look(cut, computed)
             case _:
@@ -220,8 +220,9 @@ class _Planner:
                 computed = self.shifted(computed, layout, axis, result.offsets[:, over])
             parts.append(computed)
         if node.rule is core.BROADCAST:
-            shape = result.shape
-            return result, lambda at: core.BROADCAST.lower(parts[0](at), shape)
+            shape, broadcast = result.shape, core.BROADCAST.lower
+            assert broadcast is not None
+            return result, lambda at: broadcast(parts[0](at), shape)
         _check_plain(site)
         return result, _filled(node, parts, result.shape)
 
@@ -288,7 +289,9 @@ class _Planner:
         if not 1 <= len(left.shape) <= 2 or not 1 <= len(right.shape) <= 2:
             raise Irregular
         axis = len(left.shape) - 1
-        over = max(len(right.shape) + site.node.rule.product_axis, 0)
+        product_axis = site.node.rule.product_axis
+        assert product_axis is not None
+        over = max(len(right.shape) + product_axis, 0)
         other = self.shifted(other, right, over, left.offsets[:, axis])
         moved = Layout(right.shape, right.lengths, right.offsets.copy())
         moved.offsets[:, over] = left.offsets[:, axis]
@@ -315,7 +318,7 @@ class _Planner:
             range(len(layout.shape)) if given is None else [each % len(layout.shape) for each in np.atleast_1d(given)]
         )
         operand = node.operands()[0]
-        assert operand.dtype is not None
+        assert operand.dtype is not None and node.rule.neutral is not None
         neutral = node.rule.neutral(operand.dtype)
         if neutral is None:
             raise Irregular
@@ -366,7 +369,7 @@ class _Planner:
     def _write(self, site: Site) -> tuple[Layout, Computed]:
         rounds = len(site.nodes)
         whole = site.operands[0]
-        in_place = isinstance(whole, Content) and register_of(self.nest.registers, whole) == site.register
+        in_place = isinstance(whole, RegisterValue) and register_of(self.nest.registers, whole) == site.register
         base: Layout | None
         stored: Computed | None = None
         if in_place:
@@ -382,7 +385,7 @@ class _Planner:
             value = self.shifted(value, value_layout, axis, cut.layout.offsets[:, axis])
         if value_layout.shape != cut.layout.shape:
             raise Irregular
-        mask = self._mask(cut.layout, cut.layout.ragged)
+        mask = self._mask(cut.layout, cut.layout.padded)
         endangered = any(node.endangered for node in site.nodes)
         if in_place:
             self._uses.append(Use(site.register, cut, write=site))
@@ -398,7 +401,7 @@ class _Planner:
 
 def _check_plain(site: Site) -> None:
     """Rules of the engine's own take static values, and those must be the same in all rounds."""
-    if site.node.rule.own and any(isinstance(each, (Numbers, Steps)) for each in site.operands):
+    if site.node.rule.own and any(isinstance(each, (Numbers, VaryingIndex)) for each in site.operands):
         raise Irregular
 
 
@@ -469,11 +472,11 @@ class _Lives:
 
 def _registers(nest: Nest, site: Site) -> set[int]:
     bases = map(looked_at, site.operands)
-    return {register_of(nest.registers, base) for base in bases if isinstance(base, Content)}
+    return {register_of(nest.registers, base) for base in bases if isinstance(base, RegisterValue)}
 
 
 def _enter(nest: Nest, block: Block, trips: Any, at: At, lives: _Lives) -> None:
-    if id(block) in nest.abreast:
+    if id(block) in nest.vectorized:
         vectorize.run(nest, block, at)
         return
     from jax import lax

@@ -1,18 +1,18 @@
-"""Webs: nodes that belong together, directly or by way of others (a union-find)."""
+"""Union-find: which nodes belong together, directly or by way of others."""
 
 from __future__ import annotations
 
 from accel.ir.tape import Node
 
 
-class Webs:
-    """Nodes in webs; one that was joined with no other is a web of its own."""
+class UnionFind:
+    """Disjoint sets of nodes. A node that was joined with no other is a set of its own."""
 
     def __init__(self) -> None:
         self._above: dict[int, int] = {}
 
     def of(self, node: Node) -> int:
-        """The web that the node is in: the same number for all that are in it, until webs are joined."""
+        """The number of the node's set, the same for all nodes in it. It may change when sets are joined."""
         index = node.index
         while self._above.get(index, index) != index:
             self._above[index] = self._above.get(self._above[index], self._above[index])
@@ -20,4 +20,5 @@ class Webs:
         return index
 
     def join(self, node: Node, other: Node) -> None:
+        """Make one set of the two nodes' sets."""
         self._above[self.of(node)] = self.of(other)

@@ -1,4 +1,4 @@
-"""Rounds abreast: an innermost block of a nest whose rounds do not depend on one another is computed at once.
+"""Rounds vectorized: an innermost block of a nest whose rounds do not depend on one another is computed at once.
 
 `for i in range(n): for j in range(m): b[i, j] += a[i, :i] @ b[:i, j]` has rounds of `j` that may be computed in any
 order: each writes to a place of its own and reads what none of the others writes. `jax.vmap` over the rounds makes the
@@ -47,7 +47,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Motion:
     """How a box moves from round to round: by one element along an axis, forward or backward."""
 
     rounds: int
@@ -89,7 +89,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Abreast:
+class Vectorized:
     """How to compute a block's rounds at once.
 
     rounds: how many, whenever the block is entered. uses: those whose boxes move, with how. owned: the registers that
@@ -97,7 +97,7 @@ class Abreast:
     """
 
     rounds: int
-    uses: list[tuple[Use, Course]]
+    uses: list[tuple[Use, Motion]]
     owned: frozenset[int]
     last: list[int]
 
@@ -105,7 +105,9 @@ class Abreast:
 # -- whether it can be done -------------------------------------------------------------------------------------------
 
 
-def plan(block: Block, uses: Sequence[Use], carried: Sequence[int], exposed: set[int], widest: int) -> Abreast | None:
+def plan(
+    block: Block, uses: Sequence[Use], carried: Sequence[int], exposed: set[int], widest: int
+) -> Vectorized | None:
     """How to compute a block's rounds at once; None where they depend on one another, or where it does not pay.
 
     uses: what its rounds read and write, in order. carried: what a loop over them would carry; exposed: what a round
@@ -136,7 +138,7 @@ def plan(block: Block, uses: Sequence[Use], carried: Sequence[int], exposed: set
             courses.append((use, course))
         elif use.write is not None or (_moves(use.cut, rounds) and _costs_more(rounds, int(np.prod(use.cut.sizes)))):
             return None
-    return Abreast(rounds, courses, frozenset(owned), last)
+    return Vectorized(rounds, courses, frozenset(owned), last)
 
 
 def _is_independent(uses: Sequence[Use], rounds: int) -> bool:
@@ -195,7 +197,7 @@ def _moves(cut: Cut, rounds: int) -> bool:
     return bool(_steps(cut, rounds).any())
 
 
-def _course(cut: Cut, rounds: int) -> Course | None:
+def _course(cut: Cut, rounds: int) -> Motion | None:
     """How the boxes move; None if they do not, or otherwise."""
     steps = _steps(cut, rounds)
     axes = np.flatnonzero(steps.any(axis=(0, 1)))
@@ -204,7 +206,7 @@ def _course(cut: Cut, rounds: int) -> Course | None:
     (axis,) = axes.tolist()
     for step in (1, -1):
         if (steps[:, :, axis] == step).all():
-            return Course(rounds, axis, step > 0)
+            return Motion(rounds, axis, step > 0)
     return None
 
 
@@ -217,7 +219,7 @@ def run(nest: Nest, block: Block, at: At) -> None:
     from jax import lax
     from jax import numpy as jnp
 
-    found: Abreast = nest.abreast[id(block)]
+    found: Vectorized = nest.vectorized[id(block)]
     ends = at.inside(block, np.int32(0)), at.inside(block, np.int32(found.rounds - 1))
     courses = {id(use.cut): course for use, course in found.uses}
     taken = {

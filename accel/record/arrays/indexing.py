@@ -125,7 +125,7 @@ def _index_entry(recording: Any, entry: Any, size: int) -> Any:
         entry = as_static(entry)
         if np.asarray(entry).dtype == np.bool_:
             raise Unsupported("shape.dynamic", "a list of booleans as an index")
-        return core.Fixed(tuple(np.asarray(entry, dtype=np.int64).ravel().tolist()), np.shape(entry))
+        return core.LiteralIndex(tuple(np.asarray(entry, dtype=np.int64).ravel().tolist()), np.shape(entry))
     if isinstance(entry, (np.ndarray, bool, np.bool_)):
         raise Unsupported("array.unknown", "an index whose origin the recording did not see")
     return as_static(entry)

@@ -53,7 +53,7 @@ class ContainerProxy(Proxy):
         state = recording.attributes.get((id(self._plain_), _item_name(key)))
         if state is not None and state.wrapped is not MISSING:
             if self._plain_[key] is not state.held:
-                recording.meddled("a container was changed from outside the recorded code")
+                recording.break_unseen("a container was changed from outside the recorded code")
                 return self._plain_[key]
             return state.wrapped
         return self._enter(key, self._plain_[key])
@@ -246,7 +246,7 @@ class DictProxy(ContainerProxy):
         return dict(self.items())
 
     def __reversed__(self) -> Iterator[Any]:
-        return reversed(list(self))
+        return iter(list(self)[::-1])
 
     def __or__(self, other: Any) -> Any:
         return dict(self.items()) | dict(other.items()) if isinstance(other, dict) else NotImplemented

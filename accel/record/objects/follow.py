@@ -140,7 +140,7 @@ def why_not(recording: Recording, function: FunctionType) -> Refusal | None:
 
 def substituted(recording: Recording, function: FunctionType) -> FunctionType:
     """The function's own code with substituted globals, defaults and closure; guarded to stay that code."""
-    made = recording.registry.functions.get(function)
+    made: FunctionType | None = recording.registry.functions.get(function)
     if made is not None:
         return made
     recording.guard_function(function)

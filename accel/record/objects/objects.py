@@ -90,7 +90,7 @@ def _current_attribute(proxy: Any, name: str, state: AttributeState) -> Any:
     real = proxy._plain_
     now = _own_attribute(real, name)
     if now is not state.held:
-        proxy._recording_.meddled(f".{name} was changed from outside the recorded code")
+        proxy._recording_.break_unseen(f".{name} was changed from outside the recorded code")
         return getattr(real, name)
     if state.wrapped is MISSING:
         if not state.written:

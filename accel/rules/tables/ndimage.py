@@ -42,7 +42,7 @@ def _whole(value: Any) -> Any:
 
 def _lowered(name: str) -> Callable[..., Any]:
     def lower(**bound: Any) -> Any:
-        from accel.ndimage.errors import Unsupported as NotCovered
+        from accel.ndimage.errors import NotCovered
         from accel.ndimage.table import TABLE
 
         bound = {name: _whole(value) if name in OPERANDS else value for name, value in bound.items()}

@@ -277,20 +277,20 @@ def _compared(name: str) -> Callable[[Any, Any], Any]:
 # -- the rows ---------------------------------------------------------------------------------------------------------
 
 
-class Row(NamedTuple):
+class UfuncRow(NamedTuple):
     """What is known of a ufunc. lower: computes it, over jax.numpy. facts: columns of `Rule`."""
 
     lower: Callable[..., Any]
     facts: Mapping[str, Any]
 
 
-def _row(name: str, lower: Callable[..., Any], **facts: Any) -> dict[str, Row]:
-    return {name: Row(lower, facts)}
+def _row(name: str, lower: Callable[..., Any], **facts: Any) -> dict[str, UfuncRow]:
+    return {name: UfuncRow(lower, facts)}
 
 
-def _rows(names: str, lowered: Callable[[str], Callable[..., Any]] = _in_jax, **facts: Any) -> dict[str, Row]:
+def _rows(names: str, lowered: Callable[[str], Callable[..., Any]] = _in_jax, **facts: Any) -> dict[str, UfuncRow]:
     """One for each name. lowered: gives each its lowering."""
-    return {name: Row(lowered(name), facts) for name in names.split()}
+    return {name: UfuncRow(lowered(name), facts) for name in names.split()}
 
 
 def _rounding_of_power(node: Node) -> Rounding:
@@ -301,7 +301,7 @@ def _rounding_of_power(node: Node) -> Rounding:
 EXACT, ROUNDED = Rounding.EXACT, Rounding.ROUNDED
 SUM, PRODUCT, QUOTIENT = Contraction.SUM, Contraction.PRODUCT, Contraction.QUOTIENT
 
-ROWS: dict[str, Row] = {
+ROWS: dict[str, UfuncRow] = {
     **_rows("add subtract", rounding=ROUNDED, contraction=SUM, arithmetic=True),
     **_rows("multiply", rounding=ROUNDED, contraction=PRODUCT, arithmetic=True),
     **_row("divide", complexes.divide, rounding=ROUNDED, contraction=QUOTIENT, arithmetic=True, cost=5.0),

@@ -12,8 +12,8 @@ import numpy as np
 from accel.ir.tape import Node, Outcome, Place, Storage, Tape, frozen_static
 from accel.ir.views import Chain, is_window, seen_through
 from accel.reasons import source_line
-from accel.record.decided import element_of
 from accel.record.inputs import MISSING, Inputs, is_writeable
+from accel.record.pinned import element_of
 from accel.record.wrapper import plain
 from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported

@@ -1,4 +1,4 @@
-"""Decided: arrays whose elements say which path a call takes.
+"""Pinned: arrays whose elements say which path a call takes.
 
 `for i in range(n): y[i] = a[start[i]:start[i + 1]].sum()` needs every element of `start` as a plain number, and each
 would be an outcome for the device to check. An input of which many elements are needed so is compared with what it was
@@ -26,7 +26,7 @@ def element_of(node: Node) -> int | None:
     return node.args[0] if node.is_input and node.shape else None
 
 
-def note_decided(outcomes: Iterable[Outcome], storages: Iterable[Storage], slots: Inputs) -> dict[int, Any]:
+def note_pinned(outcomes: Iterable[Outcome], storages: Iterable[Storage], slots: Inputs) -> dict[int, Any]:
     """The contents of such arrays by slot; calls with other contents no longer match."""
     counts = Counter(element_of(outcome.node) for outcome in outcomes if not outcome.node.host)
     found = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from types import FunctionType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -22,7 +23,7 @@ class Registry:
         self.arrays: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.stand_ins: dict[int, tuple[Any, Any]] = {}
         self.namespaces: dict[int, Any] = {}
-        self.functions: dict[Any, Any] = {}
+        self.functions: dict[FunctionType, FunctionType] = {}
         self._alive: list[Any] = []
         self._born: list[weakref.ref[Wrapper]] = []
 

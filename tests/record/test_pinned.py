@@ -10,8 +10,8 @@ import pytest
 import accel
 from accel.lower.passes import loops
 from accel.record import record
-from accel.record.decided import MANY
 from accel.record.inputs import Content
+from accel.record.pinned import MANY
 from accel.rules import core
 
 pytestmark = pytest.mark.usefixtures("foreground")
@@ -83,7 +83,7 @@ def test_arrays_of_which_few_elements_are_needed_are_not_compared() -> None:
 
     assert len(outcomes_of(some, np.arange(1000), np.ones(10))) == 4
     trace = record(some, (np.arange(1000), np.ones(10)), {}, max_nodes=10**5).trace
-    assert not trace.decided
+    assert not trace.pinned
 
 
 def test_arrays_that_are_written_are_not_compared() -> None:
@@ -95,7 +95,7 @@ def test_arrays_that_are_written_are_not_compared() -> None:
         return total
 
     trace = record(count_down, (np.arange(1, 51), np.ones(64)), {}, max_nodes=10**5).trace
-    assert not trace.decided
+    assert not trace.pinned
     fast = accel.accelerate(count_down)
     mine, theirs = np.arange(10, 60), np.arange(10, 60)
     for _ in range(6):
