@@ -1,4 +1,4 @@
-"""A second look: what a recording becomes when it is lowered, and whether JAX takes every operation."""
+"""Second look: lowers a recording, and checks whether JAX accepts every operation."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PLACE = re.compile(r"^(\S+) at (\S+:\d+): ")
 
 
 def lowered(trace: Trace, values: dict[int, Any], *, with_jax: bool) -> dict[str, Any]:
-    """Operations of the compiled program, and how many of them fold if what is no argument stays as it is.
+    """The numbers of operations of the lowered program, and of those that fold if all but the arguments is constant.
 
-    Raises Unsupported where it cannot be lowered.
+    Raises Unsupported if it cannot be lowered.
     """
     program = lower(trace, Known())
     if with_jax:
@@ -33,7 +33,7 @@ def lowered(trace: Trace, values: dict[int, Any], *, with_jax: bool) -> dict[str
 
 
 def _known(trace: Trace, values: dict[int, Any]) -> Known:
-    """What would be constant, if it stayed as it is: arrays that are neither arguments nor written, and scalars."""
+    """Inputs that may be constant: those that are neither arguments nor written to."""
     changing = {slot for slot, _ in trace.outputs.changed}
     writes = {(write.owner, f"[{write.name!r}]" if write.is_item else write.name) for write in trace.outputs.writes}
     changing |= {slot for key, slot in trace.inputs.entries() if key[0] in ("arg", "kwarg") or key[1:] in writes}
@@ -45,7 +45,7 @@ def _known(trace: Trace, values: dict[int, Any]) -> Known:
 
 
 def _trace_with_jax(program: Program, trace: Trace) -> None:
-    """Let JAX go through every operation without computing any."""
+    """Let JAX trace every operation without computing anything. Raises Unsupported."""
     os.environ["JAX_PLATFORMS"] = "cpu"  # shapes and dtypes are the same everywhere
     import jax
 
@@ -58,6 +58,6 @@ def _trace_with_jax(program: Program, trace: Trace) -> None:
 
 
 def place(detail: str) -> tuple[str, str]:
-    """The source line that a detail of the lowering's begins with, and the rest of it."""
+    """Split the detail of a lowering error into the source line that it begins with, "" if none, and the rest."""
     found = _PLACE.match(detail)
     return (found[2], f"{found[1]}: {detail[found.end() :]}") if found else ("", detail)
