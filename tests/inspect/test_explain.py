@@ -427,7 +427,10 @@ TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
         ("heat:run --setup x", "--setup='x' fails (NameError: name 'x' is not defined); expected: statements that run"),
         ("heat:run --format xml", "--format='xml' cannot be used; expected: text, json"),
         ("heat:run --nth 0", "--nth='0' cannot be used; expected: a whole number from 1"),
-        ("heat:run --args () --run heat", "--run='heat' cannot be combined with --args and --setup; expected: one or the other"),
+        (
+            "heat:run --args () --run heat",
+            "--run='heat' cannot be combined with --args and --setup; expected: one or the other",
+        ),
         ("heat:run --run", "--run='' is missing its program; expected: a module, a script file, or module:callable"),
         (
             "heat:walk --run heat",
