@@ -1,1 +1,1 @@
-"""What could be accelerated and what stops it: explain, doctor, coverage."""
+"""Inspection: what can be accelerated, and what prevents it: explain, doctor, coverage."""

@@ -1,4 +1,4 @@
-"""Coverage: which of NumPy's public functions on arrays are compiled, as a table made from the rules themselves."""
+"""Coverage: a table of which of NumPy's public functions on arrays are compiled, made from the rules."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ LEFT_OUT: dict[str, str] = {
     "matrices, iterators, raw memory": "asmatrix bmat nested_iters may_share_memory shares_memory byteswap getfield "
     "setfield to_device",
 }
-"""What is no computation on arrays of numbers, by the reason for leaving it out."""
+"""Functions that do not compute with arrays of numbers, by the reason for leaving them out."""
 
 ALWAYS_DEFAULT = frozenset({"like", "device", "subok", "order", "casting", "out", "self", "dummy"})
-"""Parameters that the engine handles for every row, or that choose no number."""
+"""Parameters that the engine handles for every rule, or that do not affect values."""
 
 SPECIAL_LIMITS: dict[str, tuple[str, ...]] = {
     "array": ("ndmin",),
@@ -40,11 +40,11 @@ SPECIAL_LIMITS: dict[str, tuple[str, ...]] = {
     "static": (),
     "where": (),
 }
-"""What rows with a way of their own leave out."""
+"""The parameters that rules with an implementation of their own do not support, by `Rule.special`."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class CoverageRow:
     """One function. status: "compiled", "compiled with limits" or "refused". detail: the limits, or the reason."""
 
     name: str
@@ -52,7 +52,7 @@ class Entry:
     detail: str = ""
 
 
-def entries() -> list[Entry]:
+def entries() -> list[CoverageRow]:
     """Every public function of numpy, numpy.linalg, numpy.fft, and every method of ndarray."""
     load()
     modules = (("numpy", np), ("numpy.linalg", np.linalg), ("numpy.fft", np.fft))
@@ -77,28 +77,28 @@ def _method_names() -> Iterator[str]:
             yield name
 
 
-def _entry(name: str, function: Callable[..., Any]) -> Entry:
+def _entry(name: str, function: Callable[..., Any]) -> CoverageRow:
     if isinstance(function, np.ufunc):
         return _ufunc(name, function)
     rule = RULES.get(function)
     if rule is None:
-        return Entry(name, "refused", "rule.missing")
+        return CoverageRow(name, "refused", "rule.missing")
     if rule.special == "refused":
-        return Entry(name, "refused", rule.notes["reason"])
+        return CoverageRow(name, "refused", rule.notes["reason"])
     limits = _limits(rule)
-    return Entry(name, "compiled with limits" if limits else "compiled", ", ".join(limits))
+    return CoverageRow(name, "compiled with limits" if limits else "compiled", ", ".join(limits))
 
 
-def _ufunc(name: str, function: np.ufunc) -> Entry:
+def _ufunc(name: str, function: np.ufunc) -> CoverageRow:
     try:
         ufuncs.rule_for(function)
     except Unsupported as gap:
-        return Entry(name, "refused", gap.reason)
-    return Entry(name, "compiled")
+        return CoverageRow(name, "refused", gap.reason)
+    return CoverageRow(name, "compiled")
 
 
 def _limits(rule: Rule) -> tuple[str, ...]:
-    """The parameters that a row does not take."""
+    """The parameters that a rule does not support."""
     if rule.special in SPECIAL_LIMITS:
         return SPECIAL_LIMITS[rule.special]
     if rule.signature is None:
@@ -108,18 +108,18 @@ def _limits(rule: Rule) -> tuple[str, ...]:
     return tuple(parameter.name for parameter in kinds if parameter.kind is not parameter.VAR_KEYWORD)
 
 
-def _method(name: str) -> Entry:
+def _method(name: str) -> CoverageRow:
     where = f"ndarray.{name}"
-    return Entry(where, "compiled") if name in METHODS else Entry(where, "refused", "rule.missing")
+    return CoverageRow(where, "compiled") if name in METHODS else CoverageRow(where, "refused", "rule.missing")
 
 
-def share(found: list[Entry]) -> float:
+def share(found: list[CoverageRow]) -> float:
     """The percentage that is compiled, with limits or without."""
     return 100.0 * sum(entry.status != "refused" for entry in found) / len(found)
 
 
 def series() -> str:
-    """NumPy's version without its last part: what its functions and signatures depend on."""
+    """NumPy's version without the last part, which does not change functions or signatures."""
     return ".".join(np.__version__.split(".")[:2])
 
 
@@ -148,7 +148,7 @@ def table() -> str:
 _STATUSES = ("compiled", "compiled with limits", "refused")
 
 
-def _cell(entry: Entry) -> str:
+def _cell(entry: CoverageRow) -> str:
     if entry.status == "compiled with limits":
         return f"without {entry.detail}"
     return f"`{entry.detail}`" if entry.detail else ""

@@ -1,6 +1,6 @@
-"""Programs that a tool runs to look at their calls: a module, a script file, or a callable of a module.
+"""Programs that explain and doctor run to observe their calls: a module, a script file, or a callable of a module.
 
-`accel.run` starts programs as Python itself would, down to their tracebacks; here `runpy` is near enough.
+`accel.run` starts programs exactly as Python would, including tracebacks. Here `runpy` is close enough.
 """
 
 from __future__ import annotations
@@ -20,47 +20,47 @@ from accel.inspect.sources import bound_names, nearest, parse
 PROGRAMS = "a dotted module such as scripts.run_simulation, a script file, or module:callable"
 
 
-class UserProgram(NamedTuple):
-    """What to run. kind: "module", "script" or "callable"."""
+class ProgramToRun(NamedTuple):
+    """A program to run. kind: "module", "script" or "callable"."""
 
     kind: str
     target: str
     args: tuple[str, ...] = ()
 
     def run(self) -> None:
-        """Run it in this process; whatever it raises, leaves."""
+        """Run it in this process. Raises what it raises."""
         _RUNNERS[self.kind](self)
 
 
-def program_of(target: str, args: tuple[str, ...] = (), option: str = "--run") -> UserProgram:
-    """The program that `target` names. Raises SettingError where there is none."""
+def program_of(target: str, args: tuple[str, ...] = (), option: str = "--run") -> ProgramToRun:
+    """The program that `target` names. Raises SettingError if there is none."""
     module, colon, name = target.partition(":")
     if os.path.isfile(target):
-        return UserProgram("script", target, args)
+        return ProgramToRun("script", target, args)
     found = find_module(module)
     if found is not None:
         if not colon:
-            return UserProgram("module", target, args)
+            return ProgramToRun("module", target, args)
         known = bound_names(parse(getattr(found, "origin", None) or ""))
         if known is not None and name not in known:
             raise SettingError(option, target, nearest(name, sorted(known)), f"names nothing in {module}")
-        return UserProgram("callable", target, args)
+        return ProgramToRun("callable", target, args)
     raise SettingError(option, target, PROGRAMS, "does not exist")
 
 
-def _run_module(program: UserProgram) -> None:
+def _run_module(program: ProgramToRun) -> None:
     sys.argv = [program.target, *program.args]
     runpy.run_module(program.target, run_name="__main__", alter_sys=True)
 
 
-def _run_script(program: UserProgram) -> None:
+def _run_script(program: ProgramToRun) -> None:
     sys.argv = [program.target, *program.args]
     folder = os.path.dirname(os.path.realpath(program.target))
     sys.path[: 0 if sys.flags.safe_path else 1] = [folder]
     runpy.run_path(program.target, run_name="__main__")
 
 
-def _run_callable(program: UserProgram) -> None:
+def _run_callable(program: ProgramToRun) -> None:
     module, _, name = program.target.partition(":")
     sys.argv = [program.target, *program.args]
     function = getattr(importlib.import_module(module), name, None)
@@ -74,7 +74,7 @@ _RUNNERS = {"module": _run_module, "script": _run_script, "callable": _run_calla
 
 @contextmanager
 def output_to_stderr() -> Iterator[int]:
-    """Send what the process writes to standard output to standard error instead; gives the real one's descriptor."""
+    """Redirect the process's standard output to standard error. Yields a descriptor of the real standard output."""
     sys.stdout.flush()
     real = os.dup(1)
     os.dup2(2, 1)

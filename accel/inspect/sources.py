@@ -22,7 +22,7 @@ Definition = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of the program. module: its dotted name. problem: why it cannot be parsed ("" where it can)."""
+    """One file of the program. module: its dotted name. problem: why it cannot be parsed, "" if it can."""
 
     file: str
     module: str
@@ -33,10 +33,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function of a file, as written.
+    """One function of a file.
 
-    qualname: as Python will name it. node, code: its text and what it compiles to. local: whether another function
-    makes it.
+    qualname: as in Python's `__qualname__`. node, code: its syntax tree and code object. local: whether it is defined
+    inside another function.
     """
 
     source: Source
@@ -55,21 +55,21 @@ class Function:
 
 
 def sources_of(target: str, option: str = "PACKAGE") -> list[Source]:
-    """Every file of a package, folder or module. Raises SettingError where there is none."""
+    """Every file of a package, folder or module. Raises SettingError if there is none."""
     spec = find_module(target)
     if spec is not None:
-        found = list(_located(spec, target, option))
+        sources = list(_located(spec, target, option))
     elif os.path.isfile(target):
         if not target.endswith(".py"):
-            raise SettingError(option, target, PACKAGES, "is no Python file")
-        found = [parse(target)]
+            raise SettingError(option, target, PACKAGES, "is not a Python file")
+        sources = [parse(target)]
     elif os.path.isdir(target):
-        found = list(_folder(target, _module_name(os.path.realpath(target))))
+        sources = list(_folder(target, _module_name(os.path.realpath(target))))
     else:
-        raise SettingError(option, target, PACKAGES, "is not there")
-    if not found:
-        raise SettingError(option, target, PACKAGES, "holds no .py file")
-    return found
+        raise SettingError(option, target, PACKAGES, "does not exist")
+    if not sources:
+        raise SettingError(option, target, PACKAGES, "contains no .py file")
+    return sources
 
 
 def _located(spec: Any, target: str, option: str) -> Iterator[Source]:
@@ -82,7 +82,7 @@ def _located(spec: Any, target: str, option: str) -> Iterator[Source]:
 
 
 def _folder(folder: str, module: str) -> Iterator[Source]:
-    """The files of a package's folder, those of folders inside it too where their names can be imported."""
+    """The files of a folder, including those in folders inside it whose names can be imported."""
     for entry in sorted(os.scandir(folder), key=lambda entry: (entry.is_dir(), entry.name)):
         name, suffix = os.path.splitext(entry.name)
         if entry.is_file() and suffix == ".py":
@@ -93,9 +93,9 @@ def _folder(folder: str, module: str) -> Iterator[Source]:
 
 
 def _module_name(path: str) -> str:
-    """The dotted name under which a file or folder is imported; "" for a folder that is none.
+    """The dotted name under which a file or folder is imported; "" for a folder that is not a package.
 
-    By sys.path, or else by the packages around it.
+    It is found by sys.path, or else by the packages around it.
     """
     is_package = os.path.isfile(os.path.join(path, "__init__.py"))
     stem = path.removesuffix(".py").removesuffix(os.sep + "__init__")
@@ -115,7 +115,7 @@ def _module_name(path: str) -> str:
 
 
 def _leads_to(spec: Any, path: str) -> bool:
-    """Whether importing by the spec would run this file, or this folder's."""
+    """Whether the spec is that of this file or folder."""
     if spec is None:
         return False
     places = [getattr(spec, "origin", None), *(spec.submodule_search_locations or ())]
@@ -123,12 +123,12 @@ def _leads_to(spec: Any, path: str) -> bool:
 
 
 def parse(file: str, module: str | None = None) -> Source:
-    """A file's functions to be; what is wrong with it is told, not raised."""
+    """Parse and compile a file. Errors are not raised, but kept in `problem`."""
     file = os.path.realpath(file)
     module = _module_name(file) if module is None else module
     try:
         with open(file, "rb") as stream, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those about its escapes are for whoever runs it
+            warnings.simplefilter("ignore")  # syntax warnings, such as of escapes, appear when the program runs
             text = stream.read()
             tree = ast.parse(text, file)
             return Source(file, module, tree, compile(tree, file, "exec", dont_inherit=True))
@@ -142,7 +142,7 @@ def parse(file: str, module: str | None = None) -> Source:
 
 @functools.lru_cache(maxsize=512)
 def functions_of(source: Source) -> tuple[Function, ...]:
-    """Every function written in the file, in order; lambdas and comprehensions belong to those around them."""
+    """Every function defined in the file, in order. Lambdas and comprehensions are part of the enclosing function."""
     if source.code is None:
         return ()
     codes = dict(_codes(source.code))
@@ -164,7 +164,7 @@ def _functions(
             qualname = prefix + node.name
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             code = codes.get((qualname, first))
-            if code is not None:  # else a constant condition keeps it from ever being made
+            if code is not None:  # else the compiler dropped it, because it is under a condition that is never true
                 yield Function(source, qualname, node, code, local)
             yield from _functions(source, node.body, f"{qualname}.<locals>.", True, codes)
         elif isinstance(node, ast.ClassDef):
@@ -174,7 +174,7 @@ def _functions(
 
 
 def bound_names(source: Source) -> frozenset[str] | None:
-    """The names that a module's top level binds; None where the text does not tell."""
+    """The names that a module's top level binds; None if the text does not show them all."""
     found: set[str] = set()
     stack: list[ast.AST] = [source.tree]
     while stack:
@@ -191,8 +191,8 @@ def bound_names(source: Source) -> frozenset[str] | None:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """The names that may have been meant, for a message."""
+    """Names similar to a misspelt one, for a message."""
     names = list(names)
     last = name.rpartition(".")[2]
     near = [each for each in names if each.rpartition(".")[2] == last] or get_close_matches(name, names, 3, 0.5)
-    return ", ".join(near or names[:5]) or "none: there is no function in it"
+    return ", ".join(near or names[:5]) or "none: it contains no function"

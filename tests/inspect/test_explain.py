@@ -315,7 +315,7 @@ def test_a_child_that_dies_is_told() -> None:
 
 def test_a_child_that_takes_too_long_is_ended() -> None:
     answer = apart.run_apart(lambda send: time.sleep(60), seconds=0.2)
-    assert answer == ([], "nothing more was heard after 0.2 s")
+    assert answer == ([], "the child process did not finish within 0.2 s")
 
 
 @pytest.mark.parametrize("in_thread", [False, True])
@@ -381,7 +381,7 @@ def test_the_command_explains_a_call_that_is_spelled_out(heat: Path) -> None:
     done = start(heat, "explain", "heat:Plate.step", *setup, "--args", "(p, 0.5)")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("accel: heat.Plate.step (heat.py:9) can be recorded whole: ")
-    assert "JAX takes them all" in done.stdout and "sets       self.t, self.k" in done.stdout
+    assert "JAX accepts them all" in done.stdout and "sets       self.t, self.k" in done.stdout
 
 
 def test_the_command_prints_what_each_pass_changes(heat: Path) -> None:
@@ -406,7 +406,7 @@ def test_the_command_explains_a_call_of_a_running_program(heat: Path, program: s
 def test_a_first_call_that_stops_may_not_be_typical(heat: Path) -> None:
     done = start(heat, "explain", "heat:run", "--run", "heat")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "[effect.print]" in done.stdout and "--nth 2 looks at the next one" in done.stdout
+    assert "[effect.print]" in done.stdout and "--nth 2 explains the next one" in done.stdout
 
 
 def test_a_program_that_never_makes_the_call_is_told(heat: Path) -> None:
@@ -428,7 +428,7 @@ TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
     [
         ("", f"TARGET='' is missing; {TARGETS}"),
         ("heat", f"TARGET='heat' cannot be used; {TARGETS}"),
-        ("cold:step", f"TARGET='cold:step' is not there; {TARGETS}; modules are looked for as python -m does"),
+        ("cold:step", f"TARGET='cold:step' does not exist; {TARGETS}; modules are found as by python -m"),
         ("heat:Plate.stop", "TARGET='heat:Plate.stop' has no stop; expected: step"),
         ("bad:f", f"TARGET='bad:f' cannot be imported (SyntaxError: invalid syntax (bad.py, line 1)); {TARGETS}"),
         ("heat:Plate.step", f"--args='()' does not fit: Plate.step: missing a required argument: 'self'; {FITS}"),
@@ -437,7 +437,10 @@ TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
         ("heat:run --setup x", "--setup='x' fails (NameError: name 'x' is not defined); expected: statements that run"),
         ("heat:run --format xml", "--format='xml' cannot be used; expected: text, json"),
         ("heat:run --nth 0", "--nth='0' cannot be used; expected: a whole number from 1"),
-        ("heat:run --args () --run heat", "--run='heat' excludes --args and --setup; expected: either of the two"),
+        (
+            "heat:run --args () --run heat",
+            "--run='heat' cannot be combined with --args and --setup; expected: one or the other",
+        ),
         ("heat:run --run", "--run='' is missing its program; expected: a module, a script file, or module:callable"),
         (
             "heat:walk --run heat",

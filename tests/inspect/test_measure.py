@@ -149,7 +149,7 @@ def test_without_fork_functions_are_only_timed(
     monkeypatch.chdir(script.folder)
     assert main(["nbody.py", "--run", "nbody.py"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "note: nothing was tried, only timed: that needs os.fork" in out
+    assert "note: functions were timed, but not recorded: that needs os.fork" in out
     assert "worth a row" not in out.partition("next")[0] and "nbody: step, acceleration" in out
 
 

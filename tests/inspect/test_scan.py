@@ -240,7 +240,7 @@ PACKAGES = "a package or module that python -m would find, a folder, or a .py fi
     ("args", "says"),
     [
         ("", f"PACKAGE_OR_FILE='' is missing; expected: {PACKAGES}"),
-        ("weather", f"PACKAGE_OR_FILE='weather' is not there; expected: {PACKAGES}"),
+        ("weather", f"PACKAGE_OR_FILE='weather' does not exist; expected: {PACKAGES}"),
         ("sys", f"PACKAGE_OR_FILE='sys' is not written in Python; expected: {PACKAGES}"),
         ("climate --format xml", "--format='xml' cannot be used; expected: text, json, markdown"),
         ("climate --run weather", "--run='weather' does not exist; expected: a dotted module such as "
@@ -252,7 +252,7 @@ PACKAGES = "a package or module that python -m would find, a folder, or a .py fi
         ("climate --catalogue a-b.py",
          "--catalogue='a-b.py' cannot be imported as a module; expected: a name such as heat_rows.py"),
         ("climate --catalogue climate/run.py",
-         "--catalogue='climate/run.py' exists already, perhaps edited; expected: the name of a new file"),
+         "--catalogue='climate/run.py' exists already; expected: the name of a new file"),
         ("climate --catalogue none/rows.py", "--catalogue='none/rows.py' cannot be written; "
          "expected: a file in a folder that exists and is writable"),
     ],
@@ -269,4 +269,5 @@ def test_a_single_file_that_is_broken_is_bad_input(told: Any) -> None:
 
 def test_an_empty_folder_is_bad_input(told: Any, tmp_path: Any) -> None:
     code, out, err = told(str(tmp_path))
-    assert (code, out, err) == (2, "", f"accel: PACKAGE_OR_FILE='{tmp_path}' holds no .py file; expected: {PACKAGES}\n")
+    assert (code, out) == (2, "")
+    assert err == f"accel: PACKAGE_OR_FILE='{tmp_path}' contains no .py file; expected: {PACKAGES}\n"

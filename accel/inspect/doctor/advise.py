@@ -1,4 +1,4 @@
-"""Advise: a verdict for each function, from its text and, where the program was run, from what was measured."""
+"""Advise: a verdict for each function, from its source and, if the program was run, from measurements."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from accel.reasons import Refusal, source_line
 SCHEMA = 1
 
 FEWEST_CALLS = 5
-"""Calls in the run below which compiling is not worth its time."""
+"""With fewer calls in the run, compiling a function is not worth its time."""
 
 SMALLEST_MS = 0.05
-"""Milliseconds per call below which a replay's own overhead is as large."""
+"""Calls that take fewer milliseconds gain nothing, because the overhead of a replay is as large."""
 
 LEAST_WEIGHT = 1.0
-"""Array work in the text (see `Scan.weight`) below which a function is not worth a row, as far as text can tell."""
+"""Without measurements, a function with less array work in its source (see `Scan.weight`) is not worth a row."""
 
 
-class Worth(StrEnum):
-    """What to do about a function. ROW: give it a row. The others say why not."""
+class Advice(StrEnum):
+    """What to do about a function. ROW: give it a row in a catalogue. The others say why not."""
 
     ROW = "row"
     STOPPED = "stopped"
@@ -39,32 +39,32 @@ class Worth(StrEnum):
 
 
 STATIC_VERDICTS = {
-    Worth.ROW: "do array work: candidates, the ones with most of it first",
-    Worth.STOPPED: "do array work, but no recording gets through them",
-    Worth.RARE: "run once, as far as their names tell",
-    Worth.UNREACHABLE: "are made inside another function, where no catalogue can name them",
-    Worth.NO_ARRAYS: "no array work to be seen",
+    Advice.ROW: "do array work: candidates, those with most array work first",
+    Advice.STOPPED: "do array work, but no recording gets through them",
+    Advice.RARE: "run once, as far as their names tell",
+    Advice.UNREACHABLE: "are defined inside another function, where no catalogue can name them",
+    Advice.NO_ARRAYS: "no array work found",
 }
-"""The same where only the text is known."""
+"""The headings of a static scan, by verdict."""
 
 VERDICTS = {
-    Worth.ROW: "worth a row in a catalogue",
-    Worth.STOPPED: "takes time, but recording it stops",
-    Worth.RARE: f"called fewer than {FEWEST_CALLS} times: compiling would cost more than it saves",
-    Worth.SMALL: f"takes less than {SMALLEST_MS:g} ms a call; inside a recorded caller it is compiled all the same",
-    Worth.UNREACHABLE: "records, but no catalogue can name it",
-    Worth.UNTRIED: "takes too little of the run to be worth trying",
-    Worth.UNCALLED: "not called in this run",
-    Worth.NO_ARRAYS: "no array work to be seen",
+    Advice.ROW: "worth a row in a catalogue",
+    Advice.STOPPED: "takes time, but recording it stops",
+    Advice.RARE: f"called fewer than {FEWEST_CALLS} times: compiling would cost more than it saves",
+    Advice.SMALL: f"takes less than {SMALLEST_MS:g} ms a call; inside a recorded caller it is compiled anyway",
+    Advice.UNREACHABLE: "records, but no catalogue can name it",
+    Advice.UNTRIED: "takes too little of the run to be worth trying",
+    Advice.UNCALLED: "not called in this run",
+    Advice.NO_ARRAYS: "no array work found",
 }
-"""Each verdict in words."""
+"""The headings of a measured run, by verdict."""
 
 
 def account(target: str, sources: Sequence[Source], measured: Answer | None, run: str | None) -> Answer:
-    """Everything the doctor knows: what its JSON holds, schema 1.
+    """All results of the doctor, as a dict of what its JSON holds (schema 1).
 
-    measured: what `accel.inspect.doctor.measure` gave, or None for a static scan. run: the program, as the user wrote
-    it.
+    measured: the result of `accel.inspect.doctor.measure`, or None for a static scan. run: the program, as the user
+    wrote it.
     """
     catalogued = frozenset(row.target for each in discover() for row in each.rows)
     roots = frozenset(source.module.partition(".")[0] for source in sources)
@@ -101,7 +101,7 @@ def _key(function: Function) -> tuple[str, str, int]:
 
 
 def _entry(function: Function, scanned: Scan, reached: float, book: Answer | None, inside_s: float | None) -> Answer:
-    """What is known of one function. inside_s: seconds in all of them; None where nothing was measured."""
+    """The results for one function. inside_s: seconds in all functions; None if nothing was measured."""
     is_main = book is not None and book["module"] == "__main__"
     module = book["module"] if book is not None and not is_main else function.source.module
     entry: Answer = {
@@ -147,51 +147,51 @@ def _finding(function: Function, finding: Any) -> Answer:
 
 
 def _stops(book: Answer) -> list[Answer]:
-    """What stopped the tries, each line once."""
-    found: dict[tuple[str, str], Answer] = {}
+    """What stopped the attempts to record the function, each line once."""
+    stops: dict[tuple[str, str], Answer] = {}
     for each in book["tries"]:
         stop = each.get("stop")
         if stop is not None:
-            found.setdefault((stop["id"], stop["where"]), stop)
-    return list(found.values())
+            stops.setdefault((stop["id"], stop["where"]), stop)
+    return list(stops.values())
 
 
-def _measured_verdict(entry: Answer, book: Answer | None, whole: Answer | None, reachable: bool) -> Worth:
+def _measured_verdict(entry: Answer, book: Answer | None, whole: Answer | None, reachable: bool) -> Advice:
     if book is None:
-        return Worth.UNCALLED
+        return Advice.UNCALLED
     if whole is None:
         if entry["calls"] < FEWEST_CALLS:
-            return Worth.RARE
-        return Worth.STOPPED if book["tries"] else Worth.UNTRIED
+            return Advice.RARE
+        return Advice.STOPPED if book["tries"] else Advice.UNTRIED
     if entry["calls"] < FEWEST_CALLS:
-        return Worth.RARE
+        return Advice.RARE
     if entry["ms_per_call"] < SMALLEST_MS:
-        return Worth.SMALL
-    return Worth.ROW if reachable else Worth.UNREACHABLE
+        return Advice.SMALL
+    return Advice.ROW if reachable else Advice.UNREACHABLE
 
 
 CERTAIN = frozenset({"call.generator", "code.unsupported", "effect.global"})
-"""Reasons that hold for every call, wherever in the text they are."""
+"""Reasons that apply to every call, wherever in the function they are found."""
 
 
 _ONCE = frozenset({"__init__", "__post_init__", "__new__", "main"})
-"""Functions that run once for an object, or for the program."""
+"""Names of functions that run once per object, or once per program."""
 
 
-def _static_verdict(entry: Answer, reachable: bool) -> Worth:
+def _static_verdict(entry: Answer, reachable: bool) -> Advice:
     if entry["weight"] < LEAST_WEIGHT:
-        return Worth.NO_ARRAYS
+        return Advice.NO_ARRAYS
     if entry["qualname"].rpartition(".")[2] in _ONCE:
-        return Worth.RARE
+        return Advice.RARE
     if any(each["id"] in CERTAIN for each in entry["may_stop"]):
-        return Worth.STOPPED
-    return Worth.ROW if reachable else Worth.UNREACHABLE
+        return Advice.STOPPED
+    return Advice.ROW if reachable else Advice.UNREACHABLE
 
 
 def _mark_outer(functions: Iterable[Answer]) -> None:
-    """A row is outer where something calls it that is neither a row itself nor runs only inside rows."""
+    """Mark rows as outer that are called by a function which is no row and does not run inside rows only."""
     by_key = {(each["file"], each["qualname"]): each for each in functions}
-    inside = {key for key, each in by_key.items() if each["verdict"] == Worth.ROW}
+    inside = {key for key, each in by_key.items() if each["verdict"] == Advice.ROW}
     for _ in range(len(by_key)):
         fresh = {
             key
@@ -203,4 +203,4 @@ def _mark_outer(functions: Iterable[Answer]) -> None:
         inside |= fresh
     for each in by_key.values():
         callers = [tuple(caller) for caller in each["callers"]]
-        each["outer"] = each["verdict"] == Worth.ROW and any(caller not in inside for caller in callers)
+        each["outer"] = each["verdict"] == Advice.ROW and any(caller not in inside for caller in callers)

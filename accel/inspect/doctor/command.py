@@ -44,7 +44,7 @@ def _parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Do what the command line asks for; returns the exit code: 1 where the program itself failed."""
+    """Run the command. Returns the exit code: 1 if the program itself failed, 2 for invalid input."""
     options = _parser().parse_args(argv)
     try:
         if not options.target:
@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
         if options.format not in write.VIEWS:
             raise SettingError("--format", options.format, ", ".join(write.VIEWS))
         file = _new_file(options.catalogue) if options.catalogue is not None else None
-        config.current()  # settings that cannot be used are told now
+        config.current()  # report invalid settings now
         sources = sources_of(options.target, "PACKAGE_OR_FILE")
         _check_readable(sources)
         measurements = _measure(options.run, sources) if options.run is not None else None
@@ -66,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _check_readable(sources: list[Source]) -> None:
-    """One file that Python cannot read is told of; where there is no other, there is nothing to do."""
+    """Raise SettingError if no file can be parsed. If only some cannot, the result names them."""
     if all(source.problem for source in sources):
         first = sources[0]
         raise SettingError("PACKAGE_OR_FILE", first.file, "files that Python can read", f"is broken: {first.problem}")
@@ -80,19 +80,19 @@ def _measure(run: list[str], sources: list[Source]) -> Answer:
 
 
 def _new_file(name: str) -> Path:
-    """The catalogue's path, which must be that of a new module in a folder that can be written."""
+    """The catalogue's path. Raises SettingError unless it is a new module in a folder that can be written to."""
     path = Path(name)
     if path.suffix != ".py" or not path.stem.isidentifier():
         raise SettingError("--catalogue", name, "a name such as heat_rows.py", "cannot be imported as a module")
     if path.exists():
-        raise SettingError("--catalogue", name, "the name of a new file", "exists already, perhaps edited")
+        raise SettingError("--catalogue", name, "the name of a new file", "exists already")
     if not os.access(path.parent, os.W_OK):
         raise SettingError("--catalogue", name, "a file in a folder that exists and is writable", "cannot be written")
     return path
 
 
 def _write_catalogue(account: Answer, path: Path) -> str | None:
-    """Write the rows, if there are any; returns the file's name where it was written."""
+    """Write the catalogue. Returns the file's name, or None if there are no rows."""
     if not write.rows_of(account):
         sys.stderr.write(f"accel: {path} was not written: no function is worth a row\n")
         return None

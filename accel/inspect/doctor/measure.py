@@ -1,8 +1,8 @@
-"""Measure: run a program in a process of its own, time its functions, and try to record those that count.
+"""Measure: runs a program in a process of its own, times its functions, and tries to record the expensive ones.
 
-`python -m accel.inspect.doctor.measure PLAN RESULT` is what `measured` starts; both files hold JSON. The program's own
-output goes to standard error. A function is tried while the program runs, on a call that the program really makes, in a
-forked child (see accel.inspect.explain): the program itself only ever runs on NumPy, and does not notice.
+`measured` starts `python -m accel.inspect.doctor.measure PLAN RESULT`; both files hold JSON. The program's output goes
+to standard error. A function is tried while the program runs, on a real call, in a forked child (see
+accel.inspect.explain). The program itself runs on NumPy only, and is not affected.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from accel import config
 from accel.hook.patching import wrappable
 from accel.inspect.explain import apart, explain_call
 from accel.inspect.explain.capture import call_of_frame, profiled, real_path
-from accel.inspect.programs import UserProgram, output_to_stderr
+from accel.inspect.programs import ProgramToRun, output_to_stderr
 
 TRY_AT = (2, 8, 32)
-"""Calls of a function before each try: first calls often print or set things up."""
+"""The numbers of calls before each attempt to record a function. First calls often print or set things up."""
 
 WORTH_S, WORTH_SHARE = 0.005, 0.005
-"""A function is tried once it has taken so many seconds, and such a share of the time in `files` so far."""
+"""A function is tried once it has taken this many seconds, and this share of the time in all functions of `files`."""
 
 TRY_SECONDS = 30.0
-"""One try gets so long."""
+"""The time limit of one attempt, in seconds."""
 
 INTERRUPTED = "the program was interrupted"
-"""How a run ends that the user has seen enough of."""
+"""The ending of a run that the user stopped by Ctrl-C."""
 
 Answer = dict[str, Any]
 
 
-def measured(program: UserProgram, files: Iterable[str], *, tries: bool = True) -> Answer:
-    """Run the program in a fresh process and return what was measured.
+def measured(program: ProgramToRun, files: Iterable[str], *, tries: bool = True) -> Answer:
+    """Run the program in a new process and return the measurements.
 
     files: whose functions to time, as real paths. Returns {"ending", "wall_s", "functions"}; see `_Book.account`.
     """
@@ -55,7 +55,7 @@ def measured(program: UserProgram, files: Iterable[str], *, tries: bool = True) 
         process = subprocess.Popen([sys.executable, "-m", "accel.inspect.doctor.measure", plan, result])
         try:
             code = process.wait()
-        except KeyboardInterrupt:  # the program gets it too: what it did until then is worth reading
+        except KeyboardInterrupt:  # the process gets it as well, and writes what it measured until then
             code = process.wait()
         try:
             with open(result, encoding="utf-8") as stream:
@@ -66,7 +66,7 @@ def measured(program: UserProgram, files: Iterable[str], *, tries: bool = True) 
 
 
 class _Book:
-    """What is known of one function. own_s, total_s: without and with the functions of the program that it calls."""
+    """The measurements of one function. own_s, total_s: without and with the program's functions that it calls."""
 
     def __init__(self, code: CodeType, namespace: dict[str, Any]) -> None:
         self.code = code
@@ -80,7 +80,7 @@ class _Book:
         self.recorded = False
 
     def account(self) -> Answer:
-        module = ModuleType(self.namespace.get("__name__", ""))  # runpy takes the one named __main__ away
+        module = ModuleType(self.namespace.get("__name__", ""))  # a copy, because runpy removes its __main__
         vars(module).update(self.namespace)
         return {
             "file": real_path(self.code.co_filename),
@@ -96,27 +96,27 @@ class _Book:
         }
 
 
-class _Thread(threading.local):
-    """Frames of this thread that are under way, as (book, start, seconds inside others)."""
+class _CallStack(threading.local):
+    """The calls in progress in this thread, as [book, start, seconds in functions that it called]."""
 
     def __init__(self) -> None:
         self.stack: list[list[Any]] = []
 
 
 class Profile:
-    """The profile function: times calls of the functions of `files`, and tries them."""
+    """A profile function for `sys.setprofile`: times the calls of functions in `files`, and tries to record them."""
 
     def __init__(self, files: Iterable[str], *, tries: bool) -> None:
         self._files = frozenset(files)
         self._books: dict[CodeType, _Book | None] = {}
-        self._thread = _Thread()
+        self._thread = _CallStack()
         self._tries = tries
         self._inside = 0.0  # seconds in functions of `files`
         self._lost = 0.0  # seconds that went into tries
         self._started = time.perf_counter()
 
     def now(self) -> float:
-        """Seconds of the program's own."""
+        """Seconds since the start, without the time of attempts to record."""
         return time.perf_counter() - self._lost - self._started
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
@@ -170,7 +170,7 @@ class Profile:
         )
 
     def _try(self, book: _Book, frame: FrameType) -> None:
-        """Record the call that is about to be made, in a child process; the clock stands still meanwhile."""
+        """Record the call that is about to begin, in a child process. The time that this takes is not counted."""
         began = time.perf_counter()
         try:
             call = call_of_frame(frame)
@@ -180,7 +180,7 @@ class Profile:
             explained = explain_call(call, seconds=TRY_SECONDS, in_thread=True, jax=False).data
             book.recorded = explained["verdict"] == "recorded"
             book.tries.append({"call": book.calls + 1, **_short(explained)})
-        except Exception:  # a fault of ours must not reach the program
+        except Exception:  # an error in accel must not reach the program
             book.tries.append({"verdict": "unknown", "stop": None, "notes": [traceback.format_exc()]})
         finally:
             self._lost += time.perf_counter() - began
@@ -190,17 +190,17 @@ class Profile:
 
 
 def _short(explained: Answer) -> Answer:
-    """What of an explanation is worth keeping."""
+    """The parts of an explanation that the doctor uses."""
     kept = {key: explained[key] for key in ("verdict", "stop", "lowered", "outputs", "notes", "inlined")}
     return {**kept, "operations": explained["operations"]["count"]}
 
 
 def main(plan_file: str, result_file: str) -> None:
-    """Run the plan, and write the result even where the program fails or is interrupted."""
+    """Run the plan, and write the result even if the program fails or is interrupted."""
     with open(plan_file, encoding="utf-8") as stream:
         plan = json.load(stream)
     kind, target, args = plan["program"]
-    program = UserProgram(kind, target, tuple(args))
+    program = ProgramToRun(kind, target, tuple(args))
     process = os.getpid()
     config.set_current(replace(config.current(), mode="off"))  # what it accelerates itself runs on NumPy as well
     profile = Profile(plan["files"], tries=plan["tries"])

@@ -1,7 +1,7 @@
-"""Scan: what the text of a function says of its chances, without importing the program.
+"""Scan: static analysis of a function, without importing the program: its array work, and what may stop a recording.
 
-Only what a name stands for where it is written can be known so; what an argument or an attribute holds cannot. So a
-finding is what *may* stop a recording, if that line is reached.
+The analysis knows what imported names stand for, but not the values of arguments and attributes. So a finding is what
+*may* stop a recording, if that line is reached.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from accel.rules.tables import ufuncs
 _BUILTIN_EFFECTS = {"print": "effect.print", "input": "effect.file", "open": "effect.file"}
 
 _EFFECTS = frozenset("time datetime random secrets uuid io pathlib shutil logging sys os subprocess socket".split())
-"""Modules of Python's own whose calls reach outside; `accel.record.opaque` knows by which reason."""
+"""Standard modules whose functions have effects outside the process; `accel.record.opaque` knows the reasons."""
 
 _GUARDED = frozenset({"os.environ", "os.getenv", "os.environ.get"})
 """Reads of the environment are guards, not effects."""
@@ -37,7 +37,7 @@ _PYTHONS_OWN = frozenset(
     """math cmath itertools functools operator typing collections dataclasses enum abc warnings copy contextlib numbers
     types __future__ fractions decimal re string json textwrap statistics""".split()
 )
-"""Modules that are no business of arrays: what matters is seen when a call is recorded."""
+"""Standard modules that do not concern arrays. Whether a call of theirs stops a recording shows when recording."""
 
 _FILES_OF_NUMPY = frozenset("save savez savez_compressed savetxt load loadtxt genfromtxt fromfile".split())
 
@@ -56,10 +56,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What the text of a function says.
+    """The result of the analysis of one function.
 
-    array_calls: calls of NumPy, SciPy and array methods. arithmetic: operators between values that are no literals.
-    calls: full names of the program's own functions that it calls, as far as the text tells.
+    array_calls: the number of calls of NumPy, SciPy and array methods. arithmetic: the number of operators between
+    values that are not literals. calls: full names of the program's own functions that it calls, as far as is known.
     """
 
     array_calls: int
@@ -74,7 +74,7 @@ class Scan:
 
 
 def scan(function: Function, own_modules: frozenset[str]) -> Scan:
-    """Look at one function. own_modules: first parts of the names of the program's own modules."""
+    """Analyse one function. own_modules: the first parts of the names of the program's own modules."""
     looking = _Look(_aliases(function), own_modules, function)
     for node in function.node.body:
         looking.visit(node)
@@ -88,7 +88,7 @@ def scan(function: Function, own_modules: frozenset[str]) -> Scan:
 
 
 def _aliases(function: Function) -> dict[str, str]:
-    """What names mean in the function: those imported anywhere in its module at top level, or in it; less its own."""
+    """What names stand for in the function: imports at its module's top level and in it, except its parameters."""
     names = dict(imports_of(function.source))
     names.update(_imported(ast.walk(function.node), function.source))
     arguments = function.node.args
@@ -132,7 +132,7 @@ def _origin(node: ast.ImportFrom, source: Source) -> str:
 
 
 class _Look(ast.NodeVisitor):
-    """Walks one function's body; functions inside it belong to it, since it makes them anew in every call."""
+    """Visits one function's body, including functions that are defined in it."""
 
     def __init__(self, aliases: Mapping[str, str], own_modules: frozenset[str], function: Function) -> None:
         self._aliases = aliases
@@ -174,7 +174,7 @@ class _Look(ast.NodeVisitor):
         self._loop(node, _names(node.target))
 
     def _loop(self, node: ast.For, names: frozenset[str]) -> None:
-        """Two loops around an element of an array are a loop over its cells."""
+        """Note a loop in a loop that accesses array elements: it probably runs over single cells."""
         self._loops += 1
         if self._loops == 2 and any(_is_cell(each, names) for each in ast.walk(node)):
             detail = "a loop in a loop over elements: an operation for each of them"
@@ -207,7 +207,7 @@ class _Look(ast.NodeVisitor):
 
 
 def reach(own: Scan, scans: Mapping[str, Scan]) -> float:
-    """The array work of a function with that of the program's functions it calls, each counted once."""
+    """The array work of a function and of all the program's functions that it calls, each counted once."""
     seen: set[str] = set()
     stack = [own]
     total = own.weight
@@ -224,13 +224,13 @@ def _names(target: ast.AST) -> frozenset[str]:
 
 
 def _is_cell(node: ast.AST, names: frozenset[str]) -> bool:
-    """Whether it reads or writes an element by a loop's variable."""
+    """Whether the node is an element whose index has one of these names, a loop's variables."""
     return isinstance(node, ast.Subscript) and not names.isdisjoint(_names(node.slice))
 
 
 @functools.cache
 def verdict(name: str) -> str | None:
-    """The reason for which a call of a function, by its full name, ends a recording; None where it does not."""
+    """The id of the reason for which a call of the function with this full name stops a recording, or None."""
     root, _, rest = name.partition(".")
     if root == "builtins":
         return _BUILTIN_EFFECTS.get(rest)
@@ -251,7 +251,7 @@ def _effect(name: str) -> str | None:
 
 
 def _rule_verdict(name: str) -> str | None:
-    """What the table of rules says of a function of NumPy's or SciPy's."""
+    """`verdict` for a function of NumPy or SciPy, by the table of rules."""
     load(everything=True)
     if name.startswith("numpy.random."):
         return "effect.random"
@@ -279,7 +279,7 @@ def _ufunc_verdict(ufunc: np.ufunc) -> str | None:
 
 
 def _resolve(name: str) -> Any:
-    """The object of a full name in NumPy, SciPy or Python's own library; None where there is none."""
+    """The object with a full name in NumPy, SciPy or the standard library; None if there is none."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         try:

@@ -1,4 +1,4 @@
-"""Write: the doctor's account as text, Markdown or JSON, and its rows as a catalogue in Python."""
+"""Write: the doctor's results as text, Markdown or JSON, and its rows as a catalogue in Python."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from accel.inspect.doctor.advise import STATIC_VERDICTS, VERDICTS, Worth
+from accel.inspect.doctor.advise import SMALLEST_MS, STATIC_VERDICTS, VERDICTS, Advice
 from accel.inspect.doctor.measure import Answer
 from accel.inspect.explain.text import WIDTH, flow, marked, plural
 from accel.reasons import NO_LINE, REASONS
 
 SHOWN = 20
-"""Functions of one verdict that the text shows; the JSON has all."""
+"""The most functions of one verdict that the text shows. The JSON has all."""
 
 Column = tuple[str, Callable[[Answer], str]]
 
@@ -36,7 +36,7 @@ _LEGEND = (
     "share: of the time in all functions, with what each calls. outer: called by code that has no row; the others "
     "mostly run inside those, and become part of their programs. ops: operations recorded"
 )
-_WITH_TABLE = (Worth.ROW, Worth.STOPPED, Worth.UNREACHABLE)
+_WITH_TABLE = (Advice.ROW, Advice.STOPPED, Advice.UNREACHABLE)
 
 
 def _digits(value: float | None) -> str:
@@ -45,32 +45,32 @@ def _digits(value: float | None) -> str:
 
 def rows_of(account: Answer) -> list[Answer]:
     """The functions that are worth a row."""
-    return [each for each in account["functions"] if each["verdict"] == Worth.ROW]
+    return [each for each in account["functions"] if each["verdict"] == Advice.ROW]
 
 
 def _columns(account: Answer) -> tuple[Column, ...]:
     return _STATIC if account["run"] is None else _MEASURED
 
 
-def _by_verdict(account: Answer) -> list[tuple[Worth, list[Answer]]]:
-    groups = [(verdict, [each for each in account["functions"] if each["verdict"] == verdict]) for verdict in Worth]
+def _by_verdict(account: Answer) -> list[tuple[Advice, list[Answer]]]:
+    groups = [(verdict, [each for each in account["functions"] if each["verdict"] == verdict]) for verdict in Advice]
     return [(verdict, members) for verdict, members in groups if members]
 
 
 def _heading(account: Answer) -> list[str]:
-    """The sentences that say what was looked at, and how that went."""
+    """The sentences that say what was analysed, and how."""
     counted = f"{plural(account['files'], 'file')}, {plural(len(account['functions']), 'function')}"
-    how = "read, not run: what takes time is not known"
+    how = "analysed, not run: times are not known"
     if account["run"] is not None:
         how = (
             f"measured while {account['run']} ran: {_digits(account['inside_s'])} s in these functions, of "
-            f"{_digits(account['wall_s'])} s in all, a profiler's cost included"
+            f"{_digits(account['wall_s'])} s in all, including the profiler's overhead"
         )
     lines = [f"accel doctor: {account['target']} ({counted}), {how}"]
     if account["ending"]:
-        lines.append(f"note: {account['ending']}; what follows is what was seen until then")
+        lines.append(f"note: {account['ending']}; the results are those until then")
     if account["run"] is not None and not account["tried"]:
-        lines.append("note: nothing was tried, only timed: that needs os.fork, which this platform does not have")
+        lines.append("note: functions were timed, but not recorded: that needs os.fork, which this platform lacks")
     lines += [
         f"note: {each['file'].removeprefix(os.path.join(os.getcwd(), ''))} was left out: {each['why']}"
         for each in account["problems"]
@@ -88,11 +88,11 @@ def as_text(account: Answer, catalogue: str | None) -> str:
         words = VERDICTS if account["run"] is not None else STATIC_VERDICTS
         lines += ["", *flow(f"{words[verdict]} ({len(members)})", "")]
         lines += _table(members, _columns(account)) if verdict in _WITH_TABLE else _names(members)
-        if verdict == Worth.ROW and account["run"] is not None:
+        if verdict == Advice.ROW and account["run"] is not None:
             lines += flow(_LEGEND, "  ")
-        if verdict == Worth.STOPPED:
+        if verdict == Advice.STOPPED:
             lines += _stops(members)
-        elif verdict == Worth.ROW:
+        elif verdict == Advice.ROW:
             lines += _may_stop(members)
     lines += ["", "next", *(line for step in _next(account, catalogue) for line in flow(step, "  - "))]
     return "\n".join(lines) + "\n"
@@ -121,7 +121,7 @@ def _titled(each: Answer) -> str:
 
 
 def _names(members: list[Answer]) -> list[str]:
-    """The names, those of one module or class together; counts where there are many."""
+    """The names, grouped by module or class; only their numbers if there are many."""
     owners: dict[str, list[str]] = {}
     for each in members:
         owner, _, name = each["target"].rpartition(".")
@@ -132,7 +132,7 @@ def _names(members: list[Answer]) -> list[str]:
 
 
 def _stops(members: list[Answer]) -> list[str]:
-    """What stops each, those that share a line together."""
+    """What stops each function. Functions that stop at the same line share an entry."""
     shared: dict[tuple[str, str], tuple[Answer, list[str]]] = {}
     for each in members[:SHOWN]:
         for stop in each["stops"] or each["may_stop"]:
@@ -148,7 +148,7 @@ def _stops(members: list[Answer]) -> list[str]:
 
 
 def _may_stop(members: list[Answer]) -> list[str]:
-    """What other paths may run into, as the text of the functions shows."""
+    """Findings of the static analysis, which may stop other paths of functions that can be recorded."""
     lines = []
     for each in members[:SHOWN]:
         found: dict[str, list[str]] = {}
@@ -164,16 +164,16 @@ def _may_stop(members: list[Answer]) -> list[str]:
 
 
 def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
-    """What to do with all that."""
+    """The next steps for the user."""
     rows = rows_of(account)
     package = account["target"]
     if account["run"] is None:
         yield (
-            f"measure: python -m accel doctor {package} --run PROGRAM finds out which of these take time, and tries "
-            "to record them on real calls; a short run is enough"
+            f"measure: python -m accel doctor {package} --run PROGRAM times these functions, and tries to record real "
+            "calls of them; a short run is enough"
         )
     if catalogue is not None:
-        yield f"{catalogue} holds {plural(len(rows), 'row')}: read it, and strike out what you do not want"
+        yield f"{catalogue} has {plural(len(rows), 'row')}: check it, and delete rows that you do not want"
         yield from _use(catalogue.removesuffix(".py"))
     elif rows:
         again = f" --run {account['run']}" if account["run"] is not None else ""
@@ -185,16 +185,16 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
             "functions of a script that is run directly cannot be reached by a catalogue: put @accel.accelerate above "
             "them, or move them to a module that the script imports"
         )
-    stopped = [each for each in account["functions"] if each["verdict"] == Worth.STOPPED and not each["local"]]
+    stopped = [each for each in account["functions"] if each["verdict"] == Advice.STOPPED and not each["local"]]
     if stopped and account["run"] is not None:
         first = stopped[0]
         yield (
-            f"a stop in detail: python -m accel explain {first['module']}:{first['qualname']} --run {account['run']}"
+            f"details of a stop: python -m accel explain {first['module']}:{first['qualname']} --run {account['run']}"
         )
     if not rows and account["run"] is not None:
         yield (
-            "nothing is worth a row here: a function must take more than a twentieth of a millisecond a call, be "
-            "called a few times, and record; larger arrays, or a longer run, may change that"
+            f"nothing is worth a row here: a function must take more than {SMALLEST_MS:g} ms a call, "
+            "be called a few times, and be recordable; larger arrays, or a longer run, may change that"
         )
 
 
@@ -263,12 +263,12 @@ CATALOGUE = Catalogue(name="{name}", rows=ROWS)
 
 
 def as_catalogue(account: Answer, module: str) -> str:
-    """The rows as the text of a Python module named `module`; functions that stop are there too, as declined."""
+    """The rows as the source of a Python module named `module`. Functions that stop are in it as declined rows."""
     name = account["functions"][0]["module"].partition(".")[0]
     chosen = _by_target(rows_of(account))
-    stopped = [each for each in account["functions"] if each["verdict"] == Worth.STOPPED and not each["local"]]
+    stopped = [each for each in account["functions"] if each["verdict"] == Advice.STOPPED and not each["local"]]
     stopped = [each for each in _by_target(stopped) if each["target"] not in {row["target"] for row in chosen}]
-    basis = "Nothing was run: the rows go by the text of the functions alone. Measure before relying on them."
+    basis = "Nothing was run: the rows are based on the functions' source alone. Measure before relying on them."
     if account["run"] is not None:
         basis = f"Measured while {account['run']} ran; shares are of the {_digits(account['inside_s'])} s in {name}."
     rows = [_row(each, _why(each)) for each in chosen] + [_row(each, _why(each), _declined(each)) for each in stopped]
@@ -281,13 +281,13 @@ def as_catalogue(account: Answer, module: str) -> str:
 
 
 def _by_target(functions: list[Answer]) -> list[Answer]:
-    """One of each name: `if` and `else` may both define it."""
+    """One function for each name: `if` and `else` may both define it."""
     return list({each["target"]: each for each in reversed(functions)}.values())[::-1]
 
 
 def _why(each: Answer) -> str:
     if each["share"] is None:
-        return f"{plural(each['array_calls'], 'array call')} in its text; not measured"
+        return f"{plural(each['array_calls'], 'array call')} in its source; not measured"
     told = f"{_digits(each['ms_per_call'])} ms a call, {_digits(100 * each['share'])} % of the time"
     return told + (f"; {plural(each['operations'], 'operation')}" if each["operations"] is not None else "")
 

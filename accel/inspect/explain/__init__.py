@@ -1,8 +1,7 @@
-"""Explain: what recording one call would give, where it stops and why, without carrying the call out here.
+"""Explain: records one call in a forked child, and shows what that gives, or where the recording stops and why.
 
-The call is recorded in a forked child process, which ends at the first line that stops the recording, before that
-line's effect. So in this process nothing changes: no argument, no object, no global name, no ledger; nothing is
-printed and no file is written. (The module is not called `explain`: importing it would hide `accel.explain`.)
+The child ends at the first line that stops the recording, before that line's effect. So nothing changes in this
+process: no argument, no object, no global name, no ledger. Nothing is printed, and no file is written.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from typing import Any
 from accel import config
 from accel.dispatch.preconditions import unmet_precondition
 from accel.inspect.explain import apart
-from accel.inspect.explain.callables import TargetCall, call_of, check_arguments
+from accel.inspect.explain.callables import Call, call_of, check_arguments
 from accel.inspect.explain.text import as_text
 from accel.reasons import source_line
 
 SCHEMA = 1
 SECONDS = 120.0
-"""The child process gets so long, unless told otherwise."""
+"""The default time limit of the child process, in seconds."""
 
 
 class Explanation:
-    """What recording one call gave.
+    """The result of recording one call.
 
-    text: for people, within 100 columns, as `str()` gives it. data: the same and more for programs, as `json()` has it:
+    text: for people, within 100 columns; also `str()`. data: for programs, with more details; also `json()`. Its keys:
 
     schema (1), target, where; verdict: "recorded", "stopped" or "unknown"; notes
     stop: null, or id, where, function, source, column, end_column, why, hint, detail, via (how the program got there)
@@ -38,7 +37,7 @@ class Explanation:
     inputs: path, kind, is, guard of each; aliases: pairs of paths; outcomes: where, source, value
     outputs: null, or result, changed (arrays written in place), writes (attributes and items set)
 
-    recorded: whether the call would become a program, as far as is known without compiling it.
+    recorded: whether the call could be compiled, as far as is known without compiling it.
     """
 
     def __init__(self, data: dict[str, Any]) -> None:
@@ -64,16 +63,16 @@ class Explanation:
 
 
 def explain(fn: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Explanation:
-    """Say what accel would record of `fn(*args, **kwargs)`, and where, why and by what guards it is bound.
+    """Explain what accel records of `fn(*args, **kwargs)`: operations, guards and outcomes, or where and why it stops.
 
-    fn: a function, method, static or class method, accelerated or not, or its name as "module:Class.method".
+    fn: a function, method, static method or class method, accelerated or not, or its name as "module:Class.method".
 
-    Nothing changes in this process: the call is recorded in a forked child, on its own copy of all memory, and never
-    goes past the first line that stops it. What remains possible: files that the function *reads* are read, and
-    while the child runs, memory that processes share on purpose (shared_memory, mmap) may show its writes.
+    Nothing changes in this process: the call is recorded in a forked child, on its own copy of all memory, and ends
+    before the first line that stops it. There are two exceptions. Files that the function *reads* are read. And memory
+    that processes share on purpose (shared_memory, mmap) may show the child's writes while it runs.
 
-    Raises TypeError for what is no Python function and for arguments that it does not take, SettingError for a name
-    that is not there, and RuntimeError where the platform cannot fork (Windows).
+    Raises TypeError if `fn` is not a Python function or does not take the arguments, SettingError if a name does not
+    exist, and RuntimeError if the platform cannot fork (Windows).
 
     >>> import accel, numpy as np
     >>> def swap(x):
@@ -88,9 +87,9 @@ def explain(fn: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Expla
 
 
 def explain_call(
-    call: TargetCall, *, seconds: float = SECONDS, in_thread: bool = False, jax: bool = True, passes: bool = False
+    call: Call, *, seconds: float = SECONDS, in_thread: bool = False, jax: bool = True, passes: bool = False
 ) -> Explanation:
-    """`explain` for a call taken apart.
+    """`explain` for a `Call`.
 
     in_thread: see `run_apart`. jax: False leaves out the check of the lowering. passes: list the operations after each
     pass of the lowering.
@@ -110,12 +109,12 @@ def explain_call(
     if obstacle is not None and not in_thread:
         data["notes"].append(f"at present every call stays on NumPy: {obstacle.why}  [{obstacle.reason}]")
     if data["verdict"] == "recorded" and jax and not fresh:
-        data["notes"].append("whether JAX takes every operation was not tried: it already runs in this process")
+        data["notes"].append("JAX's acceptance of the operations was not checked: JAX already runs in this process")
     return Explanation(data)
 
 
-def _assembled(call: TargetCall, answer: apart.Answer) -> dict[str, Any]:
-    """The child's messages as one account."""
+def _assembled(call: Call, answer: apart.Answer) -> dict[str, Any]:
+    """Merge the child's messages into one dict."""
     code = call.function.__code__
     data: dict[str, Any] = {
         "schema": SCHEMA,
@@ -139,5 +138,5 @@ def _assembled(call: TargetCall, answer: apart.Answer) -> dict[str, Any]:
         data.update(message)
     if answer.trouble:
         data["notes"].append(answer.trouble)
-    data["notes"] += [f"accel's own fault, please report it: {fault}" for fault in faults]
+    data["notes"] += [f"a fault in accel, please report it: {fault}" for fault in faults]
     return data

@@ -1,7 +1,7 @@
-"""Apart: a job in a forked child process, so that nothing it does to memory reaches this one.
+"""Apart: runs a job in a forked child process, so that its writes to memory do not reach this process.
 
-The child's standard streams are the null device, its garbage collector leaves alone what existed before, and it ends
-without running anybody's exit handlers. What it has to say comes back as JSON, one message a line.
+The child's standard streams are the null device. Its garbage collector ignores objects that existed before, and it ends
+without running exit handlers. It sends its results as JSON, one message per line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Job = Callable[[Send], None]
 
 
 class Answer(NamedTuple):
-    """What a child said, and how it ended where it ended badly ("" otherwise)."""
+    """The messages of a child. trouble: how it failed, or ""."""
 
     messages: list[Message]
     trouble: str
@@ -39,8 +39,8 @@ def available() -> bool:
 def run_apart(job: Job, *, seconds: float, in_thread: bool = False) -> Answer:
     """Run `job(send)` in a forked child and return what it sent.
 
-    seconds: after which the child is ended. in_thread: run it in a thread of its own there; needed where this is
-    called from a profile function, while Python watches nothing else in the calling thread.
+    seconds: the time limit. in_thread: run the job in a new thread of the child. That is needed if this is called from
+    a profile function, during which Python calls no profile or trace functions in the calling thread.
     """
     read, write = os.pipe()
     with warnings.catch_warnings():
@@ -56,11 +56,11 @@ def run_apart(job: Job, *, seconds: float, in_thread: bool = False) -> Answer:
         os.close(read)
         status = _end(process)
     messages = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
-    return Answer(messages, f"nothing more was heard after {seconds:g} s" if late else _ending(status))
+    return Answer(messages, f"the child process did not finish within {seconds:g} s" if late else _ending(status))
 
 
 def _read_all(read: int, deadline: float) -> tuple[str, bool]:
-    """What the child wrote until it ended, and whether the time ran out before."""
+    """What the child wrote, and whether the time ran out before it ended."""
     parts: list[bytes] = []
     while True:
         left = deadline - time.monotonic()
@@ -74,7 +74,7 @@ def _read_all(read: int, deadline: float) -> tuple[str, bool]:
 
 
 def _end(process: int) -> int:
-    """End the child if it has not, and return its wait status (0 where somebody else collected it)."""
+    """Kill the child if it still runs. Returns its wait status; 0 if it was killed, or reaped by the program."""
     try:
         done, status = os.waitpid(process, os.WNOHANG)
         if not done:
@@ -97,7 +97,7 @@ def _ending(status: int) -> str:
 
 
 def _child(job: Job, write: int, in_thread: bool) -> None:
-    """Do the job and end the process, whatever happens."""
+    """Do the job and end the process in any case."""
     code = 70
     try:
         _settle_in()
@@ -123,8 +123,8 @@ def _settle_in() -> None:
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     gc.disable()
-    gc.freeze()  # finalizers of what the program left behind might delete real files
-    for watched in (sys, threading):  # what watches the program shall not watch this
+    gc.freeze()  # finalizers of the program's objects might delete real files
+    for watched in (sys, threading):  # the program's profile and trace functions must not see the recording
         watched.setprofile(None)
         watched.settrace(None)
     sys.dont_write_bytecode = True
@@ -134,5 +134,5 @@ def _settle_in() -> None:
 def _guarded(job: Job, send: Send) -> None:
     try:
         job(send)
-    except BaseException:  # a fault of ours: its traceback is all that is left of it
+    except BaseException:  # a fault in accel: report its traceback
         send({"fault": traceback.format_exc()})

@@ -1,4 +1,4 @@
-"""Callables: the Python function behind what a user names, and the arguments that come with it."""
+"""Callables: the Python function behind a callable or a name, and the arguments that a bound callable adds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from accel.hook.patching import locate
 TARGETS = "module:function or module:Class.method, such as package.module:Model.step"
 
 
-class TargetCall(NamedTuple):
+class Call(NamedTuple):
     """One call of a plain Python function. function: of type FunctionType (as a type, mypy would bind it)."""
 
     function: Any
@@ -29,13 +29,13 @@ class TargetCall(NamedTuple):
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
 
-def call_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TargetCall:
-    """The call that `fn(*args, **kwargs)` is, wrappers of accel's taken off. Raises TypeError where there is none."""
+def call_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    """The call of a plain function that `fn(*args, **kwargs)` makes, without wrappers. Raises TypeError if none."""
     if isinstance(fn, str):
         fn = named(fn)
     while True:
         if type(fn) is FunctionType:
-            return TargetCall(fn, args, kwargs)
+            return Call(fn, args, kwargs)
         if isinstance(fn, (wrapt.FunctionWrapper, wrapt.BoundFunctionWrapper)):
             fn = fn.__wrapped__
         elif isinstance(fn, (staticmethod, classmethod)):
@@ -58,7 +58,7 @@ def _what(fn: Any) -> str:
 
 
 def split_target(text: str) -> tuple[str, str]:
-    """Module and qualified name of "module:function"; raises SettingError for what is neither."""
+    """Module and qualified name of "module:function". Raises SettingError for another form."""
     module, _, qualname = text.partition(":")
     parts = [*module.split("."), *qualname.split(".")]
     if not (module.endswith(".py") and qualname) and not all(part.isidentifier() for part in parts):
@@ -67,14 +67,14 @@ def split_target(text: str) -> tuple[str, str]:
 
 
 def named(text: str) -> Any:
-    """What "module:function" names, imported. Raises SettingError where it is not there."""
+    """Import what "module:function" names. Raises SettingError if it does not exist."""
     module, qualname = split_target(text)
     try:
-        found = locate(module)
+        spec = locate(module)
     except ImportError:
-        found = None
-    if found is None:
-        raise SettingError("TARGET", text, f"{TARGETS}; modules are looked for as python -m does", "is not there")
+        spec = None
+    if spec is None:
+        raise SettingError("TARGET", text, f"{TARGETS}; modules are found as by python -m", "does not exist")
     value: Any = importlib.import_module(module)
     for part in qualname.split("."):
         owner, value = value, getattr(value, part, None)
@@ -85,7 +85,7 @@ def named(text: str) -> Any:
     return value
 
 
-def check_arguments(call: TargetCall) -> None:
+def check_arguments(call: Call) -> None:
     """Raise the TypeError that the call itself would raise for its arguments."""
     try:
         inspect.signature(call.function, follow_wrapped=False).bind(*call.args, **call.kwargs)

@@ -1,4 +1,4 @@
-"""Capture: one real call of a function in a running program, taken where it begins."""
+"""Capture: gets one real call of a function in a running program, when it begins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from accel.inspect.explain.callables import TargetCall
+from accel.inspect.explain.callables import Call
 
 Profile = Callable[[FrameType, str, Any], None]
 
@@ -23,7 +23,7 @@ real_path = functools.cache(os.path.realpath)
 
 @contextmanager
 def profiled(profile: Profile) -> Iterator[None]:
-    """Let Python call `profile` at every call and return, in this thread and those to come."""
+    """Let Python call `profile` at every call and return, in this thread and in new ones."""
     before = sys.getprofile()
     threading.setprofile(profile)
     sys.setprofile(profile)
@@ -34,8 +34,8 @@ def profiled(profile: Profile) -> Iterator[None]:
         threading.setprofile(None)
 
 
-def nth_call(file: str, qualname: str, nth: int, found: Callable[[TargetCall], None]) -> Profile:
-    """A profile function that gives `found` the nth call of the function `qualname` of `file`, as it begins."""
+def nth_call(file: str, qualname: str, nth: int, found: Callable[[Call], None]) -> Profile:
+    """A profile function that calls `found` with the nth call of the function `qualname` in `file`, when it begins."""
     counts = iter(range(1, nth + 1))
 
     def profile(frame: FrameType, event: str, arg: Any) -> None:
@@ -50,8 +50,8 @@ def nth_call(file: str, qualname: str, nth: int, found: Callable[[TargetCall], N
     return profile
 
 
-def call_of_frame(frame: FrameType) -> TargetCall | None:
-    """The call that a frame, just begun, is; None where its function cannot be found any more."""
+def call_of_frame(frame: FrameType) -> Call | None:
+    """The call of a frame that has just begun; None if its function cannot be found."""
     code, values = frame.f_code, frame.f_locals
     function = function_of(code, frame.f_globals)
     if function is None:
@@ -63,19 +63,19 @@ def call_of_frame(frame: FrameType) -> TargetCall | None:
         args += values[next(names)]
     if code.co_flags & inspect.CO_VARKEYWORDS:
         kwargs.update(values[next(names)])
-    return TargetCall(function, tuple(args), kwargs)
+    return Call(function, tuple(args), kwargs)
 
 
 def function_of(code: CodeType, namespace: dict[str, Any]) -> FunctionType | None:
-    """The function whose code this is: by its name in its module, or else among all there are."""
-    found = _walk(code, namespace)
-    if found is None:
-        found = next((each for each in gc.get_referrers(code) if type(each) is FunctionType), None)
-    return found
+    """The function with this code, by its name in its module or by the garbage collector; None if there is none."""
+    function = _walk(code, namespace)
+    if function is None:
+        function = next((each for each in gc.get_referrers(code) if type(each) is FunctionType), None)
+    return function
 
 
 def _walk(code: CodeType, namespace: dict[str, Any]) -> FunctionType | None:
-    """The function at the code's qualified name, decorators and descriptors taken off."""
+    """The function at the code's qualified name, behind decorators and descriptors."""
     value: Any = None
     for part in code.co_qualname.split("."):
         value = namespace.get(part)

@@ -19,7 +19,7 @@ from accel.cli.options import Parser, refuse
 from accel.config import SettingError
 from accel.hook.patching import locate
 from accel.inspect.explain import Explanation, explain_call
-from accel.inspect.explain.callables import TARGETS, TargetCall, call_of, check_arguments, named, split_target
+from accel.inspect.explain.callables import TARGETS, Call, call_of, check_arguments, named, split_target
 from accel.inspect.explain.capture import nth_call, profiled
 from accel.inspect.programs import output_to_stderr, program_of
 from accel.inspect.sources import functions_of, nearest, parse
@@ -37,7 +37,7 @@ def _parser() -> Parser:
         prog="python -m accel explain",
         usage="python -m accel explain TARGET [--setup CODE]... [--args TUPLE] [--passes] [--format text|json]\n"
         "       python -m accel explain TARGET [--nth N] [--passes] --run PROGRAM [ARGS...]",
-        description="Say what accel would record of one call, and where and why it stops. Nothing is changed.",
+        description="Show what accel would record of one call, or where and why it stops. Nothing is changed.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -54,10 +54,10 @@ def _parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Explain what the command line asks for; returns the exit code."""
+    """Run the command. Returns the exit code: 1 if the platform cannot fork, 2 for invalid input."""
     options = _parser().parse_args(argv)
     try:
-        config.current()  # settings that cannot be used are told now
+        config.current()  # report invalid settings now
         _check(options)
         explanation = _explain_in_program(options) if options.run is not None else _explain_call(options)
     except SettingError as error:
@@ -77,7 +77,8 @@ def _check(options: argparse.Namespace) -> None:
     if not options.nth.isdigit() or int(options.nth) < 1:
         raise SettingError("--nth", options.nth, "a whole number from 1")
     if options.run is not None and (options.args is not None or options.setup):
-        raise SettingError("--run", " ".join(options.run), "either of the two", "excludes --args and --setup")
+        problem = "cannot be combined with --args and --setup"
+        raise SettingError("--run", " ".join(options.run), "one or the other", problem)
     if options.run == []:
         raise SettingError("--run", "", "a module, a script file, or module:callable", "is missing its program")
 
@@ -86,7 +87,7 @@ def _shown(explanation: Explanation, form: str) -> str:
     return explanation.json() if form == "json" else explanation.text
 
 
-# -- a call that the user spells out -----------------------------------------------------------------------------------
+# -- a call that the user writes ---------------------------------------------------------------------------------------
 
 
 def _explain_call(options: argparse.Namespace) -> Explanation:
@@ -125,7 +126,7 @@ def _arguments(text: str | None, scope: dict[str, Any]) -> tuple[Any, ...]:
     return value
 
 
-def _check_call(call: TargetCall, given: str | None) -> None:
+def _check_call(call: Call, given: str | None) -> None:
     try:
         check_arguments(call)
     except TypeError as error:
@@ -141,11 +142,11 @@ def _told(error: Exception) -> str:
 
 
 def _explain_in_program(options: argparse.Namespace) -> Explanation:
-    """Run the program until it makes the call; then it is ended on the spot, and does not return here."""
+    """Run the program until it makes the call. `_explain_and_end` ends the process then."""
     target, *args = options.run
     program = program_of(target, tuple(args))
     file, qualname = _file_and_name(options.target)
-    config.set_current(replace(config.current(), mode="off"))  # what it accelerates itself is not to be replayed
+    config.set_current(replace(config.current(), mode="off"))  # functions that the program accelerates run on NumPy
     with output_to_stderr() as real:
         found = functools.partial(_explain_and_end, options, real)
         with profiled(nth_call(file, qualname, int(options.nth), found)):
@@ -167,11 +168,11 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
     raise SettingError("TARGET", options.target, possible, f"was {often} before the program {what}")
 
 
-_AGAIN = "first calls often print or set things up: --nth 2 looks at the next one"
+_AGAIN = "first calls often print or set things up: --nth 2 explains the next one"
 
 
-def _explain_and_end(options: argparse.Namespace, real: int, call: TargetCall) -> None:
-    """Write the explanation to the real standard output and end the process: the program is not to go on."""
+def _explain_and_end(options: argparse.Namespace, real: int, call: Call) -> None:
+    """Write the explanation to the real standard output, and end the process, because the program need not go on."""
     code = 0
     try:
         explanation = explain_call(call, in_thread=True, passes=options.passes)
@@ -189,14 +190,14 @@ def _explain_and_end(options: argparse.Namespace, real: int, call: TargetCall) -
 
 
 def _file_and_name(target: str) -> tuple[str, str]:
-    """The file that defines the target, and the qualified name of its code; nothing is imported."""
+    """The file that defines the target, and the qualified name of its code. Nothing is imported."""
     module, qualname = split_target(target)
     if module.endswith(".py"):
         file = os.path.realpath(module) if os.path.isfile(module) else None
     else:
         file = getattr(locate(module), "origin", None)
     if file is None or not file.endswith(".py"):
-        raise SettingError("TARGET", target, f"{TARGETS}, or file.py:function", "is not there")
+        raise SettingError("TARGET", target, f"{TARGETS}, or file.py:function", "does not exist")
     source = parse(file)
     if source.problem:
         raise SettingError("TARGET", target, "a file that Python can read", f"cannot be parsed: {source.problem}")

@@ -1,4 +1,4 @@
-"""Describe: a recording, whole or broken off, as plain dicts for JSON."""
+"""Describe: a recording, complete or stopped, as plain dicts for JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from accel.record.recording import Recording, place_text
 
 Message = dict[str, Any]
 LONGEST = 60
-"""Characters of a value's text that are kept."""
+"""The most characters of a value's text."""
 
 __all__ = ["place_text", "program", "so_far", "source", "stop"]
 
@@ -31,7 +31,7 @@ __all__ = ["place_text", "program", "so_far", "source", "stop"]
 
 
 def stop(refusal: Refusal, recording: Recording | None) -> Message:
-    """A refusal with the text of its line, the columns to blame, and how the program got there."""
+    """A refusal with the text of its line, the columns of the expression, and the call stack."""
     frames = list(_frames(recording)) if recording is not None else []
     here = next((frame for frame in frames if place_text(_place(frame)) == refusal.where), None)
     found: Message = {
@@ -69,19 +69,19 @@ def _place(frame: FrameType) -> Place:
 
 
 def source(place: Place) -> str:
-    """The text of a line; "" where there is none to read."""
+    """The text of a line; "" if it cannot be read."""
     return linecache.getline(*place).rstrip("\n")
 
 
 def _file_of(where: str) -> Place:
-    """The file and line that "file:line", relative to an entry of sys.path, stands for."""
+    """The file and line of "file:line", where the file is relative to an entry of sys.path."""
     name, _, line = where.rpartition(":")
-    found = next((path for path in (os.path.join(root, name) for root in sys.path) if os.path.isfile(path)), name)
-    return found, int(line) if line.isdigit() else 0
+    file = next((path for path in (os.path.join(root, name) for root in sys.path) if os.path.isfile(path)), name)
+    return file, int(line) if line.isdigit() else 0
 
 
 def _columns(frame: FrameType) -> tuple[int, int] | None:
-    """First and last column (exclusive, in bytes) on the frame's line of what the frame is computing."""
+    """The columns (first, and exclusive last, in bytes) of the expression that the frame is evaluating, on its line."""
     positions = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
     line, end_line, column, end = positions
     if line != frame.f_lineno or column is None or end is None or (line, column) == (end_line, end):
@@ -90,7 +90,7 @@ def _columns(frame: FrameType) -> tuple[int, int] | None:
 
 
 def _trimmed(text: str, columns: tuple[int, int] | None) -> tuple[str, int | None, int | None]:
-    """The line without its indentation, and the columns, in characters, moved along."""
+    """The line without its indentation, and the columns in it, in characters."""
     stripped = text.strip()
     if columns is None:
         return stripped, None, None
@@ -104,7 +104,7 @@ def _trimmed(text: str, columns: tuple[int, int] | None) -> tuple[str, int | Non
 
 
 def so_far(recording: Recording) -> Message:
-    """Operations, inputs with their guards, and outcomes of a recording that is still there."""
+    """Operations, inputs with their guards, and outcomes of a recording in progress."""
     nodes = recording.writer.tape.nodes
     rules = Counter(node.rule.name for node in nodes if not node.is_input)
     return {
@@ -134,7 +134,7 @@ def _inputs(recording: Recording) -> Iterator[Message]:
 
 
 def _guard(recording: Recording, key: Any, slot: int) -> tuple[str, str, str]:
-    """Kind of an input, what it was, and what of it replays check."""
+    """The kind of an input, its value in words, and its guard."""
     if key[0] in _WITHOUT_VALUE:
         return _WITHOUT_VALUE[key[0]](key)
     if slot not in recording.entered:
@@ -177,7 +177,7 @@ def _text(value: Any) -> str:
 
 
 def program(trace: Trace) -> Message:
-    """What a whole recording returns and leaves behind."""
+    """The result and the side effects of a complete recording."""
     outputs = trace.outputs
     return {
         "outputs": {
@@ -189,7 +189,7 @@ def program(trace: Trace) -> Message:
 
 
 def _stays(trace: Trace, write: Any) -> bool:
-    """Whether the attribute was the object's own and is given what it had, as by an in-place operator."""
+    """Whether the attribute is set to the object that it had before, as by an in-place operator."""
     held = trace.inputs.find(("attr", write.owner, write.name))
     return type(write.value) is FromSlot and not write.value.chain and write.value.slot == held
 
@@ -200,7 +200,7 @@ def _written(trace: Trace, write: Any) -> str:
 
 
 def _result(trace: Trace, template: Any) -> str:
-    """The result in words: what is new, what is an input's own."""
+    """The result in words: which parts are new, and which are inputs."""
     kind = type(template)
     if kind is Made:
         return _node(trace.outputs.arrays[template.index], template.chain)

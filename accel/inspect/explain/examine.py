@@ -1,7 +1,7 @@
-"""Examine: record one call, in a process of its own, up to the first line that stops it, and say what came of it.
+"""Examine: records one call in the forked child, up to the first line that stops it, and sends the result.
 
-Every effect that accel refuses is refused before it happens, and there the process ends: nothing is printed, and no
-file is opened. An audit hook holds the same for effects that the recorder does not foresee.
+The recorder refuses an effect before it happens, and then the process ends: nothing is printed, and no file is written.
+An audit hook stops effects that the recorder does not see.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from accel.inspect.explain import describe
 from accel.inspect.explain.apart import Message, Send
-from accel.inspect.explain.callables import TargetCall
+from accel.inspect.explain.callables import Call
 from accel.reasons import Refusal
 from accel.record import Passed, Rerun, record
 from accel.record.recording import Recording
@@ -26,15 +26,15 @@ _BEYOND = frozenset(
     """os.system os.exec os.fork os.forkpty os.kill os.posix_spawn os.startfile subprocess.Popen socket.connect
     socket.sendto socket.bind webbrowser.open""".split()
 )
-"""Audit events of what reaches beyond the process; "open" is looked at more closely."""
+"""Audit events of effects beyond the process. For "open", the mode decides."""
 
 
-def examine(call: TargetCall, max_nodes: int, with_jax: bool, passes: bool, send: Send) -> None:
-    """Record `call` and send what came of it: one message, or two where a second look with JAX follows.
+def examine(call: Call, max_nodes: int, with_jax: bool, passes: bool, send: Send) -> None:
+    """Record `call` and send the result: one message, or two if it is recorded whole and then lowered.
 
     passes: list the operations after each pass of the lowering.
     """
-    watch = _StopWatch(send)
+    watch = _RecordingWatcher(send)
     try:
         recorded = record(call.function, call.args, call.kwargs, max_nodes=max_nodes, watch=watch.start)
     except Rerun as rerun:
@@ -57,10 +57,10 @@ def examine(call: TargetCall, max_nodes: int, with_jax: bool, passes: bool, send
         send({"verdict": "stopped", "stop": describe.stop(Refusal(gap.reason, where, detail), None)})
 
 
-class _StopWatch:
-    """Looks at a recording while everything is still there, and ends the process at the first stop.
+class _RecordingWatcher:
+    """Describes a recording while its frames still exist, and ends the process at the first stop.
 
-    seen: what was recorded. values: of the inputs, as they came in.
+    seen: the description so far. values: by slot, of the inputs.
     """
 
     def __init__(self, send: Send) -> None:
@@ -91,10 +91,10 @@ class _StopWatch:
             self._at_exception = describe.stop(refusal, recording)
             return
         self.values = {slot: value for slot, (value, _) in recording.entered.items()}
-        recording.journal.undo()  # the call is over, and memory that is shared with others is as it was
+        recording.journal.undo()  # restore memory that is shared with other processes
 
     def stop(self, refusal: Refusal) -> NoReturn:
-        """Send what stopped the recording, put shared memory back, and end the process."""
+        """Send what stopped the recording, restore shared memory, and end the process."""
         self.armed = False
         recording = self._recording
         notes = []
@@ -112,7 +112,7 @@ class _StopWatch:
         os._exit(0)
 
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
-        """Stop before an effect that the recorder did not see coming."""
+        """The audit hook: stops before an effect that the recorder did not refuse."""
         if not self.armed:
             return
         is_file = event in _FILES or (event == "open" and _for_writing(*args[1:3]))

@@ -1,4 +1,4 @@
-"""A second look: what a recording becomes when it is lowered, and whether JAX takes every operation."""
+"""Second look: lowers a recording, and checks whether JAX accepts every operation."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PLACE = re.compile(r"^(\S+) at (\S+:\d+): ")
 
 
 def lowered(trace: Trace, values: dict[int, Any], *, with_jax: bool, passes: bool = False) -> dict[str, Any]:
-    """Operations of the compiled program, and how many of them fold if what is no argument stays as it is.
+    """The numbers of operations of the lowered program, and of those that fold if all but the arguments is constant.
 
-    passes: list the operations after each pass, too. Raises Unsupported where it cannot be lowered.
+    passes: list the operations after each pass, too. Raises Unsupported if it cannot be lowered.
     """
     program = lower(trace, Known())
     if with_jax:
@@ -42,7 +42,7 @@ def lowered(trace: Trace, values: dict[int, Any], *, with_jax: bool, passes: boo
 
 
 def _known(trace: Trace, values: dict[int, Any]) -> Known:
-    """What would be constant, if it stayed as it is: what may be, less attributes and items that the call sets."""
+    """Inputs that may be constant, less attributes and items that the call itself sets."""
     writes = {(write.owner, f"[{write.name!r}]" if write.is_item else write.name) for write in trace.outputs.writes}
     slots = foldable(trace) - {slot for key, slot in trace.inputs.entries() if key[1:] in writes}
     known = {slot: value for slot, value in values.items() if slot in slots}
@@ -53,7 +53,7 @@ def _known(trace: Trace, values: dict[int, Any]) -> Known:
 
 
 def _trace_with_jax(program: Program, trace: Trace) -> None:
-    """Let JAX go through every operation without computing any."""
+    """Let JAX trace every operation without computing anything. Raises Unsupported."""
     os.environ["JAX_PLATFORMS"] = "cpu"  # shapes and dtypes are the same everywhere
     import jax
 
@@ -66,6 +66,6 @@ def _trace_with_jax(program: Program, trace: Trace) -> None:
 
 
 def place(detail: str) -> tuple[str, str]:
-    """The source line that a detail of the lowering's begins with, and the rest of it."""
+    """Split the detail of a lowering error into the source line that it begins with, "" if none, and the rest."""
     found = _PLACE.match(detail)
     return (found[2], f"{found[1]}: {detail[found.end() :]}") if found else ("", detail)

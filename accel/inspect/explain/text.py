@@ -1,4 +1,4 @@
-"""An explanation as people read it, within 100 columns."""
+"""An explanation as text, within 100 columns."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from accel.reasons import NO_LINE
 
 WIDTH = 100
 SHOWN = 8
-"""Lines of one list that the text shows; the JSON has all."""
+"""The most lines of one list that the text shows. The JSON has all."""
 
 FREQUENT = 24
-"""Rules that the text names: the most frequent ones."""
+"""The most rules that the text names: the most frequent ones."""
 
 _HEADS: Mapping[str, str] = {
     "recorded": "can be recorded whole: {count}",
@@ -32,7 +32,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
 
 
 def as_text(data: Mapping[str, Any]) -> str:
-    """The explanation as lines."""
+    """The explanation as text."""
     operations = data["operations"]
     count = plural(operations["count"], "operation")
     lines = flow(f"accel: {data['target']} ({data['where']}) {_HEADS[data['verdict']].format(count=count)}", "", "  ")
@@ -40,21 +40,17 @@ def as_text(data: Mapping[str, Any]) -> str:
         lines += ["", *stop_lines(data["stop"])]
     lines += [line for note in data["notes"] for line in flow(note, "  note   ")]
     if operations["count"]:
-        lines += ["", "program" if data["verdict"] == "recorded" else "recorded until there"]
+        lines += ["", "program" if data["verdict"] == "recorded" else "recorded until then"]
         lines += [line for label, text in _program(data) for line in flow(text, f"  {label:10} ")]
     if data["inputs"]:
-        lines += ["", "guards: what every later call is checked for", *_guards(data)]
+        lines += ["", "guards: what is checked in every later call", *_guards(data)]
     if data["lowered"] is not None and data["lowered"]["passes"]:
-        lines += [
-            "",
-            "passes: the program as recorded, and what each changes",
-            *_passes(data["lowered"]["passes"]),
-        ]
+        lines += ["", "passes: the program as recorded, and what each changes", *_passes(data["lowered"]["passes"])]
     return "\n".join(lines) + "\n"
 
 
 def _passes(passes: list[dict[str, Any]]) -> Iterable[str]:
-    """The first listing whole, of each later one what differs from the one before."""
+    """The first listing as a whole, and of each later one what differs from the one before."""
     before: list[str] = []
     for number, each in enumerate(passes):
         after = each["operations"]
@@ -66,7 +62,7 @@ def _passes(passes: list[dict[str, Any]]) -> Iterable[str]:
 
 
 def stop_lines(stop: Mapping[str, Any]) -> list[str]:
-    """Where a recording stops, with the place marked; why; and what to do."""
+    """Where a recording stops, with the expression marked, why, and what to do about it."""
     inside = f" in {stop['function']}" if stop["function"] else ""
     lines = flow(f"{stop['where'] or NO_LINE}{inside}  [{stop['id']}]", "  where  ")
     if stop["source"]:
@@ -76,7 +72,7 @@ def stop_lines(stop: Mapping[str, Any]) -> list[str]:
 
 
 def marked(source: str, column: int | None, end: int | None, indent: str = "           ") -> list[str]:
-    """A source line, cut to the width around the place, and a line of carets under that."""
+    """A source line, cut to the width, and a line of carets under the columns."""
     room = WIDTH - len(indent)
     start = 0
     if len(source) > room and column is not None:
@@ -96,11 +92,11 @@ def _program(data: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     if lowered is not None:
         parts = [
             plural(lowered["operations"], "operation"),
-            f"up to {lowered['foldable']} computed once, if what they read stays as it is"
+            f"up to {lowered['foldable']} computed only once if their inputs do not change"
             if lowered["foldable"]
             else "",
             f"{lowered['host']} on plain numbers left to Python" if lowered["host"] else "",
-            "JAX takes them all" if lowered["jax"] else "",
+            "JAX accepts them all" if lowered["jax"] else "",
         ]
         yield "compiled", "; ".join(filter(None, parts))
     if outputs is not None:
@@ -131,14 +127,14 @@ def _guards(data: Mapping[str, Any]) -> list[str]:
         lines.append(f"  inputs that must be the same object ({len(data['aliases'])})")
         lines += some([_fit(f"    {left} is {right}") for left, right in data["aliases"]])
     if data["outcomes"]:
-        lines.append(f"  outcomes: what this path takes for granted ({len(data['outcomes'])})")
+        lines.append(f"  outcomes: values that this path assumes ({len(data['outcomes'])})")
         told = [_fit(f"    {each['value']}  at {each['where']}  {each['source']}") for each in data["outcomes"]]
         lines += some(list(dict.fromkeys(told)))
     return lines
 
 
 def some(lines: list[str]) -> list[str]:
-    """The first of the lines, and how many there are more."""
+    """The first lines, and the number of the others."""
     return lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"    ... and {len(lines) - SHOWN} more"]
 
 
@@ -147,7 +143,7 @@ def _fit(line: str) -> str:
 
 
 def flow(text: str, label: str, hang: str | None = None) -> list[str]:
-    """`text` as lines after `label`, further ones under the first or after `hang`."""
+    """Wrap `text` after `label`. Further lines are aligned with the first, or begin with `hang`."""
     hanging = " " * len(label) if hang is None else hang
     lines = text.splitlines() or [""]
     return [
