@@ -288,13 +288,16 @@ def relative_errors(replayed: Any, actual: Any) -> Any:
     """The relative error of each element, as an array of the same shape; None if all elements are equal.
 
     The error is infinite where a NaN, an infinity, or a value that is not floating-point differs. It is relative to the
-    value, or to `ABSOLUTE` times the array's largest magnitude if the value is smaller.
+    value, or to `ABSOLUTE` times the array's largest magnitude if the value is smaller. Subnormal numbers count as equal,
+    since XLA flushes them to 0.
     """
     if actual.dtype.kind not in "fc":
         differs = np.asarray(replayed != actual)
         return np.where(differs, np.inf, 0.0) if differs.any() else None
     with np.errstate(all="ignore"):
+        tiny = np.finfo(actual.dtype).tiny
         equal = (replayed == actual) | (np.isnan(replayed) & np.isnan(actual))
+        equal |= (np.abs(replayed) < tiny) & (np.abs(actual) < tiny)
         if equal.all():
             return None
         magnitude = np.abs(actual)

@@ -173,6 +173,8 @@ def test_rounding_does_not_explain_a_wrong_integer() -> None:
         ([np.inf, 1.0], [-np.inf, 1.0], np.inf),
         ([1.0 + 1e-8], [1.0], 1e-8),
         ([1.0, 1e-6], [1.0, 0.0], 1e-3),  # relative to 1e-3 of the largest magnitude
+        ([0.0, 1.0], [1e-310, 1.0], 0.0),  # XLA flushes subnormal numbers to 0
+        ([0.0, 4e-320], [3e-308, 0.0], 1.0),
         ([True, False], [True, True], np.inf),
         ([1, 2], [1, 3], np.inf),
         ([], [], 0.0),
