@@ -288,8 +288,8 @@ def relative_errors(replayed: Any, actual: Any) -> Any:
     """The relative error of each element, as an array of the same shape; None if all elements are equal.
 
     The error is infinite where a NaN, an infinity, or a value that is not floating-point differs. It is relative to the
-    value, or to `ABSOLUTE` times the array's largest magnitude if the value is smaller. Subnormal numbers count as equal,
-    since XLA flushes them to 0.
+    value, or to `ABSOLUTE` times the array's largest magnitude if the value is smaller. Subnormal numbers are equal:
+    XLA flushes them to 0.
     """
     if actual.dtype.kind not in "fc":
         differs = np.asarray(replayed != actual)
