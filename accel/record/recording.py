@@ -62,10 +62,10 @@ class Unwound(BaseException):
 class Recording:
     """The state of one recording.
 
-    package, module: root package whose functions are followed, and the target's own module. start: the target's
-    first line. max_nodes: the tape breaks beyond. refusal: why the tape is broken, or None. touched: something
-    outside was changed in a way that cannot be undone. raised: an exception passed through recorded code. entered:
-    gives the guard and the recorded form of a value that comes in through a slot. watcher: told of the first
+    package, module: the target's root package and its module, whose functions are followed wherever they are. start:
+    the target's first line. max_nodes: the tape breaks beyond. refusal: why the tape is broken, or None. touched:
+    something outside was changed in a way that cannot be undone. raised: an exception passed through recorded code.
+    entered: gives the guard and the recorded form of a value that comes in through a slot. watcher: told of the first
     exception, of the break and of the end, while everything is still there (accel.explain). worth: see Writer.
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;

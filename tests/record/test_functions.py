@@ -418,7 +418,7 @@ def test_a_helper_of_another_package_gets_the_very_list(check: Any) -> None:
     def helper(lst: Any, x: Any) -> None:
         lst.append(x + 1)
 
-    copy._accel_test = types.FunctionType(helper.__code__, {"__name__": "copy"})  # type: ignore[attr-defined]
+    copy._accel_test = types.FunctionType(helper.__code__.replace(co_filename=copy.__file__), {"__name__": "copy"})  # type: ignore[attr-defined]
     try:
         check(work, some, reason="call.opaque")
     finally:

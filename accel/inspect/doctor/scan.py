@@ -12,6 +12,7 @@ import functools
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from accel.inspect.sources import Function, Source
 from accel.record.arrays.methods import METHODS
 from accel.record.objects.scan import problem
 from accel.record.opaque import is_harmless, opaque_reason
+from accel.record.project import is_project_file
 from accel.rules import load
 from accel.rules.rule import Unsupported, lookup
 from accel.rules.scalars import HOST_FUNCTIONS
@@ -240,7 +242,16 @@ def verdict(name: str) -> str | None:
         return _effect(name)
     if root in ("numpy", "scipy"):
         return _rule_verdict(name)
-    return "call.opaque"
+    return None if _is_of_project(root) else "call.opaque"
+
+
+def _is_of_project(module: str) -> bool:
+    """Whether a top-level module is the user's own, as the folders of `sys.path` tell; it is not imported."""
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):  # ValueError: `__main__` has none
+        return False
+    return spec is not None and spec.origin is not None and is_project_file(spec.origin)
 
 
 def _effect(name: str) -> str | None:

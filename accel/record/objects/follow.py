@@ -12,6 +12,7 @@ from accel.reasons import Refusal
 from accel.record import inputs
 from accel.record.objects import scan
 from accel.record.opaque import opaque_reason
+from accel.record.project import is_of_project
 from accel.record.recording import Recording, place_text
 from accel.record.standin import StandIn
 from accel.record.wrapper import plain
@@ -128,7 +129,8 @@ class Followed(StandIn):
 def why_not(recording: Recording, function: FunctionType) -> Refusal | None:
     """The refusal that keeps a function from being followed, or None."""
     root = (function.__module__ or "").partition(".")[0]
-    if root != recording.package and function.__globals__.get("__name__") != recording.module:
+    is_targets = root == recording.package or function.__globals__.get("__name__") == recording.module
+    if not (is_targets or is_of_project(function)):
         name = f"{function.__module__}.{function.__qualname__}"
         return Refusal(opaque_reason(function), recording.writer.where_text(), name)
     found = scan.problem(function.__code__)

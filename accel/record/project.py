@@ -1,0 +1,40 @@
+"""The user's project: functions of which modules are followed, and which are a library's.
+
+A flat folder of scripts is a project as much as a package is: a helper in the module beside the script is the user's
+own code. What is installed, what belongs to Python, and accel itself are not.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import site
+import sysconfig
+from types import FunctionType
+
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+"""Folders of installed packages, wherever they are."""
+
+_ACCEL = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "")
+
+
+def is_of_project(function: FunctionType) -> bool:
+    """Whether a function is the user's own code, as far as its file tells. What has no file is not."""
+    return is_project_file(function.__code__.co_filename)
+
+
+@functools.cache
+def is_project_file(filename: str) -> bool:
+    """Whether a source file is the user's own."""
+    path = os.path.realpath(filename)
+    if not os.path.isfile(path) or not _INSTALLED.isdisjoint(path.split(os.sep)):
+        return False
+    return not any(path.startswith(folder) for folder in (*_libraries(), _ACCEL))
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    """The folders of Python's own library, and of what is installed."""
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = [sysconfig.get_path(name) for name in names] + [*site.getsitepackages(), site.getusersitepackages()]
+    return tuple(os.path.join(os.path.realpath(folder), "") for folder in folders if folder)
