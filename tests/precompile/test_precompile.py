@@ -167,7 +167,7 @@ def test_a_program_that_fails_has_its_last_output_shown(bench: Bench) -> None:
 
 def test_an_interrupt_ends_the_program_at_once(bench: Bench, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "accel", "compile", "program.py", "1000000"],
+        [sys.executable, "-m", "accel", "compile", "--steps", "1000000000", "program.py", "1000000"],
         cwd=bench.folder,
         env=bench.environment({}),
         stderr=subprocess.PIPE,
