@@ -152,8 +152,8 @@ _ROWS = (
     ),
     Reason(
         "limit.compile",
-        "compiling took longer than accel's limit",
-        "accelerate the functions inside this one instead, or raise QD_JAX_MAX_COMPILE_S",
+        "the program is too large, or compiling it took longer than accel's limit",
+        "accelerate the functions inside this one instead; for the time limit, raise QD_JAX_MAX_COMPILE_S",
     ),
     Reason(
         "limit.variants",

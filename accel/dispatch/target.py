@@ -172,6 +172,7 @@ class Target:
 
     def _dispatch(self, call: Call) -> Any:
         """Answer a call that no other call of the target is under way around."""
+        self._enter_rested()
         refusal = unmet_precondition(self.mode)
         if refusal is not None:
             return self._run_refused(call, refusal)
@@ -192,6 +193,7 @@ class Target:
     def _follow(self, path: Path, values: list[Any], call: Call) -> Any:
         """Answer a call that matches a known path."""
         if path.stage is Stage.GIVEN_UP:
+            THREAD.inside = False  # nested targets may be accelerated
             return self._run_refused_before(call)
         if path.stage is not Stage.COMPILED:
             return self._run_without_program(path, values, call)
@@ -203,6 +205,7 @@ class Target:
     def _new_path(self, call: Call) -> Any:
         """Answer a call that matches no known path: record it, if that is allowed now."""
         if self.attempts.skip():
+            THREAD.inside = False
             return self._run_refused_before(call)
         if self._is_limited and not self.account.covers_recording():
             THREAD.inside = False  # the budget may cover nested targets
@@ -231,7 +234,7 @@ class Target:
 
     def _enter_rested(self) -> None:
         """Account for the calls of a rest. Their time counts for a path that waits to be compiled, too."""
-        calls, seconds = self.account.take_rested()
+        calls, seconds = self.account.add_rested()
         if calls:
             self._compiling.note_missed(self.paths.waiting, seconds, calls)
 

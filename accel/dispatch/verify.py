@@ -368,7 +368,8 @@ def _jumps(node: Node, value: Any) -> bool:
 def _run_tape(nodes: list[Node], values: list[Any], perturb: Callable[[Node, Any, list[Any]], Any]) -> list[Any]:
     """The nodes' values, computed by NumPy from the slots' values.
 
-    perturb: applied to each node, its value and, for COMPARISONS, its operands; returns the value to go on with. Values
+    perturb: applied to each node, its value and, if its rule `compares`, its operands; returns the value to go on with.
+    Values
     that no later operation reads are freed.
     """
     results: dict[int, Any] = {}

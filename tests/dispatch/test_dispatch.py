@@ -454,3 +454,17 @@ def test_what_changed_on_one_path_is_constant_on_none(foreground: None, monkeypa
             assert np.allclose(fast(model, x, given), Model.step(model, x, given), rtol=1e-13)
     assert not any("rate" in cold.trace.inputs.name(slot) for slot in cold.constants)
     assert any("rate" in cold.trace.inputs.name(slot) for slot in cold.varying)
+
+
+def test_targets_inside_a_path_that_was_given_up_are_accelerated(foreground: None) -> None:
+    inner = accel.accelerate(lambda x: np.sin(x) * 2.0, name="inner")
+    outer: Any = accel.accelerate(lambda x: inner(x) + 1.0, name="outer")
+    x = np.linspace(0.0, 1.0, 50)
+    for _ in range(6):
+        outer(x)
+    assert open_ledger("outer").compiled_calls > 0 and open_ledger("inner").compiled_calls == 0
+    (path,) = outer._self_target.paths
+    path.give_up()
+    for _ in range(8):
+        np.testing.assert_allclose(outer(x), np.sin(x) * 2.0 + 1.0, rtol=1e-12)
+    assert open_ledger("inner").compiled_calls > 0

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -165,6 +165,15 @@ def test_a_program_that_fails_has_its_last_output_shown(bench: Bench) -> None:
     assert "of 1 function kept in" in done.out, "what was compiled until then is kept"
 
 
+@pytest.fixture
+def heeded_interrupts() -> Iterator[None]:
+    """Processes that are started heed Ctrl-C, though a background job of a shell ignores it, and they with it."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+@pytest.mark.usefixtures("heeded_interrupts")
 def test_an_interrupt_ends_the_program_at_once(bench: Bench, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "accel", "compile", "--steps", "1000000000", "program.py", "1000000"],

@@ -21,7 +21,7 @@ class Account:
     """What one target's calls take, entered into its ledger.
 
     rest: see accel.dispatch.costs.rest. call_s: seconds of the last call on NumPy. timed: calls on NumPy so far.
-    total_s: their seconds, including other targets called inside them.
+    total_s: their seconds and those of rests, including other targets called inside them (but for rests).
     """
 
     def __init__(self, name: str) -> None:
@@ -31,6 +31,7 @@ class Account:
         self.total_s = 0.0
         self._name = name
         self._recording_s: float | None = None
+        self._rested = self.rest.ever
 
     @property
     def ledger(self) -> Ledger:
@@ -38,11 +39,12 @@ class Account:
 
     # -- calls on NumPy -----------------------------------------------------------------------------------------------
 
-    def take_rested(self) -> tuple[int, float]:
-        """How many calls have gone straight to NumPy since this was asked last, and their seconds."""
-        taken, seconds = self.rest.taken, self.rest.seconds
+    def add_rested(self) -> tuple[int, float]:
+        """Add the calls that have gone straight to NumPy since this was called last: their number and seconds."""
+        before, self._rested = self._rested, self.rest.ever
+        calls, seconds = self._rested[0] - before[0], self._rested[1] - before[1]
         self.total_s += seconds
-        return taken, seconds
+        return calls, seconds
 
     def begin_rest(self, looked_s: float, call_s: float) -> None:
         """Leave as many calls to NumPy as pay for examining this one."""

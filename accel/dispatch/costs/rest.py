@@ -38,7 +38,7 @@ class Rest:
     a profile is started, or if a call takes long.
     """
 
-    __slots__ = ("_long_s", "_looks_left", "_settings", "allowed", "left", "seconds", "taken")
+    __slots__ = ("_long_s", "_looks_left", "_settings", "_settled", "allowed", "left", "seconds", "taken")
 
     def __init__(self) -> None:
         self.allowed = True
@@ -47,6 +47,7 @@ class Rest:
         self._long_s = 0.0
         self._looks_left = 0
         self._settings: config.Settings | None = None
+        self._settled = 0, 0.0
 
     def begin(self, looked_s: float, call_s: float) -> None:
         """Rest for as many calls as pay for examining one.
@@ -90,4 +91,10 @@ class Rest:
     def settle(self) -> tuple[int, float]:
         """Hand over the calls that are not in the ledger yet: their number and their seconds."""
         taken, seconds, self.taken, self.seconds = self.taken, self.seconds, 0, 0.0
+        self._settled = self._settled[0] + taken, self._settled[1] + seconds
         return taken, seconds
+
+    @property
+    def ever(self) -> tuple[int, float]:
+        """All calls so far that went straight to NumPy, and their seconds."""
+        return self._settled[0] + self.taken, self._settled[1] + self.seconds

@@ -27,7 +27,7 @@ from accel.rules.rule import Unsupported, lookup
 from accel.rules.scalars import HOST_FUNCTIONS
 from accel.rules.tables import ufuncs
 
-_BUILTIN_EFFECTS = {"print": "effect.print", "input": "effect.file", "open": "effect.file"}
+_BUILTIN_EFFECTS = {"print": "effect.print", "input": "effect.print", "open": "effect.file"}
 
 _EFFECTS = frozenset("time datetime random secrets uuid io pathlib shutil logging sys os subprocess socket".split())
 """Standard modules whose functions have effects outside the process; `accel.record.opaque` knows the reasons."""

@@ -261,3 +261,17 @@ def test_a_recursive_function_may_go_nearly_as_deep_as_without_accel(real: None)
         node = (1.0, node)
     for _ in range(5):
         assert total(node) == 300.0
+
+
+def test_calls_at_rest_count_for_the_budget(real: None) -> None:
+    def body(x: Any) -> Any:
+        return np.sin(x) + np.cos(x)
+
+    fast: Any = accel.accelerate(body, name="counted")
+    x = np.linspace(0.0, 1.0, 5_000)
+    for _ in range(400):
+        fast(x)
+    book, account = open_ledger("counted"), fast._self_target.account
+    fast(x)
+    assert account.rest.ever[0] > 50, "most calls rested"
+    assert account.total_s == pytest.approx(book.numpy_total_s, rel=0.2)
