@@ -14,7 +14,8 @@ verify         compares one replay with NumPy's call, and explains the differenc
 costs/         what helping costs and may cost: account, budget, rest, speed
 late           modules that are imported when the first call is recorded
 
-A call visits `decorator`, `target`, and one of: `target` again for NumPy's answer, `accel.record`, or `replay`.
+The way of a compiled call: decorator, rest, target, preconditions, known, replay (the guards, then the run), checks (is
+it compared?), replay (the commit), target (which counts it).
 """
 
 from accel.dispatch.decorator import accelerate, accelerated

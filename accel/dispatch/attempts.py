@@ -25,8 +25,8 @@ LIMIT_PENALTY = 4
 class Attempts:
     """The recordings of one target that led to no program.
 
-    count: recordings so far. calls_to_skip: calls that go to NumPy before the next one. refused: guards of calls that
-    are known to be refused, with the refusal.
+    count: recordings so far, successful ones too, with penalties. calls_to_skip: calls that go to NumPy before the next
+    one. refused: guards of calls that are known to be refused, with the refusal.
     """
 
     def __init__(self) -> None:

@@ -33,13 +33,18 @@ Place = tuple[str, int]
 class Node:
     """One value on the tape.
 
-    shape, dtype: what NumPy produced. scalar: the Python or NumPy scalar type where the value is no array. host:
-    computed from scalars alone, so Python evaluates it before launch. constant: computed from literals alone. index:
-    place on the tape. site: equal for nodes that the same instruction of the program wrote down, called from the same
-    ones: what a loop repeats. repeats: where the program computed the same again: the index that a node would have had,
-    and its site. A finished tape's nodes do not change; lowering's passes make others of the same index, with
-    endangered: a write whose value has to be copied first (see accel.lower.passes.aliasing), and exact: has to round
-    as NumPy does (see accel.lower.passes.exact).
+    index: its position on the tape.
+    rule, args, kwargs: how it is computed. Nodes stand in the arguments for recorded values.
+    shape, dtype: what NumPy produced. scalar: the Python or NumPy scalar type if the value is no array.
+    host: computed from scalars alone, so Python evaluates it before launch. constant: computed from literals alone.
+    where: file and line.
+    site: a hash of the call stack's bytecode positions. Nodes from the same instruction, reached by the same calls,
+    share it: the rounds of a loop do.
+    repeats: index and site of each later computation of the same value, which was merged into this node.
+
+    The nodes of a finished tape do not change. The passes of the lowering make others of the same index, with
+    endangered: the value of a write has to be copied first (see accel.lower.passes.aliasing), and
+    exact: has to round as NumPy does (see accel.lower.passes.exact).
     """
 
     __slots__ = (

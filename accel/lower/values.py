@@ -136,7 +136,7 @@ class Values:
         return compute_inside(node, args, kwargs)
 
     def _before_writes(self, node: Node) -> Node:
-        """A read of what later writes elsewhere in the array left alone, as a read of the array before them.
+        """If the last writes were to other parts of the array, read the array as it was before them.
 
         Otherwise XLA keeps a copy of the whole array for each: it may still have to be read when the next write is
         made.

@@ -240,7 +240,7 @@ class Recording:
         return any(error is each for each in self._foreseen)
 
     def note_exception(self, error: BaseException, place: Place) -> None:
-        """One passed through the recorded code. What a signal handler raised, it does not raise in a second run."""
+        """Note an exception that passed through recorded code. A signal handler's would not recur in a second run."""
         if interrupts.raised_by_handler(error):
             self.touched = True
             self.break_("path.exception", "a signal handler raised it")

@@ -18,7 +18,7 @@ class Wrapper:
     _recording_: Recording
 
     def as_operand(self) -> Any:
-        """What a NumPy function is given in its place; a guard holds it. Raises Unsupported where none does."""
+        """The plain value to pass to NumPy, which must be guarded. Raises Unsupported if it is not."""
         return self._plain_
 
 

@@ -127,7 +127,7 @@ def taken(x: Any) -> Any:
 
 
 def copied(x: Any) -> Any:
-    """`x`, copied row by row, with which XLA:CPU computes nothing else; small or flat as `materialize` stores it."""
+    """Store `x` by a row-wise copy that XLA:CPU does not fuse. Small or one-dimensional arrays: as `materialize`."""
     from jax import lax
 
     if _always.get() is None or x.ndim < 2 or x.size <= SMALL:

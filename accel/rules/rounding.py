@@ -33,7 +33,7 @@ def kept_by(true: Any) -> Iterator[None]:
 
 
 def rounded(x: Any) -> Any:
-    """`x`, real floats, which XLA takes to be any bits: what computes with it does not go into how it was computed.
+    """Hide how `x`, real floats, was computed, so that XLA cannot simplify or contract across it.
 
     An exclusive or with zero; it costs one instruction for each vector. Barriers are gone before code is generated.
     """

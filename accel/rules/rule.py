@@ -51,7 +51,7 @@ class Rounding(Enum):
 
 
 class Contraction(Enum):
-    """With what XLA contracts an operation, which leaves out the rounding between them.
+    """What XLA may merge an operation with, skipping the rounding in between, as a fused multiply-add does.
 
     NONE: with nothing. SUM: with others where it adds numbers. PRODUCT: with all kinds of operations. QUOTIENT: so too;
     and where it divides by a number or a row, XLA multiplies by the reciprocal.

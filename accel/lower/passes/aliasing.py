@@ -23,7 +23,7 @@ MOST_LOOKED_AT = 1000
 
 
 def copied_before_writes(body: Sequence[Node], spanned: Container[int] = ()) -> list[Node]:
-    """A program's operations, such writes `endangered`. spanned: slots of inputs that come in spans."""
+    """Mark such writes as `endangered`. spanned: slots of inputs that come in spans."""
     families = _Families(body, spanned)
 
     def is_endangered(node: Node) -> bool:

@@ -192,7 +192,7 @@ def _threads(loop: Loop, writes: list[int]) -> list[list[int]]:
 
 
 def _check_writes(batch: Batch, thread: list[int]) -> None:
-    """No two rounds may write to one place; within a round one write may cover another, or have nothing of it."""
+    """Two rounds must not write to one place. Two writes of one round must be disjoint, or one cover the other."""
     for i, earlier in enumerate(thread):
         for later in thread[i:]:
             meets = batch.sites[earlier].meets(batch.sites[later])

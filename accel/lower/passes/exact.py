@@ -13,7 +13,7 @@ from accel.rules.rule import Rounding, fact
 
 
 def rounded_as_numpy(body: Sequence[Node], left: Iterable[tuple[int, Node]]) -> Sequence[Node]:
-    """A program's operations, such ones `exact`. left: what calls leave where the next one reads, by slot."""
+    """Mark operations whose rounding a jump can see as `exact`. left: slots and nodes of what the next call reads."""
     jumps = [node for node in body if _is_jump(node)]
     if not jumps:
         return body

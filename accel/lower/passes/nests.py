@@ -30,7 +30,7 @@ LONGEST = 1024
 """Operations of the longest round that is looked for."""
 
 UNROLLED = 16
-"""A block of always equally many rounds that has no more operations than this, all rounds together, is no loop."""
+"""A block whose number of rounds is always the same is unrolled if that gives at most this many operations."""
 
 
 class Irregular(Exception):
@@ -276,7 +276,7 @@ def _looks(node: Any) -> bool:
 
 
 def _virtual(body: Sequence[Node], used: frozenset[int]) -> set[int]:
-    """Reads that whoever takes them can do himself: what they look at is not written to before."""
+    """Reads that can move to their users, as the array is not written to before the last use."""
     written: dict[int, int] = {}
     for node in body:
         if node.rule is core.WRITE:
@@ -423,9 +423,10 @@ def _unrolled(inner: Block, parent: Block) -> list[Site | Block]:
 
 
 def _part(block: Block) -> None:
-    """Make two loops of one whose boxes start over after equally many rounds.
+    """Split a loop that is really two, one in the other.
 
-    Two loops of which the inner one is all that the outer one does look like one.
+    If the outer loop's body is just the inner loop, the tape shows one long loop. Its boxes jump back at every round of
+    the outer one.
     """
     length = block.trips[0]
     if set(block.trips) != {length} or length < 4:

@@ -1,8 +1,8 @@
 """Ragged values: what a nest computes where slices change their length from round to round.
 
 A value has the largest shape of all rounds, and each round says which part of it counts (see
-accel.lower.passes.layouts). Elements beyond are whatever they are: elementwise operations compute them too; sums and
-products leave them out; writes leave alone what is there.
+accel.lower.passes.layouts). The padding holds garbage: elementwise operations compute it, sums and products mask it,
+writes do not store it.
 """
 
 from __future__ import annotations
@@ -329,7 +329,7 @@ class _Planner:
         return result, _filled(node, parts, result.shape)
 
     def _gather(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
-        """Rows of an array, at places that an array of changing length says. Where none counts, it says anything."""
+        """Gather rows by an index array of varying length. The indices in its padding are arbitrary."""
         arrays = [layout for layout, _ in found if layout is not None]
         if len(site.node.args[1]) != 1 or len(arrays) != 2:
             raise Irregular
