@@ -277,7 +277,7 @@ def check(model):
 
 model, rung, calls = Model(), 0, 0
 delay = {first}
-while calls < 400 and rung < 150:
+while calls < 4000 and rung < 150:
     calls += 1
     try:
         signal.setitimer(signal.ITIMER_REAL, delay)
