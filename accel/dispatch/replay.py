@@ -38,7 +38,9 @@ class HostTape:
             lines.append(f"    v{node.index} = {self._expression(node)}")
         results = ", ".join(f"{node.index}: v{node.index}" for node in nodes)
         lines.append(f"    return {{{results}}}")
-        exec("\n".join(lines), self._globals)  # safe: the text holds only names and numbers that accel made up
+        # The text holds only names and numbers that accel made up. It is compiled first: if Ctrl-C interrupts text that
+        # is executed, Python ends the process as interrupted, even if the program handles that.
+        exec(compile("\n".join(lines), "<accel host tape>", "exec"), self._globals)
         self.evaluate: Callable[[list[Any]], dict[int, Any]] = self._globals["evaluate"]
 
     def _expression(self, node: Node) -> str:

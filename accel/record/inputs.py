@@ -117,7 +117,7 @@ class Inputs:
             lines += [f"    at = {changed}()", "    if at is not None: return at"]
         lines.append("  except Exception: return at")  # a property of the user's, a missing item: another path
         lines.append(f"  return [{', '.join(f'v{i}' for i in range(len(self.slots) + self.ROOTS))}]")
-        exec("\n".join(lines), constants.namespace)
+        exec(compile("\n".join(lines), "<accel guards>", "exec"), constants.namespace)  # see HostTape
         fetch: Callable[..., list[Any] | int] = constants.namespace["fetch"]
         return fetch
 
