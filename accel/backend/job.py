@@ -181,7 +181,6 @@ def packed(program: Program, trace: Any) -> dict[str, Any]:
         "host": [node.index for node in program.host],
         "scalars": {pack: [node.index for node in nodes] for pack, nodes in program.scalars.items()},
         "outcomes": [place[id(outcome)] for outcome in program.outcomes],
-        "host_outcomes": [place[id(outcome)] for outcome in program.host_outcomes],
         **{name: getattr(program, name) for name in _AS_THEY_ARE},
     }
 
@@ -195,6 +194,5 @@ def unpacked(fields: dict[str, Any], trace: Any, known: Known) -> Program:
         host=[nodes[index] for index in fields["host"]],
         scalars={pack: [nodes[index] for index in indices] for pack, indices in fields["scalars"].items()},
         outcomes=[outcomes[index] for index in fields["outcomes"]],
-        host_outcomes=[outcomes[index] for index in fields["host_outcomes"]],
         **{name: fields[name] for name in _AS_THEY_ARE},
     )

@@ -21,10 +21,9 @@ from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
 
 @dataclass(slots=True)
 class GuardFailure:
-    """Why a call does not match a path: a guard, in words. changed: slots that were folded as constants and differ."""
+    """Why a call does not match a path: a guard, in words."""
 
     why: str
-    changed: tuple[int, ...] = ()
 
 
 class HostTape:

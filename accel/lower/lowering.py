@@ -62,20 +62,19 @@ class _Lowering:
     def program(self) -> Program:
         trace = self._trace
         with np.errstate(all="ignore"):
-            outcomes, host_outcomes = self._outcomes()
+            outcomes = self._outcomes()
             targets = [*trace.outputs.arrays, *(node for _, node in trace.outputs.changed)]
             numbers = trace.outputs.numbers
             device_numbers = [node for node in numbers if not node.host and not self._folding.is_fixed(node)]
-            needed = self._needed([*targets, *device_numbers, *(outcome.node for outcome in outcomes)])
-            body: Sequence[Node] = [node for node in needed if not self.is_leaf(node)]
-            results = [*targets, *device_numbers, *(outcome.node for outcome in outcomes)]
+            checked = [outcome.node for outcome in outcomes]
+            results = [*targets, *checked, *device_numbers]
+            body: Sequence[Node] = [node for node in self._needed(results) if not self.is_leaf(node)]
             body, parts = self._optimized(body, results)
             for node in (*(operand for part in parts for operand in part.operands()), *results):
                 self._leaf(node)
         host = self._host()
-        checked = [outcome.node for outcome in outcomes]
         function, places = self._function(parts, targets, checked, device_numbers)
-        described, indescribable = self._fingerprint(body, [*targets, *checked, *device_numbers])
+        described, indescribable = self._fingerprint(body, results)
         return Program(
             function=function,
             slots=list(self._slots),
@@ -83,7 +82,6 @@ class _Lowering:
             host=host,
             scalars=self._scalars,
             outcomes=outcomes,
-            host_outcomes=host_outcomes,
             numbers=[self._number(node, places) for node in numbers],
             known=self._known,
             operations=len(body),
@@ -107,16 +105,16 @@ class _Lowering:
             return "host", node.index
         return "fixed", self._folding.value(node)
 
-    def _outcomes(self) -> tuple[list[Any], list[Any]]:
+    def _outcomes(self) -> list[Outcome]:
+        """What the device checks. Outcomes on the host are guards, which the matcher checks."""
         device: list[Outcome] = []
-        host: list[Outcome] = []
         for outcome in self._trace.tape.outcomes:
             if self._folding.is_fixed(outcome.node):
                 if not agrees(self._folding.value(outcome.node), outcome.expected):
                     raise Unsupported("guard.unstable", "an outcome of constants differs from the recorded one")
-            else:
-                (host if outcome.node.host else device).append(outcome)
-        return device, host
+            elif not outcome.node.host:
+                device.append(outcome)
+        return device
 
     def _needed(self, roots: Iterable[Node]) -> list[Node]:
         """The nodes that the roots are computed from on the device, leaves included, in order."""

@@ -38,8 +38,7 @@ class Program:
     function: takes the arrays of `slots`, then `constants` (the last is true; see accel.rules.fusion), then
     the packed scalars (see PACKS), and gives new arrays, changed arrays, and the packed outcomes and numbers.
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
-    outcomes: what the device checks.
-    host_outcomes: the same on the host. numbers: where each output number is: ("f" | "i" | "c" | "host", place).
+    outcomes: what the device checks. numbers: where each output number is: ("f" | "i" | "c" | "host", place).
     operations: how many it has. fingerprint: of what it computes, or None (see accel.ir.fingerprint) where it holds
     something that has no description: indescribable says what.
     """
@@ -50,7 +49,6 @@ class Program:
     host: list[Node]
     scalars: dict[str, list[Node]]
     outcomes: list[Any]
-    host_outcomes: list[Any]
     numbers: list[tuple[str, int]]
     known: Known
     operations: int

@@ -36,7 +36,7 @@ from accel.rules import core, fusion
 WASTE = 4
 """A nest may compute so many times as many elements as NumPy does."""
 
-_SAME_PLACES = frozenset({core.CAST, core.SCALAR, core.ELEMENTWISE_CAST, core.SELECT})
+_SAME_PLACES = frozenset({core.CAST, core.SCALAR, core.SELECT})
 """Rules of the engine's own that are elementwise."""
 
 

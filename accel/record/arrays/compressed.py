@@ -213,9 +213,7 @@ def record_inplace(array: CompressedArray, ufunc: np.ufunc, other: Any) -> Any:
     recording = array._recording_
     kwargs = ufunc_kwargs(ufunc, (array, other), None)
     changed = record_elementwise_node(recording, ufuncs.rule_for(ufunc), (array, other), kwargs, array._plain_)
-    array._full = _full_node(
-        recording, core.ELEMENTWISE_CAST, (changed, array._plain_.dtype), {}, array._mask, array._plain_
-    )
+    array._full = _full_node(recording, core.CAST, (changed, array._plain_.dtype), {}, array._mask, array._plain_)
     return array
 
 

@@ -188,9 +188,7 @@ def _astype(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     if issubclass(type(value), CompressedArray):
         if value._plain_.dtype.kind == "f" and result.dtype.kind in "iu":
             raise Unsupported("shape.dynamic", "a masked selection of floats cast to integers")
-        return compressed.record_elementwise(
-            recording, core.ELEMENTWISE_CAST, (value,), {"dtype": result.dtype}, result
-        )
+        return compressed.record_elementwise(recording, core.CAST, (value,), {"dtype": result.dtype}, result)
     seen = known(recording, result) if isinstance(result, np.ndarray) else None
     if seen is not None:
         return seen
