@@ -34,8 +34,11 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None), EllipsisType)
 PACKAGES = ("accel", "numpy", "scipy", "jax")
 """Packages whose code changes with a version number, or is hashed, and nothing else. So does Python's own library."""
 
-_UNSIGNED = ("numpy", "numpy._core.umath", "scipy.special")
-"""Where ufuncs are found that do not say where they come from."""
+UFUNC_HOMES = ("numpy", "scipy.special")
+"""Where ufuncs are found, which do not say where they come from."""
+
+_UNSIGNED = (*UFUNC_HOMES, "numpy._core.umath")
+"""The same, with those that NumPy has for itself alone."""
 
 
 class Indescribable(Exception):

@@ -6,7 +6,6 @@ changes it meanwhile, the program's value stays.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import gc
 import os
@@ -102,7 +101,10 @@ class _Setting:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold accel's value for a block."""
+        """Hold accel's value for a block, unless the user wants settings left alone."""
+        if not config.current().tune:
+            yield
+            return
         holder = object()
         try:
             self._take(holder)
@@ -148,12 +150,12 @@ _garbage = _Setting(
 
 def short_switch_interval() -> AbstractContextManager[None]:
     """Shorten the thread switch interval for a block."""
-    return _turns.held() if config.current().tune else contextlib.nullcontext()
+    return _turns.held()
 
 
 def rare_garbage_collection() -> AbstractContextManager[None]:
     """Make garbage collections rare for a block. If collection is off, it stays off."""
-    return _garbage.held() if config.current().tune else contextlib.nullcontext()
+    return _garbage.held()
 
 
 # -- memory -----------------------------------------------------------------------------------------------------------

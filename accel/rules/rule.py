@@ -19,10 +19,11 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from accel.ir.fingerprint import UFUNC_HOMES
 from accel.ir.tape import Node
 from accel.reasons import REASONS
 from accel.rules.signatures import signature_of
-from accel.rules.tables import UFUNC_HOMES, WAITING
+from accel.rules.tables import WAITING
 
 
 class Unsupported(Exception):

@@ -12,11 +12,11 @@ import functools
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from accel.hook.patching import locate
 from accel.inspect.sources import Function, Source
 from accel.record.arrays.methods import METHODS
 from accel.record.objects.scan import problem
@@ -247,11 +247,8 @@ def verdict(name: str) -> str | None:
 
 def _is_of_project(module: str) -> bool:
     """Whether a top-level module is the user's own, as the folders of `sys.path` tell; it is not imported."""
-    try:
-        spec = find_spec(module)
-    except (ImportError, ValueError):  # ValueError: `__main__` has none
-        return False
-    return spec is not None and spec.origin is not None and is_project_file(spec.origin)
+    origin = getattr(locate(module), "origin", None)
+    return origin is not None and is_project_file(origin)
 
 
 def _effect(name: str) -> str | None:

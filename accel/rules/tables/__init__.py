@@ -2,6 +2,3 @@
 
 WAITING = {"scipy.ndimage": "accel.rules.tables.ndimage"}
 """Tables by the module whose functions they are for, which takes longer to import than all of accel."""
-
-UFUNC_HOMES = ("numpy", "scipy.special")
-"""Where ufuncs are found, which do not say where they come from."""
