@@ -15,7 +15,7 @@ from accel.dispatch.known import KnownPaths
 from accel.dispatch.paths import Path, Stage
 from accel.reasons import Refusal
 from accel.reports import timeline
-from accel.reports.ledger import Ledger, current_run
+from accel.reports.ledger import current_run, open_ledger
 
 OBSERVED = 2
 """Calls on NumPy after a recording, during which accel observes which inputs change."""
@@ -92,18 +92,18 @@ class Compiling:
         call.began += waited
         THREAD.counted_s += waited
 
-    def finish(self, path: Path, ledger: Ledger) -> Refusal | None:
+    def finish(self, path: Path) -> Refusal | None:
         """Put the program that is ready to use. Returns why there is none, if so."""
         refusal = path.finish()
         if refusal is None:
             for inlined in path.trace.inlined:
                 inlined.ledger.count_inlined()
-            self.note_compiled(path, ledger)
+            self.note_compiled(path)
         return refusal
 
-    def note_compiled(self, path: Path, ledger: Ledger) -> None:
+    def note_compiled(self, path: Path) -> None:
         """Enter a new program of a path into the books."""
-        executable = path.variant.executable
+        executable, ledger = path.variant.executable, open_ledger(self._name)
         operations = executable.program.operations
         ledger.compile_s += executable.seconds
         ledger.variants = len(self._paths.with_program)

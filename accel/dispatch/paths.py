@@ -256,16 +256,11 @@ class Path:
 
     def stop_folding(self, names: Collection[str]) -> None:
         """Inputs with these names changed on another path. If this path is not compiled yet, do not fold them here."""
-        if self.stage is Stage.OBSERVING:
-            self._stop_folding_slots(self.folded_slots(names))
-        elif (
-            self.stage is Stage.PENDING
-            and self.folded_slots(names)
-            and self.pending is not None
-            and self.pending.withdraw()
-        ):
-            self._stop_folding_slots(self.folded_slots(names))
+        slots = self.folded_slots(names)
+        if slots and self.stage is Stage.PENDING and self.pending is not None and self.pending.withdraw():
             self.pending, self.stage = None, Stage.OBSERVING
+        if self.stage is Stage.OBSERVING:
+            self._stop_folding_slots(slots)
 
     def reconsider(self, values: list[Any]) -> bool:
         """Compile the path again with spans if most replays had to copy large arrays because they were not aligned.

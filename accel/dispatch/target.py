@@ -227,7 +227,6 @@ class Target:
             return call.run()
         finally:
             if call.seconds is not None:
-                self._enter_rested()
                 self.account.count_numpy(call, looked_s, timed=timed)
                 if self._is_limited and not self.paths.with_program:
                     self.account.begin_rest(looked_s, call.seconds)
@@ -343,7 +342,7 @@ class Target:
             self._finish(path)
 
     def _finish(self, path: Path) -> None:
-        refusal = self._compiling.finish(path, self.ledger)
+        refusal = self._compiling.finish(path)
         if refusal is not None:
             self._give_up(path, refusal)
 
@@ -388,7 +387,7 @@ class Target:
         if not is_compiling():
             path.speed.compiled_s.add(seconds)
         if path.reconsider(values):
-            self._compiling.note_compiled(path, self.ledger)
+            self._compiling.note_compiled(path)
         if path.pending_spans is None and not budget.for_later_runs:
             slower = path.speed.evidence_of_slowness()
             if slower is not None:
