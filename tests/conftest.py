@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -19,6 +20,14 @@ from accel.hook import patching
 from accel.reports import ledger
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def is_idle(seconds: float = 10.0) -> bool:
+    """Whether nothing is under way any more; who waits for a result may have it a moment earlier."""
+    deadline = time.monotonic() + seconds
+    while background.busy() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return not background.busy()
 
 
 @pytest.fixture(autouse=True)

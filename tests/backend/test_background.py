@@ -23,6 +23,7 @@ from accel.dispatch import known
 from accel.lower import Known
 from accel.record import record
 from accel.rules.rule import Unsupported
+from tests.conftest import is_idle
 
 
 class Named(str):
@@ -47,14 +48,6 @@ class Bench:
         if name == "broken":
             raise ValueError("no such operation")
         return Named(name.upper())
-
-
-def is_idle() -> bool:
-    """Whether nothing is under way any more; who waits for a result may have it a moment earlier."""
-    deadline = time.monotonic() + 10.0
-    while background.busy() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return not background.busy()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -152,11 +151,10 @@ def test_verdicts_on_names(name: str, reason: str | None) -> None:
     assert verdict(name) == reason
 
 
-def test_modules_of_the_user_s_own_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "site-packages").mkdir()
-    for folder, name in (("", "verdict_helpers"), ("site-packages", "verdict_library")):
-        (tmp_path / folder / f"{name}.py").write_text("def scaled(x): return x * 2.0\n", encoding="utf-8")
-        monkeypatch.syspath_prepend(tmp_path / folder)
+def test_modules_of_the_user_s_own_are_followed(write_modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("verdict_helpers.py", "site-packages/verdict_library.py")
+    folder = write_modules(dict.fromkeys(names, "def scaled(x): return x * 2.0\n"))
+    monkeypatch.syspath_prepend(folder / "site-packages")
     assert verdict("verdict_helpers.scaled") is None
     assert verdict("verdict_library.scaled") == "call.opaque"
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import statistics
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -23,21 +21,15 @@ Write = Callable[..., ModuleType]
 
 
 @pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+def write(write_modules: Any, monkeypatch: pytest.MonkeyPatch) -> Write:
     """Write a module into a folder on the path, and import it."""
-    known = set(sys.modules)
 
-    def module(name: str, text: str, folder: str = "") -> ModuleType:
-        path = tmp_path / folder / f"{name.replace('.', '/')}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"import numpy as np\n{text}", encoding="utf-8")
-        monkeypatch.syspath_prepend(tmp_path / folder)
+    def module(name: str, text: str, folder: str = ".") -> ModuleType:
+        root = write_modules({f"{folder}/{name.replace('.', '/')}.py": f"import numpy as np\n{text}"})
+        monkeypatch.syspath_prepend(root / folder)
         return import_module(name)
 
-    yield module
-    for name in set(sys.modules) - known:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", None)):
-            del sys.modules[name]
+    return module
 
 
 def compiled(function: Any, *args: Any) -> int:

@@ -20,6 +20,7 @@ from accel.dispatch.costs import account, rest
 from accel.dispatch.costs.rest import Rest
 from accel.reports import ledger, timeline
 from accel.reports.ledger import open_ledger
+from tests.conftest import is_idle
 
 
 @pytest.fixture
@@ -31,9 +32,7 @@ def real(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
-    deadline = time.monotonic() + 60.0
-    while background.busy() and time.monotonic() < deadline:  # what is compiled would disturb other tests' times
-        time.sleep(0.01)
+    is_idle(60.0)  # what is compiled would disturb other tests' times
 
 
 def taken(kind: Rest, most: int = 2000) -> int:
