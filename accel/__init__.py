@@ -1,6 +1,7 @@
 """accel: run existing NumPy and SciPy functions as compiled JAX programs, with NumPy's results.
 
-Importing accel only defines these names. NumPy, SciPy and JAX are imported when one of the names is used.
+Importing accel defines these names, and an exit handler. NumPy, SciPy and JAX are imported when one of the names is
+used.
 
 accelerate      accelerate one function: a decorator
 install, uninstall, installed
@@ -14,6 +15,8 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from accel.process import ending as _ending  # noqa: F401  # its exit handler has to be accel's first, so that it runs last
 
 if TYPE_CHECKING:
     from accel import ndimage

@@ -17,7 +17,7 @@ ROOT = PACKAGE.parent
 
 LAYERS = (
     ("process.forks", "process.jax_internals"),
-    ("process.interrupts",),
+    ("process.interrupts", "process.ending"),
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),
     ("process.tuning",),
     ("cli.options", "versions"),

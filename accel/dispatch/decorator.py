@@ -5,70 +5,58 @@ The wrapper binds, copies and pickles as the function itself does.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import replace
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
 import wrapt
 
 from accel import config, versions
 from accel.backend import devices
+from accel.dispatch.costs.rest import EXAMINED, TIMED, UNTIMED
 from accel.dispatch.target import Target
 from accel.reports.ledger import open_ledger
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _BoundAccelerated(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # generic in its stubs alone
-    """A target's wrapper bound to an object. It is copied and pickled as a bound method is."""
+class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # generic in its stubs alone
+    """An accelerated function: the function itself in everything but how a call is answered.
 
-    def __copy__(self) -> Any:
-        return self
+    wrapt's FunctionWrapper would take twice as long per call, which is felt where small functions stay on NumPy.
+    """
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return getattr(copy.deepcopy(self.__self__, memo), self.__name__)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return getattr, (self.__self__, self.__name__)
-
-
-class Accelerated(wrapt.FunctionWrapper):  # type: ignore[type-arg]
-    """A target's wrapper. It binds as the function does, and is pickled and copied by reference."""
-
-    __bound_function_wrapper__ = _BoundAccelerated
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self
-
-    def __init__(self, function: Any, target: Target) -> None:
-        super().__init__(function, _answer_for(target))
+    def __init__(self, function: FunctionType, target: Target) -> None:
+        super().__init__(function)
         self._self_target = target
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        target = self._self_target
+        try:
+            next_call = target.rest.next_call()
+            plain = next_call is UNTIMED or target.is_calling_itself
+        except Exception:  # an error in accel must not reach the program: take the usual way
+            next_call, plain = EXAMINED, False
+        if plain:
+            return target.function(*args, **kwargs)
+        if next_call is TIMED:
+            return target.rest.call(target.function, args, kwargs)
+        return target.answer(args, kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Bind as functions do."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickle by module and qualified name, as functions are."""
         return self.__wrapped__.__qualname__
-
-
-def _answer_for(target: Target) -> Callable[..., Any]:
-    rest = target.account.rest
-
-    def answer(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        try:
-            resting, recursive = rest.takes_next_call(), target.is_calling_itself
-        except Exception:  # an error in accel must not reach the program: take the usual way
-            resting = recursive = False
-        if recursive:
-            return wrapped(*args, **kwargs)
-        if resting:
-            return rest.call(wrapped, args, kwargs)
-        return target.answer(args if instance is None else (instance, *args), kwargs)
-
-    return answer
 
 
 def accelerate(

@@ -116,6 +116,11 @@ class KnownPaths:
         self._paths.insert(0, Path(trace, name))
         return True
 
+    def clear(self) -> None:
+        """Drop all paths, with their recordings and programs."""
+        self._paths = []
+        self._predictor = PathPredictor()
+
     # -- their programs -----------------------------------------------------------------------------------------------
 
     @property

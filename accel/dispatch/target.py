@@ -26,6 +26,7 @@ from accel.dispatch.costs.account import Account, is_limited
 from accel.dispatch.known import KnownPaths
 from accel.dispatch.paths import Path, Stage
 from accel.dispatch.preconditions import OFF, unmet_precondition
+from accel.process.ending import let_go_at_exit
 from accel.reasons import Refusal
 from accel.reports import timeline
 from accel.reports.ledger import Ledger, State, current_run, open_ledger
@@ -57,6 +58,7 @@ class Target:
         self.final = False
         self.paths = KnownPaths()
         self.account = Account(name)
+        self.rest = self.account.rest
         self.attempts = Attempts()
         self.last_refusal: Refusal | None = None
         self._compiling = Compiling(name, self.paths)
@@ -319,6 +321,7 @@ class Target:
 
     def _add_path(self, trace: Trace, spent: float) -> None:
         if self.paths.add(trace, self.name):
+            let_go_at_exit(self)
             self.ledger.waits = lambda: None if self.final else self.paths.wait_reason()
             timeline.note_event(timeline.RECORDED, self.name, f"{len(trace.tape.nodes)} operations", spent)
             logs.LOGGER.info("%s recorded, %d operations", self.name, len(trace.tape.nodes))
@@ -329,6 +332,12 @@ class Target:
         if self.attempts.are_used_up and not self.paths:
             self.final = True
         self._refuse(refusal)
+
+    def let_go(self) -> None:
+        """At the end of the process: drop all recordings and programs. Calls run on NumPy from now on."""
+        self.final = True
+        self.paths.clear()
+        self.attempts = Attempts()
 
     # -- programs -----------------------------------------------------------------------------------------------------
 

@@ -160,7 +160,7 @@ def wrappable(module: ModuleType, qualname: str) -> bool:
     if attribute is None:
         return False
     raw = attribute.raw
-    return issubclass(type(raw), wrapt.FunctionWrapper) or _replace(raw, lambda each: each) is not None
+    return issubclass(type(raw), wrapt.CallableObjectProxy) or _replace(raw, lambda each: each) is not None
 
 
 def _swap_aliases(swaps: Iterable[tuple[Any, Any]]) -> None:
@@ -364,7 +364,7 @@ def _mark_absent(jobs: Iterable[Row | Hold]) -> None:
 
 def _refuse_callable(job: Row | Hold, raw: Any) -> None:
     """Enter that a row does not name a Python function, unless it is one that a decorator accelerates already."""
-    if isinstance(job, Row) and not issubclass(type(raw), wrapt.FunctionWrapper):
+    if isinstance(job, Row) and not issubclass(type(raw), wrapt.CallableObjectProxy):
         _stay(job, Refusal("choice.callable", detail=f"a {type(raw).__name__}"))
 
 

@@ -289,7 +289,7 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: issubclass(kind, type), _class),
     (_rule_object, _callable),
     (_is(MethodType), _bound),
-    (lambda value, kind: isinstance(value, (*CALLABLES, wrapt.FunctionWrapper)), _callable),
+    (lambda value, kind: isinstance(value, (*CALLABLES, wrapt.CallableObjectProxy, wrapt.FunctionWrapper)), _callable),
     (lambda value, kind: issubclass(kind, ModuleType), _module),
 )
 """How each kind of value enters: the first row that accepts it. What none accepts is an object."""

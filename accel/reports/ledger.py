@@ -83,10 +83,11 @@ def _samples() -> deque[float]:
 
 
 class RestingCalls(Protocol):
-    """Calls that went straight to NumPy. left: calls to come. taken: calls that are not in the ledger yet."""
+    """Calls that went straight to NumPy."""
 
-    left: int
-    taken: int
+    @property
+    def is_over(self) -> bool:
+        """Whether no more of them are to come."""
 
     def settle(self) -> tuple[int, float]:
         """Hand over the calls that are not in the ledger yet: their number and their seconds."""
@@ -138,7 +139,7 @@ class Ledger:
             self.calls += taken
             self.numpy_calls += taken
             self.numpy_total_s += seconds
-            if rest.left <= 0:
+            if rest.is_over:
                 self.rests.remove(rest)
 
     def count_numpy(self, seconds: float | None = None, own_s: float | None = None) -> None:

@@ -41,7 +41,8 @@ pytestmark = pytest.mark.usefixtures("books")
 PACKAGE = str(Path(accel.__file__).parent) + os.sep
 BOUNDARY = {
     "_Queue._work",
-    "_answer_for.<locals>.answer",
+    "Accelerated.__call__",
+    "Accelerated.__get__",
     "Target.answer",
     "Target._answer_or_fall_back",
     "Target._after_fault",

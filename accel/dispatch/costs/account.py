@@ -52,7 +52,7 @@ class Account:
             return
         self.rest.begin(looked_s, call_s)
         rests = self.ledger.rests
-        if self.rest.left > 0 and self.rest not in rests:
+        if not self.rest.is_over and self.rest not in rests:
             rests.append(self.rest)
 
     def count_numpy(self, call: Call, looked_s: float, *, timed: bool) -> None:

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from enum import Enum, auto
 from typing import Any
 
 from accel import config
 from accel.dispatch.call import THREAD
 from accel.reports import timeline
 
-SHARE = 0.02
-"""What examining calls may cost, as a share of their time on NumPy, while nothing is compiled."""
+SHARE = 0.01
+"""What examining calls may cost before NumPy runs, as a share of their time on NumPy, while nothing is compiled. To
+count them afterwards takes about as long."""
 
 MAX_REST = 1024
 """The most calls in one rest."""
 
 SMALL_CALL_S = 3e-5
 """Calls that take fewer seconds on NumPy are not compiled: launching a compiled program takes about as long."""
+
+TIMED_ONE_IN = 8
+"""Of a rest, one call in so many is timed, and stands for those after it: timing a call of 5 us takes a tenth of it."""
 
 LONG_CALL_FACTOR = 4.0
 """A call that takes this many times as long as the one examined last is of another kind. It ends the rest, so that the
@@ -30,23 +35,46 @@ LOOKS_AFTER_LONG_CALL = 64
 """The number of calls that are examined after such a long call."""
 
 
+class NextCall(Enum):
+    """What becomes of a call while a function may rest. All but examined calls go straight to NumPy."""
+
+    EXAMINED = auto()
+    TIMED = auto()
+    UNTIMED = auto()
+
+
+EXAMINED, TIMED, UNTIMED = NextCall  # looking up an attribute of an Enum takes as long as all of `next_call`
+
+
 class Rest:
     """A series of calls that go straight to NumPy.
 
-    left: calls to come. allowed: False if every call has to be observed. taken: calls that are not in the ledger yet;
-    seconds: their time, without that of other targets called inside them. A rest ends early if the settings change, if
-    a profile is started, or if a call takes long.
+    allowed: False if every call has to be observed. seconds: the time of calls that are not in the ledger yet, as far
+    as the timed ones tell, without that of other targets called inside them. A rest ends early if the settings change,
+    if a profile is started, or if a timed call takes long.
     """
 
-    __slots__ = ("_long_s", "_looks_left", "_settings", "_settled", "allowed", "left", "seconds", "taken")
+    __slots__ = (
+        "_granted",
+        "_left",
+        "_long_s",
+        "_looks_left",
+        "_settings",
+        "_settled",
+        "_untimed",
+        "allowed",
+        "seconds",
+    )
 
     def __init__(self) -> None:
         self.allowed = True
-        self.left = self.taken = 0
         self.seconds = 0.0
+        self._left = 0  # calls to come, but for those that follow a timed one
+        self._untimed = 0  # those: calls to come before the next one that is timed
+        self._granted = 0  # calls that are not in the ledger yet, and those to come that follow a timed one
+        self._settings: config.Settings | None = None
         self._long_s = 0.0
         self._looks_left = 0
-        self._settings: config.Settings | None = None
         self._settled = 0, 0.0
 
     def begin(self, looked_s: float, call_s: float) -> None:
@@ -61,36 +89,58 @@ class Rest:
         if self._looks_left:
             self._looks_left -= 1
             return
-        self.left = min(int(looked_s / (SHARE * call_s)), MAX_REST) if call_s > 0 else 0
+        self._left = min(int(looked_s / (SHARE * call_s)), MAX_REST) if call_s > 0 else 0
         self._long_s = LONG_CALL_FACTOR * max(call_s, SMALL_CALL_S)
         self._settings = config.current()
 
-    def takes_next_call(self) -> bool:
-        """Whether the next call goes straight to NumPy."""
-        if self.left <= 0:
-            return False
+    def next_call(self) -> NextCall:
+        """What to do with the next call."""
         if self._settings is not config.current() or timeline.calls is not None:
-            self.left = 0
-            return False
-        self.left -= 1
-        return True
+            self._end()
+        if self._untimed > 0:
+            self._untimed -= 1
+            return UNTIMED
+        if self._left <= 0:
+            return EXAMINED
+        granted = min(self._left, TIMED_ONE_IN)
+        self._left -= granted
+        self._granted += granted
+        self._untimed = granted - 1
+        return TIMED
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the next call is examined."""
+        return self._left <= 0 and self._untimed <= 0
+
+    @property
+    def taken(self) -> int:
+        """The number of calls that are not in the ledger yet."""
+        return self._granted - self._untimed
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Call the function. Raises what it raises."""
+        """Call the function, timed. Raises what it raises."""
         before, started = THREAD.counted_s, time.perf_counter()
         try:
             return function(*args, **kwargs)
         finally:
             spent = time.perf_counter() - started
-            self.taken += 1
-            self.seconds += spent - (THREAD.counted_s - before)
-            THREAD.counted_s = before + spent
             if spent > self._long_s:
-                self.left, self._looks_left = 0, LOOKS_AFTER_LONG_CALL
+                self._end()
+                self._looks_left = LOOKS_AFTER_LONG_CALL
+            calls = 1 + self._untimed
+            self.seconds += (spent - (THREAD.counted_s - before)) * calls
+            THREAD.counted_s = before + spent * calls
+
+    def _end(self) -> None:
+        """Let the next call be examined."""
+        self._granted -= self._untimed
+        self._left = self._untimed = 0
 
     def settle(self) -> tuple[int, float]:
         """Hand over the calls that are not in the ledger yet: their number and their seconds."""
-        taken, seconds, self.taken, self.seconds = self.taken, self.seconds, 0, 0.0
+        taken, seconds = self.taken, self.seconds
+        self._granted, self.seconds = self._untimed, 0.0
         self._settled = self._settled[0] + taken, self._settled[1] + seconds
         return taken, seconds
 

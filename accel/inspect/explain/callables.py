@@ -36,7 +36,7 @@ def call_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
     while True:
         if type(fn) is FunctionType:
             return Call(fn, args, kwargs)
-        if isinstance(fn, (wrapt.FunctionWrapper, wrapt.BoundFunctionWrapper)):
+        if isinstance(fn, (wrapt.CallableObjectProxy, wrapt.FunctionWrapper, wrapt.BoundFunctionWrapper)):
             fn = fn.__wrapped__
         elif isinstance(fn, (staticmethod, classmethod)):
             fn = fn.__func__

@@ -223,7 +223,7 @@ def _closure(recording: Recording, function: FunctionType) -> tuple[CellType, ..
 
 def unwrapped(recording: Recording, value: Any) -> Any:
     """The user's own function under a wrapper of ours; its target counts as inlined."""
-    while isinstance(value, (wrapt.FunctionWrapper, wrapt.BoundFunctionWrapper)):
+    while isinstance(value, wrapt.CallableObjectProxy):
         target = getattr(value, "_self_target", None)
         if target is None:
             break

@@ -17,7 +17,7 @@ from accel import config
 from accel.backend import background, devices
 from accel.dispatch import compiling
 from accel.dispatch.costs import account, rest
-from accel.dispatch.costs.rest import Rest
+from accel.dispatch.costs.rest import NextCall, Rest
 from accel.reports import ledger, timeline
 from accel.reports.ledger import open_ledger
 from tests.conftest import is_idle
@@ -37,15 +37,17 @@ def real(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def taken(kind: Rest, most: int = 2000) -> int:
     for count in range(most):
-        if not kind.takes_next_call():
-            return count
-        kind.call(int, (), {})
+        match kind.next_call():
+            case NextCall.EXAMINED:
+                return count
+            case NextCall.TIMED:
+                kind.call(int, (), {})
     return most
 
 
 @pytest.mark.parametrize(
     ("looked_s", "call_s", "calls"),
-    [(2.1e-6, 1e-4, 1), (2.1e-5, 1e-4, 10), (1e-6, 1e-4, 0), (1.0, 1e-6, 1024), (1.0, 0, 0)],
+    [(1.1e-6, 1e-4, 1), (1.05e-5, 1e-4, 10), (0.5e-6, 1e-4, 0), (1.0, 1e-6, 1024), (1.0, 0, 0)],
 )
 def test_one_look_is_borne_out_by_the_calls_after_it(real: None, looked_s: float, call_s: float, calls: int) -> None:
     kind = Rest()
@@ -55,20 +57,33 @@ def test_one_look_is_borne_out_by_the_calls_after_it(real: None, looked_s: float
     assert kind.settle()[0] == calls and kind.settle() == (0, 0.0)
 
 
+def test_calls_are_counted_as_they_are_taken_timed_or_not(real: None) -> None:
+    kind = Rest()
+    kind.begin(1.0, 1e-5)
+    assert kind.next_call() is NextCall.TIMED
+    kind.call(int, (), {})
+    assert [kind.next_call() for _ in range(3)] == [NextCall.UNTIMED] * 3
+    assert kind.settle()[0] == 4
+    assert kind.next_call() is NextCall.UNTIMED
+    with config.override(mode="verify"):
+        assert kind.next_call() is NextCall.EXAMINED
+    assert kind.settle()[0] == 1 and kind.ever[0] == 5
+
+
 def test_there_is_no_rest_where_somebody_looks_at_every_call(real: None) -> None:
     kind = Rest()
     kind.allowed = False
     kind.begin(1.0, 1e-6)
-    assert not kind.takes_next_call()
+    assert kind.next_call() is NextCall.EXAMINED
 
 
 def test_a_rest_ends_where_the_settings_change(real: None) -> None:
     kind = Rest()
     kind.begin(1.0, 1e-5)
-    assert kind.takes_next_call()
+    assert kind.next_call() is NextCall.TIMED
     with config.override(mode="verify"):
-        assert not kind.takes_next_call()
-    assert not kind.takes_next_call(), "and does not go on afterwards"
+        assert kind.next_call() is NextCall.EXAMINED
+    assert kind.next_call() is NextCall.EXAMINED, "and does not go on afterwards"
 
 
 def test_a_rest_ends_where_every_call_is_to_be_noted(real: None) -> None:
@@ -76,7 +91,7 @@ def test_a_rest_ends_where_every_call_is_to_be_noted(real: None) -> None:
     kind.begin(1.0, 1e-5)
     timeline.start()
     try:
-        assert not kind.takes_next_call()
+        assert kind.next_call() is NextCall.EXAMINED
     finally:
         timeline.reset()
 
@@ -118,7 +133,7 @@ def test_resting_calls_raise_what_the_function_raises(real: None) -> None:
     fast: Any = accel.accelerate(picky, name="picky")
     for _ in range(100):
         fast(1.0)
-    assert fast._self_target.account.rest.left > 0
+    assert not fast._self_target.account.rest.is_over
     with pytest.raises(ValueError, match=r"^none$"):
         fast(None)
 
