@@ -27,6 +27,10 @@ SMALL_CALL_S = 3e-5
 TIMED_ONE_IN = 8
 """Of a rest, one call in so many is timed, and stands for those after it: timing a call of 5 us takes a tenth of it."""
 
+EXAMINED_CALL_S = 5e-3
+"""Calls that take more seconds on NumPy are all examined. It costs them less than a hundredth, but for the first time,
+when guards are generated: a rest to make up for that would only put off the program."""
+
 LONG_CALL_FACTOR = 4.0
 """A call that takes this many times as long as the one examined last is of another kind. It ends the rest, so that the
 next call of its kind is examined."""
@@ -89,7 +93,8 @@ class Rest:
         if self._looks_left:
             self._looks_left -= 1
             return
-        self._left = min(int(looked_s / (SHARE * call_s)), MAX_REST) if call_s > 0 else 0
+        pays = 0.0 < call_s < EXAMINED_CALL_S
+        self._left = min(int(looked_s / (SHARE * call_s)), MAX_REST) if pays else 0
         self._long_s = LONG_CALL_FACTOR * max(call_s, SMALL_CALL_S)
         self._settings = config.current()
 
