@@ -146,11 +146,12 @@ class PendingProgram(Future[Executable]):
         if path is None:
             return
         scalars = {slot: value for slot, value in known.scalars.items() if slot not in earlier.varied}
-        job.known = Known(scalars, known.arrays)
+        arrays = {slot: value for slot, value in known.arrays.items() if slot not in earlier.varied}
+        job.known = Known(scalars, arrays)
         job.spanned = frozenset(spanned) or earlier.spanned
         self._arguments = trace, job.known, samples, job.spanned
         self._key = key_of(path, job)
-        varied = earlier.varied.union(trace.scalar_slots).difference(scalars)
+        varied = earlier.varied.union(trace.scalar_slots, trace.array_slots).difference(scalars, arrays)
         # a number of threads that the user chose says nothing about the best one
         updated = Experience(varied, job.spanned, earlier.threads if config.current().threads else threads or 0)
         if updated != earlier:

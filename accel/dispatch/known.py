@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from accel import config
-from accel.dispatch.costs import budget
 from accel.dispatch.paths import Path, Stage
 from accel.reasons import Refusal
 
@@ -109,12 +108,13 @@ class KnownPaths:
         self._paths.pop()
         return True
 
-    def add(self, trace: Trace, name: str) -> bool:
-        """Add a recorded path of the target of that name. Returns whether it is new."""
-        if budget.for_later_runs and any(path.has_same_trace(trace) for path in self._paths):
-            return False
+    def hold_trace(self, trace: Trace) -> bool:
+        """Whether a known path does the same as the one that `trace` recorded. Their guards may differ."""
+        return any(path.has_same_trace(trace) for path in self._paths)
+
+    def add(self, trace: Trace, name: str) -> None:
+        """Add a recorded path of the target of that name."""
         self._paths.insert(0, Path(trace, name))
-        return True
 
     def clear(self) -> None:
         """Drop all paths, with their recordings and programs."""

@@ -282,7 +282,8 @@ class Target:
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
-    def _record(self, call: Call) -> Any:
+    def _record(self, call: Call, *, again: bool = False) -> Any:
+        """Record the call. again: it matches a path already, so that only another path than the known ones is kept."""
         current_run().charge("loading", late.load())
         from accel.lower.passes.loops import is_worth
         from accel.record import Passed, Recorded, Rerun, record
@@ -311,20 +312,21 @@ class Target:
             self._note_refused(recorded.refusal, recorded.trace)
         else:
             assert recorded.trace is not None
-            self._add_path(recorded.trace, spent)
+            if not again or not self.paths.hold_trace(recorded.trace):
+                self._add_path(recorded.trace, spent)
         return call.result
 
     def _record_again(self, call: Call) -> Any:
         """Record a call that matches a path already: it may turn out to take a rare one, which a later run may meet."""
         self.attempts.count -= 1
-        return self._record(call)
+        return self._record(call, again=True)
 
     def _add_path(self, trace: Trace, spent: float) -> None:
-        if self.paths.add(trace, self.name):
-            let_go_at_exit(self)
-            self.ledger.waits = lambda: None if self.final else self.paths.wait_reason()
-            timeline.note_event(timeline.RECORDED, self.name, f"{len(trace.tape.nodes)} operations", spent)
-            logs.LOGGER.info("%s recorded, %d operations", self.name, len(trace.tape.nodes))
+        self.paths.add(trace, self.name)
+        let_go_at_exit(self)
+        self.ledger.waits = lambda: None if self.final else self.paths.wait_reason()
+        timeline.note_event(timeline.RECORDED, self.name, f"{len(trace.tape.nodes)} operations", spent)
+        logs.LOGGER.info("%s recorded, %d operations", self.name, len(trace.tape.nodes))
 
     def _note_refused(self, refusal: Refusal, trace: Trace | None) -> None:
         """Note a recording that was refused. Known paths stay compiled; recording is retried ever more rarely."""

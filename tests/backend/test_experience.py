@@ -71,8 +71,24 @@ def test_a_number_that_changed_in_one_run_is_constant_in_none_after_it() -> None
     (changed,) = run(step, [2.0] * 8 + [3.0] * 4)
     assert changed["constants"] == ["model.field"]
     (after,) = run(step, [2.0] * 8)
-    assert after["constants"] == ["model.field"], "arrays stay as each run finds them: what they hold saves most"
+    assert after["constants"] == ["model.field"], "the field has never changed"
     assert after["found_on_disk"]
+
+
+def test_an_array_that_changed_in_one_run_is_constant_in_none_after_it() -> None:
+    def calls(changes: bool) -> dict[str, Any]:
+        fast, model = accel.accelerate(step, name="m.step"), Model()
+        for number in range(12):
+            if changes and number == 8:
+                model.field = np.arange(6.0) + 1.0
+            np.testing.assert_array_equal(fast(model, np.ones(6)), step(model, np.ones(6)))
+        (program,) = fast._self_target.paths.describe()
+        return program
+
+    assert calls(changes=False)["constants"] == ["model.factor", "model.field"]
+    assert calls(changes=True)["constants"] == ["model.factor"]
+    after = calls(changes=False)
+    assert after["constants"] == ["model.factor"] and after["found_on_disk"]
 
 
 def test_programs_name_what_holds_them_on_disk() -> None:
@@ -108,6 +124,14 @@ def test_a_rare_path_is_found_while_another_one_is_watched(for_later: None) -> N
     for value in values:
         fast(np.full(6, value))
     assert len(fast._self_target.paths) == 2
+
+
+def test_a_path_that_differs_in_its_guards_alone_gets_a_program(for_later: None) -> None:
+    fast = accel.accelerate(lambda x, t: np.sin(x + t), name="m.timed")
+    x = np.linspace(0.0, 1.0, 6)
+    for t in [0.0, 0.0] + [np.float64(number) for number in range(8)]:
+        np.testing.assert_array_equal(fast(x, t), np.sin(x + t))
+    assert [program["state"] for program in fast._self_target.paths.describe()] == ["in use"]
 
 
 def test_at_the_end_what_was_called_too_few_times_is_compiled(for_later: None) -> None:
