@@ -37,7 +37,7 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     Functions of tests are small and called a few times: that does not keep them from being compiled.
     """
     config.set_current(config.Settings(quiet=True))
-    monkeypatch.setattr(compiling, "IMPORT_JAX_GAIN_S", 0.0)
+    monkeypatch.setattr(compiling, "COMPILE_GAIN_S", 0.0)
     monkeypatch.setattr(rest, "SMALL_CALL_S", 0.0)
     monkeypatch.setattr(account, "RELIABLE_CALL_S", 0.0)
     monkeypatch.setattr(rest, "MAX_REST", 0)

@@ -27,9 +27,9 @@ MAX_OBSERVED = 12
 """In a process that compiles for later runs, a path waits until nested targets have programs of their own, but no
 longer than this many calls."""
 
-IMPORT_JAX_GAIN_S = 0.25
-"""Nothing is compiled or loaded from disk, and JAX is not imported, before programs could have saved this many
-seconds."""
+COMPILE_GAIN_S, LOAD_GAIN_S = 0.25, 0.03
+"""Nothing is compiled, and JAX is not imported, before programs could have saved this many seconds: the first where
+none are on disk, the second where there are some. Those were worth compiling once, and only have to be loaded."""
 
 EXPECTED_GAIN_SHARE, LAUNCH_S = 2 / 3, 1e-4
 """What a program is expected to save per call: this share of the call's time on NumPy, less these seconds for launching
@@ -74,7 +74,7 @@ class Compiling:
             note_potential_gain(inf)
         if not config.current().ahead_of_time:
             return True
-        return note_potential_gain(0.0) >= IMPORT_JAX_GAIN_S and self._paths.is_worth_compiling(path)
+        return _is_worth_jax() and self._paths.is_worth_compiling(path)
 
     def note_missed(self, path: Path | None, seconds: float, calls: int = 1) -> None:
         """Note calls that have run on NumPy, in so many seconds, while the path had no program."""
@@ -141,6 +141,14 @@ def is_compiling() -> bool:
     from accel.backend import background
 
     return background.busy()
+
+
+def _is_worth_jax() -> bool:
+    """Whether programs could have saved enough so far for the first of them to be compiled or loaded."""
+    from accel.backend import cache
+
+    gain_s = note_potential_gain(0.0)
+    return gain_s >= COMPILE_GAIN_S or (gain_s >= LOAD_GAIN_S and cache.holds_programs())
 
 
 def note_potential_gain(seconds: float) -> float:

@@ -28,7 +28,7 @@ def imported_after_the_first_recording() -> dict[str, Any]:
     before = _of_accel()
     from accel.backend import background
 
-    background.WORTH_JAX_S = compiling.IMPORT_JAX_GAIN_S = account.RELIABLE_CALL_S = 0.0
+    background.WORTH_JAX_S = compiling.COMPILE_GAIN_S = account.RELIABLE_CALL_S = 0.0
     rest.SMALL_CALL_S, rest.MAX_REST = 0.0, 0
     fast: Any = accel.accelerate(lambda x: np.linalg.solve(x, np.sort(x, axis=0)) + x.sum())
     x = np.eye(40) + 0.01

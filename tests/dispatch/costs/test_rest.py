@@ -154,7 +154,7 @@ def test_methods_rest_with_their_object(real: None) -> None:
 def test_no_program_is_asked_for_before_it_might_have_gained_something(
     real: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiling, "IMPORT_JAX_GAIN_S", 1e9)
+    monkeypatch.setattr(compiling, "COMPILE_GAIN_S", 1e9)
     monkeypatch.setattr(compiling, "LAUNCH_S", 0.0)  # however fast the machine
     monkeypatch.setattr(background, "_potential_gain", background._PotentialGain())
 
@@ -248,7 +248,7 @@ def test_time_inside_another_target_is_counted_once(real: None) -> None:
 
 
 def test_calls_at_rest_count_for_what_waits_to_be_compiled(real: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "IMPORT_JAX_GAIN_S", 1e9)
+    monkeypatch.setattr(compiling, "COMPILE_GAIN_S", 1e9)
     monkeypatch.setattr(compiling, "LAUNCH_S", 0.0)  # however fast the machine
     monkeypatch.setattr(background, "_potential_gain", background._PotentialGain())
 
