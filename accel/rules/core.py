@@ -11,8 +11,9 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.views import Index
+from accel.rules.columns import Rounding
 from accel.rules.lowering import from_start
-from accel.rules.rule import Rounding, own_rule
+from accel.rules.rule import own_rule
 
 
 def _never(*args: Any) -> Any:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from accel.rules import rounding
+from accel.rules.columns import Rounding
 from accel.rules.core import cast, every, in_bounds, in_common_dtype
 from accel.rules.lowering import from_start, jnp, join, lax, nonzero, number, same, spread, where
-from accel.rules.rule import RULES, Rounding, Unsupported, add_rule, rewritten, rule
+from accel.rules.rule import RULES, Unsupported, add_rule, rewritten, rule
+from accel.rules.special import Indices, NanToNum, Shaped, Where
 from accel.rules.tables.order import find_places
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -123,10 +125,9 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
 @rule(
     np.where,
     "condition x y",
-    cast=True,
-    keep=frozenset({"condition"}),
+    cast="x y",
     elementwise=True,
-    special="where",
+    special=Where(),
     rounding=Rounding.EXACT,
     arithmetic=True,
 )
@@ -137,8 +138,7 @@ def where_(*, condition: Any, x: Any, y: Any) -> Any:
 @rule(
     np.clip,
     "a a_min a_max min max",
-    cast=True,
-    keep=frozenset({"a_min", "a_max", "min", "max"}),
+    cast="a",
     elementwise=True,
     rounding=Rounding.EXACT,
     arithmetic=True,
@@ -159,7 +159,7 @@ def _bound(value: Any, dtype: Any) -> Any:
     return None if value is None else cast(value, dtype)
 
 
-@rule(np.nan_to_num, "x nan posinf neginf", elementwise=True, special="nan_to_num", rounding=Rounding.EXACT)
+@rule(np.nan_to_num, "x nan posinf neginf", elementwise=True, special=NanToNum(), rounding=Rounding.EXACT)
 def nan_to_num(*, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     if x.dtype.kind == "c":
         return lax.complex(*(nan_to_num(x=part, nan=nan, posinf=posinf, neginf=neginf) for part in (x.real, x.imag)))
@@ -176,8 +176,7 @@ def nan_to_num(*, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 @rule(
     np.select,
     "*condlist *choicelist default",
-    cast=True,
-    keep=frozenset({"condlist"}),
+    cast="choicelist default",
     rounding=Rounding.EXACT,
     arithmetic=True,
 )
@@ -192,7 +191,7 @@ def _within(*, a: Any, choices: Any, shape: Any, mode: str = "raise") -> Any:
     return mode != "raise" or every((a >= 0) & (a < len(choices)))
 
 
-@rule(np.choose, "a *choices | mode", cast=True, keep=frozenset({"a"}), holds=_within)
+@rule(np.choose, "a *choices | mode", cast="choices", holds=_within)
 def choose(*, a: Any, choices: Any, mode: str = "raise") -> Any:
     """The i-th choice where `a` is i; outside, by mode."""
     choices = list(choices)
@@ -234,7 +233,7 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
 
 # -- indices of true elements -----------------------------------------------------------------------------------------
 
-add_rule(np.nonzero, None, "a", special="indices")
+add_rule(np.nonzero, None, "a", special=Indices())
 
 
 @rewritten(np.flatnonzero, "a")
@@ -295,7 +294,7 @@ def _counts(*, x: Any, shape: Any, weights: Any = None, minlength: int = 0) -> A
     return (x.min() >= 0) & ((largest < shape[0]) if shape[0] == minlength else (largest == shape[0] - 1))
 
 
-@rule(np.bincount, "x weights | minlength", holds=_counts, special="shaped")
+@rule(np.bincount, "x weights | minlength", holds=_counts, special=Shaped())
 def bincount(*, x: Any, shape: Any, weights: Any = None, minlength: int = 0) -> Any:
     x = x.astype(np.int64)
     if weights is None:
@@ -539,7 +538,7 @@ def take_along_axis(*, arr: Any, indices: Any, axis: Any = -1) -> Any:
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 
-@rule(np.gradient, "f *varargs | axis edge_order", cost=9.0, shifts=True, reshapes=False)
+@rule(np.gradient, "f *varargs | axis edge_order", work=9.0, shifts=True, reshapes=False)
 def gradient(*, f: Any, varargs: Any = (), axis: Any = None, edge_order: int = 1) -> Any:
     """Second-order differences inside, of first or second order at the edges, by NumPy's formulas."""
     axes = tuple(range(f.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)

@@ -10,6 +10,7 @@ import numpy as np
 from accel.rules.core import every
 from accel.rules.lowering import jnp
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+from accel.rules.special import Indices
 
 
 def _fixed(name: str) -> Any:
@@ -93,7 +94,7 @@ def ix_(args: Any) -> Any:
     return tuple(made)
 
 
-add_rule(np.argwhere, None, "a", special="indices")
+add_rule(np.argwhere, None, "a", special=Indices())
 
 
 @rewritten(np.tril_indices_from, "arr | k")

@@ -10,6 +10,7 @@ import numpy as np
 from accel.rules.core import cast, in_common_dtype
 from accel.rules.lowering import axes_of, extreme, jnp, lax, same, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+from accel.rules.special import Finite
 
 # -- products ---------------------------------------------------------------------------------------------------------
 
@@ -193,9 +194,9 @@ add_rule(np.linalg.pinv, lambda **bound: _matrix("pinv", "a")(rtol=1e-15, **boun
 add_rule(np.linalg.svdvals, _matrix("svdvals", "x"), "x", holds=_finite)
 add_rule(np.linalg.det, _matrix("det", "a"), "a", holds=_finite)
 add_rule(np.linalg.slogdet, _matrix("slogdet", "a"), "a", holds=_finite)
-add_rule(np.linalg.inv, _matrix("inv", "a"), "a", special="finite")
-add_rule(np.linalg.solve, _matrix("solve", "a", "b"), "a b", special="finite")
-add_rule(np.linalg.cholesky, _matrix("cholesky", "a", symmetric=True), "a | upper", special="finite")
+add_rule(np.linalg.inv, _matrix("inv", "a"), "a", special=Finite())
+add_rule(np.linalg.solve, _matrix("solve", "a", "b"), "a b", special=Finite())
+add_rule(np.linalg.cholesky, _matrix("cholesky", "a", symmetric=True), "a | upper", special=Finite())
 
 
 def _norm_holds(*, x: Any, shape: Any, ord: Any = None, **rest: Any) -> Any:

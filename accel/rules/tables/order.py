@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from accel.rules.columns import Rounding
 from accel.rules.core import cast, in_common_dtype
 from accel.rules.lowering import axes_of, jnp, lax, number, where
-from accel.rules.rule import Rounding, Unsupported, add_rule, rewritten, rule
+from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.tables.reductions import real_only
 
 FEW = 12
@@ -352,7 +353,7 @@ def _differ(in_order: Any, axis: int) -> Any:
     np.argsort,
     "a | axis kind stable",
     holds=_determined,
-    notes={"holds": 'equal keys, whose order NumPy leaves open but for kind="stable"'},
+    otherwise='equal keys, whose order NumPy leaves open but for kind="stable"',
 )
 def argsort(*, a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
     """Stable; where NumPy's kind is not, the keys differ (see `_determined`)."""

@@ -14,9 +14,10 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.rules import complexes
+from accel.rules.columns import Contraction, Rounding
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, where
-from accel.rules.rule import Contraction, Rounding, Rule, Unsupported, derived, own_rule, qualified_name
+from accel.rules.rule import Rule, Unsupported, derived, make_rule, own_rule, qualified_name
 
 Loop = tuple[np.dtype[Any], ...]
 
@@ -27,10 +28,10 @@ def rule_for(ufunc: np.ufunc) -> Rule:
     if ufunc.__name__ not in ROWS:
         raise Unsupported("rule.missing", qualified_name(ufunc))
     row = ROWS[ufunc.__name__]
-    return Rule(
-        name=qualified_name(ufunc),
-        function=functools.partial(_evaluate, ufunc),
-        lower=functools.partial(_lower, row.lower),
+    return make_rule(
+        qualified_name(ufunc),
+        functools.partial(_evaluate, ufunc),
+        functools.partial(_lower, row.lower),
         elementwise=not ufunc.signature,
         **row.facts,
     )
@@ -304,11 +305,11 @@ SUM, PRODUCT, QUOTIENT = Contraction.SUM, Contraction.PRODUCT, Contraction.QUOTI
 ROWS: dict[str, UfuncRow] = {
     **_rows("add subtract", rounding=ROUNDED, contraction=SUM, arithmetic=True),
     **_rows("multiply", rounding=ROUNDED, contraction=PRODUCT, arithmetic=True),
-    **_row("divide", complexes.divide, rounding=ROUNDED, contraction=QUOTIENT, arithmetic=True, cost=5.0),
+    **_row("divide", complexes.divide, rounding=ROUNDED, contraction=QUOTIENT, arithmetic=True, work=5.0),
     **_row("reciprocal", _reciprocal, rounding=ROUNDED, contraction=PRODUCT),
     **_row("square", complexes.square, rounding=ROUNDED, contraction=PRODUCT),
-    **_row("sqrt", complexes.sided("sqrt", 0, 1), rounding=ROUNDED, contraction=PRODUCT, cost=5.0),
-    **_row("power", _power, rounding=_rounding_of_power, contraction=PRODUCT, cost=40.0),
+    **_row("sqrt", complexes.sided("sqrt", 0, 1), rounding=ROUNDED, contraction=PRODUCT, work=5.0),
+    **_row("power", _power, rounding=_rounding_of_power, contraction=PRODUCT, work=40.0),
     **_row("float_power", _float_power),
     # signs, order, truths
     **_row("absolute", complexes.absolute, rounding=EXACT, arithmetic=True),
@@ -329,7 +330,7 @@ ROWS: dict[str, UfuncRow] = {
     **_row("modf", _modf, rounding=ROUNDED, jumps=True),
     **_rows("heaviside", rounding=ROUNDED, jumps=True),
     # functions of a real or complex variable
-    **_rows("exp log sin cos tanh arctan2", cost=20.0),
+    **_rows("exp log sin cos tanh arctan2", work=20.0),
     **_rows("cbrt cosh exp2 expm1 hypot log10 log1p log2 logaddexp sinh tan"),
     **_rows("arcsin arcsinh arctan arctanh", lambda name: complexes.sided(name, 1, 1)),
     **_row("arccos", complexes.sided("arccos", 0, -1)),
