@@ -15,7 +15,7 @@ from accel.rules.lowering import jnp, lax, nonzero
 from accel.rules.rule import Unsupported, add_rule, rewritten
 from accel.rules.special import Write
 from accel.rules.tables import ufuncs
-from accel.rules.tables.reductions import extremes, reduction, running
+from accel.rules.tables.statistics.reductions import extremes, reduction, running
 
 UNROLLED = 64
 """Reductions that XLA has not are written out, up to so many elements along the axis."""

@@ -23,7 +23,6 @@ add_rule(np.full, same("full"), "fill_value | shape dtype order", cast="fill_val
 add_rule(np.eye, same("eye"), "| N M k dtype order")
 add_rule(np.identity, same("identity"), "| n dtype")
 add_rule(np.tri, same("tri"), "| N M k dtype")
-add_rule(np.indices, same("indices"), "| dimensions dtype sparse")
 
 
 @rule(np.meshgrid, "*xi | indexing sparse")
