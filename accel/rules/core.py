@@ -266,6 +266,9 @@ def _reads_elsewhere(node: Node) -> bool:
     return isinstance(step, Index) and any(isinstance(entry, slice) and entry != slice(None) for entry in step.key)
 
 
+# -- the operations: accel.rules.opcodes says what each is ------------------------------------------------------------
+
+
 INPUT = own_rule("input", _never, rounding=Rounding.FREE, reshapes=False)
 READ = own_rule("read", lambda base, step: step.read(base), lambda base, step: step.read(base), shifts=_reads_elsewhere)
 WRITE = own_rule("write", _write_numpy, _write)

@@ -22,6 +22,7 @@ import numpy as np
 from accel.ir.fingerprint import UFUNC_HOMES
 from accel.reasons import REASONS
 from accel.rules.columns import Cost, Numerics, Padding, Places, Recorded, Rounding
+from accel.rules.opcodes import OPCODES
 from accel.rules.signatures import signature_of
 from accel.rules.special import Rewrite
 from accel.rules.tables import WAITING
@@ -211,7 +212,8 @@ def rewritten(
 
 
 def own_rule(name: str, function: Callable[..., Any], lower: Callable[..., Any] | None = None, **about: Any) -> Rule:
-    """A rule of the engine's own: it rounds nothing, unless `about` says so."""
+    """A rule of the engine's own, which `OPCODES` explains: it rounds nothing, unless `about` says so."""
+    assert name in OPCODES, name
     return make_rule(f"accel.{name}", function, lower, **{"own": True, "rounding": Rounding.EXACT, **about})
 
 

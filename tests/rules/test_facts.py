@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 import accel
 from accel.ir.tape import Node
 from accel.record import record
-from accel.rules import core, load
+from accel.rules import core, load, scalars
 from accel.rules.columns import Contraction, Rounding, fact
-from accel.rules.rule import RULES, Rule, make_rule
+from accel.rules.opcodes import OPCODES
+from accel.rules.rule import RULES, Rule, make_rule, own_rule
 from accel.rules.tables import ufuncs
 
 load(everything=True)
@@ -108,6 +110,18 @@ def test_the_engines_own_operations_round_nothing() -> None:
     own = [value for value in vars(core).values() if isinstance(value, Rule)]
     assert all(rule.own for rule in own)
     assert [rule for rule in own if rule.numerics.rounding is not Rounding.EXACT] == [core.INPUT]
+
+
+_OWN = re.compile(r"""(?:own_rule|_check)\("(\w+)",""")
+
+
+def test_every_operation_of_the_engine_is_explained_and_no_other() -> None:
+    """`own_rule` takes no other name, so that all whose modules are imported are explained."""
+    made = {name for path in PACKAGE.rglob("*.py") for name in _OWN.findall(path.read_text(encoding="utf-8"))}
+    derived = {f"exact_{function.__name__}" for function in scalars.UNWRAPPED}
+    assert made | derived == set(OPCODES)
+    with pytest.raises(AssertionError, match="surprise"):
+        own_rule("surprise", abs)
 
 
 # -- what they say is so ----------------------------------------------------------------------------------------------
