@@ -252,6 +252,12 @@ def _lcm(x: Any, y: Any) -> Any:
     return (where(none, common, left // where(none, number(1, common), common)) * right).astype(x.dtype)
 
 
+def _erf(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        raise Unsupported("rule.parameter", "scipy.special.erf of complex numbers")
+    return lax.erf(x)
+
+
 def _degrees_factor(factor: float) -> Callable[[Any], Any]:
     return lambda x: x * cast(factor, x.dtype)
 
@@ -339,6 +345,7 @@ ROWS: dict[str, UfuncRow] = {
     **_rows("deg2rad radians", lambda name: _degrees_factor(np.pi / 180.0)),
     **_rows("rad2deg degrees", lambda name: _degrees_factor(180.0 / np.pi)),
     **_row("conjugate", _in_jax("conj")),
+    **_row("erf", _erf, work=20.0),  # scipy.special's
     # bits and whole numbers
     **_rows("bitwise_and bitwise_count bitwise_or bitwise_xor invert left_shift right_shift"),
     **_rows("frexp ldexp nextafter"),
@@ -349,5 +356,6 @@ ROWS: dict[str, UfuncRow] = {
     **_row("matmul", _matmul, product_axis=-2),
     **_rows("matvec vecdot vecmat"),
 }
-"""Ufuncs by their own name, with all that is known of each. Where no lowering is given, jax.numpy's function of the
-same name agrees with NumPy on the same dtypes."""
+"""NumPy's ufuncs, and some of SciPy's, by their own name, with all that is known of each.
+
+Where no lowering is given, jax.numpy's function of the same name agrees with NumPy on the same dtypes."""
