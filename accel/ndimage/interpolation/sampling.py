@@ -214,7 +214,7 @@ def at_points(input: Array, points: Any, dtype: np.dtype, order: int, mode: str,
 def at_points_of_planes(
     input: Array, points: Any, dtype: np.dtype, order: int, mode: str, cval: Any, prefilter: bool
 ) -> Array:
-    """The same for each input[k]."""
+    """As `at_points`, for each input[k]."""
     return jax.vmap(lambda plane: at_points(plane, points, dtype, order, mode, cval, prefilter))(input)
 
 

@@ -81,7 +81,10 @@ def unwrap(*, p: Any, **bound: Any) -> Any:
 
 @rule(np.gradient, "f *varargs | axis edge_order", work=9.0, shifts=True, reshapes=False)
 def gradient(*, f: Any, varargs: Any = (), axis: Any = None, edge_order: int = 1) -> Any:
-    """Second-order differences inside, of first or second order at the edges, by NumPy's formulas."""
+    """Second-order differences inside, of first or second order at the edges, by NumPy's formulas.
+
+    numpy.gradient's documentation derives them, also for uneven distances.
+    """
     axes = tuple(range(f.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
     if any(_kind(step) in ("b", "c") or (f.dtype == np.float16 and _kind(step) == "f") for step in steps):
@@ -129,7 +132,7 @@ def _slope(f: Any, step: Any, axis: int, edge_order: int) -> Any:
 
 
 def _even_slope(before: Any, after: Any, step: Any) -> Any:
-    """Between neighbours that are all as far apart, whatever lies in the middle."""
+    """At the middle of three points with equal distances: its own value does not enter."""
     return (after - before) / (number(2, step) * step)
 
 
@@ -159,7 +162,7 @@ def interp(*, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> 
     x0, x1, f0, f1 = xp[at], xp[at + 1], fp[at], fp[at + 1]
     slope = (f1 - f0) / (x1 - x0)
     result = slope * (x - x0) + f0
-    again = slope * (x - x1) + f1
+    again = slope * (x - x1) + f1  # where that is NaN, NumPy goes from the right point
     result = where(result == result, result, where(again == again, again, where(f0 == f1, f0, result)))
     result = where(x == x0, f0, result)
     result = where(found < 0, left, where(found >= last, where(x > xp[last], right, fp[last]), result))

@@ -77,7 +77,7 @@ def _lower(function: Callable[..., Any], *operands: Any, loop: Loop) -> Any:
     outputs = loop[len(operands) :]
     if function is _power and type(inputs[1]) is int and inputs[1] >= 0 and loop[1].kind in "iu":
         return lax.integer_pow(inputs[0], inputs[1])
-    result = function(*_at_least_one_array(inputs, loop))
+    result = function(*_in_kind(inputs, loop))
     if len(outputs) == 1:
         return cast(result, outputs[0])
     return tuple(cast(part, dtype) for part, dtype in zip(result, outputs, strict=True))
@@ -88,7 +88,8 @@ def _is_small_number(x: Any) -> bool:
     return type(x) in (int, float)
 
 
-def _at_least_one_array(inputs: list[Any], loop: Loop) -> list[Any]:
+def _in_kind(inputs: list[Any], loop: Loop) -> list[Any]:
+    """Literals as Python floats in a loop of floats, else as arrays of the loop's dtype; arrays as they are."""
     return [
         x if not _is_small_number(x) else float(x) if dtype.kind == "f" else cast(x, dtype)
         for x, dtype in zip(inputs, loop, strict=False)
@@ -195,7 +196,7 @@ def _logaddexp2(x: Any, y: Any) -> Any:
     return where(x == y, x + number(1, x), found)
 
 
-def _guarded(name: str, zero: int) -> Callable[[Any, Any], Any]:
+def _guarded(name: str) -> Callable[[Any, Any], Any]:
     """Integer division: by zero NumPy gives 0 (with a warning)."""
 
     def lower(x: Any, y: Any) -> Any:
@@ -204,13 +205,13 @@ def _guarded(name: str, zero: int) -> Callable[[Any, Any], Any]:
             return _SIGNED[name](x, y, function(x, y))
         x, y = jnp.broadcast_arrays(x, y)
         none = y == number(0, y)
-        return where(none, number(zero, y), function(x, where(none, number(1, y), y)))
+        return where(none, number(0, y), function(x, where(none, number(1, y), y)))
 
     return lower
 
 
-FLOOR_DIVIDE = _guarded("floor_divide", 0)
-REMAINDER = _guarded("remainder", 0)
+FLOOR_DIVIDE = _guarded("floor_divide")
+REMAINDER = _guarded("remainder")
 
 
 def _divmod(x: Any, y: Any) -> Any:
@@ -331,7 +332,7 @@ ROWS: dict[str, UfuncRow] = {
     **_row("sign", complexes.sign, rounding=EXACT, jumps=True),
     **_row("floor_divide", FLOOR_DIVIDE, rounding=ROUNDED, jumps=True),
     **_row("remainder", REMAINDER, rounding=ROUNDED, jumps=True),
-    **_row("fmod", _guarded("fmod", 0), rounding=ROUNDED, jumps=True),
+    **_row("fmod", _guarded("fmod"), rounding=ROUNDED, jumps=True),
     **_row("divmod", _divmod, rounding=ROUNDED, jumps=True),
     **_row("modf", _modf, rounding=ROUNDED, jumps=True),
     **_rows("heaviside", rounding=ROUNDED, jumps=True),

@@ -1,4 +1,4 @@
-"""Linear algebra, products and Fourier transforms."""
+"""Linear algebra: products of vectors and matrices, decompositions, norms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from accel.rules.special import Finite
 
 
 def _precise(name: str, *positional: str) -> Callable[..., Any]:
-    """A product at full precision: accelerators would shorten float32 operands otherwise. Truths: any of all."""
+    """A product at full precision: accelerators would shorten float32 operands otherwise.
+
+    Of truths: whether any of the products that are summed is true.
+    """
 
     def lower(**bound: Any) -> Any:
         given = [jnp.asarray(bound.pop(parameter)) for parameter in positional]

@@ -57,6 +57,7 @@ def _count(condition: Any) -> Any:
 
 
 def _by_rank(keys: Any, k: Any) -> tuple[Any, Any]:
+    """By each key's rank: how many keys are smaller, or equal and before it."""
     size = keys.shape[0]
     ranks = [
         sum((keys[j] <= keys[i]).astype(np.int32) for j in range(i))
@@ -76,7 +77,10 @@ def _by_rank(keys: Any, k: Any) -> tuple[Any, Any]:
 
 
 def _bisect(keys: Any, k: Any) -> Any:
-    """Halve the bracket of keys that holds the k-th until it holds one element, or one value."""
+    """Halve the bracket of keys that holds the k-th until it holds one element, or one value.
+
+    The state: the bracket's ends `low` and `high`; `below` and `upto`, how many keys are below it, and not above it.
+    """
     wide = keys[:, None]
     size = keys.shape[0]
     first = jnp.broadcast_to(keys.min(axis=0), k.shape)
@@ -173,7 +177,8 @@ VIRTUAL: dict[str, Callable[[Any, Any], Any]] = {
     "nearest": lambda n, q: _xp(n).round((n - 1) * q),
     "midpoint": lambda n, q: 0.5 * (_xp(n).floor((n - 1) * q) + _xp(n).ceil((n - 1) * q)),
 }
-"""Where each method places the quantile q among n sorted values, from 0 (Hyndman and Fan's formulas)."""
+"""Where each method places the quantile q among n sorted values, from 0 (the formulas of R. J. Hyndman and Y. Fan,
+"Sample Quantiles in Statistical Packages", The American Statistician 50 (1996) 361)."""
 
 
 def _xp(x: Any) -> Any:

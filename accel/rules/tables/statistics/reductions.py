@@ -19,6 +19,8 @@ TRUTHS = "a where | axis keepdims"
 
 
 # -- over selections --------------------------------------------------------------------------------------------------
+# A selection a[mask] has no fixed length. So the program keeps all of `a` beside the mask, which holds a truth for each
+# of its rows, and fills what is not selected with a number that changes nothing in the reduction.
 
 
 def _where(mask: Any, x: Any, other: Any) -> Any:
@@ -26,6 +28,7 @@ def _where(mask: Any, x: Any, other: Any) -> Any:
 
 
 def _axis(axis: Any) -> Any:
+    """The axis of a selection that is reduced: the first one, or all."""
     return None if axis is None else 0
 
 
