@@ -54,16 +54,18 @@ def _as_index(cell: Array, size: int) -> Array:
 
 
 def _gather_flat(flat: Array, index: Array) -> Array:
+    """flat[index], whose indices are known to be within bounds: XLA does not clamp them."""
     dims = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
     return lax.gather(flat, index[..., None], dims, (1,), mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 def _strides(shape: Sequence[int]) -> list[int]:
+    """Elements from one cell to the next along each axis, in row-major order."""
     return [int(np.prod(shape[axis + 1 :], dtype=np.int64)) for axis in range(len(shape))]
 
 
 def _extended_for_taps(x: Array, order: int, mode: str, cval: Any) -> tuple[Array, int]:
-    """`x` with the cells that taps beyond its edges read, so that these need no mapping; and how many on each side."""
+    """`x` with the cells that taps beyond its edges read, so that no tap needs mapping; and how many on each side."""
     if mode in _CLIPPED.get(order, ()) and min(x.shape) > order:
         return x, 0
     reach = order + 1
