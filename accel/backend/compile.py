@@ -169,7 +169,7 @@ def _spans(program: Program, samples: Sequence[Any], spanned: frozenset[int]) ->
 
 def _may_miscompile(node: Node) -> bool:
     """Whether XLA may miscompile reductions of this node on the CPU (see `jax_internals.compiled_with_care`)."""
-    return node.rule.careful or (node.dtype is not None and node.dtype in (np.int8, np.uint8))
+    return node.rule.numerics.careful or (node.dtype is not None and node.dtype in (np.int8, np.uint8))
 
 
 def _compiled(

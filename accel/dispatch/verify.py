@@ -19,7 +19,7 @@ from accel.lower.operations import evaluate
 from accel.record.inputs import MISSING
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
 from accel.reports.ledger import Difference
-from accel.rules.rule import Rounding, fact
+from accel.rules.columns import Rounding, fact
 
 ABSOLUTE = 1e-3
 """Errors are relative to the value's magnitude, or to this share of the field's largest one if that is larger."""
@@ -361,7 +361,7 @@ def explanation(
 
 
 def _jumps(node: Node, value: Any) -> bool:
-    steps = fact(node.rule.rounding, node) is Rounding.EXACT and bool(fact(node.rule.jumps, node))
+    steps = fact(node.rule.numerics.rounding, node) is Rounding.EXACT and bool(fact(node.rule.numerics.jumps, node))
     return steps or (hasattr(value, "dtype") and value.dtype.kind in "biu")
 
 
@@ -379,7 +379,7 @@ def _run_tape(nodes: list[Node], values: list[Any], perturb: Callable[[Node, Any
     for node in order:
         value = values[node.args[0]] if node.is_input else evaluate(node, lambda operand: results[operand.index])
         operands = []
-        if node.rule.compares:
+        if node.rule.numerics.compares:
             operands = [
                 fill(part, lambda operand: results[operand.index]) for part in (*node.args, *node.kwargs.values())
             ]
@@ -406,7 +406,7 @@ class _Rounding:
             return self._kept[node.index]
         if operands and self._near:
             return self._toss(value, *operands[:2])
-        if fact(node.rule.rounding, node) is Rounding.EXACT:
+        if fact(node.rule.numerics.rounding, node) is Rounding.EXACT:
             return value
         if not isinstance(value, (np.ndarray, np.inexact)) or value.dtype.kind not in "fc" or node.host:
             return value

@@ -11,6 +11,7 @@ import numpy as np
 from accel.record.arrays.methods import METHODS
 from accel.rules import load
 from accel.rules.rule import RULES, Rule, Unsupported
+from accel.rules.special import ArrayOf, Flip, Indices, Like, NanToNum, Refused, Split, Static, Where
 from accel.rules.tables import ufuncs
 
 LEFT_OUT: dict[str, str] = {
@@ -30,17 +31,17 @@ LEFT_OUT: dict[str, str] = {
 ALWAYS_DEFAULT = frozenset({"like", "device", "subok", "order", "casting", "out", "self", "dummy"})
 """Parameters that the engine handles for every rule, or that do not affect values."""
 
-SPECIAL_LIMITS: dict[str, tuple[str, ...]] = {
-    "array": ("ndmin",),
-    "indices": ("as indices of a selection",),
-    "nan_to_num": (),
-    "split": (),
-    "flip": (),
-    "like": (),
-    "static": (),
-    "where": (),
+SPECIAL_LIMITS: dict[type, tuple[str, ...]] = {
+    ArrayOf: ("ndmin",),
+    Indices: ("as indices of a selection",),
+    NanToNum: (),
+    Split: (),
+    Flip: (),
+    Like: (),
+    Static: (),
+    Where: (),
 }
-"""The parameters that rules with an implementation of their own do not support, by `Rule.special`."""
+"""The parameters that calls do not support which are recorded in a way of their own (see accel.rules.special)."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ def _entry(name: str, function: Callable[..., Any]) -> CoverageRow:
     rule = RULES.get(function)
     if rule is None:
         return CoverageRow(name, "refused", "rule.missing")
-    if rule.special == "refused":
-        return CoverageRow(name, "refused", rule.notes["reason"])
+    if isinstance(rule.recorded.special, Refused):
+        return CoverageRow(name, "refused", rule.recorded.special.reason)
     limits = _limits(rule)
     return CoverageRow(name, "compiled with limits" if limits else "compiled", ", ".join(limits))
 
@@ -99,8 +100,9 @@ def _ufunc(name: str, function: np.ufunc) -> CoverageRow:
 
 def _limits(rule: Rule) -> tuple[str, ...]:
     """The parameters that a rule does not support."""
-    if rule.special in SPECIAL_LIMITS:
-        return SPECIAL_LIMITS[rule.special]
+    limits = SPECIAL_LIMITS.get(type(rule.recorded.special))
+    if limits is not None:
+        return limits
     if rule.signature is None:
         return ()
     known = {*rule.operands, *rule.static} | ALWAYS_DEFAULT

@@ -93,7 +93,7 @@ def not_worth_folding(trace: Lowerable, known: Known) -> Collection[int]:
         behind[node.index] = frozenset().union(*(behind[operand.index] for operand in node.operands()))
         if node.host:
             continue
-        if folding.is_fixed(node) or not node.rule.arithmetic:
+        if folding.is_fixed(node) or not node.rule.cost.arithmetic:
             needed |= behind[node.index]
         behind[node.index] = frozenset()
     return floats - needed

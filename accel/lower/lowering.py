@@ -133,7 +133,7 @@ class _Lowering:
         """Whether the device gets the node's value instead of computing it."""
         if node.is_input or node.host:
             return True
-        return self._folding.is_fixed(node) and not (node.rule.by_shape and node.constant)
+        return self._folding.is_fixed(node) and not (node.rule.cost.by_shape and node.constant)
 
     def _leaf(self, node: Node) -> None:
         """Give a leaf its way into the program."""

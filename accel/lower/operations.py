@@ -13,6 +13,7 @@ from accel.ir.tape import Node, fill
 from accel.reasons import source_line
 from accel.rules import core, fusion, rounding
 from accel.rules.rule import Rule, Unsupported
+from accel.rules.special import Write
 
 
 def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = None) -> Any:
@@ -48,14 +49,9 @@ def apply(node: Node, args: Any, kwargs: Any) -> Any:
     rule: Rule = node.rule
     if rule.lower is None:
         raise Unsupported("rule.missing", rule.name)
-    if rule.cast:
-        kwargs = {
-            name: value if name in rule.keep or name not in rule.operands else _cast_all(value, node.dtype)
-            for name, value in kwargs.items()
-        }
-    else:
-        kwargs = {name: as_array(value) if name in rule.operands else value for name, value in kwargs.items()}
-    for name in rule.scattered:
+    kwargs = {name: as_array(value) if name in rule.operands else value for name, value in kwargs.items()}
+    kwargs.update((name, _cast_all(kwargs[name], node.dtype)) for name in rule.cast if name in kwargs)
+    for name in rule.places.scattered:
         if isinstance(kwargs.get(name), jax_array()):
             kwargs[name] = fusion.materialize(kwargs[name])
     return rule.lower(*args, **kwargs)
@@ -105,7 +101,7 @@ def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
     """One operation by NumPy itself."""
     rule: Rule = node.rule
     args, kwargs = fill(node.args, value_of), fill(node.kwargs, value_of)
-    if rule.special == "write":  # NumPy changes the first operand, and gives nothing
+    if isinstance(rule.recorded.special, Write):  # NumPy changes the first operand, and gives nothing
         changed = kwargs[rule.operands[0]] = np.array(kwargs[rule.operands[0]])
         _call(rule, args, kwargs)
         return changed

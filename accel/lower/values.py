@@ -155,7 +155,7 @@ class Values:
     def _repeated_shape(self, node: Node) -> tuple[int, ...] | None:
         """The shape of what repeats in the result, where that follows from the operands alone."""
         arrays = [operand for operand in node.operands() if operand.shape]
-        if not node.rule.elementwise or node.dtype is None or not arrays:
+        if not node.rule.places.elementwise or node.dtype is None or not arrays:
             return None
         values = [self._least(operand) for operand in arrays]
         if not all(isinstance(value, Repeated) for value in values):

@@ -17,8 +17,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from accel.ndimage import arguments, dispatch, filters, interpolation, rank, spline
+from accel.ndimage import arguments, dispatch
 from accel.ndimage.errors import NotCovered
+from accel.ndimage.filters import gradients, linear, rank
+from accel.ndimage.interpolation import spline, transforms
 
 Lowering = Callable[..., Array]
 
@@ -82,7 +84,7 @@ def _on_jax(lowering: Lowering, given: dict[str, Any]) -> Array:
 
 def _plans_its_own(lowering: Lowering) -> bool:
     """Interpolation computes its coordinates in NumPy first and compiles the rest itself; callbacks are run as such."""
-    return lowering.__module__ == interpolation.__name__ or lowering.__name__.startswith("generic_")
+    return lowering.__module__ == transforms.__name__ or lowering.__name__.startswith("generic_")
 
 
 def _on_numpy(lowering: Lowering, given: dict[str, Any]) -> NDArray[Any]:
@@ -166,33 +168,33 @@ _CALLBACKS: dict[str, Callable[[dict[str, Any]], NDArray[Any]]] = {
 
 # -- the names ---------------------------------------------------------------------------------------------------------
 
-affine_transform = public(interpolation.affine_transform)
-convolve = public(filters.convolve)
-convolve1d = public(filters.convolve1d)
-correlate = public(filters.correlate)
-correlate1d = public(filters.correlate1d)
-gaussian_filter = public(filters.gaussian_filter)
-gaussian_filter1d = public(filters.gaussian_filter1d)
-gaussian_gradient_magnitude = public(filters.gaussian_gradient_magnitude)
-gaussian_laplace = public(filters.gaussian_laplace)
-generic_gradient_magnitude = public(filters.generic_gradient_magnitude)
-generic_laplace = public(filters.generic_laplace)
-geometric_transform = public(interpolation.geometric_transform)
-laplace = public(filters.laplace)
-map_coordinates = public(interpolation.map_coordinates)
+affine_transform = public(transforms.affine_transform)
+convolve = public(linear.convolve)
+convolve1d = public(linear.convolve1d)
+correlate = public(linear.correlate)
+correlate1d = public(linear.correlate1d)
+gaussian_filter = public(gradients.gaussian_filter)
+gaussian_filter1d = public(gradients.gaussian_filter1d)
+gaussian_gradient_magnitude = public(gradients.gaussian_gradient_magnitude)
+gaussian_laplace = public(gradients.gaussian_laplace)
+generic_gradient_magnitude = public(gradients.generic_gradient_magnitude)
+generic_laplace = public(gradients.generic_laplace)
+geometric_transform = public(transforms.geometric_transform)
+laplace = public(gradients.laplace)
+map_coordinates = public(transforms.map_coordinates)
 maximum_filter = public(rank.maximum_filter)
 maximum_filter1d = public(rank.maximum_filter1d)
 median_filter = public(rank.median_filter)
 minimum_filter = public(rank.minimum_filter)
 minimum_filter1d = public(rank.minimum_filter1d)
 percentile_filter = public(rank.percentile_filter)
-prewitt = public(filters.prewitt)
+prewitt = public(gradients.prewitt)
 rank_filter = public(rank.rank_filter)
-rotate = public(interpolation.rotate)
-shift = public(interpolation.shift)
-sobel = public(filters.sobel)
+rotate = public(transforms.rotate)
+shift = public(transforms.shift)
+sobel = public(gradients.sobel)
 spline_filter = public(spline.spline_filter)
 spline_filter1d = public(spline.spline_filter1d)
-uniform_filter = public(filters.uniform_filter)
-uniform_filter1d = public(filters.uniform_filter1d)
-zoom = public(interpolation.zoom)
+uniform_filter = public(linear.uniform_filter)
+uniform_filter1d = public(linear.uniform_filter1d)
+zoom = public(transforms.zoom)

@@ -4,33 +4,34 @@ from collections.abc import Callable
 
 from jax import Array
 
-from accel.ndimage import filters, interpolation, rank, spline
+from accel.ndimage.filters import gradients, linear, rank
+from accel.ndimage.interpolation import spline, transforms
 
 # SciPy's name -> lowering: jax arrays in, jax array out, SciPy's parameters (`output`: None or a dtype).
 TABLE: dict[str, Callable[..., Array]] = {
     function.__name__: function
     for function in (
-        filters.convolve,
-        filters.convolve1d,
-        filters.correlate,
-        filters.correlate1d,
-        filters.gaussian_filter,
-        filters.gaussian_filter1d,
-        filters.gaussian_gradient_magnitude,
-        filters.gaussian_laplace,
-        filters.generic_gradient_magnitude,
-        filters.generic_laplace,
-        filters.laplace,
-        filters.prewitt,
-        filters.sobel,
-        filters.uniform_filter,
-        filters.uniform_filter1d,
-        interpolation.affine_transform,
-        interpolation.geometric_transform,
-        interpolation.map_coordinates,
-        interpolation.rotate,
-        interpolation.shift,
-        interpolation.zoom,
+        linear.convolve,
+        linear.convolve1d,
+        linear.correlate,
+        linear.correlate1d,
+        gradients.gaussian_filter,
+        gradients.gaussian_filter1d,
+        gradients.gaussian_gradient_magnitude,
+        gradients.gaussian_laplace,
+        gradients.generic_gradient_magnitude,
+        gradients.generic_laplace,
+        gradients.laplace,
+        gradients.prewitt,
+        gradients.sobel,
+        linear.uniform_filter,
+        linear.uniform_filter1d,
+        transforms.affine_transform,
+        transforms.geometric_transform,
+        transforms.map_coordinates,
+        transforms.rotate,
+        transforms.shift,
+        transforms.zoom,
         rank.maximum_filter,
         rank.maximum_filter1d,
         rank.median_filter,

@@ -18,17 +18,8 @@ def load(*, everything: bool = False) -> None:
 
 @functools.cache
 def _load_numpy() -> None:
-    from accel.rules.tables import (  # noqa: F401
-        creation,
-        functions,
-        indices,
-        inplace,
-        linalg,
-        order,
-        polynomials,
-        reductions,
-        refused,
-        shaping,
-        statics,
-        ufunc_methods,
-    )
+    # ruff: noqa: F401
+    from accel.rules.tables import along_axes, elementwise, refused, statics, ufunc_methods
+    from accel.rules.tables.algebra import convolution, fourier, linalg, polynomials
+    from accel.rules.tables.arrays import choices, creation, indices, inplace, shaping
+    from accel.rules.tables.statistics import quantiles, reductions, samples, sorting

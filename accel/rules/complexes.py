@@ -15,7 +15,7 @@ def is_complex(*operands: Any) -> bool:
 
 
 def absolute(x: Any) -> Any:
-    """Infinite where one part is, though the other be NaN."""
+    """Infinite where one part is, even if the other is NaN."""
     if not is_complex(x):
         return jnp.absolute(x)
     infinite = jnp.isinf(x.real) | jnp.isinf(x.imag)
@@ -23,7 +23,7 @@ def absolute(x: Any) -> Any:
 
 
 def divide(x: Any, y: Any) -> Any:
-    """By Smith's method, as NumPy does it."""
+    """As NumPy does it: R. L. Smith, "Algorithm 116: Complex division", Comm. ACM 5 (1962) 435."""
     if not is_complex(x, y):
         return jnp.true_divide(x, y)
     x, y = jnp.broadcast_arrays(x, y)
@@ -38,7 +38,7 @@ def divide(x: Any, y: Any) -> Any:
 
 
 def reciprocal(x: Any) -> Any:
-    """As NumPy does it."""
+    """As NumPy does it, by the method of `divide`."""
     c, d = x.real, x.imag
     wide, one = abs(d) <= abs(c), number(1, x.real)
     ratio = where(wide, d, c) / where(wide, c, d)

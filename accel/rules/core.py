@@ -1,4 +1,7 @@
-"""The engine's own operations: inputs, reading and writing views, casts, and truths that replays check."""
+"""The engine's own operations: inputs, reading and writing views, casts, and truths that replays check.
+
+Each computes the same twice: on NumPy, for recording and folding, and on JAX. accel.rules.opcodes says what each is.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.views import Index
+from accel.rules.columns import Rounding
 from accel.rules.lowering import from_start
-from accel.rules.rule import Rounding, own_rule
+from accel.rules.rule import own_rule
 
 
 def _never(*args: Any) -> Any:
@@ -89,7 +93,7 @@ def in_bounds(index: Any, size: int) -> Any:
 
 
 def _is_within(index: Any, size: int) -> Any:
-    """Whether each index is. Small dtypes cannot hold every size."""
+    """Whether each index is within an axis of `size`. Compared in 64 bits: a small dtype cannot hold every size."""
     if index.dtype.kind == "u":
         return index.astype(np.uint64) < np.uint64(size)
     index = index.astype(np.int64)
@@ -97,7 +101,10 @@ def _is_within(index: Any, size: int) -> Any:
 
 
 def counted(mask: Any, **about: Any) -> Any:
-    """How many elements of a traced `mask` are true. In 32 bits, where those suffice: XLA adds twice as many."""
+    """How many elements of a traced `mask` are true, as int64.
+
+    Counted in 32 bits where those suffice: XLA adds twice as many of these at once.
+    """
     small = mask.size <= np.iinfo(np.int32).max
     return mask.sum(dtype=np.int32 if small else np.int64, **about).astype(np.int64)
 
@@ -114,7 +121,7 @@ class LiteralIndex:
 
 
 def _index(template: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The key that a template stands for. Small dtypes cannot hold every size that JAX compares with."""
+    """The key that a template stands for. In 64 bits: JAX compares with sizes, which a small dtype cannot hold."""
     return tuple(
         entry.array()
         if isinstance(entry, LiteralIndex)
@@ -163,6 +170,7 @@ def _stack(nested: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
 
 
 def leaves(nested: Any) -> Iterator[Any]:
+    """Yield what nested lists and tuples hold, in order."""
     if isinstance(nested, (list, tuple)):
         for part in nested:
             yield from leaves(part)
@@ -193,7 +201,7 @@ def _unravelled_lowered(shape: tuple[int, ...], axis: int) -> Any:
 
 
 def _take_rows(rows: Any, index: Any, mask: Any) -> Any:
-    """`rows[index]` where `mask` holds; elsewhere any row. Small dtypes cannot hold every size (see `_index`)."""
+    """`rows[index]` where `mask` holds; elsewhere any row. In 64 bits (see `_index`)."""
     return rows[_xp(index).where(mask, index, 0).astype(np.int64)]
 
 
@@ -219,7 +227,7 @@ def _selected_distinct(index: Any, mask: Any, size: int) -> Any:
 
 
 def _places(index: Any, mask: Any, size: int) -> Any:
-    """Where the selected of the indices point to, within an axis of `size`; the others point behind it."""
+    """The places, from 0, that the selected indices point to; `size` for the others, which `mode="drop"` leaves out."""
     from jax import numpy as jnp
 
     return jnp.where(mask, from_start(index.astype(np.int64), size), size)
@@ -253,6 +261,7 @@ def _selected_in_bounds(index: Any, mask: Any, size: int) -> Any:
 
 
 def _xp(x: Any) -> Any:
+    """numpy for its own arrays, else jax.numpy."""
     if isinstance(x, (np.ndarray, np.generic)):
         return np
     from jax import numpy as jnp
@@ -261,8 +270,12 @@ def _xp(x: Any) -> Any:
 
 
 def _reads_elsewhere(node: Node) -> bool:
+    """Whether a read takes a slice: its elements then come from other places of the array."""
     step = node.args[1]
     return isinstance(step, Index) and any(isinstance(entry, slice) and entry != slice(None) for entry in step.key)
+
+
+# -- the operations: accel.rules.opcodes says what each is ------------------------------------------------------------
 
 
 INPUT = own_rule("input", _never, rounding=Rounding.FREE, reshapes=False)

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node
+from accel.rules.columns import Contraction
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, lax, where
-from accel.rules.rule import Contraction
 
 _true: ContextVar[Any] = ContextVar("true", default=None)
 
@@ -54,7 +54,7 @@ def divisor(y: Any, x: Any) -> Any:
 
 def keeps(node: Node) -> bool:
     """Whether XLA might compute the operation's result together with what reads it."""
-    contraction: Contraction = node.rule.contraction
+    contraction: Contraction = node.rule.numerics.contraction
     if contraction is Contraction.SUM:
         return not all(isinstance(operand, Node) and operand.shape for operand in node.args[:2])
     return contraction is not Contraction.NONE
@@ -62,7 +62,7 @@ def keeps(node: Node) -> bool:
 
 def kept_apart(node: Node, args: Any, kwargs: Any) -> Any:
     """The operands of an operation, from which XLA then computes nothing but that operation."""
-    if node.rule.contraction is not Contraction.QUOTIENT or kwargs["loop"][0].kind != "f":
+    if node.rule.numerics.contraction is not Contraction.QUOTIENT or kwargs["loop"][0].kind != "f":
         return args
     x, y = (cast(each, dtype) for each, dtype in zip(args, kwargs["loop"], strict=False))
     return x, divisor(y, x)

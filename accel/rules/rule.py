@@ -2,7 +2,8 @@
 
 A row names the NumPy function, its parameters that take recorded values (*operands*) and those that must be known
 while recording (*static*). Every other parameter, given and different from its default, is a refusal: no parameter is
-ever ignored. `lower` takes the row's own parameters and computes with `jax.numpy`.
+ever ignored. `lower` takes the row's own parameters and computes with `jax.numpy`. What else is known of the function
+stands in columns, which accel.rules.columns explains.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ import importlib
 import inspect
 import pickle
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum, auto
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
 from accel.ir.fingerprint import UFUNC_HOMES
-from accel.ir.tape import Node
 from accel.reasons import REASONS
+from accel.rules.columns import Cost, Numerics, Padding, Places, Recorded, Rounding
+from accel.rules.opcodes import OPCODES
 from accel.rules.signatures import signature_of
+from accel.rules.special import Rewrite
 from accel.rules.tables import WAITING
 
 
@@ -39,114 +41,35 @@ class Unsupported(Exception):
         return type(self), (self.reason, self.detail)
 
 
-class Rounding(Enum):
-    """How the elements of a floating-point result are rounded.
-
-    EXACT: not at all: each is one of the operands' elements, or follows from it alone. ROUNDED: the true result,
-    rounded, in NumPy and, where it keeps to what it is told, in XLA. FREE: NumPy and XLA may differ in the last place.
-    """
-
-    EXACT = auto()
-    ROUNDED = auto()
-    FREE = auto()
-
-
-class Contraction(Enum):
-    """What XLA may merge an operation with, skipping the rounding in between, as a fused multiply-add does.
-
-    NONE: with nothing. SUM: with others where it adds numbers. PRODUCT: with all kinds of operations. QUOTIENT: so too;
-    and where it divides by a number or a row, XLA multiplies by the reciprocal.
-    """
-
-    NONE = auto()
-    SUM = auto()
-    PRODUCT = auto()
-    QUOTIENT = auto()
-
-
-T = TypeVar("T")
-Fact: TypeAlias = "T | Callable[[Node], T]"
-"""What a row says of its function; where that depends on the arguments, a function of the operation's node."""
-
-
-def fact(column: Fact[T], node: Node) -> T:
-    """What a column of `node.rule` says of this operation."""
-    return column(node) if callable(column) else column
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """One row: all that accel knows of a function. What asks about functions asks for a column, never for names.
-
-    function: NumPy's own; runs while recording and when constants are folded.
-    lower: same parameter names, over jax.numpy; None where only the host evaluates it.
-    operands, static: parameter names. sequences: operands that are several arrays, written "*arrays" in a row; a list
-        given for any other operand is one array.
-    cast: operands are cast to the result's dtype before `lower`, except those named in `keep`.
-    elementwise: element i of the result depends on elements i of the operands alone (with broadcasting).
-    view: from the bound static parameters and the operand's shape, the view step that NumPy's result is where it
-        shares memory with the operand.
-    scattered: operands that are read at several places for one element of the result: they are stored first.
-    special: how it is written down where that is more than a computation (see accel.record.arrays.calls.SPECIALS).
-    notes: what that way needs to know.
-    rowwise: from the bound arguments, whether row i of the result (along the first axis) depends on rows i alone.
-    masked: how a reduction works over a compressed array, as lower with the keyword `mask`; None: it does not.
-    holds: what must be true of the operands for `lower` to agree with NumPy, which raises or differs otherwise: takes
-        the row's parameters and the result's `shape`, on NumPy and on JAX arrays alike. Replays check it. None where
-        there is nothing to check; notes["holds"] says what is wrong where it does not hold.
-    rewrite: the same call as a few calls of functions that have rules; takes recorded values by parameter name.
-
-    The other columns are for the passes of accel.lower and for comparisons. They are about one operation of a tape: a
-    row that is written down as several (`rewrite`) needs none.
-
-    own: no function of NumPy's but the engine's: its arguments that are no operands are static.
-    rounding, contraction: see the classes.
-    jumps: whether an operand's last place may decide between quite different results. None: where the result is whole
-        or bool and an operand a float.
-    compares: there is a threshold: where the operands are closer than the tolerance, either answer is right.
-    cost: work for each element, in simple operations.
-    arithmetic: takes as long with a number that the program is told as with one that it knows.
-    shifts: elements of the result come from other places of the operands: XLA computes those again where it fuses.
-    stored: XLA stores the result, whatever reads it.
-    reshapes: XLA may compute it in another shape than the result's. No matter where `elementwise` is set.
-    by_shape: XLA makes the result, which is all one number, for less than it costs to read it from memory.
-    neutral: of a reduction: from the operand's dtype the number that changes nothing in it, or None.
-    product_axis: of a product of vectors and matrices: the right one's axis that is summed with the left one's last.
-    careful: XLA's own reductions on the CPU may be wrong where they read the result.
-    """
+    """One row: all that accel knows of a function. What asks about functions asks for a column, never for names."""
 
     name: str
+    """As users write it: numpy.sum. Those of the engine's own begin with "accel."."""
     function: Callable[..., Any]
+    """NumPy's own. Runs while recording, and where constants are folded."""
     lower: Callable[..., Any] | None
+    """The same by jax.numpy: takes the parameters by the same names, the operands as JAX arrays. None where the
+    operation is only ever computed on the host, or recorded as others (see `Recorded.special`)."""
     operands: tuple[str, ...] = ()
+    """Parameters that take recorded values. Read by accel.record.arrays and lower.operations, as are the next four."""
     static: tuple[str, ...] = ()
+    """Parameters that must be known while recording."""
     sequences: frozenset[str] = frozenset()
-    keep: frozenset[str] = frozenset()
-    cast: bool = False
-    elementwise: bool = False
-    view: Callable[..., Any] | None = None
-    rowwise: Callable[[Mapping[str, Any]], bool] | None = None
-    masked: Callable[..., Any] | None = None
-    holds: Callable[..., Any] | None = None
-    rewrite: Callable[..., Any] | None = None
+    """Operands that are several arrays, written "*arrays" in a row. A list given for any other operand is one array."""
+    cast: tuple[str, ...] = ()
+    """Operands that are cast to the result's dtype before `lower`."""
     signature: inspect.Signature | None = None
-    scattered: tuple[str, ...] = ()
-    special: str = ""
-    notes: Mapping[str, str] = field(default_factory=dict)
+    """The function's own, which gives parameters their names and defaults. None: the row's, in their order."""
     own: bool = False
-    rounding: Fact[Rounding] = Rounding.FREE
-    contraction: Contraction = Contraction.NONE
-    jumps: Fact[bool | None] = None
-    compares: bool = False
-    cost: float = 1.0
-    arithmetic: bool = False
-    shifts: Fact[bool] = False
-    stored: bool = False
-    reshapes: Fact[bool] = True
-    by_shape: bool = False
-    neutral: Callable[[np.dtype[Any]], Any] | None = None
-    product_axis: int | None = None
-    careful: bool = False
+    """An operation of the engine's, no function of NumPy's (see rules.core). Its arguments that are no recorded values
+    are static. Read by the reroll and pad passes."""
+    recorded: Recorded = field(default_factory=Recorded)
+    places: Places = field(default_factory=Places)
+    numerics: Numerics = field(default_factory=Numerics)
+    cost: Cost = field(default_factory=Cost)
+    padding: Padding = field(default_factory=Padding)
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
@@ -154,6 +77,17 @@ class Rule:
     def __reduce__(self) -> Any:
         """By the call that gives the same rule in another process. Raises PicklingError where there is none."""
         return origin_of(self)
+
+
+_GROUPS = {"recorded": Recorded, "places": Places, "numerics": Numerics, "cost": Cost, "padding": Padding}
+
+
+def make_rule(name: str, function: Callable[..., Any], lower: Callable[..., Any] | None, **columns: Any) -> Rule:
+    """A rule from its columns by name: those of a group are put into that. TypeError for what is no column."""
+    for group, kind in _GROUPS.items():
+        given = {each.name: columns.pop(each.name) for each in fields(kind) if each.name in columns}
+        columns[group] = kind(**given)
+    return Rule(name, function, lower, **columns)
 
 
 RULES: dict[Any, Rule] = {}
@@ -223,22 +157,26 @@ def lookup(function: Any) -> Rule | None:
     return found
 
 
-def add_rule(function: Callable[..., Any], lower: Callable[..., Any] | None, names: str = "", **about: Any) -> Rule:
+def add_rule(
+    function: Callable[..., Any], lower: Callable[..., Any] | None, names: str = "", *, cast: str = "", **columns: Any
+) -> Rule:
     """Add one row.
 
-    names: operands, then after a bar the static parameters, as in "a | axis keepdims".
+    names: operands, then after a bar the static parameters, as in "a | axis keepdims"; a star marks an operand that is
+    several arrays. cast: the operands that are cast to the result's dtype, as in "x y". columns: see
+    accel.rules.columns.
     """
     given, _, static = names.partition("|")
-    operands = given.replace("*", "")
-    rule = Rule(
-        name=qualified_name(function),
-        function=function,
-        lower=lower,
-        operands=tuple(operands.split()),
+    rule = make_rule(
+        qualified_name(function),
+        function,
+        lower,
+        operands=tuple(given.replace("*", "").split()),
         static=tuple(static.split()),
         sequences=frozenset(name[1:] for name in given.split() if name.startswith("*")),
-        signature=about.pop("signature", None) or signature_of(function),
-        **about,
+        signature=columns.pop("signature", None) or signature_of(function),
+        cast=tuple(cast.split()),
+        **columns,
     )
     RULES[function] = rule
     place(rule, _of_function, function)
@@ -261,26 +199,30 @@ def rule(function: Callable[..., Any], names: str = "", **about: Any) -> Callabl
     return decorate
 
 
-def rewritten(function: Callable[..., Any], names: str = "", **about: Any) -> Callable[..., Any]:
-    """Add a row for a function that is a few calls of others: those are written down in its place."""
+def rewritten(
+    function: Callable[..., Any], names: str = "", *, kind: type[Rewrite] = Rewrite, **about: Any
+) -> Callable[..., Any]:
+    """Add a row for a function that is a few calls of others: those are recorded in its place."""
 
-    def decorate(rewrite: Callable[..., Any]) -> Callable[..., Any]:
-        add_rule(function, None, names, rewrite=rewrite, **{"special": "rewrite", **about})
-        return rewrite
+    def decorate(calls: Callable[..., Any]) -> Callable[..., Any]:
+        add_rule(function, None, names, special=kind(calls), **about)
+        return calls
 
     return decorate
 
 
 def own_rule(name: str, function: Callable[..., Any], lower: Callable[..., Any] | None = None, **about: Any) -> Rule:
-    """A rule of the engine's own: it rounds nothing, unless `about` says so."""
-    return Rule(f"accel.{name}", function, lower, **{"own": True, "rounding": Rounding.EXACT, **about})
+    """A rule of the engine's own, which `OPCODES` explains: it rounds nothing, unless `about` says so."""
+    assert name in OPCODES, name
+    return make_rule(f"accel.{name}", function, lower, **{"own": True, "rounding": Rounding.EXACT, **about})
 
 
 @derived
 def truth_of(rule: Rule) -> Rule:
-    """`rule.holds` as a row of its own."""
-    assert rule.holds is not None
-    return Rule(f"{rule.name}, arguments", rule.holds, rule.holds, operands=rule.operands)
+    """`rule.recorded.holds` as a row of its own."""
+    holds = rule.recorded.holds
+    assert holds is not None
+    return Rule(f"{rule.name}, arguments", holds, holds, operands=rule.operands)
 
 
 def _home_of(function: Any) -> str:

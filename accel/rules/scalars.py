@@ -16,7 +16,7 @@ from accel.rules.rule import Rule, derived, own_rule, place
 from accel.rules.tables import ufuncs
 
 LARGEST_EXACT = 2.0**53
-"""Devices check outcomes as floats."""
+"""The largest whole number up to which floats hold every one: devices check outcomes as floats."""
 
 
 @derived

@@ -23,6 +23,7 @@ from accel.record.arrays.arrays import RecordedArray
 from accel.reports.ledger import State, current_run, open_ledger
 from accel.rules import load
 from accel.rules.rule import RULES
+from accel.rules.special import Special
 from accel.rules.tables import ufuncs
 
 CALLS = 8
@@ -65,6 +66,13 @@ def plant(monkeypatch: pytest.MonkeyPatch, function: Any, **changes: Any) -> Non
     monkeypatch.setitem(RULES, function, dataclasses.replace(RULES[function], **changes))
 
 
+def plant_recorder(monkeypatch: pytest.MonkeyPatch, function: Any, recorder: calls.Recorder) -> None:
+    """Let calls of `function` be recorded by `recorder`."""
+    kind = type("Planted", (Special,), {})
+    monkeypatch.setitem(calls.SPECIALS, kind, recorder)
+    plant(monkeypatch, function, recorded=dataclasses.replace(RULES[function].recorded, special=kind()))
+
+
 def plant_exp(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> None:
     """Let the rule of np.exp lower to `change` of what it should be."""
     real = ufuncs.rule_for
@@ -80,12 +88,11 @@ def wrong_element(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def wrong_tape(monkeypatch: pytest.MonkeyPatch) -> None:
     """The recorder writes another operation down, and that one is lowered as it should be."""
-    monkeypatch.setitem(
-        calls.SPECIALS,
-        "largest",
+    plant_recorder(
+        monkeypatch,
+        np.min,
         lambda recording, rule, bound, result: calls.record_bound(recording, RULES[np.max], bound, result),
     )
-    plant(monkeypatch, np.min, special="largest")
 
 
 def dropped_value(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,8 +100,7 @@ def dropped_value(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def dropped_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(calls.SPECIALS, "dropped", lambda recording, rule, bound, result: result)
-    plant(monkeypatch, np.fill_diagonal, special="dropped")
+    plant_recorder(monkeypatch, np.fill_diagonal, lambda recording, rule, bound, result: result)
 
 
 def dropped_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,8 +124,7 @@ def recorded_alias(monkeypatch: pytest.MonkeyPatch) -> None:
     def alias(recording: Any, rule: Any, bound: Any, result: Any) -> Any:
         return RecordedArray(recording, result, bound["a"]._storage, (Broadcast(result.shape),))
 
-    monkeypatch.setitem(calls.SPECIALS, "alias", alias)
-    plant(monkeypatch, np.copy, special="alias")
+    plant_recorder(monkeypatch, np.copy, alias)
 
 
 def replayed_alias(monkeypatch: pytest.MonkeyPatch) -> None:

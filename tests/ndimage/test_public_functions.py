@@ -11,7 +11,9 @@ import pytest
 import scipy.ndimage
 
 from accel import ndimage
-from accel.ndimage import boundary, dispatch, rank, spline
+from accel.ndimage import boundary, dispatch
+from accel.ndimage.filters import rank
+from accel.ndimage.interpolation import spline
 from accel.ndimage.table import REFUSED, TABLE
 
 X = np.random.default_rng(0).normal(size=(9, 11))

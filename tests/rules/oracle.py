@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from accel.backend.compile import Executable, entry
 from accel.backend.spans import Span, span_of
@@ -44,10 +45,10 @@ SAFE = 1e-300
 
 
 def program(source: str) -> FunctionType:
-    """The last function that `source` defines, with np as its only global."""
+    """The last function that `source` defines, with np and scipy.special as its only globals."""
     name = f"<case {abs(hash(source))}>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    namespace: dict[str, Any] = {"np": np, "__name__": "cases"}
+    namespace: dict[str, Any] = {"np": np, "special": special, "__name__": "cases"}
     exec(compile(source, name, "exec"), namespace)
     return [value for value in namespace.values() if isinstance(value, FunctionType)][-1]
 

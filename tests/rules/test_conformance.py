@@ -58,7 +58,9 @@ def test_row_agrees_with_numpy(row: Row) -> None:
 
 # -- signatures -------------------------------------------------------------------------------------------------------
 
-_WITH_SIGNATURE = [rule for rule in dict.fromkeys(RULES.values()) if rule.signature is not None and not rule.special]
+_WITH_SIGNATURE = [
+    rule for rule in dict.fromkeys(RULES.values()) if rule.signature is not None and not rule.recorded.special
+]
 
 
 @pytest.mark.parametrize("rule", _WITH_SIGNATURE, ids=lambda rule: rule.name)

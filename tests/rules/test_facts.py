@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -14,8 +15,10 @@ import pytest
 import accel
 from accel.ir.tape import Node
 from accel.record import record
-from accel.rules import core, load
-from accel.rules.rule import RULES, Contraction, Rounding, Rule, fact
+from accel.rules import core, load, scalars
+from accel.rules.columns import Contraction, Rounding, fact
+from accel.rules.opcodes import OPCODES
+from accel.rules.rule import RULES, Rule, make_rule, own_rule
 from accel.rules.tables import ufuncs
 
 load(everything=True)
@@ -78,8 +81,8 @@ def test_the_scan_finds_names(text: str, tmp_path: Path) -> None:
     assert len(list(_named(tmp_path / "module.py"))) == 1
 
 
-OF_THE_FUNCTION = {"name", "function", "lower", "masked", "signature"}
-"""Columns that differ between aliases."""
+OF_THE_FUNCTION = {"name", "function", "lower", "recorded", "signature"}
+"""Columns that differ between aliases, `recorded.masked` among them."""
 
 
 @pytest.mark.parametrize(("one", "other"), [(np.max, np.amax), (np.min, np.amin), (np.round, np.around)])
@@ -89,18 +92,36 @@ def test_rows_of_aliases_agree(one: Any, other: Any) -> None:
 
 
 def test_a_row_says_nothing_that_it_was_not_given() -> None:
-    rule = Rule("accel.test", abs, abs)
-    assert rule.rounding is Rounding.FREE
-    assert rule.contraction is Contraction.NONE
-    assert rule.jumps is None
-    assert rule.reshapes is True
-    assert not (rule.own or rule.shifts or rule.stored or rule.by_shape or rule.arithmetic or rule.careful)
+    rule = make_rule("accel.test", abs, abs)
+    assert rule.numerics.rounding is Rounding.FREE
+    assert rule.numerics.contraction is Contraction.NONE
+    assert rule.numerics.jumps is None
+    assert rule.places.reshapes is True
+    assert not (rule.own or rule.places.shifts or rule.numerics.careful)
+    assert not (rule.cost.stored or rule.cost.by_shape or rule.cost.arithmetic)
+
+
+def test_a_row_cannot_say_what_is_no_column() -> None:
+    with pytest.raises(TypeError, match="shift"):
+        make_rule("accel.test", abs, abs, shift=True)
 
 
 def test_the_engines_own_operations_round_nothing() -> None:
     own = [value for value in vars(core).values() if isinstance(value, Rule)]
     assert all(rule.own for rule in own)
-    assert [rule for rule in own if rule.rounding is not Rounding.EXACT] == [core.INPUT]
+    assert [rule for rule in own if rule.numerics.rounding is not Rounding.EXACT] == [core.INPUT]
+
+
+_OWN = re.compile(r"""(?:own_rule|_check)\("(\w+)",""")
+
+
+def test_every_operation_of_the_engine_is_explained_and_no_other() -> None:
+    """`own_rule` takes no other name, so that all whose modules are imported are explained."""
+    made = {name for path in PACKAGE.rglob("*.py") for name in _OWN.findall(path.read_text(encoding="utf-8"))}
+    derived = {f"exact_{function.__name__}" for function in scalars.UNWRAPPED}
+    assert made | derived == set(OPCODES)
+    with pytest.raises(AssertionError, match="surprise"):
+        own_rule("surprise", abs)
 
 
 # -- what they say is so ----------------------------------------------------------------------------------------------
@@ -117,19 +138,19 @@ def test_what_is_exact_needs_no_more_digits_than_its_operands(name: str) -> None
     np.testing.assert_array_equal(result, result.astype(np.float32))
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.neutral is not None], ids=repr)
+@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.padding.neutral is not None], ids=repr)
 @pytest.mark.parametrize("dtype", ["d", "f", "e", "q", "b", "B"])
 def test_what_is_neutral_changes_nothing(rule: Rule, dtype: str) -> None:
-    assert rule.neutral is not None
+    assert rule.padding.neutral is not None
     for values in (np.array([1, 3, 2], dtype), np.array([0, 0], dtype), np.array([2], dtype)):
-        with_neutral = np.append(values, np.asarray(rule.neutral(values.dtype), dtype))
+        with_neutral = np.append(values, np.asarray(rule.padding.neutral(values.dtype), dtype))
         np.testing.assert_array_equal(rule.function(with_neutral), rule.function(values))
 
 
 @pytest.mark.parametrize("function", [np.max, np.min])
 @pytest.mark.parametrize("dtype", ["?", "D"])
 def test_truths_and_complex_numbers_have_no_neutral_extreme(function: Any, dtype: str) -> None:
-    neutral = RULES[function].neutral
+    neutral = RULES[function].padding.neutral
     assert neutral is not None
     assert neutral(np.dtype(dtype)) is None
 
@@ -138,8 +159,8 @@ def test_truths_and_complex_numbers_have_no_neutral_extreme(function: Any, dtype
 def test_products_sum_over_the_axis_that_they_say(function: Any) -> None:
     left, right = np.ones((2, 3)), np.ones((3, 4))
     rule = ufuncs.rule_for(function) if isinstance(function, np.ufunc) else RULES[function]
-    assert rule.product_axis in (-2, -1)
-    assert function(left, right if rule.product_axis == -2 else right.T).shape == (2, 4)
+    assert rule.padding.product_axis in (-2, -1)
+    assert function(left, right if rule.padding.product_axis == -2 else right.T).shape == (2, 4)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +175,7 @@ def test_products_sum_over_the_axis_that_they_say(function: Any) -> None:
 )
 def test_only_squares_are_powers_that_round_alike(function: Any, expected: Rounding) -> None:
     (node,) = nodes_of(function, np.ones(3))
-    assert fact(node.rule.rounding, node) is expected
+    assert fact(node.rule.numerics.rounding, node) is expected
 
 
 @pytest.mark.parametrize(
@@ -170,12 +191,12 @@ def test_only_squares_are_powers_that_round_alike(function: Any, expected: Round
 )
 def test_what_works_on_flattened_arrays_reshapes(function: Any, expected: bool) -> None:
     *_, node = nodes_of(function, np.ones((3, 4)))
-    assert fact(node.rule.reshapes, node) is expected
+    assert fact(node.rule.places.reshapes, node) is expected
 
 
 def test_a_flattened_vector_keeps_its_shape() -> None:
     (node,) = nodes_of(lambda x: np.roll(x, 1), np.ones(3))
-    assert fact(node.rule.reshapes, node) is False
+    assert fact(node.rule.places.reshapes, node) is False
 
 
 @pytest.mark.parametrize(
@@ -184,7 +205,7 @@ def test_a_flattened_vector_keeps_its_shape() -> None:
 )
 def test_reading_a_slice_shifts(function: Any, expected: bool) -> None:
     reads = [node for node in nodes_of(function, np.ones((3, 4))) if node.rule is core.READ]
-    assert any(fact(node.rule.shifts, node) for node in reads) is expected
+    assert any(fact(node.rule.places.shifts, node) for node in reads) is expected
 
 
 @pytest.mark.parametrize(
@@ -201,4 +222,4 @@ def test_interpolation_jumps_where_a_coordinate_decides(about: dict[str, Any], e
     x = np.linspace(0.0, 1.0, 12).reshape(3, 4)
     found = nodes_of(lambda x: ndimage.map_coordinates(x, [x, x], **about), x)
     (node,) = [node for node in found if node.rule is RULES[ndimage.map_coordinates]]
-    assert fact(node.rule.jumps, node) is expected
+    assert fact(node.rule.numerics.jumps, node) is expected

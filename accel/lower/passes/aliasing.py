@@ -16,7 +16,7 @@ from accel.ir.tape import Node
 from accel.ir.views import Index, box_of
 from accel.lower.passes.union_find import UnionFind
 from accel.rules import core
-from accel.rules.rule import fact
+from accel.rules.columns import fact
 
 MOST_LOOKED_AT = 1000
 """Operations that are looked at to see what a value depends on; beyond, it counts as dependent."""
@@ -114,7 +114,7 @@ def _moulds(node: Node) -> bool:
         return False
     if node.rule in (core.READ, core.WRITE):
         return not isinstance(node.args[1], Index) or (node.rule is core.READ and _changes_axes(node))
-    return not node.rule.elementwise and fact(node.rule.reshapes, node)
+    return not node.rule.places.elementwise and fact(node.rule.places.reshapes, node)
 
 
 def _changes_axes(node: Node) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from accel.ir.tape import Node
-from accel.rules.rule import Rounding, fact
+from accel.rules.columns import Rounding, fact
 
 
 def rounded_as_numpy(body: Sequence[Node], left: Iterable[tuple[int, Node]]) -> Sequence[Node]:
@@ -29,7 +29,7 @@ def rounded_as_numpy(body: Sequence[Node], left: Iterable[tuple[int, Node]]) -> 
 
 def _is_jump(node: Node) -> bool:
     """Whether the result may be quite another one where an operand differs in its last place."""
-    jumps: bool | None = fact(node.rule.jumps, node)
+    jumps: bool | None = fact(node.rule.numerics.jumps, node)
     return _is_whole(node) and any(map(_is_float, node.operands())) if jumps is None else jumps
 
 
@@ -62,7 +62,7 @@ class _Exactness:
 
     def _follows(self, node: Node) -> bool:
         """Whether an operation's result is exact, if those before it are."""
-        rounding, operands = fact(node.rule.rounding, node), node.operands()
+        rounding, operands = fact(node.rule.numerics.rounding, node), node.operands()
         if rounding is Rounding.EXACT and not _is_whole(node):
             return not operands or any(map(self._holds, operands))  # what is chosen may be that one
         return (rounding is not Rounding.FREE or _is_whole(node)) and all(map(self._holds, operands))

@@ -190,11 +190,11 @@ class _Planner:
         if len(shapes) == 1 and all(layout.uniform for layout in arrays):
             _check_plain(site)
             return even(node.shape, rounds), _filled(node, [computed for _, computed in found], node.shape)
-        if node.rule.elementwise or node.rule in _SAME_PLACES or node.rule is core.BROADCAST:
+        if node.rule.places.elementwise or node.rule in _SAME_PLACES or node.rule is core.BROADCAST:
             return self._elementwise(site, found)
-        if node.rule.product_axis is not None:
+        if node.rule.padding.product_axis is not None:
             return self._product(site, found)
-        if node.rule.neutral is not None:
+        if node.rule.padding.neutral is not None:
             return self._reduction(site, found)
         if node.rule is core.GATHER:
             return self._gather(site, found)
@@ -289,7 +289,7 @@ class _Planner:
         if not 1 <= len(left.shape) <= 2 or not 1 <= len(right.shape) <= 2:
             raise Irregular
         axis = len(left.shape) - 1
-        product_axis = site.node.rule.product_axis
+        product_axis = site.node.rule.padding.product_axis
         assert product_axis is not None
         over = max(len(right.shape) + product_axis, 0)
         other = self.shifted(other, right, over, left.offsets[:, axis])
@@ -318,8 +318,8 @@ class _Planner:
             range(len(layout.shape)) if given is None else [each % len(layout.shape) for each in np.atleast_1d(given)]
         )
         operand = node.operands()[0]
-        assert operand.dtype is not None and node.rule.neutral is not None
-        neutral = node.rule.neutral(operand.dtype)
+        assert operand.dtype is not None and node.rule.padding.neutral is not None
+        neutral = node.rule.padding.neutral(operand.dtype)
         if neutral is None:
             raise Irregular
         parts = [

@@ -14,7 +14,7 @@ from typing import Any
 from accel.ir.tape import Node
 from accel.ir.views import box_of
 from accel.rules import core
-from accel.rules.rule import fact
+from accel.rules.columns import fact
 
 RECOMPUTED = 8.0
 """Work (in simple operations for each element) that is stored before a shifting operation reads it.
@@ -73,12 +73,12 @@ class Recomputation:
     def to_store(self, node: Node) -> list[Node]:
         """The operands that are better stored before `node` reads them."""
         operands = {operand.index: operand for operand in node.operands() if operand.shape}
-        looks_around = fact(node.rule.shifts, node)
+        looks_around = fact(node.rule.places.shifts, node)
         most = SLICED if node.rule is core.READ else RECOMPUTED
         found = [each for each in operands.values() if self._of(each) > most] if looks_around else []
         for each in found:
             self.stored(each)
-        stored = node.rule.stored or (self._looping and _writes_part(node))
+        stored = node.rule.cost.stored or (self._looping and _writes_part(node))
         self._cones[node.index] = {} if stored else self._cone(node, operands)
         if looks_around or self._scalar.intersection(operands):
             self._scalar.add(node.index)
@@ -86,7 +86,7 @@ class Recomputation:
 
     def to_copy(self, node: Node) -> list[Node]:
         """The operands that are better computed before `node`, apart from it."""
-        if node.rule.cost < COSTLY or math.prod(node.shape) <= FEW:
+        if node.rule.cost.work < COSTLY or math.prod(node.shape) <= FEW:
             return []
         found = [operand for operand in node.operands() if operand.index in self._scalar]
         for each in found:
@@ -107,7 +107,7 @@ class Recomputation:
 
     def _cone(self, node: Node, operands: Mapping[int, Node]) -> Cone:
         """The node and what is computed again with it; beyond what is stored anyway, in one number."""
-        cone: dict[Any, float] = {(node.index, ()): node.rule.cost}
+        cone: dict[Any, float] = {(node.index, ()): node.rule.cost.work}
         move = _move(node)
         for index in operands:
             for (origin, moves), work in self._cones.get(index, {}).items():
@@ -121,7 +121,7 @@ Move = tuple[int, ...] | str
 
 
 def _move(node: Node) -> Move:
-    if not fact(node.rule.shifts, node):
+    if not fact(node.rule.places.shifts, node):
         return ()
     box = box_of(node.args[0].shape, node.args[1].key) if node.rule is core.READ else None
     if box is None or len(box.given) != len(box.sizes):

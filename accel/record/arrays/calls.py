@@ -21,6 +21,23 @@ from accel.record.recording import Recording, current
 from accel.record.wrapper import isinstance_wrapper, plain
 from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported, lookup, truth_of
+from accel.rules.special import (
+    ArrayOf,
+    BroadcastArrays,
+    Finite,
+    Flip,
+    Indices,
+    Like,
+    NanToNum,
+    Refused,
+    Rewrite,
+    Shaped,
+    Special,
+    Split,
+    Static,
+    Where,
+    Write,
+)
 
 
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -52,7 +69,7 @@ def written_operands(function: Any, rule: Rule | None, args: tuple[Any, ...], kw
     """The recorded arrays that a call may write to."""
     outs = kwargs.get("out")
     found = [outs] if not isinstance(outs, tuple) else list(outs)
-    if rule is not None and rule.special in ("write", "nan_to_num"):
+    if rule is not None and isinstance(rule.recorded.special, (Write, NanToNum)):
         found.append(args[0] if args else kwargs.get(rule.operands[0]))
     elif rule is None or "out" in getattr(rule.signature, "parameters", ()):
         found.extend(args[function.nin if isinstance(function, np.ufunc) else 1 :])  # `out` given by position
@@ -94,14 +111,16 @@ def is_default(value: Any, default: Any) -> bool:
     return value is default or (type(value) is type(default) and not isinstance(value, np.ndarray) and value == default)
 
 
-Special = Callable[[Recording, Rule, dict[str, Any], Any], Any]
-SPECIALS: dict[str, Special] = {}
-"""How rules are written down that are more than a computation of their operands, by `Rule.special`."""
+Recorder = Callable[[Recording, Rule, dict[str, Any], Any], Any]
+SPECIALS: dict[type[Special], Recorder] = {}
+"""How rules are written down that are more than a computation of their operands (see accel.rules.special)."""
 
 
-def special(name: str) -> Callable[[Special], Special]:
-    def register(function: Special) -> Special:
-        SPECIALS[name] = function
+def records(kind: type[Special]) -> Callable[[Recorder], Recorder]:
+    """Register the function that records calls of that kind."""
+
+    def register(function: Recorder) -> Recorder:
+        SPECIALS[kind] = function
         return function
 
     return register
@@ -109,17 +128,17 @@ def special(name: str) -> Callable[[Special], Special]:
 
 def record_rule(recording: Recording, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
     """Write a call of a function with a rule down."""
-    if rule.special == "static":
-        return static_answer(rule, args, kwargs, result)
+    special = rule.recorded.special
+    if isinstance(special, Static):
+        return static_answer(special, args, kwargs, result)
     bound = bind(rule, args, kwargs)
-    if rule.special:
-        return SPECIALS[rule.special](recording, rule, bound, result)
-    return record_bound(recording, rule, bound, result)
+    recorder = record_bound if special is None else SPECIALS[type(special)]
+    return recorder(recording, rule, bound, result)
 
 
-def static_answer(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+def static_answer(static: Static, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
     """An answer that depends on types and shapes alone is a plain value: guards hold those, of lists' elements too."""
-    if rule.notes.get("values"):
+    if static.by_value:
         as_static((args, kwargs))
     for value in flat((*args, *kwargs.values())):
         if issubclass(type(value), CompressedArray):
@@ -139,7 +158,7 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
             raise Unsupported("shape.dynamic", f"{rule.name} with out on a masked selection")
         return compressed.record_call(recording, rule, bound, result)
     if out is not None:
-        if rule.notes.get("out") == "dtype" and "dtype" not in bound:
+        if rule.recorded.out_decides and "dtype" not in bound:
             bound["dtype"] = np.promote_types(np.asarray(plain(bound[rule.operands[0]])).dtype, result.dtype)
         computed = without_out(rule, bound)
         if computed.dtype != result.dtype:  # NumPy may compute in that dtype, or store there what it has so far
@@ -180,7 +199,7 @@ def _check_stored(recording: Recording, rule: Rule, bound: dict[str, Any], dtype
             continue
         if asked is not None and asked.kind not in "cb" and any(np.iscomplexobj(plain(x)) for x in flat((value,))):
             raise Unsupported("rule.parameter", f"{rule.name} of complex numbers in a real dtype")
-        is_stored = name in stored or (rule.cast and name not in rule.keep)
+        is_stored = name in stored or name in rule.cast
         for each in dict.fromkeys((dtype if is_stored else None, asked)):
             if each is not None:
                 check_casts(recording, value, each)
@@ -197,7 +216,7 @@ def assume_holds(
     recording: Recording, rule: Rule, bound: dict[str, Any], template: dict[str, Any], result: Any
 ) -> None:
     """Let replays check what the rule's lowering takes for granted of its arguments."""
-    if rule.holds is None:
+    if rule.recorded.holds is None:
         return
     arrays = {
         name: plain(value) if name in rule.sequences else np.asarray(plain(value))
@@ -205,14 +224,13 @@ def assume_holds(
         if name in rule.operands
     }
     shape = np.shape(result) if isinstance(result, (np.ndarray, np.generic)) else ()
-    holds = rule.holds(**{**bound, **arrays}, shape=shape)
+    holds = rule.recorded.holds(**{**bound, **arrays}, shape=shape)
     if holds is None:
         return
     node = recording.writer.node(truth_of(rule), (), {**template, "shape": shape}, True, host=False)
     recording.writer.outcome(node, bool(holds))  # other calls may well be able to go on where this one cannot
     if not holds:
-        why = rule.notes.get("holds", "arguments for which NumPy and JAX differ")
-        raise Unsupported("rule.parameter", f"{rule.name}: {why}")
+        raise Unsupported("rule.parameter", f"{rule.name}: {rule.recorded.otherwise}")
 
 
 def check_parameters(rule: Rule, bound: dict[str, Any]) -> None:
@@ -242,7 +260,7 @@ def _operand(recording: Recording, rule: Rule, name: str, value: Any) -> Any:
 
 def _member(recording: Recording, rule: Rule, template: Any, value: Any) -> Any:
     """One of several arrays, which may be a list of numbers; np.block goes through lists itself."""
-    as_it_is = type(template) not in (list, tuple) or rule.notes.get("lists") == "nested"
+    as_it_is = type(template) not in (list, tuple) or rule.recorded.nested
     return template if as_it_is else _stacked(recording, template, value)
 
 
@@ -262,11 +280,11 @@ def wrap_result(recording: Recording, rule: Rule, bound: dict[str, Any], result:
         return seen
     for operand in flat(bound.values()):
         if issubclass(type(operand), RecordedArray) and np.may_share_memory(operand._plain_, result):
-            if rule.view is None:
+            if rule.places.view is None:
                 if not np.shares_memory(operand._plain_, result):
                     continue
                 raise Unsupported("rule.missing", f"{rule.name} gave a view")
-            step = rule.view(operand._plain_, result, {k: plain(v) for k, v in bound.items()})
+            step = rule.places.view(operand._plain_, result, {k: plain(v) for k, v in bound.items()})
             return remember(recording, RecordedArray(recording, result, operand._storage, (*operand._chain, step)))
     return wrap(recording, result, node)
 
@@ -283,20 +301,22 @@ def refuse_aliases(recording: Recording, rule: Rule, bound: dict[str, Any], resu
 # -- rules with a way of their own ------------------------------------------------------------------------------------
 
 
-@special("like")
+@records(Like)
 def _record_like(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """zeros_like and kin: only the shape and dtype of the prototype matter."""
+    like = rule.recorded.special
+    assert isinstance(like, Like)
+    given = bound.get("fill_value", like.fill)
     for value in bound.values():
         if issubclass(type(value), CompressedArray):
-            return compressed.record_like(recording, rule, bound, result)
-    given = bound.get("fill_value", rule.notes.get("fill"))
+            return compressed.record_like(recording, bound, given, result)
     check_casts(recording, given, result.dtype)
     fill = as_template(given)
     node = recording.writer.node(core.FULL, (result.shape, fill, result.dtype), {}, result, host=False)
     return wrap(recording, result, node)
 
 
-@special("array")
+@records(ArrayOf)
 def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """array, asarray and kin: the operand itself, a view of it, a copy, or an array of nested values."""
     source = next(iter(bound.values()))
@@ -329,7 +349,7 @@ def _nested(template: Any) -> Any:
     raise Unsupported("array.unknown", f"an array made of {type(template).__name__}")
 
 
-@special("nan_to_num")
+@records(NanToNum)
 def _record_nan_to_num(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """With copy=False the argument itself is changed, and returned."""
     copy = as_static(bound.pop("copy", True))
@@ -349,7 +369,7 @@ def _record_nan_to_num(recording: Recording, rule: Rule, bound: dict[str, Any], 
     return remember(recording, RecordedArray(recording, result, source._storage, source._chain))
 
 
-@special("write")
+@records(Write)
 def _record_write(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """Functions that change their first argument: its new value is computed and stored."""
     name = rule.operands[0]
@@ -365,14 +385,14 @@ def _record_write(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     return result
 
 
-@special("indices")
+@records(Indices)
 def _record_indices(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """nonzero and one-argument where: as many indices as there are true elements."""
     condition = next(iter(bound.values()))
     return compressed.record_nonzero(recording, condition, result)
 
 
-@special("where")
+@records(Where)
 def _record_where(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     if "x" not in bound:
         return compressed.record_nonzero(recording, bound["condition"], result)
@@ -386,11 +406,11 @@ def _sliceable(rule: Rule, source: Any) -> Any:
     return source
 
 
-@special("split")
+@records(Split)
 def _record_split(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """Parts of an array along an axis, each a view: taken as slices of it."""
     source = _sliceable(rule, next(iter(bound.values())))
-    axis = as_static(bound.get("axis", rule.notes.get("axis", 0)))
+    axis = as_static(bound.get("axis", 0))
     where = as_static(bound["indices_or_sections"])
     parts = []
     for places in np.array_split(np.arange(plain(source).shape[axis]), where):  # need not follow one another
@@ -401,27 +421,16 @@ def _record_split(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     return parts
 
 
-@special("take")
-def _record_take(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
-    """take: indices checked to stay within their axis, unless `mode` says what happens outside."""
-    if "mode" in bound:
-        raise Unsupported("rule.parameter", f"{rule.name}: mode")
-    source, axis = bound["a"], as_static(bound.get("axis"))
-    size = np.size(plain(source)) if axis is None else np.shape(plain(source))[axis]
-    indices = as_template(bound["indices"])
-    if isinstance(indices, Node):
-        recording.writer.assume(core.IN_BOUNDS, (indices, size))
-    return record_bound(recording, rule, bound, result)
-
-
-@special("refused")
+@records(Refused)
 def _record_refused(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
-    raise Unsupported(rule.notes["reason"], f"{rule.name}: {rule.notes['why']}")
+    refused = rule.recorded.special
+    assert isinstance(refused, Refused)
+    raise Unsupported(refused.reason, f"{rule.name}: {refused.why}")
 
 
-@special("shaped")
+@records(Shaped)
 def _record_shaped(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
-    """Functions whose result's shape depends on values: the path fixes it, `rule.holds` makes sure of it."""
+    """Functions whose result's shape depends on values: the path fixes it, `rule.recorded.holds` makes sure of it."""
     check_parameters(rule, bound)
     template = templates(recording, rule, bound)
     assume_holds(recording, rule, bound, template, result)
@@ -429,13 +438,14 @@ def _record_shaped(recording: Recording, rule: Rule, bound: dict[str, Any], resu
     return wrap(recording, result, node)
 
 
-@special("rewrite")
+@records(Rewrite)
 def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """A function that is a few calls of others: those are written down, and must give the same result."""
     check_parameters(rule, bound)
-    assert rule.rewrite is not None
+    rewrite = rule.recorded.special
+    assert isinstance(rewrite, Rewrite)
     try:
-        made = rule.rewrite(**bound)
+        made = rewrite.calls(**bound)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         given = (bound.get(name) for name in rule.operands if name not in rule.sequences)
         if any(type(operand) in (list, tuple) for operand in given):
@@ -478,7 +488,7 @@ def _constant(recording: Recording, value: Any) -> Node:
     return recording.writer.node(core.STACK, (value.tolist(), value.dtype, value.shape), {}, value, host=False)
 
 
-@special("finite")
+@records(Finite)
 def _record_finite(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """Linear algebra that raises for singular matrices: XLA gives infinities or NaN there."""
     wrapped = record_bound(recording, rule, bound, result)
@@ -486,17 +496,19 @@ def _record_finite(recording: Recording, rule: Rule, bound: dict[str, Any], resu
     return wrapped
 
 
-@special("flip")
+@records(Flip)
 def _record_flip(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """flip and kin: a view with reversed axes."""
     source = _sliceable(rule, bound["m"])
-    axes = as_static(bound.get("axis", rule.notes["axes"]))
+    flip = rule.recorded.special
+    assert isinstance(flip, Flip)
+    axes = as_static(bound.get("axis", flip.axis))
     chosen = range(result.ndim) if axes is None else np.atleast_1d(axes) % result.ndim
     key = tuple(slice(None, None, -1) if axis in chosen else slice(None) for axis in range(result.ndim))
     return get_item(source, key)
 
 
-@special("broadcast")
+@records(BroadcastArrays)
 def _record_broadcast(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """broadcast_arrays: views that may be written to, with a warning, where those of broadcast_to may not."""
     parts = _record_rewrite(recording, rule, bound, result)

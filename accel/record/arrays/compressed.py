@@ -96,12 +96,11 @@ def record_nonzero(recording: Recording, condition: Any, result: Any) -> Any:
     )
 
 
-def record_like(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
-    """zeros_like of a selection."""
+def record_like(recording: Recording, bound: dict[str, Any], fill: Any, result: Any) -> Any:
+    """zeros_like of a selection, filled with `fill`."""
     prototype = next(value for value in bound.values() if is_compressed(value))
-    fill = as_template(bound.get("fill_value", rule.notes.get("fill")))
     shape = (*prototype._mask.shape, *result.shape[1:])
-    full = _full_node(recording, core.FULL, (shape, fill, result.dtype), {}, prototype._mask, result)
+    full = _full_node(recording, core.FULL, (shape, as_template(fill), result.dtype), {}, prototype._mask, result)
     return new(recording, result, full, prototype._mask)
 
 
@@ -119,17 +118,18 @@ def record_elementwise(recording: Recording, rule: Rule, operands: Any, kwargs: 
 def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """A call of a function with a rule, selections among its operands."""
     chosen = [value for value in flat(bound.values()) if is_compressed(value)]
-    if rule.elementwise or (rule.rowwise is not None and rule.rowwise(bound)):
+    places = rule.places
+    if places.elementwise or (places.rowwise is not None and places.rowwise(bound)):
         if any(np.shares_memory(value._plain_, result) for value in chosen):
             raise Unsupported("shape.dynamic", f"{rule.name} gave a view of a masked selection")
-        mask = common_mask(chosen, result) if rule.elementwise else common_mask(chosen, None)
+        mask = common_mask(chosen, result) if places.elementwise else common_mask(chosen, None)
         template = {
             name: _nested_operand(value, result) if name in rule.operands else as_static(value)
             for name, value in bound.items()
         }
         return new(recording, result, _full_node(recording, rule, (), template, mask, result), mask)
     axis = bound.get("axis")
-    if rule.masked is None or len(chosen) != 1:
+    if rule.recorded.masked is None or len(chosen) != 1:
         raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection")
     if axis is not None and not _first(axis, chosen[0]._plain_.ndim):
         template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
@@ -142,7 +142,7 @@ def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result:
 def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: CompressedArray, result: Any) -> Any:
     if any(type(bound.get(name)) in (list, tuple) for name in rule.operands):
         raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection together with a list")
-    if rule.notes.get("empty") == "raises":
+    if rule.recorded.needs_elements:
         recording.writer.assume(core.ANY, (chosen._mask,))
     template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
     node = recording.writer.node(masked_rule(rule), (), {**template, "mask": chosen._mask}, result, host=False)
@@ -157,7 +157,7 @@ def masked_rule(rule: Rule) -> Rule:
     def function(*, mask: Any, **kwargs: Any) -> Any:
         return rule.function(kwargs.pop(operand)[mask], **kwargs)
 
-    return Rule(name=rule.name + "[mask]", function=function, lower=rule.masked)
+    return Rule(name=rule.name + "[mask]", function=function, lower=rule.recorded.masked)
 
 
 def _first(axis: Any, ndim: int) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from accel.rules.rule import add_rule
+from accel.rules.special import Refused
 
 DYNAMIC = "shape.dynamic"
 OPAQUE = "call.opaque"
@@ -31,7 +32,7 @@ _LINALG: tuple[tuple[str, str, str], ...] = (
 def _add(module: Any, rows: tuple[tuple[str, str, str], ...]) -> None:
     for reason, why, names in rows:
         for name in names.split():
-            add_rule(getattr(module, name), None, special="refused", notes={"reason": reason, "why": why})
+            add_rule(getattr(module, name), None, special=Refused(reason, why))
 
 
 _add(np, _ROWS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from accel.rules.rule import add_rule
+from accel.rules.special import Static
 
 for _function in (
     np.isscalar,
@@ -23,7 +24,7 @@ for _function in (
     np.mintypecode,
     np.isdtype,
 ):
-    add_rule(_function, None, special="static")
+    add_rule(_function, None, special=Static())
 
 for _valued in (np.broadcast_shapes, np.min_scalar_type):  # values decide too, which become outcomes
-    add_rule(_valued, None, special="static", notes={"values": True})
+    add_rule(_valued, None, special=Static(by_value=True))

@@ -13,8 +13,9 @@ import numpy as np
 from accel.rules.core import cast, in_bounds, leaves
 from accel.rules.lowering import jnp, lax, nonzero
 from accel.rules.rule import Unsupported, add_rule, rewritten
+from accel.rules.special import Write
 from accel.rules.tables import ufuncs
-from accel.rules.tables.reductions import OUT_DTYPE, extremes, reduction, running
+from accel.rules.tables.statistics.reductions import extremes, reduction, running
 
 UNROLLED = 64
 """Reductions that XLA has not are written out, up to so many elements along the axis."""
@@ -205,14 +206,14 @@ for _ufunc in _binary():
         _ufunc.reduce,
         _reduce_by_name(REDUCE[_ufunc]) if _ufunc in REDUCE else _reduce_by_folding(_ufunc),
         "array initial where | axis dtype keepdims" if _ufunc in REDUCE else "array | axis dtype keepdims",
-        notes=OUT_DTYPE if _ufunc in ACCUMULATE else {},
+        out_decides=_ufunc in ACCUMULATE,
         signature=_signature(_reduce_signature),
     )
     add_rule(
         _ufunc.accumulate,
         running(ACCUMULATE[_ufunc], along=0) if _ufunc in ACCUMULATE else _accumulate_by_folding(_ufunc),
         "array | axis dtype",
-        notes=OUT_DTYPE if _ufunc in ACCUMULATE else {},
+        out_decides=_ufunc in ACCUMULATE,
         signature=_signature(_accumulate_signature),
     )
     rewritten(_ufunc.outer, "A B", signature=_signature(_outer_signature))(_outer(_ufunc))
@@ -223,6 +224,6 @@ for _ufunc in _binary():
             _at(_ufunc),
             "a *indices b",
             signature=_signature(_at_signature),
-            special="write",
+            special=Write(),
             holds=_at_holds,
         )

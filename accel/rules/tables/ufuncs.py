@@ -14,9 +14,10 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.rules import complexes
+from accel.rules.columns import Contraction, Rounding
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, where
-from accel.rules.rule import Contraction, Rounding, Rule, Unsupported, derived, own_rule, qualified_name
+from accel.rules.rule import Rule, Unsupported, derived, make_rule, own_rule, qualified_name
 
 Loop = tuple[np.dtype[Any], ...]
 
@@ -27,10 +28,10 @@ def rule_for(ufunc: np.ufunc) -> Rule:
     if ufunc.__name__ not in ROWS:
         raise Unsupported("rule.missing", qualified_name(ufunc))
     row = ROWS[ufunc.__name__]
-    return Rule(
-        name=qualified_name(ufunc),
-        function=functools.partial(_evaluate, ufunc),
-        lower=functools.partial(_lower, row.lower),
+    return make_rule(
+        qualified_name(ufunc),
+        functools.partial(_evaluate, ufunc),
+        functools.partial(_lower, row.lower),
         elementwise=not ufunc.signature,
         **row.facts,
     )
@@ -76,7 +77,7 @@ def _lower(function: Callable[..., Any], *operands: Any, loop: Loop) -> Any:
     outputs = loop[len(operands) :]
     if function is _power and type(inputs[1]) is int and inputs[1] >= 0 and loop[1].kind in "iu":
         return lax.integer_pow(inputs[0], inputs[1])
-    result = function(*_at_least_one_array(inputs, loop))
+    result = function(*_in_kind(inputs, loop))
     if len(outputs) == 1:
         return cast(result, outputs[0])
     return tuple(cast(part, dtype) for part, dtype in zip(result, outputs, strict=True))
@@ -87,7 +88,8 @@ def _is_small_number(x: Any) -> bool:
     return type(x) in (int, float)
 
 
-def _at_least_one_array(inputs: list[Any], loop: Loop) -> list[Any]:
+def _in_kind(inputs: list[Any], loop: Loop) -> list[Any]:
+    """Literals as Python floats in a loop of floats, else as arrays of the loop's dtype; arrays as they are."""
     return [
         x if not _is_small_number(x) else float(x) if dtype.kind == "f" else cast(x, dtype)
         for x, dtype in zip(inputs, loop, strict=False)
@@ -194,7 +196,7 @@ def _logaddexp2(x: Any, y: Any) -> Any:
     return where(x == y, x + number(1, x), found)
 
 
-def _guarded(name: str, zero: int) -> Callable[[Any, Any], Any]:
+def _guarded(name: str) -> Callable[[Any, Any], Any]:
     """Integer division: by zero NumPy gives 0 (with a warning)."""
 
     def lower(x: Any, y: Any) -> Any:
@@ -203,13 +205,13 @@ def _guarded(name: str, zero: int) -> Callable[[Any, Any], Any]:
             return _SIGNED[name](x, y, function(x, y))
         x, y = jnp.broadcast_arrays(x, y)
         none = y == number(0, y)
-        return where(none, number(zero, y), function(x, where(none, number(1, y), y)))
+        return where(none, number(0, y), function(x, where(none, number(1, y), y)))
 
     return lower
 
 
-FLOOR_DIVIDE = _guarded("floor_divide", 0)
-REMAINDER = _guarded("remainder", 0)
+FLOOR_DIVIDE = _guarded("floor_divide")
+REMAINDER = _guarded("remainder")
 
 
 def _divmod(x: Any, y: Any) -> Any:
@@ -249,6 +251,12 @@ def _lcm(x: Any, y: Any) -> Any:
     common = jnp.gcd(left, right)
     none = common == number(0, common)
     return (where(none, common, left // where(none, number(1, common), common)) * right).astype(x.dtype)
+
+
+def _erf(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        raise Unsupported("rule.parameter", "scipy.special.erf of complex numbers")
+    return lax.erf(x)
 
 
 def _degrees_factor(factor: float) -> Callable[[Any], Any]:
@@ -304,11 +312,11 @@ SUM, PRODUCT, QUOTIENT = Contraction.SUM, Contraction.PRODUCT, Contraction.QUOTI
 ROWS: dict[str, UfuncRow] = {
     **_rows("add subtract", rounding=ROUNDED, contraction=SUM, arithmetic=True),
     **_rows("multiply", rounding=ROUNDED, contraction=PRODUCT, arithmetic=True),
-    **_row("divide", complexes.divide, rounding=ROUNDED, contraction=QUOTIENT, arithmetic=True, cost=5.0),
+    **_row("divide", complexes.divide, rounding=ROUNDED, contraction=QUOTIENT, arithmetic=True, work=5.0),
     **_row("reciprocal", _reciprocal, rounding=ROUNDED, contraction=PRODUCT),
     **_row("square", complexes.square, rounding=ROUNDED, contraction=PRODUCT),
-    **_row("sqrt", complexes.sided("sqrt", 0, 1), rounding=ROUNDED, contraction=PRODUCT, cost=5.0),
-    **_row("power", _power, rounding=_rounding_of_power, contraction=PRODUCT, cost=40.0),
+    **_row("sqrt", complexes.sided("sqrt", 0, 1), rounding=ROUNDED, contraction=PRODUCT, work=5.0),
+    **_row("power", _power, rounding=_rounding_of_power, contraction=PRODUCT, work=40.0),
     **_row("float_power", _float_power),
     # signs, order, truths
     **_row("absolute", complexes.absolute, rounding=EXACT, arithmetic=True),
@@ -324,12 +332,12 @@ ROWS: dict[str, UfuncRow] = {
     **_row("sign", complexes.sign, rounding=EXACT, jumps=True),
     **_row("floor_divide", FLOOR_DIVIDE, rounding=ROUNDED, jumps=True),
     **_row("remainder", REMAINDER, rounding=ROUNDED, jumps=True),
-    **_row("fmod", _guarded("fmod", 0), rounding=ROUNDED, jumps=True),
+    **_row("fmod", _guarded("fmod"), rounding=ROUNDED, jumps=True),
     **_row("divmod", _divmod, rounding=ROUNDED, jumps=True),
     **_row("modf", _modf, rounding=ROUNDED, jumps=True),
     **_rows("heaviside", rounding=ROUNDED, jumps=True),
     # functions of a real or complex variable
-    **_rows("exp log sin cos tanh arctan2", cost=20.0),
+    **_rows("exp log sin cos tanh arctan2", work=20.0),
     **_rows("cbrt cosh exp2 expm1 hypot log10 log1p log2 logaddexp sinh tan"),
     **_rows("arcsin arcsinh arctan arctanh", lambda name: complexes.sided(name, 1, 1)),
     **_row("arccos", complexes.sided("arccos", 0, -1)),
@@ -338,6 +346,7 @@ ROWS: dict[str, UfuncRow] = {
     **_rows("deg2rad radians", lambda name: _degrees_factor(np.pi / 180.0)),
     **_rows("rad2deg degrees", lambda name: _degrees_factor(180.0 / np.pi)),
     **_row("conjugate", _in_jax("conj")),
+    **_row("erf", _erf, work=20.0),  # scipy.special's
     # bits and whole numbers
     **_rows("bitwise_and bitwise_count bitwise_or bitwise_xor invert left_shift right_shift"),
     **_rows("frexp ldexp nextafter"),
@@ -348,5 +357,6 @@ ROWS: dict[str, UfuncRow] = {
     **_row("matmul", _matmul, product_axis=-2),
     **_rows("matvec vecdot vecmat"),
 }
-"""Ufuncs by their own name, with all that is known of each. Where no lowering is given, jax.numpy's function of the
-same name agrees with NumPy on the same dtypes."""
+"""NumPy's ufuncs, and some of SciPy's, by their own name, with all that is known of each.
+
+Where no lowering is given, jax.numpy's function of the same name agrees with NumPy on the same dtypes."""

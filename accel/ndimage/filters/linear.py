@@ -1,23 +1,23 @@
-"""The linear filters of `scipy.ndimage`: pure functions of JAX arrays with SciPy's parameters.
+"""Correlation, convolution and means: the linear filters of `scipy.ndimage`, as functions of JAX arrays.
 
 Every function takes `input` of any shape and of a bool, integer, float32, float64 or complex dtype (float16 and wider
 floats raise RuntimeError, as in SciPy) and returns an array of the same shape; its dtype is `output` if given, else
 the input's. Arithmetic runs in float64 (float32 where the caller's JAX has 64-bit types disabled). Parameters mean what
 they mean in SciPy, except that `output` is None or a dtype here: output arrays are the caller's business.
 
+Derivatives and Gaussians, made of these, stand in `gradients`.
+
 Known differences: sums may differ from SciPy's in the last place (fused multiply-adds); `uniform_filter` has no running
 sum, so a NaN does not spread to the rest of its line.
 """
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 from numpy.lib.array_utils import normalize_axis_index
-from numpy.typing import NDArray
 
 from accel.ndimage import arguments, casting, kernels
 from accel.ndimage.boundary import FILTER_RULES, rule_of
@@ -25,11 +25,6 @@ from accel.ndimage.boundary import FILTER_RULES, rule_of
 
 def _finish(x: Array, dtype: np.dtype) -> Array:
     return casting.store(x, dtype) if x.dtype != dtype else x
-
-
-def _copied(x: Array, dtype: np.dtype) -> Array:
-    """`x` unfiltered, as `output[...] = input` converts it."""
-    return _finish(x, dtype) if x.dtype.kind == "f" and dtype.kind in "iu" else x.astype(dtype)
 
 
 def _complex_parts(real_filter: Callable[..., Array], x: Array, weights: Any, cval: Any, dtype: np.dtype) -> Array:
@@ -56,7 +51,7 @@ def _is_complex(*arrays: Any) -> bool:
 
 
 def _needs_exact_sums(x: Array, weights: Any, dtype: np.dtype) -> bool:
-    """Whether the last bit of a sum can decide a stored integer."""
+    """Whether the last bit of a sum can decide a stored integer: not where all terms are whole, and sums exact."""
     if dtype.kind not in "iub":
         return False
     integral = kernels.known(weights) and bool(np.all(np.asarray(weights) == np.round(np.asarray(weights))))
@@ -72,7 +67,11 @@ def correlate1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Array:
-    """Correlate along one axis with `weights` (k,). See `scipy.ndimage.correlate1d`."""
+    """Correlate along one axis: sum over j of weights[j] * input[i + j - k // 2 - origin].
+
+    weights: shape (k,), k > 0 (RuntimeError otherwise); complex ones are conjugated. The result is complex where input
+    or weights are. See `scipy.ndimage.correlate1d`.
+    """
     if _is_complex(input, weights):
         dtype = casting.result_dtype(output, input.dtype, complex_output=True)
         if _is_complex(weights):
@@ -108,7 +107,7 @@ def convolve1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Array:
-    """Convolve along one axis with `weights` (k,). See `scipy.ndimage.convolve1d`."""
+    """Convolve along one axis with `weights`, shape (k,), k > 0. See `scipy.ndimage.convolve1d`."""
     weights = kernels.as_weights(weights, np.complex128 if _is_complex(weights) else np.float64)[::-1]
     origin = -origin - (1 - weights.shape[0] % 2)
     return correlate1d(input, weights.conj() if _is_complex(weights) else weights, axis, output, mode, cval, origin)
@@ -164,7 +163,10 @@ def correlate(
     *,
     axes: Any = None,
 ) -> Array:
-    """Correlate over `axes` with a kernel of as many axes. See `scipy.ndimage.correlate`."""
+    """Correlate over `axes` with a kernel of as many axes (RuntimeError otherwise). See `scipy.ndimage.correlate`.
+
+    Weights of at most 2.2e-16 are left out, as in SciPy, so that 0 * NaN adds nothing.
+    """
     return _correlate_or_convolve(input, weights, output, mode, cval, origin, False, axes)
 
 
@@ -178,203 +180,8 @@ def convolve(
     *,
     axes: Any = None,
 ) -> Array:
-    """Convolve over `axes` with a kernel of as many axes. See `scipy.ndimage.convolve`."""
+    """Convolve over `axes` with a kernel of as many axes (RuntimeError otherwise). See `scipy.ndimage.convolve`."""
     return _correlate_or_convolve(input, weights, output, mode, cval, origin, True, axes)
-
-
-def _gaussian_kernel(sigma: float, order: int, radius: int) -> NDArray[np.float64]:
-    """The order-th derivative of a normalised Gaussian at -radius .. radius; shape (2 * radius + 1,).
-
-    With g the Gaussian, its derivatives are q * g for polynomials q that obey q' - x/sigma**2 * q (product rule).
-    """
-    if order < 0:
-        raise ValueError("order must be non-negative")
-    x = np.arange(-radius, radius + 1)
-    g = np.exp(-0.5 / (sigma * sigma) * x**2)
-    g = g / g.sum()
-    q = np.polynomial.Polynomial([1.0])
-    step = np.polynomial.Polynomial([0.0, -1.0 / (sigma * sigma)])
-    for _ in range(order):
-        q = q.deriv() + q * step
-    return q(x) * g
-
-
-def gaussian_filter1d(
-    input: Array,
-    sigma: float,
-    axis: int = -1,
-    order: int = 0,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: Any = 0.0,
-    truncate: float = 4.0,
-    *,
-    radius: Any = None,
-) -> Array:
-    """Gaussian filter, or its `order`-th derivative, along one axis; `sigma` in grid cells.
-
-    See `scipy.ndimage.gaussian_filter1d`.
-    """
-    reach = int(truncate * float(sigma) + 0.5) if radius is None else radius
-    if not isinstance(reach, Integral) or reach < 0:
-        raise ValueError("Radius must be a nonnegative integer.")
-    weights = _gaussian_kernel(float(sigma), order, int(reach))[::-1]
-    return correlate1d(input, weights, axis, output, mode, cval, 0)
-
-
-def gaussian_filter(
-    input: Array,
-    sigma: Any,
-    order: Any = 0,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    truncate: float = 4.0,
-    *,
-    radius: Any = None,
-    axes: Any = None,
-) -> Array:
-    """Gaussian filter over `axes`, one axis after the other; `sigma` in grid cells. See `scipy.ndimage`."""
-    dtype = casting.result_dtype(output, input.dtype)
-    axes = arguments.check_axes(axes, input.ndim)
-    columns = [arguments.per_axis(value, len(axes)) for value in (sigma, order, mode, radius)]
-    passes = [row for row in zip(axes, *columns, strict=True) if row[1] > 1e-15]
-    if not passes:
-        return _copied(input, dtype)
-    if _is_complex(input) and dtype.kind != "c":
-        raise RuntimeError("output must have complex dtype")
-    x, between = input, casting.between_passes(dtype)
-    for axis, one_sigma, one_order, one_mode, one_radius in passes:
-        x = gaussian_filter1d(x, one_sigma, axis, one_order, between, one_mode, cval, truncate, radius=one_radius)
-    return x.astype(dtype)
-
-
-def _differences(input: Array, axis: int, output: Any, mode: Any, cval: Any, smooth: list[int]) -> Array:
-    """Central difference along `axis`, smoothed by `smooth` along the others."""
-    axis = normalize_axis_index(axis, input.ndim)
-    dtype = casting.result_dtype(output, input.dtype)
-    modes = arguments.per_axis(mode, input.ndim)
-    between = casting.between_passes(dtype)
-    x = correlate1d(input, [-1, 0, 1], axis, between, modes[axis], cval, 0)
-    for other in range(input.ndim):
-        if other != axis:
-            x = correlate1d(x, smooth, other, between, modes[other], cval, 0)
-    return x.astype(dtype)
-
-
-def prewitt(input: Array, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Array:
-    """Prewitt gradient along one axis. See `scipy.ndimage.prewitt`."""
-    return _differences(input, axis, output, mode, cval, [1, 1, 1])
-
-
-def sobel(input: Array, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Array:
-    """Sobel gradient along one axis. See `scipy.ndimage.sobel`."""
-    return _differences(input, axis, output, mode, cval, [1, 2, 1])
-
-
-def generic_laplace(
-    input: Array,
-    derivative2: Callable[..., Array],
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    extra_arguments: tuple[Any, ...] = (),
-    extra_keywords: dict[str, Any] | None = None,
-    *,
-    axes: Any = None,
-) -> Array:
-    """Sum over `axes` of derivative2(input, axis, output, mode, cval, ...), which must return its result.
-
-    `output` in that call is a dtype, and JAX arrays go in: the function must be traceable. See `scipy.ndimage`.
-    """
-    dtype = casting.result_dtype(output, input.dtype)
-    axes = arguments.check_axes(axes, input.ndim)
-    if not axes:
-        return _copied(input, dtype)
-    total = None
-    for axis, one_mode in zip(axes, arguments.per_axis(mode, len(axes)), strict=True):
-        term = derivative2(input, axis, dtype, one_mode, cval, *extra_arguments, **(extra_keywords or {}))
-        total = term if total is None else total + term
-    return jnp.asarray(total, dtype)
-
-
-def laplace(input: Array, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None) -> Array:
-    """Laplacian by second differences. See `scipy.ndimage.laplace`."""
-
-    def second_difference(x: Array, axis: int, dtype: Any, one_mode: str, c: Any) -> Array:
-        return correlate1d(x, [1, -2, 1], axis, dtype, one_mode, c, 0)
-
-    return generic_laplace(input, second_difference, output, mode, cval, axes=axes)
-
-
-def gaussian_laplace(
-    input: Array,
-    sigma: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    *,
-    axes: Any = None,
-    **kwargs: Any,
-) -> Array:
-    """Laplacian by second derivatives of a Gaussian. See `scipy.ndimage.gaussian_laplace`."""
-    axes = arguments.check_axes(axes, input.ndim)
-    sigmas = arguments.spread(arguments.per_axis(sigma, len(axes)), axes, input.ndim, 0)
-
-    def second_derivative(x: Array, axis: int, dtype: Any, one_mode: str, c: Any) -> Array:
-        return gaussian_filter(x, sigmas, _derivative_orders(x.ndim, axis, 2), dtype, one_mode, c, **kwargs)
-
-    return generic_laplace(input, second_derivative, output, mode, cval, axes=axes)
-
-
-def _derivative_orders(ndim: int, axis: int, order: int) -> list[int]:
-    return [order if a == axis else 0 for a in range(ndim)]
-
-
-def generic_gradient_magnitude(
-    input: Array,
-    derivative: Callable[..., Array],
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    extra_arguments: tuple[Any, ...] = (),
-    extra_keywords: dict[str, Any] | None = None,
-    *,
-    axes: Any = None,
-) -> Array:
-    """Root of the sum over `axes` of derivative(input, axis, output, mode, cval, ...) squared.
-
-    As for `generic_laplace`, the function gets JAX arrays and a dtype, and returns its result. See `scipy.ndimage`.
-    """
-
-    def squared(x: Array, *args: Any, **kwargs: Any) -> Array:
-        slope = derivative(x, *args, **kwargs)
-        return slope * slope
-
-    dtype = casting.result_dtype(output, input.dtype)
-    if not arguments.check_axes(axes, input.ndim):
-        return _copied(input, dtype)
-    total = generic_laplace(input, squared, output, mode, cval, extra_arguments, extra_keywords, axes=axes)
-    root = jnp.sqrt(total if dtype.kind in "fc" else casting.to_working(total))
-    return casting.store(root, dtype) if dtype.kind != "c" else root.astype(dtype)
-
-
-def gaussian_gradient_magnitude(
-    input: Array,
-    sigma: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    *,
-    axes: Any = None,
-    **kwargs: Any,
-) -> Array:
-    """Gradient magnitude by first derivatives of a Gaussian. See `scipy.ndimage`."""
-
-    def first_derivative(x: Array, axis: int, dtype: Any, one_mode: str, c: Any) -> Array:
-        return gaussian_filter(x, sigma, _derivative_orders(x.ndim, axis, 1), dtype, one_mode, c, **kwargs)
-
-    return generic_gradient_magnitude(input, first_derivative, output, mode, cval, axes=axes)
 
 
 def uniform_filter1d(
@@ -386,7 +193,11 @@ def uniform_filter1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Array:
-    """Mean over a window of `size` cells along one axis. See `scipy.ndimage.uniform_filter1d`."""
+    """Mean over a window of `size` cells, at least 1, along one axis. See `scipy.ndimage.uniform_filter1d`.
+
+    Results of an integer dtype are truncated toward zero. A NaN reaches the windows that hold it; SciPy's running sum
+    spreads it to the rest of the line.
+    """
     axis = normalize_axis_index(axis, input.ndim)
     if size < 1:
         raise RuntimeError("incorrect filter size")
@@ -417,7 +228,10 @@ def uniform_filter(
     *,
     axes: Any = None,
 ) -> Array:
-    """Mean over a box, one axis after the other. See `scipy.ndimage.uniform_filter`."""
+    """Mean over a box, one axis after the other: `size`, `origin`, `mode` as one value or one for each of `axes`.
+
+    See `uniform_filter1d` and `scipy.ndimage.uniform_filter`.
+    """
     dtype = casting.result_dtype(output, input.dtype, complex_output=_is_complex(input))
     axes = arguments.check_axes(axes, input.ndim)
     columns = [arguments.per_axis(value, len(axes)) for value in (size, origin, mode)]

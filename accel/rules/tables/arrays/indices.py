@@ -1,4 +1,4 @@
-"""Indices: of triangles and diagonals, open meshes, and the way between flat and several indices."""
+"""Indices: of triangles, diagonals and true elements, open meshes, flat and several indices; elements by indices."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from accel.rules.core import every
-from accel.rules.lowering import jnp
+from accel.rules.columns import Rounding
+from accel.rules.core import every, in_bounds
+from accel.rules.lowering import from_start, jnp, number
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+from accel.rules.special import Indices
 
 
 def _fixed(name: str) -> Any:
@@ -93,9 +95,6 @@ def ix_(args: Any) -> Any:
     return tuple(made)
 
 
-add_rule(np.argwhere, None, "a", special="indices")
-
-
 @rewritten(np.tril_indices_from, "arr | k")
 def tril_indices_from(arr: Any, k: int = 0) -> Any:
     return np.tril_indices(arr.shape[0], k, arr.shape[1])
@@ -104,3 +103,64 @@ def tril_indices_from(arr: Any, k: int = 0) -> Any:
 @rewritten(np.triu_indices_from, "arr | k")
 def triu_indices_from(arr: Any, k: int = 0) -> Any:
     return np.triu_indices(arr.shape[0], k, arr.shape[1])
+
+
+# -- of true elements -------------------------------------------------------------------------------------------------
+
+add_rule(np.argwhere, None, "a", special=Indices())
+add_rule(np.nonzero, None, "a", special=Indices())
+
+
+@rewritten(np.flatnonzero, "a")
+def flatnonzero(a: Any) -> Any:
+    return np.nonzero(np.ravel(a))[0]
+
+
+@rewritten(np.extract, "condition arr")
+def extract(condition: Any, arr: Any) -> Any:
+    """By the mask; selections that depend on values stay selections."""
+    return np.ravel(arr)[np.ravel(np.not_equal(condition, False))]
+
+
+@rewritten(np.compress, "condition a | axis")
+def compress(condition: Any, a: Any, axis: Any = None) -> Any:
+    """By indices where the text gives the condition, else by the mask."""
+    source, axis = (np.ravel(a), 0) if axis is None else (a, axis % a.ndim)
+    key = (slice(None),) * axis
+    if isinstance(condition, (list, tuple)):
+        return source[(*key, [i for i, chosen in enumerate(condition) if chosen])]
+    if len(condition) != source.shape[axis]:
+        source = source[(*key, slice(0, len(condition)))]
+    return source[(*key, np.not_equal(condition, False))]
+
+
+# -- elements by their indices ----------------------------------------------------------------------------------------
+
+
+def _indices_hold(*, a: Any, indices: Any, shape: Any, axis: Any = None, mode: str = "raise") -> Any:
+    if axis is not None and not a.ndim:
+        return False
+    size = a.size if axis is None else a.shape[axis]
+    return mode != "raise" or in_bounds(indices, size)
+
+
+@rule(np.take, "a indices | axis mode", holds=_indices_hold, rounding=Rounding.EXACT)
+def take(*, a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
+    """Within bounds, as the replay checks; or wrapped or clipped, as `mode` says."""
+    a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
+    indices, size = jnp.asarray(indices).astype(np.int64), a.shape[axis]
+    if mode == "wrap":
+        indices = indices % number(size, indices)
+    elif mode == "raise":
+        indices = from_start(indices, size)
+    return jnp.take(a, indices, axis=axis, mode="clip")
+
+
+def _along_holds(*, arr: Any, indices: Any, shape: Any, axis: Any = -1) -> Any:
+    return in_bounds(indices, arr.size if axis is None else arr.shape[axis])
+
+
+@rule(np.take_along_axis, "arr indices | axis", holds=_along_holds)
+def take_along_axis(*, arr: Any, indices: Any, axis: Any = -1) -> Any:
+    indices = from_start(indices.astype(np.int64), arr.size if axis is None else arr.shape[axis])
+    return jnp.take_along_axis(arr, indices, axis=axis, mode="promise_in_bounds")

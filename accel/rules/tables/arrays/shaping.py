@@ -11,9 +11,11 @@ import numpy as np
 from accel.ir.tape import Node
 from accel.ir.views import Broadcast, Diagonal, Reshape, Step, Transpose
 from accel.rules import fusion
+from accel.rules.columns import Rounding
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, join, lax, same, spread
-from accel.rules.rule import Rounding, Unsupported, add_rule, rewritten, rule
+from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+from accel.rules.special import BroadcastArrays, Flip, Split
 
 _function: Any
 
@@ -91,14 +93,14 @@ add_rule(
 )
 
 
-@rewritten(np.broadcast_arrays, "*args", special="broadcast")
+@rewritten(np.broadcast_arrays, "*args", kind=BroadcastArrays)
 def broadcast_arrays(args: Any) -> Any:
     shape = np.broadcast_shapes(*(np.shape(array) for array in args))
     return tuple(array if np.shape(array) == shape and shape else np.broadcast_to(array, shape) for array in args)
 
 
 for _function in (np.split, np.array_split):
-    add_rule(_function, None, "ary | indices_or_sections axis", special="split")
+    add_rule(_function, None, "ary | indices_or_sections axis", special=Split())
 
 
 @rewritten(np.vsplit, "ary | indices_or_sections")
@@ -122,9 +124,8 @@ def unstack(x: Any, axis: int = 0) -> Any:
     return tuple(lines[i] for i in range(len(lines)))
 
 
-_REVERSALS = ((np.flip, None), (np.fliplr, 1), (np.flipud, 0))
-for _function, _axes in _REVERSALS:
-    add_rule(_function, None, "m | axis", special="flip", notes={"axes": _axes})
+for _function, _axis in ((np.flip, None), (np.fliplr, 1), (np.flipud, 0)):
+    add_rule(_function, None, "m | axis", special=Flip(_axis))
 
 
 def _flattens(default: int | None) -> Callable[[Node], bool]:
@@ -136,7 +137,7 @@ def _flattens(default: int | None) -> Callable[[Node], bool]:
     return reshapes
 
 
-@rule(np.roll, "a | shift axis", rounding=Rounding.EXACT, cost=9.0, shifts=True, reshapes=_flattens(None))
+@rule(np.roll, "a | shift axis", rounding=Rounding.EXACT, work=9.0, shifts=True, reshapes=_flattens(None))
 def roll(*, a: Any, shift: Any, axis: Any = None) -> Any:
     """Two slices joined, axis by axis."""
     if axis is None:
@@ -188,9 +189,9 @@ def _joined(name: str) -> Any:
 @rule(
     np.concatenate,
     "*arrays | axis dtype",
-    cast=True,
+    cast="arrays",
     rounding=Rounding.EXACT,
-    cost=9.0,
+    work=9.0,
     shifts=True,
     reshapes=_flattens(0),
 )
@@ -205,18 +206,18 @@ add_rule(
     np.stack,
     _joined("stack"),
     "*arrays | axis dtype",
-    cast=True,
+    cast="arrays",
     rowwise=lambda bound: bound.get("axis", 0) not in (0,),
     rounding=Rounding.EXACT,
-    cost=9.0,
+    work=9.0,
     shifts=True,
 )
-add_rule(np.vstack, _joined("vstack"), "*tup | dtype", cast=True)
-add_rule(np.hstack, _joined("hstack"), "*tup | dtype", cast=True)
-add_rule(np.dstack, _joined("dstack"), "*tup", cast=True)
-add_rule(np.column_stack, _joined("column_stack"), "*tup", cast=True)
-add_rule(np.append, same("append"), "arr values | axis", cast=True)
-add_rule(np.block, same("block"), "*arrays", cast=True, notes={"lists": "nested"})
+add_rule(np.vstack, _joined("vstack"), "*tup | dtype", cast="tup")
+add_rule(np.hstack, _joined("hstack"), "*tup | dtype", cast="tup")
+add_rule(np.dstack, _joined("dstack"), "*tup", cast="tup")
+add_rule(np.column_stack, _joined("column_stack"), "*tup", cast="tup")
+add_rule(np.append, same("append"), "arr values | axis", cast="arr values")
+add_rule(np.block, same("block"), "*arrays", cast="arrays", nested=True)
 add_rule(np.tile, same("tile"), "A | reps")
 
 

@@ -1,4 +1,4 @@
-"""Linear algebra, products and Fourier transforms."""
+"""Linear algebra: products of vectors and matrices, decompositions, norms."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import numpy as np
 from accel.rules.core import cast, in_common_dtype
 from accel.rules.lowering import axes_of, extreme, jnp, lax, same, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+from accel.rules.special import Finite
 
 # -- products ---------------------------------------------------------------------------------------------------------
 
 
 def _precise(name: str, *positional: str) -> Callable[..., Any]:
-    """A product at full precision: accelerators would shorten float32 operands otherwise. Truths: any of all."""
+    """A product at full precision: accelerators would shorten float32 operands otherwise.
+
+    Of truths: whether any of the products that are summed is true.
+    """
 
     def lower(**bound: Any) -> Any:
         given = [jnp.asarray(bound.pop(parameter)) for parameter in positional]
@@ -69,6 +73,30 @@ def _product(function: Any, a: Any, b: Any) -> Any:
     return function(a, b)
 
 
+@rule(np.cross, "a b | axisa axisb axisc axis")
+def cross(*, a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
+    """Of vectors of two or three components; what a vector has not is left out, as zeros times NaN would be NaN."""
+    axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
+    a, b = in_common_dtype(a, b)
+    a0, a1, *a2 = jnp.moveaxis(a, axisa, 0)
+    b0, b1, *b2 = jnp.moveaxis(b, axisb, 0)
+    last = a0 * b1 - a1 * b0
+    if not a2 and not b2:
+        return last
+    if not a2:
+        first, second = a1 * b2[0], -(a0 * b2[0])
+    elif not b2:
+        first, second = -(a2[0] * b1), a2[0] * b0
+    else:
+        first, second = a1 * b2[0] - a2[0] * b1, a2[0] * b0 - a0 * b2[0]
+    return jnp.stack([first, second, last], axis=axisc)
+
+
+@rule(np.linalg.cross, "x1 x2 | axis")
+def linalg_cross(*, x1: Any, x2: Any, axis: int = -1) -> Any:
+    return cross(a=x1, b=x2, axis=axis)
+
+
 add_rule(np.trace, same("trace"), "a | offset axis1 axis2 dtype")
 
 
@@ -91,46 +119,6 @@ def einsum(*, operands: Any, optimize: Any = True) -> Any:
     if arrays[0].dtype in (np.bool_, np.float16):
         raise Unsupported("rule.parameter", "numpy.einsum of truths or halves")
     return jnp.einsum(text, *arrays, precision=lax.Precision.HIGHEST)
-
-
-# -- Fourier transforms -----------------------------------------------------------------------------------------------
-
-
-def _transform(name: str) -> Callable[..., Any]:
-    """jax.numpy's transform, in the precision that NumPy computes it in."""
-
-    def lower(*, a: Any, **bound: Any) -> Any:
-        if a.dtype == np.float16:
-            raise Unsupported("rule.parameter", "transforms of halves")
-        axes, sizes = bound.get("axes"), bound.get("s")
-        if (axes is not None and len({axis % a.ndim for axis in axes}) < len(axes)) or -1 in (sizes or ()):
-            raise Unsupported("rule.parameter", "an axis that is transformed twice, or a size of -1")
-        a = a.astype(float) if a.dtype.kind in "biu" else a
-        return getattr(jnp.fft, name)(a, **bound)
-
-    return lower
-
-
-for _name, _names in (
-    *((name, "a | n axis norm") for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")),
-    *((name, "a | s axes norm") for name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split()),
-):
-    add_rule(getattr(np.fft, _name), _transform(_name), _names)
-
-
-def _frequencies(name: str) -> Callable[..., Any]:
-    def lower(*, d: Any, **bound: Any) -> Any:
-        if getattr(d, "dtype", None) in (np.float16, np.float32):
-            raise Unsupported("rule.parameter", f"numpy.fft.{name} of less than double precision")
-        return getattr(jnp.fft, name)(d=d, **bound)
-
-    return lower
-
-
-for _name in ("fftfreq", "rfftfreq"):
-    add_rule(getattr(np.fft, _name), _frequencies(_name), "d | n")
-for _name, _names in (("fftshift", "x | axes"), ("ifftshift", "x | axes")):
-    add_rule(getattr(np.fft, _name), same(_name, "jax.numpy.fft"), _names)
 
 
 # -- matrices ---------------------------------------------------------------------------------------------------------
@@ -193,9 +181,9 @@ add_rule(np.linalg.pinv, lambda **bound: _matrix("pinv", "a")(rtol=1e-15, **boun
 add_rule(np.linalg.svdvals, _matrix("svdvals", "x"), "x", holds=_finite)
 add_rule(np.linalg.det, _matrix("det", "a"), "a", holds=_finite)
 add_rule(np.linalg.slogdet, _matrix("slogdet", "a"), "a", holds=_finite)
-add_rule(np.linalg.inv, _matrix("inv", "a"), "a", special="finite")
-add_rule(np.linalg.solve, _matrix("solve", "a", "b"), "a b", special="finite")
-add_rule(np.linalg.cholesky, _matrix("cholesky", "a", symmetric=True), "a | upper", special="finite")
+add_rule(np.linalg.inv, _matrix("inv", "a"), "a", special=Finite())
+add_rule(np.linalg.solve, _matrix("solve", "a", "b"), "a b", special=Finite())
+add_rule(np.linalg.cholesky, _matrix("cholesky", "a", symmetric=True), "a | upper", special=Finite())
 
 
 def _norm_holds(*, x: Any, shape: Any, ord: Any = None, **rest: Any) -> Any:

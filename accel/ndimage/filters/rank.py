@@ -90,7 +90,7 @@ def minimum_filter1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Array:
-    """Minimum over a window along one axis. See `scipy.ndimage.minimum_filter1d`."""
+    """Minimum over a window of `size` cells, at least 1, along one axis. See `scipy.ndimage.minimum_filter1d`."""
     return _extreme_filter1d(input, size, axis, output, mode, cval, origin, jnp.minimum)
 
 
@@ -103,7 +103,7 @@ def maximum_filter1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Array:
-    """Maximum over a window along one axis. See `scipy.ndimage.maximum_filter1d`."""
+    """Maximum over a window of `size` cells, at least 1, along one axis. See `scipy.ndimage.maximum_filter1d`."""
     return _extreme_filter1d(input, size, axis, output, mode, cval, origin, jnp.maximum)
 
 
@@ -186,7 +186,10 @@ def minimum_filter(
     *,
     axes: Any = None,
 ) -> Array:
-    """Minimum over a box or footprint. See `scipy.ndimage.minimum_filter`."""
+    """Minimum over a box of `size`, or over the true cells of `footprint`. See `scipy.ndimage.minimum_filter`.
+
+    Raises RuntimeError where neither is given, ValueError for a footprint without true cells.
+    """
     return _extreme_filter(input, size, footprint, output, mode, cval, origin, axes, jnp.minimum)
 
 
@@ -201,7 +204,10 @@ def maximum_filter(
     *,
     axes: Any = None,
 ) -> Array:
-    """Maximum over a box or footprint. See `scipy.ndimage.maximum_filter`."""
+    """Maximum over a box of `size`, or over the true cells of `footprint`. See `scipy.ndimage.maximum_filter`.
+
+    Raises RuntimeError where neither is given, ValueError for a footprint without true cells.
+    """
     return _extreme_filter(input, size, footprint, output, mode, cval, origin, axes, jnp.maximum)
 
 
@@ -336,7 +342,11 @@ def rank_filter(
     *,
     axes: Any = None,
 ) -> Array:
-    """The rank-th smallest entry of each window. See `scipy.ndimage.rank_filter`."""
+    """The rank-th smallest entry of each window, from 0; negative ranks count from the largest.
+
+    The window is a box of `size`, or the true cells of `footprint`. Raises RuntimeError where neither is given, and for
+    a rank beyond the window. See `scipy.ndimage.rank_filter`.
+    """
     index = operator.index(rank)
     return _rank_filter(input, lambda _: index, size, footprint, output, mode, cval, origin, axes)
 
@@ -352,7 +362,7 @@ def median_filter(
     *,
     axes: Any = None,
 ) -> Array:
-    """The middle entry of each window. See `scipy.ndimage.median_filter`."""
+    """The middle entry of each window, the upper of two. See `rank_filter` and `scipy.ndimage.median_filter`."""
     return _rank_filter(input, lambda count: count // 2, size, footprint, output, mode, cval, origin, axes)
 
 
@@ -368,7 +378,10 @@ def percentile_filter(
     *,
     axes: Any = None,
 ) -> Array:
-    """The entry of each window at `percentile`, -100 to 100. See `scipy.ndimage.percentile_filter`."""
+    """The entry of each window at `percentile`, 0 to 100; -20 is 80. RuntimeError for others.
+
+    See `rank_filter` and `scipy.ndimage.percentile_filter`.
+    """
     share = percentile + 100.0 if percentile < 0 else percentile
 
     def rank_of(count: int) -> int:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from accel.rules.columns import Rounding
 from accel.rules.core import cast, counted
 from accel.rules.lowering import axes_of, axis_within, extreme, jnp, nonzero, number, where
-from accel.rules.rule import Rounding, Unsupported, add_rule, rewritten, rule
+from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
 _function: Any
 SUMS = "a initial where | axis dtype keepdims"
@@ -18,6 +19,8 @@ TRUTHS = "a where | axis keepdims"
 
 
 # -- over selections --------------------------------------------------------------------------------------------------
+# A selection a[mask] has no fixed length. So the program keeps all of `a` beside the mask, which holds a truth for each
+# of its rows, and fills what is not selected with a number that changes nothing in the reduction.
 
 
 def _where(mask: Any, x: Any, other: Any) -> Any:
@@ -25,6 +28,7 @@ def _where(mask: Any, x: Any, other: Any) -> Any:
 
 
 def _axis(axis: Any) -> Any:
+    """The axis of a selection that is reduced: the first one, or all."""
     return None if axis is None else 0
 
 
@@ -92,10 +96,6 @@ def _masked_std(**bound: Any) -> Any:
     return jnp.sqrt(_masked_var(**bound))
 
 
-RAISES = {"empty": "raises"}
-"""NumPy raises for an empty selection, so that it is not empty becomes an outcome."""
-
-
 # -- sums and extremes ------------------------------------------------------------------------------------------------
 
 
@@ -131,22 +131,19 @@ def _count_nonzero(*, a: Any, axis: Any = None, **bound: Any) -> Any:
     return counted(nonzero(a), axis=axis_within(axis, a.ndim), **bound)
 
 
-OUT_DTYPE = {"out": "dtype"}
-"""`out` takes part in the choice of the dtype that NumPy computes in, and must be of that dtype."""
-
 for _function, _lower, _neutral in ((np.sum, _sum, _always(0)), (np.prod, reduction("prod"), _always(1))):
     add_rule(
         _function,
         _lower,
         SUMS,
         masked=_filled(reduction(_function.__name__), _neutral),
-        notes=OUT_DTYPE,
+        out_decides=True,
         stored=True,
         neutral=_neutral,
     )
 
 
-_CHOICES = {"notes": RAISES, "rounding": Rounding.EXACT, "stored": True}
+_CHOICES: dict[str, Any] = {"needs_elements": True, "rounding": Rounding.EXACT, "stored": True}
 for _function in (np.max, np.amax):
     add_rule(_function, extremes("max"), EXTREMES, masked=_filled(extremes("max"), _least), neutral=_lowest, **_CHOICES)
 for _function in (np.min, np.amin):
@@ -295,12 +292,12 @@ def _nan_as(value: float) -> Callable[[Any], Any]:
     return lambda a: where(_is_nan(a), number(value, a), a) if a.dtype.kind in "fc" else a
 
 
-add_rule(np.cumsum, running("cumsum"), "a | axis dtype", notes=OUT_DTYPE)
-add_rule(np.cumprod, running("cumprod"), "a | axis dtype", notes=OUT_DTYPE)
-add_rule(np.nancumsum, running("cumsum", _nan_as(0)), "a | axis dtype", notes=OUT_DTYPE)
-add_rule(np.nancumprod, running("cumprod", _nan_as(1)), "a | axis dtype", notes=OUT_DTYPE)
+add_rule(np.cumsum, running("cumsum"), "a | axis dtype", out_decides=True)
+add_rule(np.cumprod, running("cumprod"), "a | axis dtype", out_decides=True)
+add_rule(np.nancumsum, running("cumsum", _nan_as(0)), "a | axis dtype", out_decides=True)
+add_rule(np.nancumprod, running("cumprod", _nan_as(1)), "a | axis dtype", out_decides=True)
 for _function in (np.cumulative_sum, np.cumulative_prod):
-    add_rule(_function, running(_function.__name__), "x | axis dtype include_initial", notes=OUT_DTYPE)
+    add_rule(_function, running(_function.__name__), "x | axis dtype include_initial", out_decides=True)
 
 
 # -- without NaN ------------------------------------------------------------------------------------------------------
@@ -310,8 +307,8 @@ def _is_nan(a: Any) -> Any:
     return a != a
 
 
-add_rule(np.nansum, reduction("sum", _nan_as(0)), SUMS, notes=OUT_DTYPE)
-add_rule(np.nanprod, reduction("prod", _nan_as(1)), SUMS, notes=OUT_DTYPE)
+add_rule(np.nansum, reduction("sum", _nan_as(0)), SUMS, out_decides=True)
+add_rule(np.nanprod, reduction("prod", _nan_as(1)), SUMS, out_decides=True)
 
 
 def _nan_extreme(name: str, fill: float) -> Callable[..., Any]:

@@ -9,20 +9,20 @@ import numpy as np
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, same, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+from accel.rules.special import ArrayOf, Like
 
 _function: Any
 for _function in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.copy, np.asfortranarray, np.require):
-    add_rule(_function, None, special="array")
+    add_rule(_function, None, special=ArrayOf())
 for _function, _fill in ((np.zeros_like, 0), (np.ones_like, 1), (np.empty_like, 0), (np.full_like, None)):
-    add_rule(_function, None, special="like", notes={"fill": _fill})
+    add_rule(_function, None, special=Like(_fill))
 
 add_rule(np.zeros, same("zeros"), "| shape dtype order", by_shape=True)
 add_rule(np.ones, same("ones"), "| shape dtype order", by_shape=True)
-add_rule(np.full, same("full"), "fill_value | shape dtype order", cast=True, by_shape=True)
+add_rule(np.full, same("full"), "fill_value | shape dtype order", cast="fill_value", by_shape=True)
 add_rule(np.eye, same("eye"), "| N M k dtype order")
 add_rule(np.identity, same("identity"), "| n dtype")
 add_rule(np.tri, same("tri"), "| N M k dtype")
-add_rule(np.indices, same("indices"), "| dimensions dtype sparse")
 
 
 @rule(np.meshgrid, "*xi | indexing sparse")

@@ -248,7 +248,10 @@ def prefilter(x: Array, order: int, mode: str) -> Array:
 def spline_filter1d(
     input: Array, order: int = 3, axis: int = -1, output: Any = np.float64, mode: str = "mirror"
 ) -> Array:
-    """Spline coefficients along one axis. `input`: any shape. See `scipy.ndimage.spline_filter1d`."""
+    """Spline coefficients along one axis, in the input's shape. See `scipy.ndimage.spline_filter1d`.
+
+    order: 0 to 5, RuntimeError otherwise; orders 0 and 1 leave the input as it is.
+    """
     check_order(order)
     dtype = casting.result_dtype(output, input.dtype, complex_output=jnp.iscomplexobj(input))
     if jnp.iscomplexobj(input):
@@ -265,7 +268,10 @@ def spline_filter1d(
 
 
 def spline_filter(input: Array, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> Array:
-    """Spline coefficients over all axes. `input`: any shape. See `scipy.ndimage.spline_filter`."""
+    """Spline coefficients over all axes, in the input's shape. See `scipy.ndimage.spline_filter`.
+
+    order: 2 to 5, RuntimeError otherwise.
+    """
     check_order(order, lowest=2)
     dtype = casting.result_dtype(output, input.dtype, complex_output=jnp.iscomplexobj(input))
     x, between = input, casting.between_passes(dtype)

@@ -1,0 +1,1 @@
+"""Filters: every result depends on a window around its place."""

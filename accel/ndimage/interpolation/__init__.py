@@ -1,0 +1,1 @@
+"""Interpolation: the input as a spline, read at coordinates."""

@@ -1,0 +1,141 @@
+"""The columns of a rule besides how it is computed, in groups by the passes and modules that read them.
+
+A row gives a column by its name alone, as in `rounding=Rounding.EXACT`, and leaves out those whose default holds. All
+are about one operation of a tape. So a row that is recorded as calls of others (`Rewrite`) needs none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from accel.ir.tape import Node
+from accel.rules.special import Special
+
+T = TypeVar("T")
+Fact: TypeAlias = "T | Callable[[Node], T]"
+"""What a row says of its function; where that depends on the arguments, a function of the operation's node."""
+
+
+def fact(column: Fact[T], node: Node) -> T:
+    """What a column of `node.rule` says of this operation."""
+    return column(node) if callable(column) else column
+
+
+class Rounding(Enum):
+    """How the elements of a floating-point result are rounded."""
+
+    EXACT = auto()
+    """Not at all: each is one of the operands' elements, or follows from it alone."""
+    ROUNDED = auto()
+    """The true result, rounded once, by NumPy and, unless XLA rewrites the expression, by XLA too."""
+    FREE = auto()
+    """NumPy and XLA may differ in the last place."""
+
+
+class Contraction(Enum):
+    """What XLA may merge an operation with, without the rounding in between, as a fused multiply-add does."""
+
+    NONE = auto()
+    """Nothing."""
+    SUM = auto()
+    """Other operations, where one operand is a single number."""
+    PRODUCT = auto()
+    """Operations of all kinds."""
+    QUOTIENT = auto()
+    """As PRODUCT; and XLA multiplies by the reciprocal of a divisor that is one number or one row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """How a call is written down on the tape. Read by accel.record.arrays (calls, compressed)."""
+
+    special: Special | None = None
+    """The way in which a call is recorded that is more than one operation on its operands. None: it is one."""
+    holds: Callable[..., Any] | None = None
+    """What must be true of the operands for `lower` to agree with NumPy, which raises or differs otherwise. Takes the
+    row's parameters and the result's `shape`, as NumPy and as JAX arrays. Replays check it. Returns a truth, or None
+    for a call that needs no check. None: no call needs one."""
+    otherwise: str = "arguments for which NumPy and JAX differ"
+    """What is wrong where `holds` is false, as the report says it."""
+    masked: Callable[..., Any] | None = None
+    """For a reduction: `lower` over what a boolean mask selects, with the keyword `mask`. None: it is refused there."""
+    needs_elements: bool = False
+    """NumPy raises for an empty selection. Replays check that the selection has an element."""
+    out_decides: bool = False
+    """NumPy chooses the dtype that it computes in by `out` too, which must then be of that dtype."""
+    nested: bool = False
+    """The function itself goes through nested lists; otherwise a list inside a "*sequence" operand is one array."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Which elements of the operands an element of the result comes from."""
+
+    elementwise: bool = False
+    """From the elements at the same place alone, with broadcasting. Read by record.arrays.compressed, lower.values, and
+    the aliasing and pad passes."""
+    rowwise: Callable[[Mapping[str, Any]], bool] | None = None
+    """From the bound arguments, whether row i of the result (along its first axis) comes from rows i alone. None: it
+    never does, unless `elementwise`. Read by record.arrays.compressed."""
+    view: Callable[..., Any] | None = None
+    """From an operand, the result and the bound arguments, the step of accel.ir.views that leads from one to the other,
+    where NumPy's result shares memory with the operand. None: such a result is refused. Read by record.arrays.calls."""
+    shifts: Fact[bool] = False
+    """From other places: XLA computes the operands again at each of them where it fuses. Read by the recompute pass."""
+    scattered: tuple[str, ...] = ()
+    """Operands that are read at several places for one element of the result, and are stored first. Read by
+    lower.operations."""
+    reshapes: Fact[bool] = True
+    """What `lower` makes of it may be a reshape, or end in one, which XLA may leave in the operand's memory. Of no
+    account where `elementwise` is set. Read by the aliasing pass, which copies such a result before a write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numerics:
+    """How the result is rounded, and what a difference in the last place may lead to."""
+
+    rounding: Fact[Rounding] = Rounding.FREE
+    """See `Rounding`. Read by the exact pass and by dispatch.verify."""
+    contraction: Contraction = Contraction.NONE
+    """See `Contraction`. Read by rules.rounding."""
+    jumps: Fact[bool | None] = None
+    """Whether an operand's last place may decide between quite different results, as in `floor`. None: it does where
+    the result is whole or bool and an operand a float. Read by the exact pass and by dispatch.verify."""
+    compares: bool = False
+    """There is a threshold: where the operands are closer than the tolerance, either answer is right. Read by
+    dispatch.verify."""
+    careful: bool = False
+    """XLA's own reductions on the CPU may be wrong where they read the result. Read by backend.compile, which then
+    compiles the program without them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the operation costs on the device, and when it is worth computing once."""
+
+    work: float = 1.0
+    """For each element, in simple operations: an addition is 1. Read by the recompute pass."""
+    arithmetic: bool = False
+    """Takes as long with a number that the program is given as with one that it knows. Read by lower.folding, which
+    leaves a number that only such operations read an input, so that one program serves for all its values."""
+    stored: bool = False
+    """XLA stores the result, whatever reads it. Read by the recompute pass."""
+    by_shape: bool = False
+    """The result is one number repeated, which XLA makes for less than reading it costs. Read by lower.lowering, which
+    does not keep such a result as a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """How to fill up arrays whose lengths change from round to round of a loop. Read by the pad pass."""
+
+    neutral: Callable[[np.dtype[Any]], Any] | None = None
+    """Of a reduction: from the operand's dtype, the number that changes nothing in it (0 in a sum), or None where the
+    dtype has none. None: the operand cannot be filled up."""
+    product_axis: int | None = None
+    """Of a product of vectors and matrices: the axis of the right operand that is summed with the left one's last."""

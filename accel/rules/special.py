@@ -1,0 +1,107 @@
+"""The calls that are recorded as more, or as less, than one operation on their operands.
+
+Each class is one way. A row names it in its column `special`, with what that way needs to know.
+`accel.record.arrays.calls.SPECIALS` has the function that records it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A way of recording a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Static(Special):
+    """An answer that depends on types and shapes, which guards hold: np.ndim. The tape gets nothing.
+
+    by_value: it depends on values too, which become guards.
+    """
+
+    by_value: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Special):
+    """No compiled program can stand for it: np.unique.
+
+    reason: an id of accel.reasons; why: in words, for the report.
+    """
+
+    reason: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite(Special):
+    """It is a few calls of functions that have rules, which are recorded in its place: np.ptp.
+
+    calls: makes them, from recorded values by parameter name.
+    """
+
+    calls: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastArrays(Rewrite):
+    """np.broadcast_arrays: a rewrite into views that may be written to, unlike those of np.broadcast_to."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOf(Special):
+    """np.array, np.asarray, ...: the operand itself, a view of it, a copy, or an array of nested values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Special):
+    """np.zeros_like, ...: an array filled with one number. fill: the number; None where it is an argument."""
+
+    fill: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Special):
+    """It changes its first operand: np.copyto. `lower` returns what that holds afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class NanToNum(Special):
+    """np.nan_to_num, which changes its operand with copy=False."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indices(Special):
+    """As many indices as there are true elements: np.nonzero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where(Special):
+    """np.where: as `Indices` with one argument, a computation with three."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split(Special):
+    """Views of consecutive parts of an array: np.split."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flip(Special):
+    """A view with reversed axes: np.flip. axis: the one that is reversed where the call names none; None means all."""
+
+    axis: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped(Special):
+    """The result's shape depends on values: np.bincount. `lower` is given that of the recording as `shape`; `holds`
+    says whether a later call has the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finite(Special):
+    """NumPy raises for singular matrices, where XLA gives infinities or NaN: np.linalg.inv. Replays check for them."""

@@ -1,0 +1,1 @@
+"""Algebra: products, matrices, Fourier transforms, polynomials, convolution."""

@@ -1,0 +1,50 @@
+"""Fourier transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accel.rules.lowering import jnp, same
+from accel.rules.rule import Unsupported, add_rule
+
+_function: Any
+
+
+def _transform(name: str) -> Callable[..., Any]:
+    """jax.numpy's transform, in the precision that NumPy computes it in."""
+
+    def lower(*, a: Any, **bound: Any) -> Any:
+        if a.dtype == np.float16:
+            raise Unsupported("rule.parameter", "transforms of halves")
+        axes, sizes = bound.get("axes"), bound.get("s")
+        if (axes is not None and len({axis % a.ndim for axis in axes}) < len(axes)) or -1 in (sizes or ()):
+            raise Unsupported("rule.parameter", "an axis that is transformed twice, or a size of -1")
+        a = a.astype(float) if a.dtype.kind in "biu" else a
+        return getattr(jnp.fft, name)(a, **bound)
+
+    return lower
+
+
+for _name, _names in (
+    *((name, "a | n axis norm") for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")),
+    *((name, "a | s axes norm") for name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split()),
+):
+    add_rule(getattr(np.fft, _name), _transform(_name), _names)
+
+
+def _frequencies(name: str) -> Callable[..., Any]:
+    def lower(*, d: Any, **bound: Any) -> Any:
+        if getattr(d, "dtype", None) in (np.float16, np.float32):
+            raise Unsupported("rule.parameter", f"numpy.fft.{name} of less than double precision")
+        return getattr(jnp.fft, name)(d=d, **bound)
+
+    return lower
+
+
+for _name in ("fftfreq", "rfftfreq"):
+    add_rule(getattr(np.fft, _name), _frequencies(_name), "d | n")
+for _name, _names in (("fftshift", "x | axes"), ("ifftshift", "x | axes")):
+    add_rule(getattr(np.fft, _name), same(_name, "jax.numpy.fft"), _names)

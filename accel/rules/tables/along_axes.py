@@ -1,0 +1,189 @@
+"""Along an axis: differences, gradients, trapezoidal sums, interpolation, and functions that the program chooses."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import numpy as np
+
+from accel.rules.columns import Rounding
+from accel.rules.core import cast, in_common_dtype
+from accel.rules.lowering import jnp, join, lax, number, where
+from accel.rules.rule import RULES, Unsupported, rewritten, rule
+from accel.rules.tables.statistics.sorting import find_places
+
+# -- differences ------------------------------------------------------------------------------------------------------
+
+
+@rule(np.diff, "a prepend append | n axis", rounding=Rounding.ROUNDED, shifts=True, reshapes=False)
+def diff(*, a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    axis %= a.ndim
+    parts = [_edge(given, a, axis) for given in (prepend, append)]
+    if any(part is not None for part in parts):
+        pieces = [part for part in (parts[0], a, parts[1]) if part is not None]
+        a = join(in_common_dtype(*pieces), axis)
+    for _ in range(n):
+        upper, lower = (_but_one(a, start, axis) for start in (1, 0))
+        a = upper != lower if a.dtype.kind == "b" else upper - lower
+    return a
+
+
+def _but_one(a: Any, start: int, axis: int) -> Any:
+    """All but one element along an axis, from `start` on."""
+    size = a.shape[axis]
+    start = min(start, size)
+    return lax.slice_in_dim(a, start, start + max(0, size - 1), axis=axis)
+
+
+def _edge(given: Any, a: Any, axis: int) -> Any:
+    if given is None:
+        return None
+    given = jnp.asarray(given)
+    return given if given.ndim else jnp.broadcast_to(given, (*a.shape[:axis], 1, *a.shape[axis + 1 :]))
+
+
+@rewritten(np.ediff1d, "ary to_end to_begin")
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    flat = np.ravel(ary)
+    inner = flat[1:] - flat[:-1]
+    if to_end is None and to_begin is None:
+        return inner
+    parts = [np.ravel(part) for part in (to_begin, to_end) if part is not None]
+    return np.concatenate([*parts[: to_begin is not None], inner, *parts[to_begin is not None :]], dtype=ary.dtype)
+
+
+@rule(np.trapezoid, "y x dx | axis")
+def trapezoid(*, y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The width of each interval times the mean of its ends, summed."""
+    axis %= y.ndim
+    upper, lower = (_but_one(y, start, axis) for start in (1, 0))
+    if x is None:
+        width = dx
+    else:
+        width = diff(a=x, axis=-1 if x.ndim == 1 else axis)
+        width = width.reshape((-1,) + (1,) * (y.ndim - axis - 1)) if x.ndim == 1 else width
+    height = cast(upper | lower, jnp.result_type(width, float)) if y.dtype.kind == "b" else upper + lower
+    area = (cast(width, height.dtype) if getattr(width, "dtype", None) == np.bool_ else width) * height
+    return ((area if area.dtype.kind in "fc" else cast(area, np.dtype(float))) / 2.0).sum(axis=axis)
+
+
+@rule(np.unwrap, "p discont | axis period")
+def unwrap(*, p: Any, **bound: Any) -> Any:
+    if p.dtype.kind != "f":
+        raise Unsupported("rule.parameter", "numpy.unwrap of numbers that are no floats")
+    return jnp.unwrap(p, **bound)
+
+
+# -- gradients --------------------------------------------------------------------------------------------------------
+
+
+@rule(np.gradient, "f *varargs | axis edge_order", work=9.0, shifts=True, reshapes=False)
+def gradient(*, f: Any, varargs: Any = (), axis: Any = None, edge_order: int = 1) -> Any:
+    """Second-order differences inside, of first or second order at the edges, by NumPy's formulas.
+
+    numpy.gradient's documentation derives them, also for uneven distances.
+    """
+    axes = tuple(range(f.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
+    if any(_kind(step) in ("b", "c") or (f.dtype == np.float16 and _kind(step) == "f") for step in steps):
+        raise Unsupported("rule.parameter", "numpy.gradient: distances that are truths, complex, or wider than halves")
+    f = f if f.dtype.kind in "fc" else f.astype(float)
+    parts = [_slope(f, jnp.asarray(step), ax % f.ndim, edge_order) for step, ax in zip(steps, axes, strict=True)]
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _kind(x: Any) -> str:
+    """The kind of an array's dtype; of Python's numbers that follow the array's, none."""
+    return "c" if type(x) is complex else "number" if type(x) in (int, float) else x.dtype.kind
+
+
+def _slope(f: Any, step: Any, axis: int, edge_order: int) -> Any:
+    size = f.shape[axis]
+
+    def part(start: int, count: int = 1) -> Any:
+        start = start % size
+        return lax.slice_in_dim(f, start, start + count, axis=axis)
+
+    real = f.real.dtype
+    if step.ndim:
+        step = step if step.dtype.kind == "f" else cast(step, np.dtype(float))
+        steps = cast(step[1:] - step[:-1], real)
+        at = (1,) * axis + (-1,) + (1,) * (f.ndim - axis - 1)
+        before, after = steps[:-1].reshape(at), steps[1:].reshape(at)
+        first, second, penult, last = steps[0], steps[min(1, size - 2)], steps[max(-2, 1 - size)], steps[-1]
+        total = before + after
+        uneven = (
+            -after / (before * total) * part(0, size - 2)
+            + (after - before) / (before * after) * part(1, size - 2)
+            + before / (after * total) * part(2, size - 2)
+        )
+        inner = where((steps == first).all(), _even_slope(part(0, size - 2), part(2, size - 2), first), uneven)
+    else:
+        first = second = penult = last = cast(step, real)
+        inner = _even_slope(part(0, size - 2), part(2, size - 2), first)
+    if edge_order == 1:
+        begin, end = (part(1) - part(0)) / first, (part(-1) - part(-2)) / last
+    else:
+        begin = _edge_slope((part(0), part(1), part(2)), first, second)
+        end = -_edge_slope((part(-1), part(-2), part(-3)), last, penult)
+    return join([begin, inner, end], axis)
+
+
+def _even_slope(before: Any, after: Any, step: Any) -> Any:
+    """At the middle of three points with equal distances: its own value does not enter."""
+    return (after - before) / (number(2, step) * step)
+
+
+def _edge_slope(points: Any, near: Any, far: Any) -> Any:
+    """The slope at the first of three points, by the parabola through them."""
+    total = near + far
+    weights = -(near + total) / (near * total), total / (near * far), -near / (far * total)
+    return functools.reduce(operator.add, (weight * point for weight, point in zip(weights, points, strict=True)))
+
+
+# -- interpolation ----------------------------------------------------------------------------------------------------
+
+
+@rule(np.interp, "x xp fp left right", holds=lambda xp, **rest: (xp[:-1] <= xp[1:]).all())
+def interp(*, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+    """By NumPy's own formula: the slope times the distance from the left point, for points that rise."""
+    dtype = np.dtype(complex) if fp.dtype.kind == "c" else np.dtype(float)
+    x, xp, fp = cast(x, np.dtype(float)), cast(xp, np.dtype(float)), cast(fp, dtype)
+    last = xp.shape[0] - 1
+    left, right = (cast(fp[at] if given is None else given, dtype) for given, at in ((left, 0), (right, last)))
+    if last == 0:
+        return where(x < xp[0], left, where(x > xp[0], right, jnp.broadcast_to(fp[0], x.shape)))
+    if dtype.kind == "c":
+        raise Unsupported("rule.parameter", "numpy.interp of complex numbers")
+    found = find_places(xp, x, "right") - 1
+    at = jnp.clip(found, 0, last - 1)
+    x0, x1, f0, f1 = xp[at], xp[at + 1], fp[at], fp[at + 1]
+    slope = (f1 - f0) / (x1 - x0)
+    result = slope * (x - x0) + f0
+    again = slope * (x - x1) + f1  # where that is NaN, NumPy goes from the right point
+    result = where(result == result, result, where(again == again, again, where(f0 == f1, f0, result)))
+    result = where(x == x0, f0, result)
+    result = where(found < 0, left, where(found >= last, where(x > xp[last], right, fp[last]), result))
+    return where(x != x, x, result)
+
+
+# -- functions that the program chooses -------------------------------------------------------------------------------
+
+
+@rewritten(np.apply_over_axes, "a | func axes")
+def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    for axis in axes if isinstance(axes, (list, tuple)) else (axes,):
+        reduced = func(a, axis)
+        a = reduced if reduced.ndim == a.ndim else np.expand_dims(reduced, axis)
+    return a
+
+
+@rewritten(np.apply_along_axis, "arr args | func1d axis")
+def apply_along_axis(func1d: Any, axis: int, arr: Any, args: Any = ()) -> Any:
+    """For functions that take an axis themselves; others are the program's own."""
+    known = RULES.get(func1d)
+    if known is None or "axis" not in known.static:
+        raise Unsupported("call.opaque", "numpy.apply_along_axis of a function that takes no axis")
+    return func1d(arr, *args, axis=axis)

@@ -1,0 +1,113 @@
+"""Functions of each element that are no ufuncs: comparisons with a tolerance, rounding, parts of complex numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accel.rules import rounding
+from accel.rules.columns import Rounding
+from accel.rules.core import cast
+from accel.rules.lowering import jnp, number, same, spread, where
+from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+
+# -- comparisons ------------------------------------------------------------------------------------------------------
+
+
+def _close(name: str) -> Callable[..., Any]:
+    def lower(*, b: Any, **bound: Any) -> Any:
+        if getattr(b, "dtype", None) == np.float16:
+            raise Unsupported("rule.parameter", f"numpy.{name} to halves, in which NumPy computes the tolerance")
+        return getattr(jnp, name)(b=b, **bound)
+
+    return lower
+
+
+add_rule(np.isclose, _close("isclose"), "a b rtol atol | equal_nan", elementwise=True)
+add_rule(np.allclose, _close("allclose"), "a b rtol atol | equal_nan")
+add_rule(np.array_equal, same("array_equal"), "a1 a2 | equal_nan")
+add_rule(np.array_equiv, same("array_equiv"), "a1 a2")
+
+
+@rule(np.angle, "z | deg", elementwise=True)
+def angle(*, z: Any, deg: bool = False) -> Any:
+    if z.dtype.kind not in "fc":
+        raise Unsupported("rule.parameter", "numpy.angle of whole numbers")
+    return cast(jnp.angle(z, deg), z.real.dtype)
+
+
+def _floating(x: Any) -> Any:
+    return x if x.dtype.kind in "fc" else cast(x, np.dtype(float))
+
+
+@rule(np.sinc, "x", elementwise=True)
+def sinc(*, x: Any) -> Any:
+    """By NumPy's formula: jax.numpy's is 0 at whole numbers and at infinity since JAX 0.12."""
+    x = _floating(x)
+    zero, one = x == number(0, x), number(1, x)
+    angle = number(np.pi, x) * where(zero, one, x)
+    return where(zero, one, jnp.sin(angle) / angle)
+
+
+@rule(np.i0, "x", elementwise=True)
+def i0(*, x: Any) -> Any:
+    return jnp.i0(_floating(x))
+
+
+def _round(*, a: Any, decimals: int = 0) -> Any:
+    if a.dtype.kind == "b" or (a.dtype.kind in "iu" and decimals < 0):
+        raise Unsupported("rule.parameter", "rounding truths, or whole numbers to tens")
+    if decimals and (a.dtype == np.float16 or abs(decimals) > 30):
+        raise Unsupported("rule.parameter", "rounding to decimals whose power of ten is no such number")
+    if a.dtype.kind in "iu":
+        return a
+    return _to_decimals(a, decimals) if decimals and a.dtype.kind == "f" else jnp.round(a, decimals)
+
+
+def _to_decimals(a: Any, decimals: int) -> Any:
+    """As NumPy: by the power of ten itself, which is no number for negative exponents."""
+    power = number(10.0 ** abs(decimals), a)
+    if decimals < 0:
+        return rounding.rounded(jnp.round(a / rounding.divisor(power, a)) * power)
+    whole = jnp.round(rounding.rounded(a * power))
+    return rounding.rounded(whole / rounding.divisor(power, whole))
+
+
+for _function in (np.round, np.around):
+    add_rule(_function, _round, "a | decimals", elementwise=True, rounding=Rounding.EXACT, jumps=True)
+add_rule(np.isneginf, spread("isneginf", "x"), "x", elementwise=True)
+add_rule(np.isposinf, spread("isposinf", "x"), "x", elementwise=True)
+
+
+@rewritten(np.real, "val")
+def real(val: Any) -> Any:
+    return val.real
+
+
+@rewritten(np.imag, "val")
+def imag(val: Any) -> Any:
+    return val.imag
+
+
+@rewritten(np.isreal, "x")
+def isreal(x: Any) -> Any:
+    return np.equal(np.imag(x), 0)
+
+
+@rewritten(np.iscomplex, "x")
+def iscomplex(x: Any) -> Any:
+    return np.not_equal(np.imag(x), 0)
+
+
+@rule(np.fix, "x", elementwise=True)
+def fix(*, x: Any) -> Any:
+    return jnp.trunc(x)
+
+
+@rewritten(np.real_if_close, "a | tol")
+def real_if_close(a: Any, tol: Any = 100) -> Any:
+    if a.dtype.kind == "c":
+        raise Unsupported("rule.parameter", "numpy.real_if_close: its dtype depends on values")
+    return a

@@ -1,0 +1,1 @@
+"""Statistics: reductions, quantiles, sorting, counting."""

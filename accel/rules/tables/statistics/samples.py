@@ -1,0 +1,99 @@
+"""Samples: how many fall into each bin, and how they vary together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accel.rules.core import cast
+from accel.rules.lowering import jnp
+from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+from accel.rules.special import Shaped
+
+# -- counting ---------------------------------------------------------------------------------------------------------
+
+
+def _counts(*, x: Any, shape: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """NumPy raises for negative numbers, and the largest decides the length."""
+    if not x.size:
+        return True
+    x = x.astype(np.int64)
+    largest = x.max()
+    return (x.min() >= 0) & ((largest < shape[0]) if shape[0] == minlength else (largest == shape[0] - 1))
+
+
+@rule(np.bincount, "x weights | minlength", holds=_counts, special=Shaped())
+def bincount(*, x: Any, shape: Any, weights: Any = None, minlength: int = 0) -> Any:
+    x = x.astype(np.int64)
+    if weights is None:
+        return jnp.zeros(shape, np.int64).at[x].add(1)
+    return jnp.zeros(shape, float).at[x].add(cast(weights, np.dtype(float)))
+
+
+@rewritten(np.histogram_bin_edges, "a | bins range")
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None) -> Any:
+    """For given edges, or a number of bins over a given range."""
+    if isinstance(bins, (list, tuple)):
+        return np.stack(bins)
+    return _even_edges(a, bins, range)
+
+
+def _even_edges(a: Any, bins: Any, range: Any) -> Any:
+    if type(bins) is not int or range is None:
+        raise Unsupported("rule.parameter", "bins that depend on values")
+    return np.histogram_bin_edges(np.zeros(0, a.dtype), bins, range)
+
+
+@rewritten(np.histogram, "a bins weights | range density")
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """By searching the edges: the last bin holds its right edge too."""
+    if density or (weights is not None and weights.dtype != np.float64):
+        raise Unsupported("rule.parameter", "numpy.histogram: density, or weights that are not float64")
+    if a.dtype.kind not in "fiu" or a.dtype == np.float16:
+        raise Unsupported("rule.parameter", "numpy.histogram of halves, or without an order")
+    edges = np.array(bins) if isinstance(bins, (list, tuple)) else bins
+    if isinstance(bins, int):
+        edges = _even_edges(a, bins, range)
+    values = np.ravel(a)
+    if "u" in (kinds := values.dtype.kind + edges.dtype.kind) and "i" in kinds:
+        raise Unsupported("rule.parameter", "numpy.histogram of signed and unsigned numbers")
+    place = np.searchsorted(_listed(edges), values, side="right")
+    count = len(edges) - 1
+    last = edges[count]
+    place = np.where(np.equal(values, last) | np.not_equal(last, last), np.minimum(place, count), place)
+    counted = np.bincount(place, None if weights is None else np.ravel(weights), count + 2)
+    if weights is not None and not isinstance(bins, int):  # NumPy takes differences of the weights' running sum
+        total = np.cumsum(counted)
+        spoilt = np.logical_not(np.isfinite(total))
+        counted = np.where(spoilt, np.diff(total, prepend=0.0), counted)
+    return counted[1 : count + 1], edges
+
+
+def _listed(edges: Any) -> Any:
+    return edges.tolist() if type(edges) is np.ndarray else edges
+
+
+# -- covariance -------------------------------------------------------------------------------------------------------
+
+
+def _observations(m: Any, rowvar: bool) -> int:
+    """Of one variable where there is one axis or none."""
+    return int(m.shape[-1] if rowvar or m.ndim < 2 else m.shape[0]) if m.ndim else 1
+
+
+def _covariance(name: str) -> Callable[..., Any]:
+    def lower(**bound: Any) -> Any:
+        for operand in ("m", "x", "y"):
+            if operand in bound:
+                bound[operand] = cast(bound[operand], np.result_type(bound[operand].dtype, float))
+        if name == "cov" and _observations(bound["m"], bound.get("rowvar", True)) < (bound.get("ddof") or 0):
+            raise Unsupported("rule.parameter", "numpy.cov: fewer observations than ddof")
+        return getattr(jnp, name)(**bound)
+
+    return lower
+
+
+add_rule(np.cov, _covariance("cov"), "m y | rowvar bias ddof")
+add_rule(np.corrcoef, _covariance("corrcoef"), "x y | rowvar")

@@ -1,0 +1,213 @@
+"""Sorting, and searching in sorted arrays.
+
+XLA:CPU sorts floats by a comparison of many steps, some 50 times slower than NumPy; integers go six times faster. So
+floats are mapped to integers that sort alike (*keys*).
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import numpy as np
+
+from accel.rules.columns import Rounding
+from accel.rules.core import in_common_dtype
+from accel.rules.lowering import jnp, lax, number, where
+from accel.rules.rule import Unsupported, rewritten, rule
+from accel.rules.tables.statistics.reductions import real_only
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+
+def keys_of(x: Any) -> Any:
+    """Signed integers that sort as NumPy sorts `x` (real): NaN last, the zeros' signs apart."""
+    kind, width = x.dtype.kind, 8 * x.dtype.itemsize
+    if kind == "b":
+        return x.astype(np.int8)
+    if kind == "i":
+        return x
+    raw = lax.bitcast_convert_type(x, np.dtype(f"i{x.dtype.itemsize}"))
+    if kind == "u":
+        return raw ^ number(np.iinfo(raw.dtype).min, raw)
+    largest = number(np.iinfo(raw.dtype).max, raw)
+    ordered = raw ^ ((raw >> (width - 1)) & largest)
+    return where(x != x, largest, ordered)
+
+
+def from_keys(keys: Any, dtype: Any) -> Any:
+    """The values that `keys_of` made `keys` from; any NaN becomes the ordinary one."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return keys != 0
+    if dtype.kind == "i":
+        return keys
+    if dtype.kind == "u":
+        return lax.bitcast_convert_type(keys ^ number(np.iinfo(keys.dtype).min, keys), dtype)
+    largest = number(np.iinfo(keys.dtype).max, keys)
+    raw = keys ^ ((keys >> (8 * dtype.itemsize - 1)) & largest)
+    return lax.bitcast_convert_type(raw, dtype)
+
+
+# -- sorting ----------------------------------------------------------------------------------------------------------
+
+
+def _check_kind(kind: Any, order: Any = None) -> None:
+    if kind not in (None, "quicksort", "stable", "mergesort", "heapsort"):
+        raise Unsupported("rule.parameter", f"kind={kind!r}")
+
+
+def _line_up(a: Any, axis: Any) -> tuple[Any, int]:
+    return (a.reshape(-1), 0) if axis is None else (a, axis % max(1, a.ndim))
+
+
+@rule(np.sort, "a | axis kind stable", rounding=Rounding.EXACT)
+def sort(*, a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
+    """By keys; equal elements cannot be told apart, so stability does not matter."""
+    _check_kind(kind)
+    a, axis = _line_up(a, axis)
+    if a.dtype.kind == "c":
+        return _sort_complex(a, axis)
+    return from_keys(lax.sort(keys_of(a), dimension=axis), a.dtype)
+
+
+def _sort_complex(a: Any, axis: int) -> Any:
+    """By real part, then by imaginary part, NaN in either last, as NumPy orders complex numbers."""
+    *_, real, imag = lax.sort((*_complex_keys(a), a.real, a.imag), dimension=axis, num_keys=3)
+    return lax.complex(real, imag)
+
+
+def _complex_keys(a: Any) -> tuple[Any, Any, Any]:
+    """NumPy's order: numbers without NaN, then those with NaN in the imaginary part, the real part, both."""
+    real, imag = a.real, a.imag
+    group = (real != real).astype(np.int8) * 2 + (imag != imag).astype(np.int8)
+    zero = number(0, real)
+    first = keys_of(one_zero(where(real != real, zero, real)))
+    second = keys_of(one_zero(where(imag != imag, zero, imag)))
+    return group, first, second
+
+
+def one_zero(x: Any) -> Any:
+    """Floats with every zero positive; adding 0 would do, if XLA left that alone."""
+    return where(x == number(0, x), number(0, x), x) if x.dtype.kind == "f" else x
+
+
+def _sort_keys(a: Any) -> tuple[Any, ...]:
+    """Keys by which equal elements, the two zeros among them, stay equal."""
+    if a.dtype.kind == "c":
+        return _complex_keys(a)
+    return (keys_of(one_zero(a)),)
+
+
+def _is_stable(kind: Any = None, stable: Any = None) -> bool:
+    return bool(stable) or kind in ("stable", "mergesort")
+
+
+def _determined(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None, shape: Any = None) -> Any:
+    """Whether no two keys along the axis are equal, nor NaN both; None for stable kinds, for which that is no matter.
+
+    Otherwise the order is NumPy's own: its unstable sorts differ between dtypes, sizes and processors.
+    """
+    if _is_stable(kind, stable):
+        return None
+    a, axis = _line_up(a, axis)
+    if a.ndim == 0:
+        return True
+    if isinstance(a, np.ndarray):
+        in_order = np.sort(a, axis)
+        return bool((_differ(in_order, axis) & (in_order == in_order).swapaxes(0, axis)[:-1]).all())
+    keys = _sort_keys(a)
+    order = _order(keys, a.shape, axis)  # as in `argsort`: XLA sorts once for both
+    differ = (_differ(jnp.take_along_axis(part, order, axis), axis) for part in keys)
+    return functools.reduce(operator.or_, differ).all()
+
+
+def _differ(in_order: Any, axis: int) -> Any:
+    """Whether each element differs from the next along an axis, which is made the first; works on NumPy and JAX."""
+    line = in_order.swapaxes(0, axis)
+    return line[:-1] != line[1:]
+
+
+@rule(
+    np.argsort,
+    "a | axis kind stable",
+    holds=_determined,
+    otherwise='equal keys, whose order NumPy leaves open but for kind="stable"',
+)
+def argsort(*, a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
+    """Stable; where NumPy's kind is not, the keys differ (see `_determined`)."""
+    _check_kind(kind)
+    if not a.ndim:
+        return jnp.zeros(1, np.int64)
+    a, axis = _line_up(a, axis)
+    return _order(_sort_keys(a), a.shape, axis)
+
+
+def _order(keys: tuple[Any, ...], shape: tuple[int, ...], axis: int) -> Any:
+    places = lax.broadcasted_iota(np.int64, shape, axis)
+    return lax.sort((*keys, places), dimension=axis, num_keys=len(keys), is_stable=True)[-1]
+
+
+@rule(np.lexsort, "*keys | axis")
+def lexsort(*, keys: Any, axis: int = -1) -> Any:
+    columns = [real_only(jnp.asarray(key)) for key in keys]
+    if not columns[0].ndim:
+        raise Unsupported("rule.parameter", "lexsort of scalars")
+    sorted_by = tuple(part for column in reversed(columns) for part in _sort_keys(column))
+    return _order(sorted_by, columns[0].shape, axis % columns[0].ndim)
+
+
+@rewritten(np.sort_complex, "a")
+def sort_complex(a: Any) -> Any:
+    if a.dtype.kind == "c":
+        return np.sort(a)
+    return np.sort(a).astype("F" if a.dtype.char in "bhBH" else "D")
+
+
+# -- searching --------------------------------------------------------------------------------------------------------
+
+
+def _common(a: Any, v: Any) -> tuple[Any, Any]:
+    """Both as the dtype in which NumPy compares them, as keys that sort as NumPy's comparison does."""
+    a, v = in_common_dtype(jnp.asarray(a), jnp.asarray(v))
+    if a.dtype.kind == "c":
+        raise Unsupported("rule.parameter", "complex numbers")
+    if a.dtype.kind == "f":
+        a, v = one_zero(a), one_zero(v)
+    return keys_of(a), keys_of(v)
+
+
+def find_places(a: Any, v: Any, side: str) -> Any:
+    """np.searchsorted by bisection, all values at once; NumPy's answer where `a` is sorted."""
+    keys, wanted = _common(a, v)
+    low = jnp.zeros(wanted.shape, np.int64)
+    high = jnp.full(wanted.shape, keys.shape[0], np.int64)
+    for _ in range(keys.shape[0].bit_length()):
+        middle = (low + high) >> 1
+        probe = keys[jnp.minimum(middle, keys.shape[0] - 1)]
+        right = (low < high) & (probe < wanted if side == "left" else probe <= wanted)
+        low, high = where(right, middle + 1, low), where(right, high, middle)
+    return low
+
+
+def rising(a: Any) -> Any:
+    """Whether a vector is sorted, NaN last; works on NumPy and JAX."""
+    return ((a[:-1] <= a[1:]) | (a[1:] != a[1:])).all()
+
+
+@rule(np.searchsorted, "a v | side", holds=lambda a, **rest: rising(a))
+def searchsorted(*, a: Any, v: Any, side: str = "left") -> Any:
+    return find_places(a, v, side)
+
+
+@rewritten(np.digitize, "x bins | right")
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """By searchsorted, for bins that rise and for bins that fall."""
+    if len(bins) and bool(bins[-1] != bins[-1]):
+        raise Unsupported("rule.parameter", "numpy.digitize: NaN among the bins")
+    falling = len(bins) > 1 and bool(bins[0] > bins[-1])
+    side: Any = "left" if right else "right"
+    if not falling:
+        return np.searchsorted(bins, x, side=side)
+    return len(bins) - np.searchsorted(bins[::-1], x, side=side)
