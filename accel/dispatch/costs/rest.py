@@ -24,8 +24,9 @@ MAX_REST = 1024
 SMALL_CALL_S = 3e-5
 """Calls that take fewer seconds on NumPy are not compiled: launching a compiled program takes about as long."""
 
-TIMED_ONE_IN = 8
-"""Of a rest, one call in so many is timed, and stands for those after it: timing a call of 5 us takes a tenth of it."""
+TIMED_ONE_IN = 15
+"""Of a rest, one call in so many is timed, and stands for those after it: timing a call of 5 us takes a tenth of it. It
+is odd so that calls of two kinds that alternate are both met."""
 
 EXAMINED_CALL_S = 5e-3
 """Calls that take more seconds on NumPy are all examined. It costs them less than a hundredth, but for the first time,
@@ -93,10 +94,15 @@ class Rest:
         if self._looks_left:
             self._looks_left -= 1
             return
-        pays = 0.0 < call_s < EXAMINED_CALL_S
-        self._left = min(int(looked_s / (SHARE * call_s)), MAX_REST) if pays else 0
+        self._left = self._length(looked_s, call_s)
         self._long_s = LONG_CALL_FACTOR * max(call_s, SMALL_CALL_S)
         self._settings = config.current()
+
+    @staticmethod
+    def _length(looked_s: float, call_s: float) -> int:
+        if call_s >= EXAMINED_CALL_S or call_s <= 0.0:
+            return 0
+        return min(int(looked_s / (SHARE * call_s)), MAX_REST)
 
     def next_call(self) -> NextCall:
         """What to do with the next call."""
