@@ -14,7 +14,7 @@ from accel.process import forks, interrupts
 _MODULES = (
     "accel.backend.background",
     "accel.dispatch.replay",
-    "accel.dispatch.verify",
+    "accel.dispatch.comparing.comparison",
     "accel.lower",
     "accel.record",
 )

@@ -15,7 +15,7 @@ from statistics import median
 from typing import NamedTuple
 
 from accel.reports import ledger, reporting, timeline
-from accel.reports.timeline import CHECKED, COMPILED, NUMPY, CallRecord, Event
+from accel.reports.timeline import COMPARED, COMPILED, NUMPY, CallRecord, Event
 
 WIDTH = 960
 HEIGHT = 220
@@ -27,12 +27,12 @@ MAX_COLUMNS = 240
 MAX_ROWS = 300
 """The most rows in the table of events."""
 
-PARTS = (COMPILED, CHECKED, NUMPY, "other")
+PARTS = (COMPILED, COMPARED, NUMPY, "other")
 """The parts of a step's time. other: the program's own work outside all targets."""
 
 _LABELS = {
     COMPILED: "compiled",
-    CHECKED: "compiled, and NumPy for comparison",
+    COMPARED: "compiled, and NumPy for comparison",
     NUMPY: "NumPy (recordings included)",
     "other": "the program outside these functions",
 }
@@ -219,7 +219,7 @@ def _targets() -> str:
             f'<i class="{kind}" style="width:{100 * seconds / longest:.2f}%" title="{kind} {seconds:.3g} s"></i>'
             for kind, seconds in (
                 (COMPILED, book.compiled_total_s),
-                (CHECKED, book.costs["comparing"]),
+                (COMPARED, book.costs["comparing"]),
                 (NUMPY, book.numpy_total_s),
             )
             if longest and seconds
@@ -261,7 +261,7 @@ code { font-size: 12px; overflow-wrap: anywhere; }
 .bar { display: flex; width: 200px; height: 12px; } .bar i { display: block; }
 .key span { display: inline-block; width: .8em; height: .8em; margin: 0 .4em 0 1em; }
 .key span:first-child { margin-left: 0; }
-.compiled { fill: #2f7d5b; background: #2f7d5b; } .checked { fill: #d9a521; background: #d9a521; }
+.compiled { fill: #2f7d5b; background: #2f7d5b; } .compared { fill: #d9a521; background: #d9a521; }
 .numpy { fill: #b4532e; background: #b4532e; } .other { fill: #9aa7af; background: #9aa7af; }
 .recorded { fill: #2a6fb0; } .compile { fill: #7a5bb0; } .refused { fill: #9aa7af; } .demoted { fill: #c0392b; }
 """

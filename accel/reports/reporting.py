@@ -119,7 +119,7 @@ def _function(book: Ledger) -> dict[str, Any]:
         "gained_s": book.gained_s,
         "costs_s": {cost: book.costs[cost] for cost in ledger.COSTS if cost in book.costs},
         "saved_s": book.saved_s,
-        "checks": book.checks,
+        "checks": book.comparisons,
         "copying_s": median(book.copy_s) * book.compiled_calls if book.copy_s else None,
         "differences": _differences(book),
         "programs": [] if book.describe is None else book.describe(),

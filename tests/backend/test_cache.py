@@ -17,7 +17,7 @@ import accel
 from accel import config
 from accel.__main__ import main
 from accel.backend import cache, compile, lapack
-from accel.dispatch import checks
+from accel.dispatch.comparing import policy
 from accel.ir import fingerprint
 from accel.lower import lowering
 from accel.reports import ledger
@@ -290,7 +290,7 @@ def test_processes_that_write_at_once_never_see_half_an_entry(folder: Path) -> N
 @pytest.fixture
 def bare(foreground: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Do not compare, and keep programs in `folder`."""
-    monkeypatch.setattr(checks, "FIRST_CHECKS", 0)
+    monkeypatch.setattr(policy, "FIRST_COMPARED", 0)
     with config.override(cache_dir=tmp_path / "cache"):
         yield
 

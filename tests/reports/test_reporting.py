@@ -109,7 +109,7 @@ def test_totals(fast: Ledger, slow: Ledger) -> None:
 
 
 def test_the_totals_say_where_the_time_went(fast: Ledger, slow: Ledger) -> None:
-    fast.count_checked(0.012, 0.008)
+    fast.count_compared(0.012, 0.008)
     fast.charge("recording", 0.5)
     fast.copy_s.append(0.0001)
     totals = _json()["totals"]
