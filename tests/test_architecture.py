@@ -43,6 +43,8 @@ LAYERS = (
     ("backend.job", "backend.experience"),
     ("backend.compile",),
     ("backend.worker",),
+    ("backend.supervisor",),
+    ("backend.pending",),
     ("backend.background",),
     ("dispatch.replay.host", "dispatch.replay.commit"),
     ("dispatch.replay.guards", "dispatch.replay.variant"),

@@ -143,7 +143,7 @@ class Compiling:
 
 def is_quiet() -> bool:
     """Whether nothing is being compiled or loaded: times that are taken meanwhile are not worth comparing."""
-    if not late.loaded:
+    if not late.imported:
         return True
     from accel.backend import background
 

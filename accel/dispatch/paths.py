@@ -18,7 +18,7 @@ from accel.reasons import Refusal
 from accel.reports.ledger import open_ledger
 
 if TYPE_CHECKING:
-    from accel.backend.background import PendingProgram
+    from accel.backend.pending import PendingProgram
     from accel.dispatch.replay import Variant
     from accel.record import Trace
 
@@ -226,8 +226,10 @@ class Path:
         limit = config.current().max_compile_s
         if self.pending is None or not self.pending.seconds() > limit:
             return None
+        from accel.backend import background
+
         pending, self.pending = self.pending, None
-        pending.abandon()
+        background.abandon(pending)
         return Refusal("limit.compile", "", f"more than {limit:g} s")
 
     def finish(self) -> Refusal | None:

@@ -57,7 +57,7 @@ class Recordings:
         The call is done then, unless the recording was undone (Rerun) or the program's own code raised an error
         (Passed). counts: False for a call that matches a known path and is recorded to find rare ones.
         """
-        current_run().charge("loading", late.load())
+        current_run().charge("loading", late.import_now())
         from accel.lower.passes.loops import is_worth
         from accel.record import Passed, Rerun, record
 

@@ -19,6 +19,7 @@ import pytest
 import accel
 from accel import config, dispatch
 from accel.backend import background
+from accel.backend.pending import PendingProgram
 from accel.dispatch import compiling, known
 from accel.dispatch.comparing import policy
 from accel.dispatch.costs import budget, speed
@@ -364,7 +365,7 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
 
 
 def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = background.PendingProgram((None, None, (), ()))  # type: ignore[arg-type]
+    made = PendingProgram((None, None, (), ()))  # type: ignore[arg-type]
 
     def never_ready(*arguments: Any, **options: Any) -> Any:
         return made
