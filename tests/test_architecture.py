@@ -64,6 +64,8 @@ LAYERS = (
     ("dispatch",),
     ("reports.reporting",),
     ("reports.profiling",),
+    ("hook.patterns", "hook.attributes", "hook.imports"),
+    ("hook.installation",),
     ("hook.patching", "comparison.observer", "comparison.runs"),
     ("inspect.sources",),
     ("inspect.programs",),

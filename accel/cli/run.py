@@ -26,6 +26,7 @@ from accel.cli.options import Parser, refuse
 from accel.comparison import runs
 from accel.config import SettingError, Settings
 from accel.hook import patching
+from accel.hook.imports import find_module
 from accel.reports import profiling, reporting, timeline
 
 _HERE = str(Path(__file__).parents[1]) + os.sep
@@ -297,7 +298,7 @@ def enter(command: Command) -> str | None:
 
 
 def _is_module(target: str) -> bool:
-    return patching.find_module(target) is not None
+    return find_module(target) is not None
 
 
 def _script_paths(command: Command) -> list[str]:
