@@ -27,7 +27,7 @@ from accel.comparison import runs
 from accel.config import SettingError, Settings
 from accel.hook import patching
 from accel.hook.imports import find_module
-from accel.reports import profiling, reporting, timeline
+from accel.reports import profiling, reporting, summary, timeline
 
 _HERE = str(Path(__file__).parents[1]) + os.sep
 _LAUNCHERS = ("<frozen runpy>", "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
@@ -402,7 +402,7 @@ def _finish(plan: _CommandLine, process: int) -> None:
     if os.getpid() != process:
         return
     for report in plan.reports:
-        text = reporting.summary_line() + "\n" if report.format is None else reporting.report(report.format)
+        text = summary.summary_line() + "\n" if report.format is None else reporting.report(report.format)
         _try_to_write(text, report.path, "report")
     if plan.profile is not None:
         _try_to_write(profiling.page(" ".join([plan.command.target, *plan.command.args])), plan.profile, "profile")

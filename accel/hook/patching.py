@@ -21,7 +21,7 @@ from accel.hook.installation import Installation, Wrap, keep_on_numpy, mark_abse
 from accel.hook.patterns import check_patterns, selected
 from accel.process import tuning
 from accel.reasons import Refusal
-from accel.reports import ledger, reporting
+from accel.reports import ledger, summary
 from accel.reports.ledger import State
 
 _current: Installation | None = None
@@ -48,8 +48,9 @@ def install(
 ) -> None:
     """Accelerate the functions of `catalogue` (default: of every installed one) under all their names.
 
-    only, exclude: patterns (see accel.hook.patterns); without `only`, all functions that are not excluded are accelerated. mode:
-    "off", "auto", "verify" or "strict" for these functions; by default, the mode in the settings at each call.
+    only, exclude: patterns (see accel.hook.patterns). Without `only`, all functions that are not excluded are
+    accelerated. mode: "off", "auto", "verify" or "strict" for these functions; by default, the mode in the settings at
+    each call.
 
     It may be called at any time and any number of times: a new choice replaces the one before. Unless QD_JAX_QUIET=1,
     one line at the end of the process says what was gained. If QD_USE_JAX=0 or the mode is off, it only logs that.
@@ -86,7 +87,7 @@ def steps_of(chosen: Iterable[Catalogue]) -> Steps | None:
 @functools.cache
 def _speak_at_exit() -> None:
     """Write the summary at the end of this process, but not at the end of its forked children."""
-    atexit.register(lambda process: reporting.say_summary() if os.getpid() == process else None, os.getpid())
+    atexit.register(lambda process: summary.say_summary() if os.getpid() == process else None, os.getpid())
 
 
 def put_in_place(

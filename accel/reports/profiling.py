@@ -14,7 +14,7 @@ from html import escape
 from statistics import median
 from typing import NamedTuple
 
-from accel.reports import ledger, reporting, timeline
+from accel.reports import ledger, summary, timeline, words
 from accel.reports.timeline import COMPARED, COMPILED, NUMPY, CallRecord, Event
 
 WIDTH = 960
@@ -224,10 +224,10 @@ def _targets() -> str:
             )
             if longest and seconds
         )
-        figures = reporting.figures(book)
+        figures = words.cells_of(book)
         cells = [f"<code>{escape(book.target)}</code>", escape(book.state), *map(escape, figures.values())]
         rows.append([*cells, f'<div class="bar">{bars}</div>'])
-    return _table(["function", "state", *reporting.COLUMNS, "time in it"], rows)
+    return _table(["function", "state", *words.TITLES, "time in it"], rows)
 
 
 def _events(events: Sequence[Event], began: float) -> str:
@@ -290,7 +290,7 @@ def page(program: str) -> str:
     calls, events, run = list(timeline.calls or ()), list(timeline.events), ledger.current_run()
     target = pacing_target(calls, run.step)
     steps = steps_of(calls, target)
-    lines = [escape(line) for line in reporting.heading()]
+    lines = [escape(line) for line in summary.heading()]
     missing = f"<p>{timeline.dropped_events} later events are not shown.</p>" if timeline.dropped_events else ""
     parts = [
         f"<h1>{escape(program)}</h1>",
