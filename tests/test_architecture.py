@@ -75,6 +75,8 @@ LAYERS = (
     ("inspect.programs",),
     ("inspect.explain",),
     ("inspect.doctor",),
+    ("cli.program",),
+    ("cli.commandline",),
     ("cli.run",),
     ("run", "comparison.child"),
     ("precompile",),
