@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from accel.dispatch import accelerate
     from accel.hook.patching import install, installed, uninstall
     from accel.inspect.explain import explain
-    from accel.reports.reporting import report, summary_line
+    from accel.reports.reporting import report
+    from accel.reports.summary import summary_line
 
 __version__ = "0.1.0"
 
@@ -52,7 +53,7 @@ _HOMES = {
     "installed": "accel.hook.patching",
     "uninstall": "accel.hook.patching",
     "report": "accel.reports.reporting",
-    "summary_line": "accel.reports.reporting",
+    "summary_line": "accel.reports.summary",
 }
 
 

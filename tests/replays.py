@@ -46,9 +46,9 @@ def assert_replays_agree(
         expected = program(*theirs)
         values, failed = variant.trace.inputs.fetch(mine, {})
         assert failed is None
-        attempt = variant.run(values)
-        assert not isinstance(attempt, tuple), text
-        result = variant.commit(attempt)
+        staged = variant.run(values)
+        assert not isinstance(staged, tuple), text
+        result = variant.commit(staged)
         for got, wanted in zip(_arrays((result, mine)), _arrays((expected, theirs)), strict=True):
             assert got.dtype == wanted.dtype, text
             np.testing.assert_allclose(got, wanted, rtol=rtol, atol=rtol / 100, err_msg=text)

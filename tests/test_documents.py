@@ -12,7 +12,7 @@ import pytest
 import accel
 from accel import ndimage
 from accel.catalogue import TRAITS
-from accel.cli import commands, run
+from accel.cli import commandline, commands
 from tests.conftest import ROOT
 
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -65,7 +65,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 def test_the_options_of_run_are_those_of_the_code() -> None:
     listed = _first_column(_section(_text("docs/command-line.md"), "accel.run"))
-    assert sorted(listed) == sorted(option.name for option in run.PLACES + run.OPTIONS)
+    assert sorted(listed) == sorted(option.name for option in commandline.PLACES + commandline.OPTIONS)
 
 
 def test_every_command_is_described() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import accel
 from accel.reasons import REASONS, Reason, Refusal, source_line
-from accel.reports import reporting
+from accel.reports import markdown
 from tests.conftest import ROOT
 
 EXPECTED = {
@@ -148,4 +148,4 @@ def test_every_reason_is_given_in_some_test() -> None:
 
 def test_the_page_lists_the_reasons_from_the_table() -> None:
     page = (ROOT / "docs" / "reasons.md").read_text(encoding="utf-8")
-    assert page.endswith(f"\n\n{reporting.reasons_table()}"), "paste what `python -m accel reasons` prints"
+    assert page.endswith(f"\n\n{markdown.reasons_table()}"), "paste what `python -m accel reasons` prints"

@@ -22,7 +22,7 @@ import pytest
 
 from accel.backend import cache
 from accel.backend.compile import compile_trace
-from accel.dispatch.replay import Attempt, Variant
+from accel.dispatch.replay import StagedOutputs, Variant
 from accel.lower import Known
 from accel.record import Rerun, Trace, record
 from accel.rules.rule import Unsupported
@@ -211,9 +211,9 @@ def _computed(cases: Sequence[Case]) -> Iterator[tuple[str, Any]]:
         except Unsupported:
             trace = None
         else:
-            attempt = variant.run(values)
-            if isinstance(attempt, Attempt):
-                yield " | ".join(text for text, _ in cases), (variant.commit(attempt), args)
+            staged = variant.run(values)
+            if isinstance(staged, StagedOutputs):
+                yield " | ".join(text for text, _ in cases), (variant.commit(staged), args)
                 return
     if len(cases) > 1:
         half = len(cases) // 2

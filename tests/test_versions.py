@@ -18,7 +18,7 @@ import pytest
 import accel
 from accel import versions
 from accel.catalogue import Catalogue
-from accel.dispatch.target import Refused
+from accel.dispatch import Refused
 from accel.hook import patching
 from accel.reports.ledger import open_ledger
 from tests.conftest import ROOT

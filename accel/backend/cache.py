@@ -72,7 +72,7 @@ def holds_programs() -> bool:
     return False
 
 
-def load(key: str, suffix: str = SUFFIX) -> bytes | None:
+def read(key: str, suffix: str = SUFFIX) -> bytes | None:
     """The payload saved under `key` (40 hexadecimal digits) in an environment like this one; None if there is none."""
     settings = config.current()
     for root, shared in ((settings.cache_dir, False), (settings.cache_shared, True)):

@@ -182,7 +182,7 @@ def _compiled(
     import jax
 
     key = _key(program, spans, arguments, place)
-    cached = _load(key, place)
+    cached = _from_cache(key, place)
     if cached is not None:
         return cached, key, ""
     lowered = jax.jit(entry(program, spans)).lower(*arguments)
@@ -223,8 +223,8 @@ def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], p
     return digest(program.fingerprint, shapes, place.platform, place.device_kind, place.id, str(precision), threads())
 
 
-def _load(key: str | None, place: Any) -> Any:
-    payload = cache.load(key) if key is not None else None
+def _from_cache(key: str | None, place: Any) -> Any:
+    payload = cache.read(key) if key is not None else None
     if key is None or payload is None:
         return None
     try:
@@ -240,14 +240,14 @@ def _executable(payload: bytes, place: Any) -> Any:
     """Deserialize what `_payload` serialized. Raises what JAX raises, and KernelUnavailable if a kernel is missing."""
     from jax.experimental import serialize_executable
 
-    load = serialize_executable.deserialize_and_load
+    deserialize = serialize_executable.deserialize_and_load
     where = {"backend": place.client, "execution_devices": [place]}
-    where = {name: value for name, value in where.items() if name in inspect.signature(load).parameters}
+    where = {name: value for name, value in where.items() if name in inspect.signature(deserialize).parameters}
     called, parts = pickle.loads(payload)
     problem = lapack.unavailable(called)
     if problem:
         raise lapack.KernelUnavailable(problem)
-    return load(*parts, **where)
+    return deserialize(*parts, **where)
 
 
 def _payload(compiled: Any) -> bytes:
@@ -295,7 +295,7 @@ def product_of(made: Executable, trace: Lowerable) -> Product:
     return Product(packed(made.program, trace), made.key, unkept, payload, made.seconds)
 
 
-def loaded(
+def load(
     product: Product, trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int]
 ) -> Executable | None:
     """Load the executable of a product in this process; None if its entry on disk is gone or cannot be used."""
@@ -304,7 +304,7 @@ def loaded(
     program = unpacked(product.program, trace, known)
     with jax.enable_x64(True), jax.default_device(place):
         if product.key is not None:
-            compiled = _load(product.key, place)
+            compiled = _from_cache(product.key, place)
         else:
             compiled = None if product.payload is None else _executable(product.payload, place)
         if compiled is None:

@@ -27,9 +27,9 @@ class Experience:
     threads: int | None = None
 
 
-def load(key: str) -> Experience:
-    """Load what is known about a path. key: its name on disk."""
-    text = cache.load(key, cache.PATH)
+def read(key: str) -> Experience:
+    """Read what is known about a path. key: its name on disk."""
+    text = cache.read(key, cache.PATH)
     if text is None:
         return Experience()
     fields = json.loads(text)

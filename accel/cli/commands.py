@@ -33,7 +33,7 @@ def _compile(args: Sequence[str]) -> int:
 
 
 def _reasons(args: Sequence[str]) -> int:
-    from accel.reports.reporting import reasons_table
+    from accel.reports.markdown import reasons_table
 
     sys.stdout.write(reasons_table())
     return 0

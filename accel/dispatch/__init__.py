@@ -5,20 +5,25 @@ target         chooses how each call runs: on NumPy, recorded, or replayed; deci
 call           one call, and whether the program's own function has run for it
 preconditions  the state of the process that keeps every call on NumPy
 known          all recorded paths of a target, and which of them a call may take
-paths          one recorded path, on its way from recording to compiled program
-attempts       recordings that led to no program, and when the next one is made
+paths          one recorded path, on its way from recording to compiled program: its stages
+recordings     records calls; which ones were refused, and when the next recording is made
+refusals       says why calls stay on NumPy
 compiling      when a path gets its program, and what happens until then
-replay         runs a compiled program: guards, outcomes, commit
-checks         which replays are compared with NumPy, and which differences matter
-verify         compares one replay with NumPy's call, and explains the differences
+replay/        matches a call against a path's guards, runs the path's program, commits its outputs
+comparing/     compares replays with NumPy's calls, and explains the differences
 costs/         what helping costs and may cost: account, budget, rest, speed
 late           modules that are imported when the first call is recorded
 
-The way of a compiled call: decorator, rest, target, preconditions, known, replay (the guards, then the run), checks (is
-it compared?), replay (the commit), target (which counts it).
+The way of a compiled call: decorator, target (is it allowed at all? see preconditions), known (which path first?),
+replay/guards (does the path match?), replay/variant (the run), comparing/policy (is it compared?), replay/commit (the
+effects), target (which counts it).
+
+Four words for four things: *guards* are checked before a run, *outcomes* after it, *comparisons* are with NumPy, and
+*preconditions* are of the process.
 """
 
 from accel.dispatch.decorator import accelerate, accelerated
-from accel.dispatch.target import Refused, Target
+from accel.dispatch.refusals import Refused
+from accel.dispatch.target import Target
 
 __all__ = ["Refused", "Target", "accelerate", "accelerated"]

@@ -82,6 +82,13 @@ class Compiling:
             path.wait(seconds)
             note_potential_gain(EXPECTED_GAIN_SHARE * seconds - LAUNCH_S * calls)
 
+    def note_without_program(self, path: Path, seconds: float, *, quiet: bool) -> None:
+        """Note a call of a path that has no program: the time on NumPy, and by how much compiling slowed it down."""
+        path.note_numpy(seconds, quiet=quiet)
+        self.note_missed(path, seconds)
+        if not quiet and path.speed.knows_numpy:
+            open_ledger(self._name).charge("slowdown", seconds - path.speed.numpy_s.median())
+
     # -- its program --------------------------------------------------------------------------------------------------
 
     def start(self, path: Path, values: list[Any], call: Call) -> None:
@@ -134,13 +141,13 @@ class Compiling:
                 yield path
 
 
-def is_compiling() -> bool:
-    """Whether anything is being compiled: times that are taken meanwhile are not worth comparing."""
-    if not late.loaded:
-        return False
+def is_quiet() -> bool:
+    """Whether nothing is being compiled or loaded: times that are taken meanwhile are not worth comparing."""
+    if not late.imported:
+        return True
     from accel.backend import background
 
-    return background.busy()
+    return not background.busy()
 
 
 def _is_worth_jax() -> bool:

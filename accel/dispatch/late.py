@@ -14,23 +14,23 @@ from accel.process import forks, interrupts
 _MODULES = (
     "accel.backend.background",
     "accel.dispatch.replay",
-    "accel.dispatch.verify",
+    "accel.dispatch.comparing.comparison",
     "accel.lower",
     "accel.record",
 )
 
-loaded = False
+imported = False
 
 
-def load() -> float:
+def import_now() -> float:
     """Import them, if that was not done before. JAX is not among them. Returns the seconds that it took."""
-    global loaded
-    if loaded:
+    global imported
+    if imported:
         return 0.0
     started = time.perf_counter()
     with interrupts.Deferral(), forks.delayed():
         for name in _MODULES:
             importlib.import_module(name)
         importlib.import_module("accel.rules").load()
-    loaded = True
+    imported = True
     return time.perf_counter() - started

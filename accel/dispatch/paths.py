@@ -18,7 +18,7 @@ from accel.reasons import Refusal
 from accel.reports.ledger import open_ledger
 
 if TYPE_CHECKING:
-    from accel.backend.background import PendingProgram
+    from accel.backend.pending import PendingProgram
     from accel.dispatch.replay import Variant
     from accel.record import Trace
 
@@ -37,10 +37,10 @@ MAX_BACKOFF = 1023
 
 
 class Stage(Enum):
-    """Where a path stands.
+    """Where a path stands, and so what its calls do.
 
-    OBSERVING: calls run on NumPy, while inputs that do not change are found. PENDING: its program is being compiled.
-    COMPILED: calls are replayed. GIVEN_UP: calls stay on NumPy for good.
+    OBSERVING: calls run on NumPy, while inputs that do not change are found. PENDING: its program is being compiled;
+    calls run on NumPy. COMPILED: calls are replayed. GIVEN_UP: calls stay on NumPy for good.
     """
 
     OBSERVING = "observing"
@@ -49,11 +49,25 @@ class Stage(Enum):
     GIVEN_UP = "given up"
 
 
+TRANSITIONS = {
+    (Stage.OBSERVING, Stage.PENDING): "start: it is worth compiling",
+    (Stage.PENDING, Stage.COMPILED): "finish: the program is ready",
+    (
+        Stage.PENDING,
+        Stage.OBSERVING,
+    ): "stop_folding: a constant changed on another path; not compiled yet",
+    (Stage.COMPILED, Stage.OBSERVING): "respecialize: a constant has changed, the program is dropped",
+    (Stage.PENDING, Stage.GIVEN_UP): "give_up: compiling failed, or took too long",
+    (Stage.COMPILED, Stage.GIVEN_UP): "give_up: the program is slower than NumPy, or cannot be run",
+}
+"""How a path's stage changes: the method that changes it, and when. A path begins in OBSERVING."""
+
+
 class Path:
     """One recorded path of a target.
 
     name: the target's, for messages.
-    stage: changed by `start`, `finish`, `respecialize`, `stop_folding` and `give_up` only.
+    stage: see TRANSITIONS.
     observed: calls in stage OBSERVING so far.
     samples: see `keep_samples`.
     constants: by slot, values that have not changed so far and may be folded. varying: slots that must not be folded.
@@ -63,7 +77,7 @@ class Path:
     numpy_call_s: seconds of the last call on NumPy. least_numpy_s: of the shortest. waited_s: of all calls since the
     recording that had no program.
     found_on_disk, kept, unkept: of its program (see `PendingProgram`).
-    replays: of its program. checked_at: the value of `replays` at the last comparison.
+    replays: of its program. compared_at: the value of `replays` at the last comparison.
     backoff: calls that still go to NumPy before a program whose runs were discarded is tried again.
     """
 
@@ -92,7 +106,7 @@ class Path:
         self.least_numpy_s = inf
         self.waited_s = 0.0
         self.replays = 0
-        self.checked_at = 0
+        self.compared_at = 0
         self.backoff = 0
         self._discarded = 0  # runs in a row
         self.speed = Speed()
@@ -180,7 +194,7 @@ class Path:
     def start(self, values: list[Any]) -> None:
         """Compile the path: in the background, or at once if `Settings.ahead_of_time` is off."""
         self.pending = self._compile(values)
-        self.stage = Stage.PENDING
+        self._enter(Stage.PENDING)
 
     def is_ready(self) -> bool:
         """Whether compiling has ended, with a program or with an error."""
@@ -188,7 +202,11 @@ class Path:
 
     def give_up(self) -> None:
         """Keep its calls on NumPy for good."""
-        self.stage = Stage.GIVEN_UP
+        self._enter(Stage.GIVEN_UP)
+
+    def _enter(self, stage: Stage) -> None:
+        assert (self.stage, stage) in TRANSITIONS, f"from {self.stage} to {stage}"
+        self.stage = stage
 
     def _compile(self, values: list[Any]) -> PendingProgram:
         from accel.backend import background
@@ -208,8 +226,10 @@ class Path:
         limit = config.current().max_compile_s
         if self.pending is None or not self.pending.seconds() > limit:
             return None
+        from accel.backend import background
+
         pending, self.pending = self.pending, None
-        pending.abandon()
+        background.abandon(pending)
         return Refusal("limit.compile", "", f"more than {limit:g} s")
 
     def finish(self) -> Refusal | None:
@@ -241,8 +261,9 @@ class Path:
         self._variant = Variant(self.trace, made.result())
         self._spans_tried |= bool(self.variant.executable.spans)
         self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
-        self.stage = Stage.COMPILED
-        self.replays = self.checked_at = 0
+        if self.stage is not Stage.COMPILED:  # as it is if a program with spans takes the place of one without
+            self._enter(Stage.COMPILED)
+        self.replays = self.compared_at = 0
         self.speed.compiled_s.clear()
 
     def respecialize(self, changed: tuple[int, ...]) -> None:
@@ -252,13 +273,14 @@ class Path:
         if self._respecialized >= MAX_RESPECIALIZED:
             self._stop_folding_slots(tuple(self.constants))
         self._variant = self.pending_spans = None
-        self.stage = Stage.OBSERVING
+        self._enter(Stage.OBSERVING)
 
     def stop_folding(self, names: Collection[str]) -> None:
         """Inputs with these names changed on another path. If this path is not compiled yet, do not fold them here."""
         slots = self.folded_slots(names)
         if slots and self.stage is Stage.PENDING and self.pending is not None and self.pending.withdraw():
-            self.pending, self.stage = None, Stage.OBSERVING
+            self.pending = None
+            self._enter(Stage.OBSERVING)
         if self.stage is Stage.OBSERVING:
             self._stop_folding_slots(slots)
 

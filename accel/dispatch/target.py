@@ -2,10 +2,12 @@
 
 The life of a target: the first call is timed on NumPy, and the next one is recorded. During some more calls on NumPy,
 accel observes which inputs never change. Then the path is compiled, and calls are replayed if guards and outcomes hold.
-The budget (accel.dispatch.costs.budget) limits what this may cost.
+The budget (accel.dispatch.costs.budget) limits what this may cost. What a path's call does depends on the path's stage;
+see `Stage` in accel.dispatch.paths.
 
-Each call enters and leaves by `answer`. Whatever fails in between, the program's function runs exactly once, and the
-program sees no error of accel's.
+The way of a call: `answer` (in and out, faults), `_dispatch` (which path), then one of three runs: `_run_numpy`,
+`_record` or `_replay`. Whatever fails in between, the program's function runs exactly once, and the program sees no
+error of accel's.
 """
 
 from __future__ import annotations
@@ -16,38 +18,34 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
-from accel.dispatch import late
-from accel.dispatch.attempts import Attempts
 from accel.dispatch.call import THREAD, Call, is_fault
-from accel.dispatch.checks import Checks
-from accel.dispatch.compiling import OBSERVED, Compiling, is_compiling
+from accel.dispatch.comparing.policy import Comparisons
+from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
 from accel.dispatch.costs import budget
 from accel.dispatch.costs.account import Account, is_limited
 from accel.dispatch.known import KnownPaths
 from accel.dispatch.paths import Path, Stage
 from accel.dispatch.preconditions import OFF, unmet_precondition
+from accel.dispatch.recordings import Recordings
+from accel.dispatch.refusals import Refusals, Refused
 from accel.process.ending import let_go_at_exit
 from accel.reasons import Refusal
 from accel.reports import timeline
-from accel.reports.ledger import Ledger, State, current_run, open_ledger
+from accel.reports.ledger import Ledger, State, open_ledger
 
 if TYPE_CHECKING:
-    from accel.dispatch.replay import Attempt, SideExit
+    from accel.dispatch.replay import SideExit, StagedOutputs
     from accel.record import Trace
 
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
 
 
-class Refused(RuntimeError):
-    """Raised in mode "strict" if a target could not be accelerated, or was demoted."""
-
-
 class Target:
     """A function that a catalogue or a decorator names, with its paths.
 
     rtol, mode: its own, or None for those in the settings. final: it stays on NumPy for good. paths: its recorded
-    paths. account: what its calls take. attempts: its recordings that led to no program.
+    paths. account: what its calls take. recordings: how many it has had, and which calls were refused.
     """
 
     def __init__(self, function: FunctionType, name: str, rtol: float | None, mode: str | None = None) -> None:
@@ -59,10 +57,12 @@ class Target:
         self.paths = KnownPaths()
         self.account = Account(name)
         self.rest = self.account.rest
-        self.attempts = Attempts()
-        self.last_refusal: Refusal | None = None
+        self.recordings = Recordings()
+        self._refusals = Refusals(name, lambda: self.mode)
         self._compiling = Compiling(name, self.paths)
-        self._checks = Checks(name)
+        self._comparisons = Comparisons(name)
+        # One call of a target at a time: paths and ledgers are not made for several threads. A call that finds the lock
+        # taken runs on NumPy. Were it to wait, a program whose threads wait for one another could stop for good.
         self._lock = threading.Lock()
         self._thread = 0
 
@@ -127,13 +127,14 @@ class Target:
         try:
             call = Call(self.function, args, kwargs)
             call.began = time.perf_counter()
-            if self.final or (not self.paths and self.attempts.skip()):
-                return self._run_refused_before(call)
+            if self.final or (not self.paths and self.recordings.skip()):
+                self._refusals.refuse_again()
+                return self._run_numpy(call)
             if inside:
                 return call.run()
             locked = self._lock.acquire(blocking=False)
             if not locked:
-                self._refuse(unmet_precondition(self.mode) or Refusal("environment.busy"))
+                self._refusals.refuse(unmet_precondition(self.mode) or Refusal("environment.busy"))
                 return self._run_numpy(call)
             self._thread = threading.get_ident()
             THREAD.inside = True
@@ -149,13 +150,16 @@ class Target:
             if locked:
                 self._thread = 0
                 self._lock.release()
+        # outside the handler, so that what the program's function raises gets no context of accel's
         return self._after_fault(call, fault, args, kwargs)
 
     def _after_fault(self, call: Call | None, fault: BaseException, args: Any, kwargs: Any) -> Any:
         """What the program gets after a fault of accel's: NumPy's answer, for this call and for all that follow."""
         self.final = True
         try:
-            self._retire(fault)
+            from accel.record.recording import gap_text
+
+            self._refusals.note_demotion(Refusal("accel.fault", "", gap_text(fault)))
         except Exception:  # the report is of no importance now
             pass
         if call is None or not (call.done or call.raised):
@@ -164,12 +168,6 @@ class Target:
             raise call.raised
         return call.result
 
-    def _retire(self, fault: BaseException) -> None:
-        """Stay on NumPy for good, and say why."""
-        from accel.record.recording import gap_text
-
-        self._say_demoted(Refusal("accel.fault", "", gap_text(fault)))
-
     # -- which way a call takes ---------------------------------------------------------------------------------------
 
     def _dispatch(self, call: Call) -> Any:
@@ -177,43 +175,61 @@ class Target:
         self._enter_rested()
         refusal = unmet_precondition(self.mode)
         if refusal is not None:
-            return self._run_refused(call, refusal)
+            self._refusals.refuse(refusal)
+            return self._run_numpy(call, nested=True)
         if self._is_limited:
             if not self.account.knows_numpy:  # before anything is compiled
-                return self._run_numpy(call, timed=not is_compiling())
+                return self._run_numpy(call, quiet=is_quiet())
             if self.account.is_small and not self.paths.with_program:  # but the next call may have larger arrays
-                return self._postpone(call, "speed.small")
+                self._refusals.note_wait("speed.small")
+                return self._run_numpy(call, quiet=is_quiet())
         for path in self.paths.likely_first():
             values = path.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
                 return self._follow(path, values, call)
-        refusal = self.attempts.refusal_of(call)
+        refusal = self.recordings.refusal_of(call)
         if refusal is not None:
-            return self._run_refused(call, refusal)
+            self._refusals.refuse(refusal)
+            return self._run_numpy(call, nested=True)
         return self._new_path(call)
 
     def _follow(self, path: Path, values: list[Any], call: Call) -> Any:
-        """Answer a call that matches a known path."""
+        """Answer a call that matches a known path, as the path's stage says."""
+        if path.stage in (Stage.OBSERVING, Stage.PENDING):
+            self._advance(path, values, call)
         if path.stage is Stage.GIVEN_UP:
-            THREAD.inside = False  # nested targets may be accelerated
-            return self._run_refused_before(call)
+            self._refusals.refuse_again()
+            return self._run_numpy(call, nested=True)
         if path.stage is not Stage.COMPILED:
-            return self._run_without_program(path, values, call)
+            return self._run_without_program(path, call)
         if path.backoff:
             path.backoff -= 1
-            return self._run_refused_before(call)
+            self._refusals.refuse_again()
+            return self._run_numpy(call)
         return self._replay(path, values, call, siblings=True)
+
+    def _advance(self, path: Path, values: list[Any], call: Call) -> None:
+        """Take a path on towards its program, as far as this call allows. See `Stage`."""
+        if path.stage is Stage.OBSERVING:
+            self._compiling.observe(path, values, call, limited=self._is_limited)
+        if path.is_ready():
+            self._finish(path)
+        else:
+            overdue = path.give_up_if_overdue()
+            if overdue is not None:
+                self._give_up(path, overdue)
 
     def _new_path(self, call: Call) -> Any:
         """Answer a call that matches no known path: record it, if that is allowed now."""
-        if self.attempts.skip():
-            THREAD.inside = False
-            return self._run_refused_before(call)
+        if self.recordings.skip():
+            self._refusals.refuse_again()
+            return self._run_numpy(call, nested=True)
         if self._is_limited and not self.account.covers_recording():
-            THREAD.inside = False  # the budget may cover nested targets
-            return self._postpone(call, "wait.budget")
+            self._refusals.note_wait("wait.budget")
+            return self._run_numpy(call, nested=True, quiet=is_quiet())  # the budget may cover nested targets
         if not self.paths.make_room():
-            return self._run_refused(call, Refusal("limit.variants", "", self.paths.why_many()))
+            self._refusals.refuse(Refusal("limit.variants", "", self.paths.why_many()))
+            return self._run_numpy(call, nested=True)
         return self._record(call)
 
     @property
@@ -222,16 +238,34 @@ class Target:
 
     # -- on NumPy -----------------------------------------------------------------------------------------------------
 
-    def _run_numpy(self, call: Call, *, timed: bool = False) -> Any:
-        """Answer the call on NumPy. timed: whether its time may be compared with those of compiled calls."""
+    def _run_numpy(self, call: Call, *, nested: bool = False, quiet: bool = False) -> Any:
+        """Answer the call on NumPy: the only way of a call that is examined. Why, its caller has noted.
+
+        nested: whether targets that are called inside it may be accelerated, as this one is not. quiet: whether its
+        time may be compared with those of compiled calls.
+        """
+        if nested:
+            THREAD.inside = False
         looked_s = time.perf_counter() - call.began
         try:
             return call.run()
         finally:
             if call.seconds is not None:
-                self.account.count_numpy(call, looked_s, timed=timed)
+                self.account.count_numpy(call, looked_s, timed=quiet)
                 if self._is_limited and not self.paths.with_program:
                     self.account.begin_rest(looked_s, call.seconds)
+
+    def _run_without_program(self, path: Path, call: Call) -> Any:
+        """Answer a call of a path that has no program yet: on NumPy, to learn how long it takes there."""
+        if budget.for_later_runs:
+            by_turns = path.observed % 2 and path.observed <= 2 * OBSERVED
+            if path.stage is Stage.OBSERVING and (by_turns or not path.trace.inlined):
+                return self._record(call, again=True)  # it may turn out to take a rare path, which a later run meets
+        quiet = is_quiet()
+        # where later runs are prepared, nested targets get programs of their own: a later run may want those first
+        result = self._run_numpy(call, nested=budget.for_later_runs, quiet=quiet)
+        self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
+        return result
 
     def _enter_rested(self) -> None:
         """Account for the calls of a rest. Their time counts for a path that waits to be compiled, too."""
@@ -239,64 +273,13 @@ class Target:
         if calls:
             self._compiling.note_missed(self.paths.waiting, seconds, calls)
 
-    def _postpone(self, call: Call, reason: str) -> Any:
-        """Answer the call on NumPy for now. This is no refusal, and does not occur in mode "strict"."""
-        if self.last_refusal is None or self.last_refusal.reason != reason:
-            self._note(Refusal(reason))
-        return self._run_numpy(call, timed=not is_compiling())
-
-    def _run_refused(self, call: Call, refusal: Refusal) -> Any:
-        self._refuse(refusal)
-        THREAD.inside = False  # nested targets may be accelerated even though this one is not
-        return self._run_numpy(call)
-
-    def _run_refused_before(self, call: Call) -> Any:
-        """Answer a call on NumPy for a reason given at an earlier one. Mode "strict" raises that reason again."""
-        if self.mode == "strict" and self.last_refusal is not None:
-            raise Refused(self.last_refusal.message(self.name))
-        return self._run_numpy(call)
-
-    def _run_without_program(self, path: Path, values: list[Any], call: Call) -> Any:
-        """Answer a call of a path without a program: observe its inputs, start compiling if due, run NumPy."""
-        if path.stage is Stage.OBSERVING:
-            self._compiling.observe(path, values, call, limited=self._is_limited)
-        if path.is_ready():
-            self._finish(path)
-            return self._follow(path, values, call)
-        overdue = path.give_up_if_overdue()
-        if overdue is not None:
-            self._give_up(path, overdue)
-        if budget.for_later_runs:
-            by_turns = path.observed % 2 and path.observed <= 2 * OBSERVED
-            if path.stage is Stage.OBSERVING and (by_turns or not path.trace.inlined):
-                return self._record_again(call)
-            THREAD.inside = False  # nested targets get programs of their own: a later run may want those first
-        quiet = not is_compiling()
-        result = self._run_numpy(call, timed=quiet)
-        seconds = call.seconds or 0.0
-        path.note_numpy(seconds, quiet=quiet)
-        self._compiling.note_missed(path, seconds)
-        if not quiet and path.speed.knows_numpy:
-            self.ledger.charge("slowdown", seconds - path.speed.numpy_s.median())
-        return result
-
     # -- recording ----------------------------------------------------------------------------------------------------
 
     def _record(self, call: Call, *, again: bool = False) -> Any:
-        """Record the call. again: it matches a path already, so that only another path than the known ones is kept."""
-        current_run().charge("loading", late.load())
-        from accel.lower.passes.loops import is_worth
-        from accel.record import Passed, Recorded, Rerun, record
+        """Answer a call by recording it. again: it matches a known path, so that only another path is kept."""
+        recorded, spent = self.recordings.make(self.function, call, counts=not again)
+        from accel.record import Passed, Rerun
 
-        self.attempts.count += 1
-        recorded: Recorded | Rerun | Passed
-        limit, started = config.current().max_nodes, time.perf_counter()
-        try:
-            recorded = record(self.function, call.args, call.kwargs, max_nodes=limit, worth=is_worth)
-            call.result, call.done = recorded.result, True
-        except (Rerun, Passed) as stopped:  # leave the handler, so that the program's error gets no context of accel's
-            recorded = stopped
-        spent = time.perf_counter() - started
         if isinstance(recorded, Rerun):
             self.account.charge_undone(spent)
             self._note_refused(recorded.refusal, recorded.trace)
@@ -305,41 +288,36 @@ class Target:
         self.account.count_recorded(spent)
         if isinstance(recorded, Passed):
             call.raised = recorded.error
-            self.final = self.attempts.are_used_up and not self.paths
-            self._note(recorded.refusal)
+            self.final = self.recordings.are_used_up and not self.paths
+            if recorded.refusal is not None:
+                self._refusals.note(recorded.refusal)
             raise call.raised
         if recorded.refusal is not None:
             self._note_refused(recorded.refusal, recorded.trace)
-        else:
-            assert recorded.trace is not None
-            if not again or not self.paths.hold_trace(recorded.trace):
-                self._add_path(recorded.trace, spent)
+        elif recorded.trace is not None and not (again and self.paths.hold_trace(recorded.trace)):
+            self._add_path(recorded.trace, spent)
         return call.result
-
-    def _record_again(self, call: Call) -> Any:
-        """Record a call that matches a path already: it may turn out to take a rare one, which a later run may meet."""
-        self.attempts.count -= 1
-        return self._record(call, again=True)
 
     def _add_path(self, trace: Trace, spent: float) -> None:
         self.paths.add(trace, self.name)
         let_go_at_exit(self)
         self.ledger.waits = lambda: None if self.final else self.paths.wait_reason()
-        timeline.note_event(timeline.RECORDED, self.name, f"{len(trace.tape.nodes)} operations", spent)
-        logs.LOGGER.info("%s recorded, %d operations", self.name, len(trace.tape.nodes))
+        operations = len(trace.tape.nodes)
+        timeline.note_event(timeline.RECORDED, self.name, f"{operations} operations", spent)
+        logs.LOGGER.info("%s recorded, %d operations", self.name, operations)
 
     def _note_refused(self, refusal: Refusal, trace: Trace | None) -> None:
         """Note a recording that was refused. Known paths stay compiled; recording is retried ever more rarely."""
-        self.attempts.note(refusal, trace)
-        if self.attempts.are_used_up and not self.paths:
+        self.recordings.note_refused(refusal, trace)
+        if self.recordings.are_used_up and not self.paths:
             self.final = True
-        self._refuse(refusal)
+        self._refusals.refuse(refusal)
 
     def let_go(self) -> None:
         """At the end of the process: drop all recordings and programs. Calls run on NumPy from now on."""
         self.final = True
         self.paths.clear()
-        self.attempts = Attempts()
+        self.recordings = Recordings()
 
     # -- programs -----------------------------------------------------------------------------------------------------
 
@@ -359,9 +337,9 @@ class Target:
 
     def _give_up(self, path: Path, refusal: Refusal) -> None:
         path.give_up()
-        if self.attempts.are_used_up and self.paths.are_given_up:
+        if self.recordings.are_used_up and self.paths.are_given_up:
             self.final = True
-        self._refuse(refusal)
+        self._refusals.refuse(refusal)
 
     # -- replaying ----------------------------------------------------------------------------------------------------
 
@@ -370,23 +348,24 @@ class Target:
         from accel.dispatch.replay import HostError, SideExit, StaleConstants
 
         try:
-            attempt = path.variant.run(values)
+            given = path.variant.run(values)
         except HostError as error:  # it depends on the numbers of this call: the next call may have others
-            return self._run_refused(call, Refusal("rule.parameter", "", f"a number of this call: {error}"))
+            self._refusals.refuse(Refusal("rule.parameter", "", f"a number of this call: {error}"))
+            return self._run_numpy(call, nested=True)
         except Exception as error:
             if not is_fault(error):
                 raise
             self._give_up(path, Refusal("compile.failed", "", f"{type(error).__name__}: {error}"))
             return self._run_numpy(call)
-        if isinstance(attempt, StaleConstants):
-            self._compiling.respecialize(path, attempt.slots, values, call)
-            return self._run_without_program(path, values, call)
-        if isinstance(attempt, SideExit):
-            return self._side_exit(path, attempt, call, siblings)
+        if isinstance(given, StaleConstants):
+            self._compiling.respecialize(path, given.slots, values, call)
+            return self._follow(path, values, call)
+        if isinstance(given, SideExit):
+            return self._side_exit(path, given, call, siblings)
         path.accept_run()
-        if self._checks.are_due(path, self.mode):
-            return self._check(path, attempt, call)
-        path.variant.commit(attempt, call)
+        if self._comparisons.is_due(path, self.mode):
+            return self._compare(path, given, call)
+        path.variant.commit(given, call)
         self._count_replay(path, values, time.perf_counter() - call.began)
         return call.result
 
@@ -395,7 +374,7 @@ class Target:
         THREAD.counted_s += seconds
         path.replays += 1
         self.paths.note_taken(path)
-        if not is_compiling():
+        if is_quiet():
             path.speed.compiled_s.add(seconds)
         if path.reconsider(values):
             self._compiling.note_compiled(path)
@@ -409,7 +388,7 @@ class Target:
         if self.paths.are_given_up:
             self.final = True
             self.ledger.state = State.INLINED if self.ledger.inlined_calls else State.DEMOTED
-        self._refuse(Refusal("speed.slower", "", detail))
+        self._refusals.refuse(Refusal("speed.slower", "", detail))
 
     def _side_exit(self, path: Path, exit: SideExit, call: Call, siblings: bool) -> Any:
         """An outcome differs: the call takes another path, a known one or a new one."""
@@ -426,45 +405,14 @@ class Target:
             path.back_off()
         return result
 
-    def _check(self, path: Path, attempt: Attempt, call: Call) -> Any:
-        """Run NumPy too. Its results stand; the replay's are compared with them."""
-        refusal = self._checks.compare(path, attempt, call, self.tolerance)
+    def _compare(self, path: Path, staged: StagedOutputs, call: Call) -> Any:
+        """Run NumPy too. Its results stand; the replay's are compared with them, and never committed."""
+        refusal = self._comparisons.compare(path, staged, call, self.tolerance)
         if call.raised is None:
             self.paths.note_taken(path)
         if refusal is not None:
-            self._demote(refusal)
+            self.final = self.mode != "verify"  # which goes on: NumPy's results stand, and there may be more to find
+            self._refusals.demote(refusal)
         if call.raised is not None:
             raise call.raised
         return call.result
-
-    # -- refusals -----------------------------------------------------------------------------------------------------
-
-    def _refuse(self, refusal: Refusal) -> None:
-        self._note(refusal)
-        if self.mode == "strict":
-            raise Refused(refusal.message(self.name))
-
-    def _note(self, refusal: Refusal | None) -> None:
-        if refusal is None:
-            return
-        self.last_refusal = refusal
-        if self.ledger.refuse(refusal):
-            kind = timeline.DEMOTED if refusal.reason == "speed.slower" else timeline.REFUSED
-            timeline.note_event(kind, self.name, f"[{refusal.reason}] {refusal.where or refusal.detail}")
-            logs.LOGGER.info("%s", refusal.message(self.name))
-
-    def _demote(self, refusal: Refusal) -> None:
-        """Stay on NumPy for good. Mode "verify" goes on: NumPy's results stand, and there may be more to find."""
-        self.final = self.mode != "verify"
-        self._say_demoted(refusal)
-        if self.mode == "strict":
-            raise Refused(refusal.message(self.name, "was taken back to NumPy"))
-
-    def _say_demoted(self, refusal: Refusal) -> None:
-        """Note that the target was taken back to NumPy, and say so the first time."""
-        self.last_refusal = refusal
-        first = self.ledger.state is not State.DEMOTED
-        self.ledger.demote(refusal)
-        if first:
-            timeline.note_event(timeline.DEMOTED, self.name, refusal.why)
-            logs.LOGGER.warning("%s", refusal.message(self.name, "was taken back to NumPy"))

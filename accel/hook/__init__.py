@@ -1,1 +1,8 @@
-"""Installing: finding functions as modules are imported, replacing them, putting them back."""
+"""The hook: finding functions as modules are imported, replacing them, putting them back.
+
+patching      `install`, `uninstall` and `installed`: which rows are wrapped, and the one installation in force
+patterns      which rows `only` and `exclude` select
+installation  everything that one `install` changes, and how to undo it
+attributes    one attribute of a module or class: finding, replacing, putting back; aliases of it
+imports       finding modules, and patching them as soon as they are imported
+"""

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from accel.config import SettingError
-from accel.hook.patching import find_module
+from accel.hook.imports import find_module
 from accel.inspect.sources import bound_names, nearest, parse
 
 PROGRAMS = "a dotted module such as scripts.run_simulation, a script file, or module:callable"

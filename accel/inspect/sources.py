@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 
 from accel.config import SettingError
-from accel.hook.patching import find_module
+from accel.hook.imports import find_module
 
 PACKAGES = "a package or module that python -m would find, a folder, or a .py file"
 Definition = (ast.FunctionDef, ast.AsyncFunctionDef)

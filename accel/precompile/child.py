@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from accel import catalogue, config, logs
-from accel.cli import run
+from accel.cli import program
 from accel.cli.options import refuse
 from accel.dispatch.call import THREAD
 from accel.dispatch.costs import budget
@@ -110,8 +110,8 @@ def settings_for_later(settings: config.Settings) -> config.Settings:
 def main() -> int:
     """Run the program that the file names, as `accel.run` would, until enough has been seen."""
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    command = run.Command(spec["target"], spec["args"], spec["folder"])
-    script = run.enter(command)
+    command = program.Command(spec["target"], spec["args"], spec["folder"])
+    script = program.enter(command)
     config.set_current(settings_for_later(replace(config.current(), platform=spec["platform"])))
     logs.to_stderr()
     budget.for_later_runs = True
@@ -123,7 +123,7 @@ def main() -> int:
     reporter = Reporter(Path(spec["news"]), Watch(spec["settled"], spec["steps"]), spec["report"])
     _tell_after_calls(reporter.after)
     atexit.register(reporter.finish)
-    return run.execute(command, script)
+    return program.execute(command, script)
 
 
 if __name__ == "__main__":

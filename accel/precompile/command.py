@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 from accel import catalogue, config
 from accel.backend import cache
-from accel.cli import run
+from accel.cli import commandline, program
 from accel.cli.options import BAD_INPUT, Parser, refuse
+from accel.cli.program import Command
 from accel.comparison.runs import environment
 from accel.config import SettingError
 from accel.precompile import messages
@@ -48,7 +49,7 @@ kept."""
 class _CommandLine(NamedTuple):
     """A checked command line. catalogue: the file, None for the installed ones. report: path and format."""
 
-    command: run.Command
+    command: Command
     settings: config.Settings
     catalogue: str | None
     only: list[str]
@@ -91,9 +92,9 @@ def _parser() -> Parser:
         allow_abbrev=False,
     )
     place = parser.add_mutually_exclusive_group()
-    for option in run.PLACES:
+    for option in commandline.PLACES:
         place.add_argument(option.name, **option.argparse)
-    for option in run.OPTIONS:
+    for option in commandline.OPTIONS:
         if option.name in _SHARED:
             parser.add_argument(option.name, **option.argparse)
     steps = parser.add_mutually_exclusive_group()
@@ -113,17 +114,17 @@ def _parse(argv: Sequence[str]) -> _CommandLine:
     """Parse the command line and the environment. Raises SettingError for invalid input."""
     options = _parser().parse_args(argv)
     options.mode = None
-    folder, default = run.folder_of(options)
+    folder, default = commandline.folder_of(options)
     target, *args = options.command or [default]
     if not target:
-        raise SettingError("TARGET", "", run.TARGETS, "is missing")
-    settings = run.settings_of(options)
+        raise SettingError("TARGET", "", program.TARGETS, "is missing")
+    settings = commandline.settings_of(options)
     _check_settings(settings)
     if options.catalogue is not None:
         catalogue.load(options.catalogue)
-    report = None if options.report is None else run.report_file(options.report)
+    report = None if options.report is None else commandline.report_file(options.report)
     return _CommandLine(
-        run.Command(target, args, folder),
+        Command(target, args, folder),
         settings,
         None if options.catalogue is None else os.path.abspath(options.catalogue),
         options.only,
@@ -260,7 +261,7 @@ def main(argv: Sequence[str]) -> int:
     """Run the command. Returns the exit code: 1 if nothing was kept or the program failed, 2 for invalid input."""
     try:
         plan = _parse(argv)
-        script = run.enter(plan.command)
+        script = program.enter(plan.command)
     except SettingError as error:
         return refuse(error)
     if not plan.quiet:

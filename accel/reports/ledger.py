@@ -101,7 +101,7 @@ class Ledger:
     `calls`. variants: compiled programs. compile_s: time spent compiling, in whatever process.
     numpy_s, compiled_s: the times of recent calls, the latest last. numpy_total_s, compiled_total_s: the sums over all
     calls, without the time of other targets called inside them.
-    gained_s: time saved by compiled calls, before costs. costs: by kind (see COSTS). checks: the number of comparisons.
+    gained_s: time saved by compiled calls, before costs. costs: by kind (see COSTS). comparisons: their number.
     max_rel_error: the largest relative error in a comparison; None before the first.
     copy_s: the time of copies to the device and back per call, measured in comparisons.
     differences: those beyond the tolerance, by field and verdict.
@@ -124,7 +124,7 @@ class Ledger:
     numpy_total_s: float = 0.0
     compiled_total_s: float = 0.0
     gained_s: float = 0.0
-    checks: int = 0
+    comparisons: int = 0
     costs: Counter[str] = field(default_factory=Counter)
     copy_s: deque[float] = field(default_factory=_samples)
     differences: dict[tuple[str, str], FieldDifferences] = field(default_factory=dict)
@@ -172,14 +172,14 @@ class Ledger:
         if timeline.calls is not None:
             timeline.note_call(self.target, timeline.COMPILED, seconds)
 
-    def count_checked(self, seconds: float, numpy_s: float, *, quiet: bool = True) -> None:
+    def count_compared(self, seconds: float, numpy_s: float, *, quiet: bool = True) -> None:
         """Count a call that was answered twice, to compare: by a compiled program and by NumPy, in `seconds` in all.
 
         numpy_s: NumPy's part of `seconds`. quiet: whether that is a fair sample of NumPy's speed.
         """
         self.calls += 1
         self.compiled_calls += 1
-        self.checks += 1
+        self.comparisons += 1
         self.numpy_total_s += numpy_s
         self.charge("comparing", seconds - numpy_s)
         if quiet:
@@ -187,7 +187,7 @@ class Ledger:
         if self.state is not State.DEMOTED:
             self.state = State.COMPILED
         if timeline.calls is not None:
-            timeline.note_call(self.target, timeline.CHECKED, seconds)
+            timeline.note_call(self.target, timeline.COMPARED, seconds)
 
     def charge(self, cost: str, seconds: float) -> None:
         """Add `seconds` to a cost, one of COSTS. Negative seconds correct an earlier charge."""

@@ -14,8 +14,8 @@ from html import escape
 from statistics import median
 from typing import NamedTuple
 
-from accel.reports import ledger, reporting, timeline
-from accel.reports.timeline import CHECKED, COMPILED, NUMPY, CallRecord, Event
+from accel.reports import ledger, summary, timeline, words
+from accel.reports.timeline import COMPARED, COMPILED, NUMPY, CallRecord, Event
 
 WIDTH = 960
 HEIGHT = 220
@@ -27,12 +27,12 @@ MAX_COLUMNS = 240
 MAX_ROWS = 300
 """The most rows in the table of events."""
 
-PARTS = (COMPILED, CHECKED, NUMPY, "other")
+PARTS = (COMPILED, COMPARED, NUMPY, "other")
 """The parts of a step's time. other: the program's own work outside all targets."""
 
 _LABELS = {
     COMPILED: "compiled",
-    CHECKED: "compiled, and NumPy for comparison",
+    COMPARED: "compiled, and NumPy for comparison",
     NUMPY: "NumPy (recordings included)",
     "other": "the program outside these functions",
 }
@@ -219,15 +219,15 @@ def _targets() -> str:
             f'<i class="{kind}" style="width:{100 * seconds / longest:.2f}%" title="{kind} {seconds:.3g} s"></i>'
             for kind, seconds in (
                 (COMPILED, book.compiled_total_s),
-                (CHECKED, book.costs["comparing"]),
+                (COMPARED, book.costs["comparing"]),
                 (NUMPY, book.numpy_total_s),
             )
             if longest and seconds
         )
-        figures = reporting.figures(book)
+        figures = words.cells_of(book)
         cells = [f"<code>{escape(book.target)}</code>", escape(book.state), *map(escape, figures.values())]
         rows.append([*cells, f'<div class="bar">{bars}</div>'])
-    return _table(["function", "state", *reporting.COLUMNS, "time in it"], rows)
+    return _table(["function", "state", *words.TITLES, "time in it"], rows)
 
 
 def _events(events: Sequence[Event], began: float) -> str:
@@ -261,7 +261,7 @@ code { font-size: 12px; overflow-wrap: anywhere; }
 .bar { display: flex; width: 200px; height: 12px; } .bar i { display: block; }
 .key span { display: inline-block; width: .8em; height: .8em; margin: 0 .4em 0 1em; }
 .key span:first-child { margin-left: 0; }
-.compiled { fill: #2f7d5b; background: #2f7d5b; } .checked { fill: #d9a521; background: #d9a521; }
+.compiled { fill: #2f7d5b; background: #2f7d5b; } .compared { fill: #d9a521; background: #d9a521; }
 .numpy { fill: #b4532e; background: #b4532e; } .other { fill: #9aa7af; background: #9aa7af; }
 .recorded { fill: #2a6fb0; } .compile { fill: #7a5bb0; } .refused { fill: #9aa7af; } .demoted { fill: #c0392b; }
 """
@@ -290,7 +290,7 @@ def page(program: str) -> str:
     calls, events, run = list(timeline.calls or ()), list(timeline.events), ledger.current_run()
     target = pacing_target(calls, run.step)
     steps = steps_of(calls, target)
-    lines = [escape(line) for line in reporting.heading()]
+    lines = [escape(line) for line in summary.heading()]
     missing = f"<p>{timeline.dropped_events} later events are not shown.</p>" if timeline.dropped_events else ""
     parts = [
         f"<h1>{escape(program)}</h1>",

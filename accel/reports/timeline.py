@@ -9,8 +9,8 @@ import time
 from collections import deque
 from typing import NamedTuple
 
-NUMPY, COMPILED, CHECKED = "numpy", "compiled", "checked"
-"""What answered a call. CHECKED: a compiled program, and NumPy to compare with."""
+NUMPY, COMPILED, COMPARED = "numpy", "compiled", "compared"
+"""What answered a call. COMPARED: a compiled program, and NumPy to compare with."""
 
 RECORDED, COMPILE, DEMOTED, REFUSED = "recorded", "compile", "demoted", "refused"
 """The kinds of events. The duration of COMPILE is that of the compile, which may have run in the background."""

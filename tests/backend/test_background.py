@@ -17,7 +17,7 @@ import pytest
 
 import accel
 from accel import config
-from accel.backend import background
+from accel.backend import background, pending, supervisor
 from accel.backend.compile import without_contents
 from accel.dispatch import known
 from accel.lower import Known
@@ -53,8 +53,8 @@ class Bench:
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     made = Bench()
-    monkeypatch.setattr(background, "compile_trace", made.compile)
-    monkeypatch.setattr(background, "_has_worker", lambda: False)
+    monkeypatch.setattr(pending, "compile_trace", made.compile)
+    monkeypatch.setattr(pending, "has_worker", lambda: False)
     yield made
     made.go_on.set()
 
@@ -66,7 +66,7 @@ def submit(name: Any, missed_s: float) -> Any:
 def test_what_calls_do_without_is_compiled_before_what_they_did_without(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "HALF_LIFE_S", 0.05)
+    monkeypatch.setattr(pending, "HALF_LIFE_S", 0.05)
     submit("slow", 1.0)
     assert bench.started.wait(20)
     early, late = submit("early", 8.0), submit("late", 1.0)
@@ -143,7 +143,7 @@ def test_what_waited_behind_an_abandoned_compile_is_compiled(bench: Bench) -> No
     waiting = submit("waiting", 1.0)
     assert stuck.seconds() > 0.0
     assert waiting.seconds() == 0.0, "waiting is not compiling"
-    stuck.abandon()
+    background.abandon(stuck)
     assert waiting.result(20) == "WAITING", "without another one having to ask for it"
     assert submit("next", 1.0).result(20) == "NEXT"
     assert not stuck.done()
@@ -158,8 +158,9 @@ def test_what_waited_behind_an_abandoned_compile_is_compiled(bench: Bench) -> No
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Workers of the test's own, and programs that nothing else has compiled."""
-    made = background._Workers()
-    monkeypatch.setattr(background, "_workers", made)
+    made = supervisor.Supervisor()
+    for module in (supervisor, pending, background):
+        monkeypatch.setattr(module, "supervisor", made)
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield made
@@ -189,7 +190,7 @@ def test_a_worker_that_ends_takes_one_program_with_it_and_the_next_is_another(wo
 
 
 def test_after_too_many_nothing_is_compiled_any_more(workers: Any) -> None:
-    workers._lost = background.MAX_LOST
+    workers._lost = supervisor.MAX_LOST
     refused = background.compile_in_background(*arguments_of(lambda x: x * 11.0), missed_s=1.0)
     with pytest.raises(Unsupported, match="the compiling process ended 3 times"):
         made(refused)

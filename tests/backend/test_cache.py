@@ -17,7 +17,7 @@ import accel
 from accel import config
 from accel.__main__ import main
 from accel.backend import cache, compile, lapack
-from accel.dispatch import checks
+from accel.dispatch.comparing import policy
 from accel.ir import fingerprint
 from accel.lower import lowering
 from accel.reports import ledger
@@ -54,17 +54,17 @@ def programs(folder: Path) -> list[Path]:
 
 
 def test_what_was_saved_is_found(folder: Path) -> None:
-    assert cache.load(KEY) is None
+    assert cache.read(KEY) is None
     assert cache.save(KEY, b"program") == ""
-    assert cache.load(KEY) == b"program"
-    assert cache.load(OTHER) is None
+    assert cache.read(KEY) == b"program"
+    assert cache.read(OTHER) is None
     assert [path.name for path in files(folder)] == [f"{KEY}.program"]
 
 
 def test_saving_again_replaces(folder: Path) -> None:
     cache.save(KEY, b"old")
     cache.save(KEY, b"new")
-    assert cache.load(KEY) == b"new"
+    assert cache.read(KEY) == b"new"
     assert len(files(folder)) == 1
 
 
@@ -73,14 +73,14 @@ def test_a_damaged_entry_is_removed_and_not_used(folder: Path, damage) -> None:
     cache.save(KEY, b"program")
     path = files(folder)[0]
     path.write_bytes(damage(path.read_bytes()))
-    assert cache.load(KEY) is None
+    assert cache.read(KEY) is None
     assert files(folder) == []
 
 
 def test_without_a_folder_nothing_is_kept() -> None:
     with config.override(cache_dir=None):
         assert cache.save(KEY, b"program") == "the disk cache is off"
-        assert cache.load(KEY) is None
+        assert cache.read(KEY) is None
         cache.discard(KEY)
 
 
@@ -88,7 +88,7 @@ def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with config.override(cache_dir=tmp_path / "file"):
         assert cache.save(KEY, b"program") == f"cannot write to {tmp_path / 'file'} (Not a directory)"
-        assert cache.load(KEY) is None
+        assert cache.read(KEY) is None
 
 
 def test_a_write_that_fails_half_way_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ from accel import config
 from accel.backend import cache
 config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
-print(cache.save("ab" * 20, b"x" * 50_000), cache.load("ab" * 20))
+print(cache.save("ab" * 20, b"x" * 50_000), cache.read("ab" * 20))
 """
 
 
@@ -131,7 +131,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(
     cache.save(KEY, b"program")
     files(folder)[0].parent.chmod(mode)
     with caplog.at_level("INFO", "accel"):
-        assert [cache.load(KEY), cache.load(KEY)] == [None, None]
+        assert [cache.read(KEY), cache.read(KEY)] == [None, None]
     assert len(caplog.messages) == 1 and "other users can write to it" in caplog.text
     assert "other users can write to it" in cache.save(OTHER, b"program")
 
@@ -140,7 +140,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(
 def test_an_entry_that_others_may_write_to_is_not_used(folder: Path) -> None:
     cache.save(KEY, b"program")
     files(folder)[0].chmod(0o622)
-    assert cache.load(KEY) is None
+    assert cache.read(KEY) is None
 
 
 @POSIX
@@ -170,20 +170,20 @@ def contents(root: Path) -> list[tuple[Path, float, bytes]]:
 def test_what_is_shared_is_found_and_not_written(folder: Path, shared: Path) -> None:
     before = contents(shared)
     with config.override(cache_shared=shared):
-        assert cache.load(KEY) == b"shared"
+        assert cache.read(KEY) == b"shared"
         cache.discard(KEY)
-        assert cache.load(KEY) == b"shared"
+        assert cache.read(KEY) == b"shared"
         assert cache.save(KEY, b"own") == ""
-        assert cache.load(KEY) == b"own", "one's own comes first"
+        assert cache.read(KEY) == b"own", "one's own comes first"
         cache.discard(KEY)
-        assert cache.load(KEY) == b"shared"
+        assert cache.read(KEY) == b"shared"
     assert contents(shared) == before
 
 
 def test_what_is_shared_is_found_by_who_keeps_nothing(shared: Path) -> None:
     with config.override(cache_dir=None, cache_shared=shared):
         assert cache.is_used()
-        assert cache.load(KEY) == b"shared"
+        assert cache.read(KEY) == b"shared"
     with config.override(cache_dir=None):
         assert not cache.is_used()
 
@@ -191,9 +191,9 @@ def test_what_is_shared_is_found_by_who_keeps_nothing(shared: Path) -> None:
 def test_a_damaged_shared_entry_stays_and_ones_own_takes_its_place(folder: Path, shared: Path) -> None:
     files(shared)[0].write_bytes(b"damaged")
     with config.override(cache_shared=shared):
-        assert cache.load(KEY) is None
+        assert cache.read(KEY) is None
         cache.save(KEY, b"own")
-        assert cache.load(KEY) == b"own"
+        assert cache.read(KEY) == b"own"
     assert files(shared)[0].read_bytes() == b"damaged"
 
 
@@ -211,10 +211,10 @@ def test_another_users_folder_is_used_only_where_it_is_named_as_shared(
     folder: Path, shared: Path, another: None
 ) -> None:
     with config.override(cache_dir=shared):
-        assert cache.load(KEY) is None
+        assert cache.read(KEY) is None
         assert "belongs to another user" in cache.save(OTHER, b"x")
     with config.override(cache_shared=shared):
-        assert cache.load(KEY) == b"shared"
+        assert cache.read(KEY) == b"shared"
 
 
 @POSIX
@@ -227,7 +227,7 @@ def test_roots_folder_is_used_and_not_written_to(folder: Path, monkeypatch: pyte
 
     monkeypatch.setattr(os, "geteuid", lambda: 4_000_001)
     monkeypatch.setattr(tempfile, "mkstemp", refused)
-    assert cache.load(KEY) == b"program"
+    assert cache.read(KEY) == b"program"
     assert cache.save(OTHER, b"x") == f"cannot write to {folder} (Permission denied)"
 
 
@@ -238,13 +238,13 @@ def test_a_shared_folder_that_others_may_write_to_is_not_used(folder: Path, shar
     path = {"root": shared, "folder": entry.parent, "entry": entry}[place]
     path.chmod(path.stat().st_mode | 0o020)
     with config.override(cache_shared=shared):
-        assert cache.load(KEY) is None
+        assert cache.read(KEY) is None
 
 
 def test_other_surroundings_see_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.save(KEY, b"program")
     monkeypatch.setattr(cache, "environment_hash", lambda: "0" * 16)
-    assert cache.load(KEY) is None
+    assert cache.read(KEY) is None
 
 
 @pytest.mark.parametrize("what", ["_version", "_processor", "_own_code"])
@@ -270,7 +270,7 @@ from accel.backend import cache
 config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
 for i in range(200):
     cache.save("ab" * 20, sys.argv[2].encode() * 50_000)
-    found = cache.load("ab" * 20)
+    found = cache.read("ab" * 20)
     assert found is not None and len(set(found)) == 1 and len(found) == 50_000, found
 """
 
@@ -290,7 +290,7 @@ def test_processes_that_write_at_once_never_see_half_an_entry(folder: Path) -> N
 @pytest.fixture
 def bare(foreground: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Do not compare, and keep programs in `folder`."""
-    monkeypatch.setattr(checks, "FIRST_CHECKS", 0)
+    monkeypatch.setattr(policy, "FIRST_COMPARED", 0)
     with config.override(cache_dir=tmp_path / "cache"):
         yield
 
@@ -341,7 +341,7 @@ def test_an_entry_that_is_no_program_is_replaced(folder: Path, bare: None) -> No
     key = programs(folder)[0].stem
     cache.save(key, b"nonsense")
     np.testing.assert_allclose(settled(blend, *arguments()), blend(*arguments()), rtol=1e-12)
-    assert cache.load(key) not in (None, b"nonsense")
+    assert cache.read(key) not in (None, b"nonsense")
 
 
 def factor(matrix):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import accel
 from accel.backend import background, spans
-from accel.dispatch import checks, paths
+from accel.dispatch import paths
+from accel.dispatch.comparing import policy
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +132,7 @@ def test_a_program_with_spans_is_compared_before_it_is_trusted() -> None:
         fast(placed(numbers(LARGE), 16))
     (path,) = fast._self_target.paths
     assert path.variant.executable.spans
-    assert fast._self_target.ledger.checks >= 2 * checks.FIRST_CHECKS
+    assert fast._self_target.ledger.comparisons >= 2 * policy.FIRST_COMPARED
 
 
 def test_a_constant_that_changes_while_spans_are_prepared_is_no_constant_afterwards() -> None:

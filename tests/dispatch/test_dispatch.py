@@ -19,7 +19,9 @@ import pytest
 import accel
 from accel import config, dispatch
 from accel.backend import background
-from accel.dispatch import checks, compiling, known
+from accel.backend.pending import PendingProgram
+from accel.dispatch import compiling, known
+from accel.dispatch.comparing import policy
 from accel.dispatch.costs import budget, speed
 from accel.dispatch.paths import Stage
 from accel.dispatch.replay import SideExit, Variant
@@ -113,9 +115,9 @@ def test_a_mismatch_demotes_and_numpys_result_is_returned(monkeypatch: pytest.Mo
     run = Variant.run
 
     def wrong(self: Any, values: Any) -> Any:
-        attempt = run(self, values)
-        attempt.made[0] = attempt.made[0] + 1.0
-        return attempt
+        staged = run(self, values)
+        staged.made[0] = staged.made[0] + 1.0
+        return staged
 
     monkeypatch.setattr(Variant, "run", wrong)
     for i in range(8):
@@ -149,7 +151,7 @@ def test_what_costs_tenths_of_seconds_is_given_up_after_a_few_calls(monkeypatch:
         fast(some(i))
     ledger = open_ledger("costly")
     assert ledger.state is State.DEMOTED
-    assert 0 < ledger.compiled_calls <= checks.FIRST_CHECKS + 5
+    assert 0 < ledger.compiled_calls <= policy.FIRST_COMPARED + 5
 
 
 def test_variants_are_limited_and_the_report_names_what_multiplies_them() -> None:
@@ -228,7 +230,7 @@ def test_a_call_that_raises_after_an_effect_is_counted(capsys: pytest.CaptureFix
             fast(np.ones(2))
     assert capsys.readouterr().out == "once\n" * 20
     assert open_ledger("raises").numpy_calls == 20
-    assert fast._self_target.attempts.count < 5
+    assert fast._self_target.recordings.count < 5
 
 
 def test_a_tracer_keeps_calls_on_numpy_while_it_watches() -> None:
@@ -363,7 +365,7 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
 
 
 def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = background.PendingProgram((None, None, (), ()))  # type: ignore[arg-type]
+    made = PendingProgram((None, None, (), ()))  # type: ignore[arg-type]
 
     def never_ready(*arguments: Any, **options: Any) -> Any:
         return made

@@ -28,7 +28,7 @@ import pytest
 
 import accel
 from accel import config
-from accel.backend import background, job, worker
+from accel.backend import background, job, pending, supervisor, worker
 from accel.dispatch import known
 from accel.dispatch.call import THREAD
 from accel.dispatch.costs import budget
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("books")
 
 PACKAGE = str(Path(accel.__file__).parent) + os.sep
 BOUNDARY = {
-    "_Queue._work",
+    "Queue._work",
     "Accelerated.__call__",
     "Accelerated.__get__",
     "Target.answer",
@@ -316,10 +316,10 @@ def test_no_fault_in_the_background_reaches_the_program(
     before = left_behind()
     monkeypatch.setattr(threading, "excepthook", seen.append)
     x = np.linspace(-1.0, 1.0, 5)
-    functions = functions_of(background, job, worker)
+    functions = functions_of(background, job, pending, supervisor, worker)
     assert len(functions) > 30
     for place, function in enumerate(functions[part::2]):
-        background._workers._lost, background._workers.can_start = 0, True
+        supervisor.supervisor._lost, supervisor.supervisor.can_start = 0, True
         ledger.reset()
         with config.override(cache_dir=tmp_path / str(place % 3)), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -330,4 +330,4 @@ def test_no_fault_in_the_background_reaches_the_program(
         assert not seen, name_of(function)
         background.stop()
         put_back(before)
-        sys.meta_path[:] = [each for each in sys.meta_path if type(each) is not background._NoMoreImports]
+        sys.meta_path[:] = [each for each in sys.meta_path if type(each) is not background.NoMoreImports]

@@ -24,7 +24,7 @@ def imported_after_the_first_recording() -> dict[str, Any]:
     from accel.dispatch import compiling, late
     from accel.dispatch.costs import account, rest
 
-    late.load()
+    late.import_now()
     before = _of_accel()
     from accel.backend import background
 

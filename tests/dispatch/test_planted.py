@@ -14,7 +14,7 @@ import pytest
 
 import accel
 from accel import config, dispatch
-from accel.dispatch import checks
+from accel.dispatch.comparing import policy
 from accel.dispatch.costs import speed
 from accel.dispatch.replay import Variant
 from accel.ir.views import Broadcast
@@ -113,9 +113,9 @@ def wrong_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Variant.run
 
     def narrow(self: Any, values: Any) -> Any:
-        attempt: Any = run(self, values)
-        attempt.made = [array.astype(np.float32) for array in attempt.made]
-        return attempt
+        staged: Any = run(self, values)
+        staged.made = [array.astype(np.float32) for array in staged.made]
+        return staged
 
     monkeypatch.setattr(Variant, "run", narrow)
 
@@ -131,9 +131,9 @@ def replayed_alias(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Variant.run
 
     def alias(self: Any, values: Any) -> Any:
-        attempt: Any = run(self, values)
-        attempt.made = [values[self.trace.array_slots[0]]]
-        return attempt
+        staged: Any = run(self, values)
+        staged.made = [values[self.trace.array_slots[0]]]
+        return staged
 
     monkeypatch.setattr(Variant, "run", alias)
 
@@ -238,18 +238,18 @@ def test_an_error_that_comes_late_is_found_by_the_sample_however_little_is_saved
     run, count = Variant.run, iter(range(10**6))
 
     def wrong(self: Any, values: Any) -> Any:
-        attempt: Any = run(self, values)
+        staged: Any = run(self, values)
         if next(count) > 20:
-            attempt.made[0] = attempt.made[0] + 1e-3
-        return attempt
+            staged.made[0] = staged.made[0] + 1e-3
+        return staged
 
     monkeypatch.setattr(Variant, "run", wrong)
     fast = accel.accelerate(exponential, name="late")
-    for i in range(checks.RECHECK_FACTOR * 30):
+    for i in range(policy.COMPARE_AGAIN_FACTOR * 30):
         fast(field(i))
     ledger = open_ledger("late")
     assert ledger.state is State.DEMOTED
-    assert ledger.checks > checks.FIRST_CHECKS
+    assert ledger.comparisons > policy.FIRST_COMPARED
 
 
 def test_an_exception_that_only_numpy_raises_is_a_mismatch_and_reaches_the_caller() -> None:
@@ -309,7 +309,7 @@ def test_what_lies_near_a_threshold_is_reported_as_such_and_budgeted(monkeypatch
     assert (place, verdict) == ("the result", "near a threshold")
     found = ledger.differences[place, verdict]
     assert found.worst.points == 2
-    assert found.count == ledger.checks
+    assert found.count == ledger.comparisons
     for _ in range(4):
         assert np.array_equal(fast(near_one(900)), step_at_one(near_one(900)))
     assert ledger.state is State.DEMOTED
@@ -338,14 +338,14 @@ def test_comparisons_stay_within_their_share_of_what_is_saved_by_the_function_an
     (path,) = target.paths
     for _ in range(speed.NUMPY_SAMPLES):
         path.speed.numpy_s.add(1.0)
-    path.replays, path.checked_at = 50, 40
-    target._checks.last_s = 1.0
+    path.replays, path.compared_at = 50, 40
+    target._comparisons.last_s = 1.0
     run = current_run()
     for saved, in_all, expected in ((100.0, 100.0, True), (100.0, 20.0, False), (20.0, 100.0, False)):
         ledger.gained_s, run.gained_s = saved, in_all
         ledger.costs["comparing"] = run.costs["comparing"] = 1  # second
-        assert target._checks.are_due(path, "auto") is expected
+        assert target._comparisons.is_due(path, "auto") is expected
     with config.override(check_share=0.5):
-        assert target._checks.are_due(path, "auto")
-    path.replays = checks.RECHECK_FACTOR * path.checked_at
-    assert target._checks.are_due(path, "auto"), "never stopping altogether"
+        assert target._comparisons.is_due(path, "auto")
+    path.replays = policy.COMPARE_AGAIN_FACTOR * path.compared_at
+    assert target._comparisons.is_due(path, "auto"), "never stopping altogether"

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch.replay import GuardFailure, HostTape, Matcher, _store, as_scalar
+from accel.dispatch.replay import GuardFailure, Matcher
+from accel.dispatch.replay.commit import _store, as_scalar
+from accel.dispatch.replay.host import HostTape
 from accel.record import record
 from accel.record.inputs import MISSING, Environment
 from accel.record.outputs import Write

@@ -23,7 +23,7 @@ import accel
 from accel import config
 from accel.catalogue import Catalogue, Hold, Row
 from accel.config import SettingError
-from accel.hook import patching
+from accel.hook import patching, patterns
 from accel.reasons import Refusal
 from accel.reports.ledger import State
 
@@ -143,7 +143,7 @@ def _books() -> dict[str, State]:
     ],
 )
 def test_patterns(pattern: str, selected: bool) -> None:
-    assert patching.matches("pkg.planet.Model.step", pattern) is selected
+    assert patterns.matches("pkg.planet.Model.step", pattern) is selected
 
 
 def test_only_and_exclude_choose_rows(planet: ModuleType, accelerate: list[str]) -> None:

@@ -24,8 +24,8 @@ def replayed(program: Any, *arrays: Any) -> Any:
     assert recorded.refusal is None, recorded.refusal
     values, _ = recorded.trace.inputs.fetch(inputs(), {})
     variant = Variant(recorded.trace, compile_trace(recorded.trace, Known(), values))
-    attempt = variant.run(values)
-    return variant.commit(attempt), [node.rule.name for node in after_pass("exact", recorded.trace) if node.exact]
+    staged = variant.run(values)
+    return variant.commit(staged), [node.rule.name for node in after_pass("exact", recorded.trace) if node.exact]
 
 
 def assert_equal(program: Any, *arrays: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accel.backend.compile import compile_trace
-from accel.dispatch.replay import Attempt, Variant
+from accel.dispatch.replay import StagedOutputs, Variant
 from accel.lower import Known, lower
 from accel.lower.passes import loops
 from accel.record import record
@@ -60,9 +60,9 @@ def test_the_process_keeps_its_own_precision() -> None:
     before = jax.config.jax_enable_x64
     trace, values = trace_of(lambda x: x * 2.0, np.arange(3.0))
     variant = Variant(trace, compile_trace(trace, Known(), values))
-    attempt = variant.run(values)
-    assert isinstance(attempt, Attempt)
-    assert variant.commit(attempt).dtype == np.float64
+    staged = variant.run(values)
+    assert isinstance(staged, StagedOutputs)
+    assert variant.commit(staged).dtype == np.float64
     assert jax.config.jax_enable_x64 is before
     assert jax.numpy.arange(3.0).dtype == (np.float64 if before else np.float32)
 
@@ -71,9 +71,9 @@ def test_results_are_plain_writable_arrays_of_their_own() -> None:
     trace, values = trace_of(lambda x: (x, x + 1.0, x.copy(), np.zeros(4)), np.arange(4.0))
     variant = Variant(trace, compile_trace(trace, Known(), values))
     x = values[2] if isinstance(values[2], np.ndarray) else values[0][0]
-    attempt = variant.run(values)
-    assert isinstance(attempt, Attempt)
-    same, fresh, copied, zeros = variant.commit(attempt)
+    staged = variant.run(values)
+    assert isinstance(staged, StagedOutputs)
+    same, fresh, copied, zeros = variant.commit(staged)
     assert same is x
     for array in (fresh, copied, zeros):
         assert type(array) is np.ndarray
@@ -125,9 +125,9 @@ def test_reads_see_writes_to_their_own_place_only() -> None:
     variant = Variant(trace, compile_trace(trace, Known(), values))
     slots, failed = trace.inputs.fetch((found,), {})
     assert failed is None
-    attempt = variant.run(slots)
-    assert isinstance(attempt, Attempt)
-    results = variant.commit(attempt)
+    staged = variant.run(slots)
+    assert isinstance(staged, StagedOutputs)
+    results = variant.commit(staged)
     for left, right in zip(work(expected), results, strict=True):
         np.testing.assert_array_equal(left, right)
     np.testing.assert_array_equal(expected, found)

@@ -129,9 +129,9 @@ def test_rolled_programs_equal_numpy_on_fresh_inputs(name: str) -> None:
     for _ in range(3):
         array = generator.random((ROUNDS, 5))
         values, _ = variant.trace.inputs.fetch((array.copy(), ROUNDS), {})
-        attempt = variant.run(values)
+        staged = variant.run(values)
         expected = PROGRAMS[name](array, ROUNDS)
-        np.testing.assert_allclose(np.asarray(variant.commit(attempt)), np.asarray(expected), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(np.asarray(variant.commit(staged)), np.asarray(expected), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

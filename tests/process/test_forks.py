@@ -132,12 +132,12 @@ def test_a_child_has_the_locks_that_other_threads_held() -> None:
         from accel import catalogue
         from accel.backend import devices
         from accel.process import forks
-        from accel.hook import patching as hook
+        from accel.hook import installation as hook
         from accel.process import tuning
         compile_it()
         from jax._src import xla_bridge
         held, leave = threading.Event(), threading.Event()
-        locks = [devices._lock, hook._lock, wave._self_target._lock, tuning._lock, xla_bridge._backend_lock]
+        locks = [devices._lock, hook.lock, wave._self_target._lock, tuning._lock, xla_bridge._backend_lock]
         def hold():
             for lock in locks:
                 assert lock.acquire(timeout=5)
@@ -219,8 +219,8 @@ def test_a_child_and_the_programs_end_close_the_workers_pipes_once() -> None:
     """Not by number: by then it is that of another file."""
     done = told(
         """
-        from accel.backend import background
-        background._workers.current()
+        from accel.backend import background, supervisor
+        supervisor.supervisor.current()
         def work():
             files = [open(os.devnull) for _ in range(8)]
             for file in files:

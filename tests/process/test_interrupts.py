@@ -214,7 +214,7 @@ def test_what_a_handler_raises_in_the_recorder_is_the_programs(monkeypatch: pyte
 @pytest.mark.usefixtures("foreground")
 @pytest.mark.parametrize("which", ["run", "_store"])
 def test_an_interrupted_replay_is_whole_or_has_not_begun(monkeypatch: pytest.MonkeyPatch, which: str) -> None:
-    from accel.dispatch import replay
+    from accel.dispatch.replay import commit
 
     class Model:
         def __init__(self) -> None:
@@ -225,7 +225,7 @@ def test_an_interrupted_replay_is_whole_or_has_not_begun(monkeypatch: pytest.Mon
             self.a += x
             self.b = self.a * 2.0
 
-    owner: Any = Variant if which == "run" else replay
+    owner: Any = Variant if which == "run" else commit
     plain, rung = getattr(owner, which), []
 
     def interrupted(*args: Any) -> Any:

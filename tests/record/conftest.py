@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch import checks
+from accel.dispatch.comparing import policy
 from accel.dispatch.costs import speed
 from accel.reports.ledger import Ledger, open_ledger
 
@@ -161,7 +161,7 @@ Check = Callable[..., Checked]
 @pytest.fixture(autouse=True)
 def bare_replays(foreground: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Replays stand as they are: not compared with NumPy first."""
-    monkeypatch.setattr(checks, "FIRST_CHECKS", 0)
+    monkeypatch.setattr(policy, "FIRST_COMPARED", 0)
     monkeypatch.setattr(speed, "NUMPY_SAMPLES", 1)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch import replay
+from accel.dispatch.replay import commit
 from accel.record.arrays import arrays
 from accel.rules import load
 from accel.rules.rule import RULES
@@ -280,7 +280,7 @@ def test_keyboard_interrupt_waits_for_the_commit(monkeypatch: Any) -> None:
     accelerated = accel.accelerate(work, name="commit")
     for i in range(6):
         accelerated(some(i), some(i))
-    original, raised = replay._store, []
+    original, raised = commit._store, []
 
     def store(copies: Any, writes: Any) -> None:
         if not raised:
@@ -289,7 +289,7 @@ def test_keyboard_interrupt_waits_for_the_commit(monkeypatch: Any) -> None:
             raise KeyboardInterrupt
         original(copies, writes)
 
-    monkeypatch.setattr(replay, "_store", store)
+    monkeypatch.setattr(commit, "_store", store)
     x, y = some(8), some(9)
     with pytest.raises(KeyboardInterrupt):
         accelerated(x, y)

@@ -96,11 +96,11 @@ def test_calls_are_kept_for_a_profile_only_where_one_is_wanted(books: ModuleType
     timeline.start(capacity=3)
     book.count_numpy(None, 0.5)
     book.count_compiled(0.1)
-    book.count_checked(0.3, 0.15)
+    book.count_compared(0.3, 0.15)
     book.count_compiled(0.3)
     assert [(call.kind, round(call.seconds, 9)) for call in timeline.calls or ()] == [
         ("compiled", 0.1),
-        ("checked", 0.3),
+        ("compared", 0.3),
         ("compiled", 0.3),
     ]
     assert timeline.dropped_calls == 1
@@ -128,10 +128,10 @@ def test_what_is_saved_is_what_was_gained_less_what_that_cost(books: ModuleType)
     assert run.costs == {"recording": 0.5, "slowdown": 0.125, "loading": 0.25}
 
 
-def test_a_checked_call_costs_what_it_took_beyond_numpy(books: ModuleType) -> None:
+def test_a_compared_call_costs_what_it_took_beyond_numpy(books: ModuleType) -> None:
     book = books.open_ledger("m.f")
-    book.count_checked(0.75, 0.5, quiet=False)
-    assert (book.checks, book.compiled_calls, book.costs["comparing"]) == (1, 1, 0.25)
+    book.count_compared(0.75, 0.5, quiet=False)
+    assert (book.comparisons, book.compiled_calls, book.costs["comparing"]) == (1, 1, 0.25)
     assert (book.numpy_total_s, book.gained_s) == (0.5, 0.0)
     assert list(book.numpy_s) == [], "measured beside a compile"
 

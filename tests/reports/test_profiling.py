@@ -43,7 +43,7 @@ RUN = calls(
     ("flux", "numpy", 1.2, 0.1),
     ("step", "compiled", 2.0, 0.25),
     ("flux", "compiled", 2.1, 0.05),
-    ("step", "checked", 3.0, 0.6),
+    ("step", "compared", 3.0, 0.6),
 )
 
 
@@ -51,7 +51,7 @@ def test_a_step_is_from_the_end_of_one_call_to_the_end_of_the_next() -> None:
     first, second = profiling.steps_of(RUN, "step")
     assert first.seconds == pytest.approx(1.0)
     assert first.parts == pytest.approx({"numpy": 0.1, "compiled": 0.25, "other": 0.65})
-    assert second.parts == pytest.approx({"compiled": 0.05, "checked": 0.6, "other": 0.35})
+    assert second.parts == pytest.approx({"compiled": 0.05, "compared": 0.6, "other": 0.35})
     assert profiling.steps_of(RUN, None) == []
 
 

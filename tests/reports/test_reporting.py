@@ -13,7 +13,7 @@ import pytest
 import accel
 from accel import config
 from accel.reasons import REASONS, Refusal
-from accel.reports import reporting
+from accel.reports import markdown, summary
 from accel.reports.ledger import COSTS, Difference, Ledger, Run, State
 
 FUNCTION_KEYS = [
@@ -109,7 +109,7 @@ def test_totals(fast: Ledger, slow: Ledger) -> None:
 
 
 def test_the_totals_say_where_the_time_went(fast: Ledger, slow: Ledger) -> None:
-    fast.count_checked(0.012, 0.008)
+    fast.count_compared(0.012, 0.008)
     fast.charge("recording", 0.5)
     fast.copy_s.append(0.0001)
     totals = _json()["totals"]
@@ -132,7 +132,7 @@ def test_steps_where_a_catalogue_says_what_they_are(fast: Ledger, slow: Ledger, 
     assert _json()["steps"] is None
     books.current_run().step = fast.target
     assert _json()["steps"] == {"total": 214, "compiled": 212}
-    assert "; 212 of 214 steps' work compiled, " in reporting.summary_line()
+    assert "; 212 of 214 steps' work compiled, " in summary.summary_line()
     books.current_run().step = "never.called"
     assert _json()["steps"] is None
 
@@ -186,7 +186,7 @@ def test_nothing_called_is_no_error(books: ModuleType) -> None:
 
 
 def test_the_summary_line(fast: Ledger, slow: Ledger) -> None:
-    assert reporting.summary_line() == (
+    assert summary.summary_line() == (
         "accel: this run gained about 1.5 s, by estimate: 10.0 s instead of about 11.5 s on NumPy (1.1x), compiling "
         "and comparing included; 212 of 240 calls compiled, largest error 3e-13, 1 function stayed on NumPy "
         "(see accel.report() for reasons)"
@@ -204,8 +204,8 @@ def _assert_agree(net: str) -> dict[str, Any]:
     if net != "even":
         assert (totals["speedup"] > 1) == (totals["saved_s"] > 0) == (net == "gained")
     assert totals["speedup"] == pytest.approx(totals["estimated_numpy_s"] / 10.0)
-    line = reporting.summary_line()
-    for view in (accel.report(), accel.report("markdown"), "\n".join(reporting.heading())):
+    line = summary.summary_line()
+    for view in (accel.report(), accel.report("markdown"), "\n".join(summary.heading())):
         assert line in " ".join(view.split())
     return totals
 
@@ -225,7 +225,7 @@ def _losing(books: ModuleType, gained_s: float = 0.5, cost_s: float = 2.0) -> Le
 def test_a_run_that_lost_says_from_where_on_it_would_have_gained(books: ModuleType) -> None:
     _losing(books)
     assert _assert_agree("lost")["saved_s"] == pytest.approx(-1.5)
-    assert reporting.summary_line() == (
+    assert summary.summary_line() == (
         "accel: this run lost about 1.5 s, by estimate: 10.0 s instead of about 8.5 s on NumPy (0.85x), compiling and "
         "comparing included; 10 of 40 steps' work compiled, 0 functions stayed on NumPy; it would have gained from "
         "about 70 steps on; with the disk cache on (QD_JAX_CACHE_DIR) a next run compiles less "
@@ -236,7 +236,7 @@ def test_a_run_that_lost_says_from_where_on_it_would_have_gained(books: ModuleTy
 def test_where_programs_are_kept_the_next_run_finds_them(books: ModuleType, tmp_path: Path) -> None:
     _losing(books)
     with config.override(cache_dir=tmp_path):
-        line = reporting.summary_line()
+        line = summary.summary_line()
     assert "a next run finds what this one compiled, and all of it after `python -m accel compile ...` (" in line
 
 
@@ -245,12 +245,12 @@ def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> Non
     book.count_numpy(1.0)
     book.charge("recording", 0.5)
     assert _assert_agree("lost")["costs_s"] == {"recording": 0.5}
-    line = reporting.summary_line()
+    line = summary.summary_line()
     assert line.startswith("accel: this run lost about 0.500 s, by estimate: 10.0 s instead of about 9.5 s on NumPy")
     compile_first = ", and so may this one after `python -m accel compile ...`"
     assert f"; none of its calls were compiled before it ended: a longer run may gain{compile_first} (" in line
     book.describe = lambda: [{**_program([]), "found_on_disk": True}]
-    assert "before it ended: a longer run may gain (" in reporting.summary_line()
+    assert "before it ended: a longer run may gain (" in summary.summary_line()
     assert re.search(r"m\.f +1 +0 +1000 +- +- +-0\.50 +-", accel.report())
 
 
@@ -258,7 +258,7 @@ def test_compiled_calls_that_are_slower_gain_at_no_length(books: ModuleType) -> 
     _losing(books, gained_s=-0.4, cost_s=0.1)
     totals = _assert_agree("lost")
     assert totals["gained_s"] == pytest.approx(-0.4)
-    line, text = reporting.summary_line(), " ".join(accel.report().split())
+    line, text = summary.summary_line(), " ".join(accel.report().split())
     assert "it would have gained" not in line
     assert "its compiled calls were no faster than NumPy's: larger arrays may gain, `--mode off` loses nothing" in line
     assert "compiled calls took 0.400 s more than NumPy's would have" in text
@@ -280,7 +280,7 @@ def test_a_function_that_is_compiled_at_a_loss_is_told_apart(fast: Ledger, books
 def test_too_little_to_tell_is_neither_gain_nor_loss(books: ModuleType) -> None:
     _losing(books, gained_s=0.5, cost_s=0.55)
     _assert_agree("even")
-    line = reporting.summary_line()
+    line = summary.summary_line()
     assert line.startswith("accel: this run took about as long as on NumPy, 10.0 s, by estimate; 10 of 40 steps' work")
     assert "gained" not in line
 
@@ -348,5 +348,5 @@ def test_an_unknown_format_is_named_with_what_is_possible() -> None:
 
 
 def test_the_reasons_table_lists_every_reason() -> None:
-    lines = reporting.reasons_table().splitlines()
+    lines = markdown.reasons_table().splitlines()
     assert len(lines) == len(REASONS) + 2

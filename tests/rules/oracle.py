@@ -19,7 +19,7 @@ from scipy import special
 
 from accel.backend.compile import Executable, entry
 from accel.backend.spans import Span, span_of
-from accel.dispatch.replay import Attempt, GuardFailure, HostError, Matcher, Variant
+from accel.dispatch.replay import GuardFailure, HostError, Matcher, StagedOutputs, Variant
 from accel.lower import Known, lower
 from accel.record import Rerun, Trace, record
 from accel.rules.rule import Unsupported
@@ -232,14 +232,14 @@ def settle(pending: Pending, outputs: Any) -> None:
     job = pending.job
     job.executable.compiled = lambda *args: outputs
     expected = run(job.function, job.make(pending.seed))
-    attempt = job.variant.run(pending.values)
-    if not isinstance(attempt, Attempt):
+    staged = job.variant.run(pending.values)
+    if not isinstance(staged, StagedOutputs):
         return  # an outcome differs: the call would be recorded anew
     job.hits += 1
     if expected.error is not None:
         job.complain(f"seed {pending.seed}: the replay did not raise {expected.error!r}")
         return
-    result = job.variant.commit(attempt)
+    result = job.variant.commit(staged)
     compare(job, f"replay of seed {pending.seed}", expected, Run(result, None, pending.args), exact=False)
 
 

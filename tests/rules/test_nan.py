@@ -58,7 +58,7 @@ def test_nan_goes_through(case: Callable[[Any], Any], dtype: Any, foreground: No
     target = fast._self_target
     if any(path.has_program for path in target.paths):
         for path in target.paths:
-            path.replays = path.checked_at = 10**6  # nothing is compared any more
+            path.replays = path.compared_at = 10**6  # nothing is compared any more
         for given in (spoilt, x, spoilt):
             np.testing.assert_allclose(fast(given), case(given), rtol=1e-5 if dtype == np.float32 else 1e-12)
 
@@ -88,7 +88,7 @@ def test_integers_of_8_bits_wrap_in_front_of_reductions(
     for _ in range(6):
         np.testing.assert_allclose(fast(x), case(x), rtol=1e-12)
     for path in fast._self_target.paths:
-        path.replays = path.checked_at = 10**6
+        path.replays = path.compared_at = 10**6
     assert fast._self_target.ledger.compiled_calls
     for given in (spoilt, x, spoilt):
         np.testing.assert_allclose(fast(given), case(given), rtol=1e-12)

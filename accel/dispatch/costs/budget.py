@@ -4,7 +4,7 @@ The budget is a small fixed amount, plus a share of the program's run time so fa
 to have saved. Every cost is charged to it: recording, loading, comparing, guards, discarded runs. No recording starts
 that the budget does not cover. This is the ski-rental argument: as costs stay in proportion to the time already spent,
 a program that ends at the worst moment has lost no more than that share. Two costs have bounds of their own: examining
-calls (accel.dispatch.costs.rest) and comparing (accel.dispatch.checks).
+calls (accel.dispatch.costs.rest) and comparing (accel.dispatch.comparing.policy).
 
 All figures come from the ledger, which counts each cost where it arises.
 """

@@ -23,7 +23,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from accel import config
-from accel.hook.patching import wrappable
+from accel.hook.attributes import wrappable
 from accel.inspect.explain import apart, explain_call
 from accel.inspect.explain.capture import call_of_frame, profiled, real_path
 from accel.inspect.programs import ProgramToRun, output_to_stderr

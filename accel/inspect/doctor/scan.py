@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.hook.patching import locate
+from accel.hook.imports import locate
 from accel.inspect.sources import Function, Source
 from accel.record.arrays.methods import METHODS
 from accel.record.objects.scan import problem

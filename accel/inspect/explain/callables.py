@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import wrapt
 
 from accel.config import SettingError
-from accel.hook.patching import locate
+from accel.hook.imports import locate
 
 TARGETS = "module:function or module:Class.method, such as package.module:Model.step"
 

@@ -17,7 +17,7 @@ from typing import Any
 from accel import config
 from accel.cli.options import Parser, refuse
 from accel.config import SettingError
-from accel.hook.patching import locate
+from accel.hook.imports import locate
 from accel.inspect.explain import Explanation, explain_call
 from accel.inspect.explain.callables import TARGETS, Call, call_of, check_arguments, named, split_target
 from accel.inspect.explain.capture import nth_call, profiled

@@ -156,7 +156,7 @@ def test_no_program_is_asked_for_before_it_might_have_gained_something(
 ) -> None:
     monkeypatch.setattr(compiling, "COMPILE_GAIN_S", 1e9)
     monkeypatch.setattr(compiling, "LAUNCH_S", 0.0)  # however fast the machine
-    monkeypatch.setattr(background, "_potential_gain", background._PotentialGain())
+    monkeypatch.setattr(background, "_potential_gain", background.PotentialGain())
 
     def heavy(x: Any) -> Any:
         return np.sin(x) + np.cos(x) + np.tan(x)
@@ -171,7 +171,7 @@ def test_no_program_is_asked_for_before_it_might_have_gained_something(
 
 
 def test_what_the_worker_made_is_loaded_once_jax_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    prospects = background._PotentialGain()
+    prospects = background.PotentialGain()
     monkeypatch.setattr(background, "WORTH_JAX_S", 0.7)
     monkeypatch.setattr(background, "_potential_gain", prospects)
     monkeypatch.setattr(devices, "is_started", lambda: False)
@@ -250,7 +250,7 @@ def test_time_inside_another_target_is_counted_once(real: None) -> None:
 def test_calls_at_rest_count_for_what_waits_to_be_compiled(real: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "COMPILE_GAIN_S", 1e9)
     monkeypatch.setattr(compiling, "LAUNCH_S", 0.0)  # however fast the machine
-    monkeypatch.setattr(background, "_potential_gain", background._PotentialGain())
+    monkeypatch.setattr(background, "_potential_gain", background.PotentialGain())
 
     def body(x: Any) -> Any:
         return np.sin(x) + np.cos(x) + np.tan(x) + np.exp(x)

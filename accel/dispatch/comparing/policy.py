@@ -1,25 +1,30 @@
-"""Checks: which replays of a target are compared with NumPy, and which differences take it back to NumPy."""
+"""The policy of comparing: which replays of a target are compared with NumPy, and which differences demote it.
+
+The first replays of a program are compared, then ever fewer: the time that comparing takes stays below a share of the
+time that the compiled calls have gained.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accel import config, logs
 from accel.dispatch.call import THREAD, Call
-from accel.dispatch.compiling import is_compiling
+from accel.dispatch.compiling import is_quiet
 from accel.dispatch.paths import Path
 from accel.reasons import Refusal
 from accel.reports.ledger import Ledger, current_run, open_ledger
 
 if TYPE_CHECKING:
-    from accel.dispatch.replay import Attempt
-    from accel.dispatch.verify import Comparison
+    from accel.backend.compile import Executable
+    from accel.dispatch.comparing.comparison import Comparison
+    from accel.dispatch.replay import StagedOutputs
 
-FIRST_CHECKS = 2
+FIRST_COMPARED = 2
 """Replays of a new program that are always compared with NumPy."""
 
-RECHECK_FACTOR = 10
+COMPARE_AGAIN_FACTOR = 10
 """A path is compared again at the latest when its replays have grown by this factor since the last comparison."""
 
 THRESHOLD_SHARE = 1e-3
@@ -35,7 +40,7 @@ COPIES_TIMED = 8
 """The number of comparisons of a target in which copies to the device and back are timed."""
 
 
-class Checks:
+class Comparisons:
     """A target's comparisons with NumPy. last_s: seconds that the last one took on top of NumPy's own call."""
 
     def __init__(self, name: str) -> None:
@@ -49,61 +54,62 @@ class Checks:
     def _ledger(self) -> Ledger:
         return open_ledger(self._name)
 
-    def are_due(self, path: Path, mode: str) -> bool:
+    def is_due(self, path: Path, mode: str) -> bool:
         """Whether the path's next replay is to be compared."""
-        if mode == "verify" or path.replays < FIRST_CHECKS:
+        if mode == "verify" or path.replays < FIRST_COMPARED:
             return True
         if not path.speed.knows_numpy:
-            return not is_compiling()
-        if path.replays >= RECHECK_FACTOR * max(1, path.checked_at):
+            return is_quiet()
+        if path.replays >= COMPARE_AGAIN_FACTOR * max(1, path.compared_at):
             return True
         share = config.current().check_share
         accounts = self._ledger, current_run()
         return all(each.costs["comparing"] + self.last_s < share * each.gained_s for each in accounts)
 
-    def compare(self, path: Path, attempt: Attempt, call: Call, tolerance: float) -> Refusal | None:
-        """Run NumPy's call too, and compare the attempt with it. Returns why the target is to be demoted, or None.
+    def compare(self, path: Path, staged: StagedOutputs, call: Call, tolerance: float) -> Refusal | None:
+        """Run NumPy's call too, and compare the replay with it. Returns why the target is to be demoted, or None.
 
         The call's result is NumPy's. An Exception of the program's own code is left in `call.raised`.
         """
-        from accel.dispatch.verify import Comparison, Snapshot
+        from accel.dispatch.comparing.comparison import Comparison
+        from accel.dispatch.comparing.snapshot import Snapshot
 
         started = time.perf_counter()
         replay_s = started - call.began
-        snapshot = Snapshot(path.variant, attempt.values)
-        self._time_copies(path.variant.executable, attempt)
+        snapshot = Snapshot(path.variant, staged.values)
+        self._time_copies(path.variant.executable, staged)
         try:
             call.run()
         except Exception as error:
             what = f"NumPy raised {type(error).__name__}: {error}; the replay raised nothing"
             self._ledger.count_numpy(None, time.perf_counter() - started)
             return Refusal("verify.mismatch", "", what)
-        comparison = Comparison(path.variant, attempt, call.result, snapshot, tolerance)
+        comparison = Comparison(path.variant, staged, call.result, snapshot, tolerance)
         logs.LOGGER.debug("%s compared with NumPy, largest error %.2g", self._name, comparison.error)
         refusal = self.judge(comparison, tolerance)
         self._count(path, call, replay_s, time.perf_counter() - started)
         return refusal
 
-    def _count(self, path: Path, call: Call, replay_s: float, check_s: float) -> None:
-        numpy_s, quiet = call.seconds or 0.0, not is_compiling()
+    def _count(self, path: Path, call: Call, replay_s: float, comparing_s: float) -> None:
+        numpy_s, quiet = call.seconds or 0.0, is_quiet()
         if quiet:
             path.speed.numpy_s.add(numpy_s)
         path.replays += 1
-        path.checked_at = path.replays
-        self.last_s = replay_s + check_s - numpy_s
-        self._ledger.count_checked(replay_s + check_s, numpy_s, quiet=quiet)
-        THREAD.counted_s += replay_s + check_s - numpy_s
+        path.compared_at = path.replays
+        self.last_s = replay_s + comparing_s - numpy_s
+        self._ledger.count_compared(replay_s + comparing_s, numpy_s, quiet=quiet)
+        THREAD.counted_s += replay_s + comparing_s - numpy_s
 
-    def _time_copies(self, executable: Any, attempt: Any) -> None:
+    def _time_copies(self, executable: Executable, staged: StagedOutputs) -> None:
         """Time the copies of one run to the device and back, and enter it into the ledger. Later runs are not timed."""
         copy_s = self._ledger.copy_s
         if len(copy_s) < COPIES_TIMED:
-            arrays = [attempt.values[slot] for slot in executable.program.slots]
-            copy_s.append(executable.time_copies(arrays, attempt.made, attempt.changed))
+            arrays = [staged.values[slot] for slot in executable.program.slots]
+            copy_s.append(executable.time_copies(arrays, staged.made, staged.changed))
 
     def judge(self, comparison: Comparison, tolerance: float) -> Refusal | None:
         """Enter a comparison into the ledger. Returns the refusal for which the target is demoted, or None."""
-        from accel.dispatch.verify import Verdict
+        from accel.dispatch.comparing.errors import Verdict
 
         ledger, verdict, beyond = self._ledger, comparison.judge(self._explained), comparison.beyond
         self._points += comparison.points

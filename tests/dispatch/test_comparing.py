@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from accel.backend.compile import compile_trace
-from accel.dispatch import verify
-from accel.dispatch.replay import Attempt, Variant
-from accel.dispatch.verify import Comparison, Snapshot, Verdict, explanation, relative_errors
+from accel.dispatch.comparing import comparison as comparing
+from accel.dispatch.comparing.comparison import Comparison
+from accel.dispatch.comparing.errors import Verdict, relative_errors
+from accel.dispatch.comparing.monte_carlo import explanation
+from accel.dispatch.comparing.snapshot import Snapshot
+from accel.dispatch.replay import StagedOutputs, Variant
 from accel.lower import Known
 from accel.record import record
 
@@ -31,8 +34,8 @@ def step(state: Any, x: Any) -> Any:
     return float(state.field.max()), x
 
 
-def run(function: Any, *args: Any) -> tuple[Variant, Attempt, Snapshot, Any]:
-    """A variant, an attempt on `args`, and NumPy's own call on them."""
+def run(function: Any, *args: Any) -> tuple[Variant, StagedOutputs, Snapshot, Any]:
+    """A variant, a run on `args`, and NumPy's own call on them."""
     import copy
 
     recorded = record(function, copy.deepcopy(args), {}, max_nodes=1000)
@@ -40,53 +43,53 @@ def run(function: Any, *args: Any) -> tuple[Variant, Attempt, Snapshot, Any]:
     values, failed = recorded.trace.inputs.fetch(args, {})
     assert failed is None, failed
     variant = Variant(recorded.trace, compile_trace(recorded.trace, Known(), values))
-    attempt = variant.run(values)
-    assert isinstance(attempt, Attempt)
+    staged = variant.run(values)
+    assert isinstance(staged, StagedOutputs)
     snapshot = Snapshot(variant, values)
-    return variant, attempt, snapshot, function(*args)
+    return variant, staged, snapshot, function(*args)
 
 
 def test_an_equal_replay_shows_no_difference() -> None:
-    variant, attempt, snapshot, result = run(in_place, np.arange(5.0))
-    assert Comparison(variant, attempt, result, snapshot, 1e-9).differences == []
+    variant, staged, snapshot, result = run(in_place, np.arange(5.0))
+    assert Comparison(variant, staged, result, snapshot, 1e-9).differences == []
 
 
 def test_a_wrong_element_is_named_with_both_values() -> None:
-    variant, attempt, snapshot, result = run(residue, np.linspace(0.1, 1.0, 12).reshape(3, 4))
-    attempt.made[0][1, 2] *= 1.0 + 1e-6
-    comparison = Comparison(variant, attempt, result, snapshot, 1e-9)
+    variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 12).reshape(3, 4))
+    staged.made[0][1, 2] *= 1.0 + 1e-6
+    comparison = Comparison(variant, staged, result, snapshot, 1e-9)
     assert comparison.differences
     assert comparison.error == pytest.approx(1e-6, rel=1e-3)
     assert comparison.differences[0].detail.startswith("the result[1, 2]: NumPy ")
     assert repr(result[1, 2]) in comparison.differences[0].detail
-    assert explanation(variant, attempt, snapshot, 1e-9) is Verdict.MISMATCH
+    assert explanation(variant, staged, snapshot, 1e-9) is Verdict.MISMATCH
 
 
 def test_a_dropped_mutation_is_a_difference() -> None:
-    variant, attempt, snapshot, result = run(in_place, np.arange(5.0))
+    variant, staged, snapshot, result = run(in_place, np.arange(5.0))
     variant.trace.outputs.changed.clear()
-    attempt.changed.clear()
-    comparison = Comparison(variant, attempt, result, Snapshot(variant, snapshot.values), 1e-9)
+    staged.changed.clear()
+    comparison = Comparison(variant, staged, result, Snapshot(variant, snapshot.values), 1e-9)
     assert comparison.differences[0].detail == "x: was changed in place by NumPy, not by the replay"
     assert comparison.error == np.inf
 
 
 def test_a_wrong_dtype_is_a_difference() -> None:
-    variant, attempt, snapshot, result = run(residue, np.linspace(0.1, 1.0, 4))
-    attempt.made[0] = attempt.made[0].astype(np.float32)
-    comparison = Comparison(variant, attempt, result, snapshot, 1e-9)
+    variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 4))
+    staged.made[0] = staged.made[0].astype(np.float32)
+    comparison = Comparison(variant, staged, result, snapshot, 1e-9)
     assert "NumPy gives float64[4], the replay float32[4]" in comparison.differences[0].detail
 
 
 def test_attributes_and_types_and_identity_are_compared() -> None:
     state, x = SimpleNamespace(field=np.arange(3.0)), np.ones(3)
-    variant, attempt, snapshot, result = run(step, state, x)
-    assert Comparison(variant, attempt, result, snapshot, 1e-9).differences == []
+    variant, staged, snapshot, result = run(step, state, x)
+    assert Comparison(variant, staged, result, snapshot, 1e-9).differences == []
     copied = (np.float64(result[0]), x.copy())
-    comparison = Comparison(variant, attempt, copied, snapshot, 1e-9)
+    comparison = Comparison(variant, staged, copied, snapshot, 1e-9)
     assert comparison.error == np.inf
     state.field = state.field + 1.0
-    comparison = Comparison(variant, attempt, result, snapshot, 1e-9)
+    comparison = Comparison(variant, staged, result, snapshot, 1e-9)
     assert "state.field" in comparison.differences[0].detail
 
 
@@ -103,21 +106,21 @@ def test_what_an_object_holds_is_compared_once_however_it_is_reached() -> None:
         return state.field.sum()
 
     state = State()
-    variant, attempt, snapshot, result = run(work, state)
-    assert Comparison(variant, attempt, result, snapshot, 1e-9).differences == []
+    variant, staged, snapshot, result = run(work, state)
+    assert Comparison(variant, staged, result, snapshot, 1e-9).differences == []
     state.items.append(3.0)
     state.other = 5.0  # type: ignore[attr-defined]
-    found = Comparison(variant, attempt, result, snapshot, 1e-9).differences
+    found = Comparison(variant, staged, result, snapshot, 1e-9).differences
     assert {difference.field for difference in found} == {"state.other", "state.items[2]"}
     assert {difference.what for difference in found} == {"was set by NumPy, not by the replay"}
 
 
 def test_rounding_explains_what_cancellation_leaves() -> None:
-    variant, attempt, snapshot, _ = run(residue, np.full(40, 3e-16))
-    attempt.made[0][...] += 1.1102230246251565e-16
-    assert explanation(variant, attempt, snapshot, 1e-9) is Verdict.ROUNDING
-    attempt.made[0][7] += 1e-12
-    assert explanation(variant, attempt, snapshot, 1e-9) is Verdict.MISMATCH
+    variant, staged, snapshot, _ = run(residue, np.full(40, 3e-16))
+    staged.made[0][...] += 1.1102230246251565e-16
+    assert explanation(variant, staged, snapshot, 1e-9) is Verdict.ROUNDING
+    staged.made[0][7] += 1e-12
+    assert explanation(variant, staged, snapshot, 1e-9) is Verdict.MISMATCH
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
@@ -126,29 +129,29 @@ def test_rounding_explains_the_last_places_of_short_types(dtype: Any) -> None:
         return x * x * x - x / 3
 
     x = (np.linspace(0.5, 2.0, 40) * (1 + (0.5j if dtype is np.complex64 else 0))).astype(dtype)
-    variant, attempt, snapshot, _ = run(work, x)
-    attempt.made[0][...] *= dtype(1) + np.float32(2e-7)
-    assert explanation(variant, attempt, snapshot, 1e-9) is Verdict.ROUNDING
-    attempt.made[0][-1] *= 1.001
-    assert explanation(variant, attempt, snapshot, 1e-9) is Verdict.MISMATCH
+    variant, staged, snapshot, _ = run(work, x)
+    staged.made[0][...] *= dtype(1) + np.float32(2e-7)
+    assert explanation(variant, staged, snapshot, 1e-9) is Verdict.ROUNDING
+    staged.made[0][-1] *= 1.001
+    assert explanation(variant, staged, snapshot, 1e-9) is Verdict.MISMATCH
 
 
 def test_what_rounding_explained_once_is_not_explained_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    variant, attempt, snapshot, result = run(residue, np.linspace(0.1, 1.0, 40))
+    variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 40))
     asked: list[float] = []
 
     def explain(*given: Any) -> Verdict:
         asked.append(given[3])
         return Verdict.ROUNDING
 
-    monkeypatch.setattr(verify, "explanation", explain)
+    monkeypatch.setattr(comparing, "explanation", explain)
     explained: dict[str, float] = {}
 
     def judged(error: float) -> int:
         """How often has been asked for an explanation after one more comparison that is so far off."""
-        attempt.made[0][...] = result
-        attempt.made[0][-1] *= 1.0 + error
-        assert Comparison(variant, attempt, result, snapshot, 1e-9).judge(explained) is Verdict.ROUNDING
+        staged.made[0][...] = result
+        staged.made[0][-1] *= 1.0 + error
+        assert Comparison(variant, staged, result, snapshot, 1e-9).judge(explained) is Verdict.ROUNDING
         return len(asked)
 
     assert [judged(5e-9), judged(4e-9), judged(9e-9), judged(4e-8), judged(7e-8)] == [1, 1, 1, 2, 2]
@@ -159,9 +162,9 @@ def test_rounding_does_not_explain_a_wrong_integer() -> None:
     def count(x: Any) -> Any:
         return np.floor(x).astype(int)
 
-    variant, attempt, snapshot, _ = run(count, np.array([0.5, 1.5, 2.5]))
-    attempt.made[0][1] += 1
-    assert explanation(variant, attempt, snapshot, 1e-9) is Verdict.MISMATCH
+    variant, staged, snapshot, _ = run(count, np.array([0.5, 1.5, 2.5]))
+    staged.made[0][1] += 1
+    assert explanation(variant, staged, snapshot, 1e-9) is Verdict.MISMATCH
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,227 @@
+"""Pending programs: one program on its way, from disk or from the compiler, to an executable of this process.
+
+*Loading* has one meaning in the backend: to make an executable in this process from a product, which is a compiled
+program as data. Products are read from disk, or come from the worker.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import CancelledError, Future
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from accel import config, logs
+from accel.backend import cache, devices, experience
+from accel.backend.compile import Executable, compile_trace, largest, load, product_of, report_not_kept
+from accel.backend.experience import Experience
+from accel.backend.job import Job, Product, describe, key_of, path_key_of
+from accel.backend.supervisor import has_worker, supervisor
+from accel.backend.worker import WorkerLost
+from accel.ir.fingerprint import Indescribable
+from accel.lower import Known
+from accel.record import Trace
+from accel.rules.rule import Unsupported
+
+HALF_LIFE_S = 5.0
+"""The half-life, in seconds, of a call without a program in the order of compiling.
+
+The program whose recent calls took longest is compiled first. Without the decay, a path of the start-up phase would
+come first, though it may never be taken again.
+"""
+
+Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
+"""The arguments of `compile_trace`."""
+
+
+class PendingProgram(Future[Executable]):
+    """A program that is being compiled, or waits in a queue for it: a future of its executable.
+
+    arguments: of compile_trace. missed: the priority, as the binary logarithm of the seconds of calls that had to do
+    without it, each weighted by its time (see HALF_LIFE_S). found_on_disk: whether it was loaded from disk. kept: keys
+    and suffixes of the cache entries from which a later process loads it; unkept: why there are none.
+
+    It comes about in one of three ways: `load_from_disk`; `compile_in_worker`, and then `load_product` in the thread
+    that also loads programs from disk, so that the worker does not wait for that; or `compile_here`. A thread of
+    accel's goes through them, while the program's threads only ask whether it is `done`, and `withdraw` it.
+    """
+
+    def __init__(self, arguments: Arguments, missed_s: float = 0.0) -> None:
+        super().__init__()
+        self.missed = -inf
+        self.add_missed(missed_s)
+        self.found_on_disk = False
+        self.kept: tuple[tuple[str, str], ...] = ()
+        self.unkept = "the disk cache is off"
+        self._arguments = arguments
+        self._job: Job | None = None
+        self._key: str | None = None
+        self._product: Product | None = None
+        self._began: float | None = None
+
+    def add_missed(self, seconds: float) -> None:
+        """Note that a call took `seconds` without it."""
+        weight = time.perf_counter() / HALF_LIFE_S
+        self.missed = np.logaddexp2(self.missed, weight + math.log2(seconds) if seconds > 0.0 else -inf)
+
+    def seconds(self) -> float:
+        """Seconds since compiling began, not counting the wait in the queue; 0 before."""
+        return 0.0 if self._began is None else time.perf_counter() - self._began
+
+    def compile_here(self) -> None:
+        """Compile it in this thread."""
+        self._began = time.perf_counter()
+        self._settle(self._compiled_here)
+
+    def load_from_disk(self) -> bool:
+        """Load it if it is on disk. Returns whether it was."""
+        if not has_worker():
+            return False
+        try:
+            self._prepare()
+            started, product = time.perf_counter(), self._product_on_disk()
+            executable = None if product is None else load(product, *self._arguments)
+        except Indescribable as error:
+            logs.LOGGER.info("a program cannot be found again on disk: %s", error)
+            return False
+        except Exception as error:  # the program is compiled instead
+            logs.LOGGER.info("looking for a program on disk failed: %s: %s", type(error).__name__, error)
+            return False
+        if executable is None:
+            return False
+        executable.seconds = time.perf_counter() - started
+        self.found_on_disk = True
+        self._note_kept(executable.key, "")
+        self.set_result(executable)
+        return True
+
+    def _prepare(self) -> None:
+        """Describe the job, following the experience of earlier runs, and save what this run adds to it.
+
+        Raises Indescribable.
+        """
+        trace, known, samples, spanned = self._arguments
+        self._job = job = describe(trace, known, samples, spanned, None)
+        path = path_key_of(job) if cache.is_used() else None
+        earlier = Experience() if path is None else experience.read(path)
+        job.settings["threads"] = threads = devices.plan_threads(largest(samples), earlier.threads)
+        if path is None:
+            return
+        scalars = {slot: value for slot, value in known.scalars.items() if slot not in earlier.varied}
+        arrays = {slot: value for slot, value in known.arrays.items() if slot not in earlier.varied}
+        job.known = Known(scalars, arrays)
+        job.spanned = frozenset(spanned) or earlier.spanned
+        self._arguments = trace, job.known, samples, job.spanned
+        self._key = key_of(path, job)
+        varied = earlier.varied.union(trace.scalar_slots, trace.array_slots).difference(scalars, arrays)
+        # a number of threads that the user chose says nothing about the best one
+        updated = Experience(varied, job.spanned, earlier.threads if config.current().threads else threads or 0)
+        if updated != earlier:
+            experience.save(path, updated)
+
+    def compile_in_worker(self) -> bool:
+        """Compile it, in the worker if there can be one. Returns whether the worker's product has to be loaded now."""
+        if self.done():
+            return False
+        self._began = time.perf_counter()
+        try:
+            self._product = self._compiled_by_worker()
+        except BaseException as error:
+            self.fail(error)
+            return False
+        if self._product is None:
+            self._settle(self._compiled_here)
+            return False
+        self._began = None
+        return True
+
+    @property
+    def has_product(self) -> bool:
+        """Whether the worker has compiled it."""
+        return self._product is not None
+
+    def load_product(self) -> bool:
+        """Load what the worker has compiled. Returns False if there is nothing to load."""
+        if self._product is None:
+            return False
+        if not self.done():
+            self._settle(self._from_product)
+        return True
+
+    def fail(self, error: BaseException) -> None:
+        """Set the error, unless a result or an error is set."""
+        if not self.done():
+            self.set_exception(error)
+
+    def _settle(self, make: Callable[[], Executable]) -> None:
+        try:
+            executable = make()
+        except BaseException as error:
+            self.fail(error)
+        else:
+            if not self.done():
+                self.set_result(executable)
+
+    def _compiled_by_worker(self) -> Product | None:
+        """The worker's product; None if there is no worker, or if the job cannot be pickled for it."""
+        job = self._job
+        worker = None if job is None else supervisor.current()
+        if job is None or worker is None:
+            return None
+        try:
+            product = worker.compile(job)
+        except WorkerLost as lost:
+            supervisor.drop(worker)
+            raise Unsupported("compile.failed", str(lost)) from None
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            logs.LOGGER.info("a program is compiled by this process: %s", error)
+            return None
+        if cache.is_used():
+            self._keep(product)
+        return product
+
+    def _from_product(self) -> Executable:
+        assert self._product is not None
+        executable = load(self._product, *self._arguments)
+        return compile_trace(*self._arguments) if executable is None else executable
+
+    def _compiled_here(self) -> Executable:
+        executable = compile_trace(*self._arguments)
+        if cache.is_used():
+            self._keep(product_of(executable, self._arguments[0]))
+        return executable
+
+    def _keep(self, product: Product) -> None:
+        """Save the product on disk, where a later process finds it by the trace."""
+        is_whole = product.key is not None or product.payload is not None
+        if self._key is not None and is_whole:
+            unkept = cache.save(self._key, pickle.dumps(product), cache.TRACE)
+        else:
+            unkept = product.unkept
+        if unkept:
+            report_not_kept(unkept)
+        self._note_kept(product.key, unkept)
+
+    def _note_kept(self, key: str | None, unkept: str) -> None:
+        entries = ((None if unkept else self._key, cache.TRACE), (key, cache.SUFFIX))
+        self.kept = tuple((name, suffix) for name, suffix in entries if name is not None)
+        self.unkept = "" if self.kept else unkept
+
+    def _product_on_disk(self) -> Product | None:
+        text = None if self._key is None else cache.read(self._key, cache.TRACE)
+        if text is None:
+            return None
+        product = pickle.loads(text)
+        return product if isinstance(product, Product) else None
+
+    def withdraw(self) -> bool:
+        """Cancel it, if compiling has not begun. Returns whether it was cancelled."""
+        if self._began is not None or self.has_product or self.done():
+            return False
+        self.fail(CancelledError())
+        return True

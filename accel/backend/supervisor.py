@@ -1,0 +1,71 @@
+"""The supervisor: starts the worker process, replaces it when it has crashed, and gives up after several crashes."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from accel import logs
+from accel.backend import devices
+from accel.backend.worker import Worker, WorkerLost
+from accel.rules.rule import Unsupported
+
+MAX_LOST = 3
+"""After this many workers have crashed, nothing is compiled any more."""
+
+
+class Supervisor:
+    """Starts the worker when it is needed, and counts crashed ones. can_start: whether this process may have one.
+
+    Two threads use it: one asks for the worker, another may end it at any time. So all of it is under a lock, but for
+    the wait for a worker's answer.
+    """
+
+    def __init__(self) -> None:
+        self.can_start = True
+        self._worker: Worker | None = None
+        self._lost = 0
+        self._lock = threading.Lock()
+
+    def current(self) -> Worker | None:
+        """The worker, started if there is none; None if it cannot be started.
+
+        Raises Unsupported if too many workers have crashed: compiling in this process would crash the program.
+        """
+        with self._lock:
+            if self._lost >= MAX_LOST:
+                raise Unsupported("compile.failed", f"the compiling process ended {self._lost} times")
+            if self._worker is None and self.can_start:
+                try:
+                    self._worker = Worker()
+                except WorkerLost as error:
+                    logs.LOGGER.info("%s", error)
+                    self.can_start = False
+            return self._worker
+
+    def drop(self, worker: Worker | None) -> None:
+        """End a worker, by default the current one. The next job gets a new one."""
+        with self._lock:
+            if worker is not None and worker is self._worker:
+                self._lost += 1
+            if worker is None or worker is self._worker:
+                worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.stop()
+
+    def forget(self) -> None:
+        """In a forked child: let go of the worker, which belongs to the parent."""
+        self._lock = threading.Lock()
+        self.can_start = False
+        if self._worker is not None:
+            self._worker.forget()
+            self._worker = None
+
+
+supervisor = Supervisor()
+"""This process's."""
+
+
+def has_worker() -> bool:
+    """Whether another process can compile: for the CPU only, and if the Python to start is known."""
+    return bool(sys.executable) and devices.is_cpu_alone() and supervisor.can_start

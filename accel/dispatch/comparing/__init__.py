@@ -1,0 +1,8 @@
+"""Comparing replays with NumPy's own calls: differential testing, while the program runs.
+
+policy       which replays are compared, and which differences take a target back to NumPy
+snapshot     the inputs before NumPy's call, and the effects of that call that the replay does not have
+comparison   one comparison: every difference, and the verdict on all of them
+errors       how far values are apart, and the verdicts
+monte_carlo  whether rounding explains a difference
+"""

@@ -1,0 +1,187 @@
+"""Comparing one replay's outputs with the result and the side effects of NumPy's own call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accel.dispatch.comparing.errors import Verdict, relative_errors
+from accel.dispatch.comparing.monte_carlo import NumpyValue, explanation
+from accel.dispatch.comparing.snapshot import Snapshot, equal, part_name, parts_of
+from accel.dispatch.replay import StagedOutputs, Variant
+from accel.dispatch.replay.commit import as_scalar
+from accel.ir.views import seen_through
+from accel.record.inputs import MISSING
+from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
+from accel.reports.ledger import Difference
+
+EXPLAINED_FACTOR, MAX_EXPLAINED = 2.0, 1e3
+"""Once rounding has explained an error of a field, later errors of the field are taken for rounding too. They may be
+this many times as large as that one, but at most this many times the tolerance."""
+
+
+class Comparison:
+    """A comparison of a run with NumPy's call.
+
+    differences: one for each field that is not equal bit by bit, the worst first. points: the number of array elements
+    and numbers that were compared. snapshot: of the inputs, taken before the call that returned `result`.
+    """
+
+    def __init__(self, variant: Variant, staged: StagedOutputs, result: Any, snapshot: Snapshot, rtol: float) -> None:
+        self.points = 0
+        self.differences: list[Difference] = []
+        self._variant, self._staged, self._snapshot, self._rtol = variant, staged, snapshot, rtol
+        # which objects are one: by the replay's object, NumPy's, and the other way round; each with a name for messages
+        self._numpys: dict[Any, tuple[int, str]] = {}
+        self._replays: dict[int, tuple[Any, str]] = {}
+        self._seen: list[NumpyValue] = []
+        self._run(result)
+        self.differences.sort(key=lambda difference: -difference.error)
+
+    @property
+    def error(self) -> float:
+        """The largest relative error; infinite if anything but a floating-point value differs."""
+        return self.differences[0].error if self.differences else 0.0
+
+    @property
+    def beyond(self) -> list[Difference]:
+        """The differences beyond the tolerance."""
+        return [difference for difference in self.differences if not difference.error <= self._rtol]
+
+    def judge(self, explained: dict[str, float]) -> Verdict:
+        """The verdict on all differences.
+
+        explained: by field, the largest error that earlier comparisons of the target allow to be taken for rounding.
+        It saves explaining every difference, which takes as long as many calls. Errors that this comparison explains
+        are added. They are capped: where cancellation leaves nothing but rounding, a large error says nothing about the
+        next calls.
+        """
+        beyond = self.beyond
+        if not beyond:
+            return Verdict.WITHIN
+        if any(not difference.points for difference in beyond):  # another type, object, shape or effect
+            return Verdict.MISMATCH
+        if all(difference.error <= explained.get(difference.field, 0.0) for difference in beyond):
+            return Verdict.ROUNDING
+        verdict = explanation(self._variant, self._staged, self._snapshot, self._rtol, self._seen)
+        if verdict is Verdict.ROUNDING:
+            for difference in beyond:
+                allowed = min(EXPLAINED_FACTOR * difference.error, MAX_EXPLAINED * self._rtol)
+                explained[difference.field] = max(explained.get(difference.field, 0.0), allowed)
+        return verdict
+
+    def _run(self, result: Any) -> None:
+        variant, values = self._variant, self._staged.values
+        outputs = variant.trace.outputs
+        self._template(outputs.result, result, "the result")
+        for write in outputs.writes:
+            owner = values[write.owner]
+            now = parts_of(owner).get(write.name, MISSING) if write.is_item else getattr(owner, write.name, MISSING)
+            self._template(write.value, now, part_name(variant, write.owner, write.name, is_item=write.is_item))
+        first = len(self._staged.made)
+        for place, ((slot, _), array) in enumerate(zip(outputs.changed, self._staged.changed, strict=True), first):
+            self._arrays(array, values[slot], variant.trace.inputs.name(slot), place)
+        self.differences += self._snapshot.differences(variant, values)
+
+    def _structure(self, name: str, what: str) -> None:
+        self.differences.append(Difference(name, "", what, np.inf))
+
+    def _template(self, template: Any, actual: Any, name: str) -> None:
+        if isinstance(template, Leaf):
+            _LEAVES[type(template)](self, template, actual, name)
+        elif type(template) is not type(actual) or len(template) != len(actual):
+            self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {_kind(template)}")
+        elif isinstance(template, dict):
+            for key, part in template.items():
+                if key not in actual:
+                    self._structure(name, f"NumPy gives no {key!r}, the replay does")
+                else:
+                    self._template(part, actual[key], f"{name}[{key!r}]")
+        else:
+            for i, (part, value) in enumerate(zip(template, actual, strict=True)):
+                self._template(part, value, f"{name}[{i}]")
+
+    def _from_slot(self, leaf: FromSlot, actual: Any, name: str) -> None:
+        expected = self._staged.values[leaf.slot]
+        if not leaf.chain and actual is not expected:
+            self._structure(name, f"NumPy gives another object, the replay {self._slot(leaf.slot)} itself")
+        elif leaf.chain and not np.may_share_memory(expected, actual):
+            self._structure(name, f"NumPy gives a copy, the replay a view of {self._slot(leaf.slot)}")
+
+    def _literal(self, leaf: Literal, actual: Any, name: str) -> None:
+        if type(actual) is not type(leaf.value) or not (actual is leaf.value or equal(actual, leaf.value)):
+            self._structure(name, f"NumPy gives {actual!r}, the replay {leaf.value!r}")
+
+    def _number(self, leaf: Number, actual: Any, name: str) -> None:
+        if type(actual) is not leaf.kind:
+            self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
+        else:
+            replayed = as_scalar(self._staged.numbers[leaf.index], leaf.kind)
+            first = len(self._staged.made) + len(self._staged.changed)
+            self._arrays(np.asarray(replayed), np.asarray(actual), name, first + leaf.index)
+
+    def _made(self, leaf: Made, actual: Any, name: str) -> None:
+        made = seen_through(self._staged.made[leaf.index], leaf.chain)
+        if type(actual) is not np.ndarray:
+            self._structure(name, f"NumPy gives a {_kind(actual)}, the replay an array")
+            return
+        # each leaf gets a view of its own, so views are compared by leaf, and arrays by index
+        self._identity(("view", id(leaf)) if leaf.chain else ("made", leaf.index), actual, name)
+        for slot in self._variant.trace.array_slots:
+            value = self._staged.values[slot]
+            ours, theirs = np.may_share_memory(made, value), np.may_share_memory(actual, value)
+            if ours != theirs:
+                shared, fresh = f"memory of {self._slot(slot)}", "memory of its own"
+                what = (shared, fresh) if theirs else (fresh, shared)
+                self._structure(name, f"NumPy gives {what[0]}, the replay {what[1]}")
+        self._arrays(made, actual, name, leaf.index, leaf.chain)
+
+    def _shared(self, leaf: Shared, actual: Any, name: str) -> None:
+        if not isinstance(leaf.template, Leaf):
+            self._identity(("shared", id(leaf)), actual, name)
+        self._template(leaf.template, actual, name)
+
+    def _identity(self, key: Any, actual: Any, name: str) -> None:
+        """Note a difference if an object occurs twice in one of the two outputs, but not in the other."""
+        known, other = self._numpys.setdefault(key, (id(actual), name))
+        if known != id(actual):
+            self._structure(name, f"NumPy gives an array of its own, the replay the same as for {other}")
+        before, other = self._replays.setdefault(id(actual), (key, name))
+        if before != key:
+            self._structure(name, f"NumPy gives the same array as for {other}, the replay another")
+
+    def _arrays(self, replayed: Any, actual: Any, name: str, place: int, chain: Any = ()) -> None:
+        self.points += actual.size
+        if replayed.dtype != actual.dtype or replayed.shape != actual.shape:
+            self._structure(
+                name,
+                f"NumPy gives {actual.dtype}{list(actual.shape)}, the replay {replayed.dtype}{list(replayed.shape)}",
+            )
+            return
+        errors = relative_errors(replayed, actual)
+        if errors is None:
+            return
+        self._seen.append(NumpyValue(place, chain, actual))
+        worst = int(errors.argmax())
+        at = tuple(int(i) for i in np.unravel_index(worst, actual.shape))
+        what = f"NumPy {actual[at]!r}, replay {replayed[at]!r}"
+        points = int(np.count_nonzero(~(errors <= self._rtol)))
+        self.differences.append(Difference(name, str(list(at)) if at else "", what, float(errors[at]), points))
+
+    def _slot(self, slot: int) -> str:
+        return self._variant.trace.inputs.name(slot)
+
+
+_LEAVES: dict[type, Callable[[Comparison, Any, Any, str], None]] = {
+    FromSlot: Comparison._from_slot,
+    Literal: Comparison._literal,
+    Number: Comparison._number,
+    Made: Comparison._made,
+    Shared: Comparison._shared,
+}
+
+
+def _kind(value: Any) -> str:
+    return "missing value" if value is MISSING else type(value).__name__

@@ -1,0 +1,49 @@
+"""Errors: how far a replay's values are from NumPy's, and what a comparison makes of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+ABSOLUTE = 1e-3
+"""Errors are relative to the value's magnitude, or to this share of the field's largest one if that is larger."""
+
+
+class Verdict(StrEnum):
+    """What a comparison with NumPy shows. WITHIN: no difference beyond the tolerance."""
+
+    WITHIN = "within the tolerance"
+    ROUNDING = "no more than rounding makes it"
+    THRESHOLD = "near a threshold"
+    MISMATCH = "mismatch"
+
+
+def relative_errors(replayed: Any, actual: Any) -> Any:
+    """The relative error of each element, as an array of the same shape; None if all elements are equal.
+
+    The error is infinite where a NaN, an infinity, or a value that is not floating-point differs. It is relative to the
+    value, or to `ABSOLUTE` times the array's largest magnitude if the value is smaller. Subnormal numbers are equal:
+    XLA flushes them to 0.
+    """
+    if actual.dtype.kind not in "fc":
+        differs = np.asarray(replayed != actual)
+        return np.where(differs, np.inf, 0.0) if differs.any() else None
+    with np.errstate(all="ignore"):
+        tiny = np.finfo(actual.dtype).tiny
+        equal = (replayed == actual) | (np.isnan(replayed) & np.isnan(actual))
+        equal |= (np.abs(replayed) < tiny) & (np.abs(actual) < tiny)
+        if equal.all():
+            return None
+        magnitude = np.abs(actual)
+        finite = np.isfinite(magnitude)
+        scale = scale_of(magnitude, finite)
+        error = np.where(equal, 0.0, np.abs(replayed - actual) / np.where(scale > 0, scale, 1.0))
+    return np.where(np.isnan(error) | (~finite & ~equal), np.inf, error)
+
+
+def scale_of(magnitude: Any, finite: Any) -> Any:
+    """What an error of each element is relative to. magnitude: of the elements. finite: which of them are finite."""
+    largest = float(magnitude.max(initial=0.0, where=finite))
+    return np.maximum(magnitude, ABSOLUTE * largest)

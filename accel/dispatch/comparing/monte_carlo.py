@@ -1,0 +1,166 @@
+"""Monte Carlo arithmetic: whether rounding, or a value close to a threshold, explains a difference from NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accel.dispatch.comparing.errors import Verdict, scale_of
+from accel.dispatch.comparing.snapshot import Snapshot
+from accel.dispatch.replay import StagedOutputs, Variant
+from accel.ir.tape import Node, fill, needed_by
+from accel.ir.views import seen_through
+from accel.lower.operations import evaluate
+from accel.rules.columns import Rounding, fact
+
+SEEDS = range(4)
+"""The seeds of the runs with perturbed rounding by which a difference is judged."""
+
+AMPLIFIED = 32.0
+"""A difference may be this many times the effect of perturbed rounding."""
+
+
+class NumpyValue(NamedTuple):
+    """A value of NumPy's call that differs from the replay's.
+
+    place: index among the trace's new arrays, changed arrays and numbers, in this order. chain: the view of it.
+    """
+
+    place: int
+    chain: Any
+    value: Any
+
+
+def explanation(
+    variant: Variant, staged: StagedOutputs, snapshot: Snapshot, rtol: float, seen: Sequence[NumpyValue] = ()
+) -> Verdict:
+    """The verdict on a difference beyond the tolerance, by Monte Carlo arithmetic.
+
+    Where cancellation leaves nothing of its operands but rounding, NumPy and XLA differ in rounding only, and the
+    relative error says nothing. So NumPy runs the tape with each input and each rounded result moved by at most one
+    unit in the last place. This shows how sensitive each element is (D. S. Parker, Monte Carlo Arithmetic, 1997). In a
+    first round all comparisons and step functions keep their answers. In a second they are free, and comparisons of
+    operands within the tolerance of each other are answered at random.
+
+    seen: values of NumPy's call that differ from the replay's. If the tape does not reproduce them, the recording is
+    wrong, and explains nothing.
+    """
+    outputs = variant.trace.outputs
+    nodes = [*outputs.arrays, *(node for _, node in outputs.changed), *outputs.numbers]
+    replayed = [np.asarray(value) for value in (*staged.made, *staged.changed, *staged.numbers)]
+    answers: dict[int, Any] = {}
+
+    def keep(node: Node, value: Any, operands: list[Any]) -> Any:
+        if _jumps(node, value):
+            answers[node.index] = value
+        return value
+
+    try:
+        with np.errstate(all="ignore"):
+            base = _run_tape(nodes, snapshot.values, keep)
+            for verdict, kept, near in ((Verdict.ROUNDING, answers, 0.0), (Verdict.THRESHOLD, {}, rtol)):
+                moved = [_run_tape(nodes, snapshot.values, _Rounding(seed, kept, near)) for seed in SEEDS]
+                spread = list(zip(base, zip(*moved, strict=True), strict=True))
+                if not all(_matches_tape(each, *spread[each.place], rtol) for each in seen):
+                    return Verdict.MISMATCH
+                if all(_within(value, *each, rtol) for value, each in zip(replayed, spread, strict=True)):
+                    return verdict
+    except Exception:  # perturbed values may not be valid on this path: then nothing is explained
+        pass
+    return Verdict.MISMATCH
+
+
+def _jumps(node: Node, value: Any) -> bool:
+    """Whether a tiny change of an operand may change the value by a whole step: `floor`, comparisons, integers."""
+    steps = fact(node.rule.numerics.rounding, node) is Rounding.EXACT and bool(fact(node.rule.numerics.jumps, node))
+    return steps or (hasattr(value, "dtype") and value.dtype.kind in "biu")
+
+
+def _run_tape(nodes: list[Node], values: list[Any], perturb: Callable[[Node, Any, list[Any]], Any]) -> list[Any]:
+    """The nodes' values, computed by NumPy from the slots' values.
+
+    perturb: applied to each node, its value and, if its rule `compares`, its operands; returns the value to go on with.
+    Values that no later operation reads are freed, as large programs would take too much memory otherwise.
+    """
+    results: dict[int, Any] = {}
+    order = needed_by(nodes)
+    last = {operand.index: node.index for node in order for operand in node.operands()}
+    last.update((node.index, -1) for node in nodes)
+    for node in order:
+        value = values[node.args[0]] if node.is_input else evaluate(node, lambda operand: results[operand.index])
+        operands = []
+        if node.rule.numerics.compares:
+            operands = [
+                fill(part, lambda operand: results[operand.index]) for part in (*node.args, *node.kwargs.values())
+            ]
+        results[node.index] = perturb(node, value, operands)
+        for operand in node.operands():
+            if last[operand.index] == node.index:
+                results.pop(operand.index, None)
+    return [np.asarray(results[node.index]) for node in nodes]
+
+
+class _Rounding:
+    """Moves each rounded value by one unit in the last place, up or down at random.
+
+    kept: by node, answers that stay as they are. near: comparisons of operands whose relative distance is smaller are
+    answered at random; 0 for none.
+    """
+
+    def __init__(self, seed: int, kept: dict[int, Any], near: float) -> None:
+        self._generator = np.random.default_rng(seed)
+        self._kept, self._near = kept, near
+
+    def __call__(self, node: Node, value: Any, operands: list[Any]) -> Any:
+        if node.index in self._kept:
+            return self._kept[node.index]
+        if operands and self._near:
+            return self._toss(value, *operands[:2])
+        if fact(node.rule.numerics.rounding, node) is Rounding.EXACT:
+            return value
+        if not isinstance(value, (np.ndarray, np.inexact)) or value.dtype.kind not in "fc" or node.host:
+            return value
+        moved = np.empty_like(value)
+        if value.dtype.kind == "c":
+            moved.real, moved.imag = self._moved(value.real), self._moved(value.imag)
+        else:
+            moved[...] = self._moved(value)
+        return moved if isinstance(value, np.ndarray) else moved[()]
+
+    def _moved(self, value: Any) -> Any:
+        up = self._generator.random(np.shape(value)) < 0.5
+        return np.where(value == 0, value, np.nextafter(value, np.where(up, np.inf, -np.inf).astype(value.dtype)))
+
+    def _toss(self, answer: Any, left: Any, right: Any) -> Any:
+        """Answer comparisons of operands that are close at random, but not of equal ones.
+
+        A value that was clipped to its threshold is equal to it in NumPy and in the replay.
+        """
+        gap = np.abs(np.subtract(left, right, dtype=float))
+        magnitude = np.maximum(np.abs(left), np.abs(right))
+        near = (gap > 0) & (gap <= self._near * scale_of(np.asarray(magnitude, float), np.isfinite(magnitude)))
+        tossed = np.where(near & (self._generator.random(np.shape(gap)) < 0.5), ~np.asarray(answer), answer)
+        return tossed if isinstance(answer, np.ndarray) else type(answer)(tossed)
+
+
+def _matches_tape(seen: NumpyValue, value: Any, moved: tuple[Any, ...], rtol: float) -> bool:
+    """Whether the tape reproduces the value of NumPy's call."""
+    return _within(
+        seen.value, seen_through(value, seen.chain), tuple(seen_through(each, seen.chain) for each in moved), rtol
+    )
+
+
+def _within(replay: Any, value: Any, moved: tuple[Any, ...], rtol: float) -> bool:
+    """Whether every element of the replay is within the tolerance plus its sensitivity to rounding.
+
+    The 95 % quantile of the sensitivity is added for all elements. A quantile, so that a few very sensitive elements do
+    not loosen the bound for all others.
+    """
+    same = (replay == value) | ((replay != replay) & (value != value))
+    if value.dtype.kind not in "fc":
+        return bool((same | np.logical_or.reduce([other != value for other in moved])).all())
+    sensitivity = np.maximum.reduce([np.nan_to_num(np.abs(other - value)) for other in moved])
+    allowed = rtol * np.abs(value) + AMPLIFIED * (sensitivity + np.quantile(sensitivity, 0.95))
+    return bool((same | (np.abs(replay - value) <= allowed)).all())

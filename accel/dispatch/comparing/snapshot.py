@@ -1,0 +1,84 @@
+"""Snapshots: what NumPy's own call changes, and the replay does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from accel.dispatch.replay import Variant
+from accel.record.inputs import MISSING, Inputs
+from accel.reports.ledger import Difference
+
+
+class Snapshot:
+    """A call's inputs as they are before NumPy runs. values: of the slots, with copies of all arrays.
+
+    By these, `differences` finds effects of NumPy's call that the replay does not have. Explaining a difference needs
+    them too, because NumPy's call may change its arguments.
+    """
+
+    def __init__(self, variant: Variant, values: list[Any]) -> None:
+        trace = variant.trace
+        self.values = list(values)
+        for slot in trace.array_slots:
+            self.values[slot] = values[slot].copy()
+        changed = {slot for slot, _ in trace.outputs.changed}
+        self._kept = [slot for slot in trace.array_slots if slot not in changed]
+        self._written = {(id(values[write.owner]), write.name) for write in trace.outputs.writes}
+        self._parts = {slot: dict(parts_of(values[slot])) for slot in {*trace.objects, *_containers(values)}}
+
+    def differences(self, variant: Variant, values: list[Any]) -> Iterator[Difference]:
+        """What the call changed and the replay does not: contents of arrays, attributes, and items of containers."""
+        what = "was changed in place by NumPy, not by the replay"
+        for slot in self._kept:
+            if values[slot].tobytes() != self.values[slot].tobytes():
+                yield Difference(variant.trace.inputs.name(slot), "", what, np.inf)
+        for slot, before in self._parts.items():
+            now = parts_of(values[slot])
+            for key in sorted(before.keys() | now.keys(), key=str):
+                if (id(values[slot]), key) not in self._written and not _is_same(
+                    before.get(key, MISSING), now.get(key, MISSING)
+                ):
+                    name = part_name(variant, slot, key, is_item=type(values[slot]) in (dict, list))
+                    yield Difference(name, "", "was set by NumPy, not by the replay", np.inf)
+
+
+def _containers(values: list[Any]) -> list[int]:
+    """Slots of lists and dicts, but for the call's own arguments (slots 0 and 1) and namespaces.
+
+    The namespace of an object is compared with the object. That of a module is not compared: it is large, and other
+    threads may change it.
+    """
+    namespaces = {id(getattr(value, "__dict__", None)) for value in values}
+    return [
+        slot
+        for slot, value in enumerate(values)
+        if slot >= Inputs.ROOTS
+        if type(value) is list or (type(value) is dict and id(value) not in namespaces and "__builtins__" not in value)
+    ]
+
+
+def parts_of(value: Any) -> dict[Any, Any]:
+    """The items of a container, or the attributes of an object."""
+    if type(value) is list:
+        return dict(enumerate(value))
+    return value if type(value) is dict else getattr(value, "__dict__", {})
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    """Whether both are the same object, or equal strings or numbers: the identity of those does not matter."""
+    if left is right:
+        return True
+    return type(left) is type(right) and isinstance(left, (str, int, float, complex, np.generic)) and equal(left, right)
+
+
+def part_name(variant: Variant, slot: int, key: Any, *, is_item: bool) -> str:
+    """An item or attribute of a slot's object, as the user would write it."""
+    return variant.trace.inputs.name(slot) + (f"[{key!r}]" if is_item else f".{key}")
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Whether two scalars are equal, or both NaN."""
+    return bool(left == right) or (left != left and right != right)

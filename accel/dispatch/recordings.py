@@ -1,0 +1,107 @@
+"""Recordings: how many a target has had, which calls were refused by them, and when the next one may be made.
+
+A refused recording costs as much as several calls and gains nothing. So further refusals double the number of calls
+until the next one, and a call that is like a refused one is not recorded again.
+"""
+
+from __future__ import annotations
+
+import time
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+from accel import config
+from accel.dispatch import late
+from accel.dispatch.call import Call
+from accel.reasons import Refusal
+from accel.reports.ledger import current_run
+
+if TYPE_CHECKING:
+    from accel.dispatch.replay import Matcher
+    from accel.record import Passed, Recorded, Rerun, Trace
+
+MAX_RECORDINGS = 12
+"""Recordings that may end in a refusal before the target stays on NumPy, if none of its paths was compiled."""
+
+FREE_RECORDINGS = 4
+"""From so many recordings on, each refusal doubles the number of calls until the next one. Before, that is one call."""
+
+MAX_SKIPPED = 1024
+"""The most calls on NumPy between two recordings that may end in a refusal. After a long recording at once so many."""
+
+LIMIT_PENALTY = 4
+"""A recording that ran into a limit counts as this many more: it was a long one, and the next would be too."""
+
+REFUSED_PER_PATH = 4
+"""The guards of so many refused calls are kept, for each path that a target may have."""
+
+
+class Recordings:
+    """The recordings of one target.
+
+    count: so far, successful ones too, with penalties. calls_to_skip: calls that go to NumPy before the next one.
+    refused: guards of calls that are known to be refused, with the refusal.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.calls_to_skip = 0
+        self.refused: list[tuple[Matcher, Refusal]] = []
+        self._repeats = 0
+
+    def make(
+        self, function: FunctionType, call: Call, *, counts: bool = True
+    ) -> tuple[Recorded | Rerun | Passed, float]:
+        """Record a call. Returns what came of it, and the seconds that it took.
+
+        The call is done then, unless the recording was undone (Rerun) or the program's own code raised an error
+        (Passed). counts: False for a call that matches a known path and is recorded to find rare ones.
+        """
+        current_run().charge("loading", late.import_now())
+        from accel.lower.passes.loops import is_worth
+        from accel.record import Passed, Rerun, record
+
+        self.count += counts
+        recorded: Recorded | Rerun | Passed
+        limit, started = config.current().max_nodes, time.perf_counter()
+        try:
+            recorded = record(function, call.args, call.kwargs, max_nodes=limit, worth=is_worth)
+            call.result, call.done = recorded.result, True
+        except (Rerun, Passed) as stopped:  # returned, so that the program's error gets no context of accel's
+            recorded = stopped
+        return recorded, time.perf_counter() - started
+
+    @property
+    def are_used_up(self) -> bool:
+        """Whether no more should be made while no path is known."""
+        return self.count >= MAX_RECORDINGS
+
+    def skip(self) -> bool:
+        """Whether this call goes to NumPy because of earlier refusals."""
+        if self.calls_to_skip <= 0:
+            return False
+        self.calls_to_skip -= 1
+        return True
+
+    def refusal_of(self, call: Call) -> Refusal | None:
+        """Why an earlier call like this one was refused; None if none was."""
+        for matcher, refusal in self.refused:
+            if isinstance(matcher.match(call.args, call.kwargs), list):
+                self._repeats += 1
+                self.calls_to_skip = max(self.calls_to_skip, min(self._repeats, MAX_SKIPPED))
+                return refusal
+        return None
+
+    def note_refused(self, refusal: Refusal, trace: Trace | None) -> None:
+        """Note a recording that was refused. trace: as far as it got; None if that describes no call."""
+        from accel.dispatch.replay import Matcher
+
+        # guards alone tell such calls from others only if no outcome depends on what a device would compute
+        if trace is not None and all(outcome.node.host for outcome in trace.tape.outcomes):
+            self.refused.append((Matcher(trace), refusal))
+            if len(self.refused) > REFUSED_PER_PATH * config.current().max_variants:
+                self.refused.pop(0)
+        costly = refusal.reason.startswith("limit.")
+        self.count += LIMIT_PENALTY if costly else 0
+        put_off = 2 ** max(0, self.count - FREE_RECORDINGS)
+        self.calls_to_skip = MAX_SKIPPED if costly else min(put_off, MAX_SKIPPED)

@@ -1,0 +1,67 @@
+"""Refusals: why a target's calls stay on NumPy, told to the ledger, the timeline and the log.
+
+The ledger counts every refusal. The timeline and the log get each one once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from accel import logs
+from accel.reasons import Refusal
+from accel.reports import timeline
+from accel.reports.ledger import State, open_ledger
+
+_TAKEN_BACK = "was taken back to NumPy"
+
+
+class Refused(RuntimeError):
+    """Raised in mode "strict" if a target could not be accelerated, or was demoted."""
+
+
+class Refusals:
+    """The refusals of one target. name: the target's. mode: gives its mode. last: the latest refusal, or None."""
+
+    def __init__(self, name: str, mode: Callable[[], str]) -> None:
+        self.last: Refusal | None = None
+        self._name = name
+        self._mode = mode
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Note why a call stays on NumPy. Raises Refused in mode "strict"."""
+        self.note(refusal)
+        self.refuse_again()
+
+    def refuse_again(self) -> None:
+        """A call stays on NumPy for a reason noted at an earlier one. Raises Refused in mode "strict"."""
+        if self.last is not None and self._mode() == "strict":
+            raise Refused(self.last.message(self._name))
+
+    def demote(self, refusal: Refusal) -> None:
+        """Note that the target was taken back to NumPy. Raises Refused in mode "strict"."""
+        self.note_demotion(refusal)
+        if self._mode() == "strict":
+            raise Refused(refusal.message(self._name, _TAKEN_BACK))
+
+    def note(self, refusal: Refusal) -> None:
+        """Note a refusal. Raises nothing: for calls that have been answered, or will be accelerated later."""
+        self.last = refusal
+        if open_ledger(self._name).refuse(refusal):
+            kind = timeline.DEMOTED if refusal.reason == "speed.slower" else timeline.REFUSED
+            timeline.note_event(kind, self._name, f"[{refusal.reason}] {refusal.where or refusal.detail}")
+            logs.LOGGER.info("%s", refusal.message(self._name))
+
+    def note_wait(self, reason: str) -> None:
+        """Note why a call is not accelerated yet. As long as the reason stays the same, one call stands for all."""
+        if self.last is None or self.last.reason != reason:
+            self.note(Refusal(reason))
+
+    def note_demotion(self, refusal: Refusal) -> None:
+        """The same, but raises nothing in any mode. The log gets a warning the first time."""
+        self.last = refusal
+        ledger = open_ledger(self._name)
+        first = ledger.state is not State.DEMOTED
+        ledger.demote(refusal)
+        if first:
+            timeline.note_event(timeline.DEMOTED, self._name, refusal.why)
+            logs.LOGGER.warning("%s", refusal.message(self._name, _TAKEN_BACK))

@@ -1,0 +1,13 @@
+"""Replay: what a call of a compiled path does. Fetch the inputs, check the guards, run, check the outcomes, commit.
+
+guards   whether a call matches a path: the slots' values, or the guard that failed
+host     the scalars that Python computes before the program is launched
+variant  the compiled program of a path: one run, up to outputs that are staged
+commit   the staged outputs become the call's result and its effects
+"""
+
+from accel.dispatch.replay.commit import StagedOutputs
+from accel.dispatch.replay.guards import GuardFailure, Matcher
+from accel.dispatch.replay.variant import HostError, SideExit, StaleConstants, Variant
+
+__all__ = ["GuardFailure", "HostError", "Matcher", "SideExit", "StagedOutputs", "StaleConstants", "Variant"]

@@ -1,0 +1,85 @@
+"""Guards: whether a call matches a recorded path, before anything is run.
+
+A path's guards are of three kinds. Those of one input alone are compiled into one function (accel.record.inputs). Those
+between inputs are in `Guards`. Outcomes that depend on scalars alone are evaluated on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.dispatch.replay.host import HostTape
+from accel.ir.tape import needed_by
+from accel.lower import agrees
+from accel.process import interrupts
+from accel.record import Trace
+
+
+@dataclass(slots=True)
+class GuardFailure:
+    """Why a call does not match a path: a guard, in words."""
+
+    why: str
+
+
+class Guards:
+    """Guards between inputs: which of them are one object, and that nothing shares memory with an array written to.
+
+    The program is made for what the recording saw. Where it saw two objects, a write to one does not show in the other.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._same = [*trace.aliases, *trace.same]
+        self._changed = [slot for slot, _ in trace.outputs.changed]
+        self._others = trace.array_slots
+        objects = set(trace.objects) if trace.outputs.writes or trace.identity else set()
+        if trace.identity:
+            objects |= set(trace.array_slots)
+        self._objects = sorted(objects) if len(objects) > 1 else []
+
+    def hold(self, values: list[Any]) -> bool:
+        """Whether the slots' values satisfy all of them."""
+        for left, right in self._same:
+            if values[left] is not values[right]:
+                return False
+        if self._objects and len({id(values[slot]) for slot in self._objects}) != len(self._objects):
+            return False
+        for slot in self._changed:
+            written = values[slot]
+            for other in self._others:
+                if other != slot and np.may_share_memory(written, values[other]):
+                    return False
+        return True
+
+
+class Matcher:
+    """Decides whether a call matches a trace. It needs no program: calls are matched while one is compiled, too."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._guards = Guards(trace)
+        outcomes = [outcome for outcome in trace.tape.outcomes if outcome.node.host]
+        self._outcomes = [(outcome.node.index, outcome.expected, outcome.where) for outcome in outcomes]
+        self._host = HostTape(needed_by([outcome.node for outcome in outcomes]))
+
+    def match(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any] | GuardFailure:
+        """The slots' values if the call matches, else the guard that failed."""
+        values, failed = self.trace.inputs.fetch(args, kwargs)
+        if failed is not None:
+            return GuardFailure(f"{failed.name} differs from the recording")
+        if not self._guards.hold(values):
+            return GuardFailure("which arguments are identical or share memory differs from the recording")
+        if self._outcomes:
+            try:
+                host_values = self._host.evaluate(values)
+            except Exception as error:  # not answered here: the program's own code raises it when it runs
+                interrupts.pass_on(error)
+                return GuardFailure(f"{type(error).__name__} while evaluating scalars")
+            for index, expected, where in self._outcomes:
+                if not agrees(host_values[index], expected):
+                    return GuardFailure(f"a value at line {where[1]} was {host_values[index]!r}, not {expected!r}")
+        return values

@@ -1,0 +1,123 @@
+"""Attributes of modules and classes: finding one, replacing the function inside it, and putting it back.
+
+Namespaces are read directly. `getattr` would bind functions, and import modules that are loaded lazily.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import wrapt
+
+_ABSENT = object()
+
+
+class Attribute(NamedTuple):
+    """An attribute of a module or class. raw: its value in the owner's namespace, or (inherited) in a base class's."""
+
+    owner: Any
+    name: str
+    raw: Any
+    inherited: bool
+
+
+class Patch(NamedTuple):
+    """One replaced attribute, with what is needed to put it back exactly."""
+
+    attribute: Attribute
+    replacement: Any
+
+    def undo(self) -> None:
+        """Put the original back, unless other code has replaced the attribute meanwhile."""
+        owner, name, raw, inherited = self.attribute
+        if namespace(owner).get(name, _ABSENT) is not self.replacement:
+            return
+        if inherited:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, raw)
+
+
+def namespace(owner: Any) -> Any:
+    """Return the namespace of a module (a dict) or class (a view). Does not trigger modules that are loaded lazily."""
+    if isinstance(owner, type):
+        return type.__dict__["__dict__"].__get__(owner)
+    return ModuleType.__getattribute__(owner, "__dict__")
+
+
+def find(module: ModuleType, qualname: str) -> Attribute | None:
+    """Return the attribute `qualname` of `module`; None if this revision of the program does not have it."""
+    *path, name = qualname.split(".")
+    owner: Any = module
+    for part in path:
+        owner = namespace(owner).get(part)
+        if not isinstance(owner, type):
+            return None
+    for depth, place in enumerate(owner.__mro__ if isinstance(owner, type) else (owner,)):
+        raw = namespace(place).get(name, _ABSENT)
+        if raw is not _ABSENT:
+            return Attribute(owner, name, raw, inherited=depth > 0)
+    return None
+
+
+def _rebuild_property(original: property, wrap: Callable[[Any], Any]) -> property:
+    getter = original.fget and wrap(original.fget)
+    return property(getter, original.fset, original.fdel, original.__doc__)
+
+
+_DESCRIPTORS: tuple[tuple[type, Callable[[Any], Any], Callable[[Any, Callable[[Any], Any]], Any]], ...] = (
+    # the type in the namespace, how to get the Python function inside it, and how to rebuild it around a wrapper
+    (staticmethod, lambda raw: raw.__func__, lambda raw, wrap: staticmethod(wrap(raw.__func__))),
+    (classmethod, lambda raw: raw.__func__, lambda raw, wrap: classmethod(wrap(raw.__func__))),
+    (property, lambda raw: raw.fget, _rebuild_property),
+    (FunctionType, lambda raw: raw, lambda raw, wrap: wrap(raw)),
+)
+
+
+class Replacement(NamedTuple):
+    """A new attribute value, and the functions inside the old value and the new one, by which aliases are replaced."""
+
+    value: Any
+    old: Any
+    new: Any
+
+
+def replace(raw: Any, wrap: Callable[[Any], Any]) -> Replacement | None:
+    """Return `raw` with the function inside it wrapped; None if there is no Python function inside.
+
+    Checks `type`, not `isinstance`: a wrapper pretends to be an instance of the class that it wraps.
+    """
+    for kind, inner, rebuild in _DESCRIPTORS:
+        if issubclass(type(raw), kind) and type(inner(raw)) is FunctionType:
+            value = rebuild(raw, wrap)
+            return Replacement(value, inner(raw), inner(value))
+    return None
+
+
+def wrappable(module: ModuleType, qualname: str) -> bool:
+    """Whether a row may name `qualname` of `module`: a Python function, or one that is accelerated already."""
+    attribute = find(module, qualname)
+    if attribute is None:
+        return False
+    raw = attribute.raw
+    return issubclass(type(raw), wrapt.CallableObjectProxy) or replace(raw, lambda each: each) is not None
+
+
+def swap_aliases(swaps: Iterable[tuple[Any, Any]]) -> None:
+    """In every imported module, bind each name of a pair's first object to the pair's second object.
+
+    By identity, in all modules: nothing records which of them have done `from module import function`.
+    """
+    by_id = {id(old): (old, new) for old, new in swaps}
+    if not by_id:
+        return
+    for module in tuple(sys.modules.values()):
+        if not issubclass(type(module), ModuleType):  # programs may put any object there
+            continue
+        names = namespace(module)
+        aliases = [(name, by_id[id(value)]) for name, value in tuple(names.items()) if id(value) in by_id]
+        for name, (_, new) in aliases:
+            names[name] = new

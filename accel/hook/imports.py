@@ -1,0 +1,76 @@
+"""Imports: finding modules without importing them, and patching a module as soon as it is imported.
+
+wrapt's post-import hooks are not used: they fire once per process, skip reloads, and cannot be removed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+import wrapt
+
+
+class _PatchingLoader(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """The loader of a watched module, which also patches the module once its code has run."""
+
+    def __init__(self, loader: Any, loaded: Callable[[ModuleType], None]) -> None:
+        super().__init__(loader)
+        self._self_loaded = loaded
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module's code by its own loader, under whose name it stays, and then patch the module."""
+        for holder, name in ((module, "__loader__"), (module.__spec__, "loader")):
+            if getattr(holder, name, None) is self:
+                setattr(holder, name, self.__wrapped__)
+        self.__wrapped__.exec_module(module)
+        self._self_loaded(module)
+
+
+class Finder:
+    """A finder for `sys.meta_path` that has watched modules patched after each execution. Others find the modules.
+
+    It stays there until `uninstall`, so that a module that is reloaded is patched again.
+    """
+
+    def __init__(self, watched: Iterable[str], loaded: Callable[[ModuleType], None]) -> None:
+        self.watched = frozenset(watched)
+        self.loaded = loaded
+
+    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> Any:
+        """Return the other finders' spec with a loader that patches; None for modules that are not watched."""
+        if name not in self.watched:
+            return None
+        spec = _ask_finders(name, path, target)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            spec.loader = _PatchingLoader(spec.loader, self.loaded)
+        return spec
+
+
+def _ask_finders(name: str, path: Any, target: ModuleType | None = None) -> Any:
+    """Return the first spec for `name` of a finder other than accel's, or None."""
+    for finder in tuple(sys.meta_path):
+        find_spec = None if isinstance(finder, Finder) else getattr(finder, "find_spec", None)
+        spec = find_spec and find_spec(name, path, target)
+        if spec is not None:
+            return spec
+    return None
+
+
+def locate(name: str) -> Any:
+    """Return the spec of module `name`, or None. Imports neither the module nor the packages around it."""
+    path: Any = None
+    spec: Any = None
+    for end in (index for index, sign in enumerate(f"{name}.") if sign == "."):
+        spec = getattr(sys.modules.get(name[:end]), "__spec__", None) or _ask_finders(name[:end], path)
+        if spec is None or (end < len(name) and spec.submodule_search_locations is None):
+            return None
+        path = spec.submodule_search_locations
+    return spec
+
+
+def find_module(name: str) -> Any:
+    """`locate` for a name that a user typed. None also for what no import statement can name, such as a file's path."""
+    return locate(name) if all(part.isidentifier() for part in name.split(".")) else None

@@ -1,0 +1,158 @@
+"""An installation: everything that one `install` changes in the program's modules, and how to undo it.
+
+A function can have several names: its module's, and aliases made by `from module import function`. All are replaced,
+whether they were made before or after `install`, and `uninstall` puts all of them back. Modules that are not imported
+yet are patched right after their import, and again after every reload.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from types import FunctionType, ModuleType
+from typing import Any
+
+import wrapt
+
+from accel.catalogue import Hold, Row
+from accel.hook.attributes import Patch, Replacement, find, replace, swap_aliases
+from accel.hook.imports import Finder, locate
+from accel.process import forks
+from accel.reasons import Refusal
+from accel.reports import ledger
+from accel.reports.ledger import State
+
+Wrap = Callable[[Row, FunctionType], Any]
+"""Makes the replacement for a row's function."""
+
+lock = threading.RLock()
+"""Held while names are changed, because several threads may import modules, or install and uninstall, at once.
+
+Reentrant: to switch installations takes it, and so does each module that is patched meanwhile."""
+
+
+@forks.in_child
+def _renew_lock() -> None:
+    """In a forked child: another thread may have held the lock when the process was forked."""
+    global lock
+    lock = threading.RLock()
+
+
+class Installation:
+    """Everything that one `install` changes, and how to undo it. jobs: rows and holds by module."""
+
+    def __init__(self, rows: Iterable[Row], holds: Iterable[Hold], wrap: Wrap) -> None:
+        self.wrap = wrap
+        self.rows, self.holds = tuple(rows), tuple(holds)
+        self.jobs: dict[str, list[Row | Hold]] = {}
+        every: tuple[Row | Hold, ...] = self.rows + self.holds
+        for job in every:
+            self.jobs.setdefault(job.module, []).append(job)
+        self.patches: list[Patch] = []
+        self.swaps: list[tuple[Any, Any]] = []
+        self.finder = Finder(self.jobs, self.patch_module)
+
+    def start(self) -> None:
+        """Patch the modules that are imported, watch for the others, and mark those that do not exist as absent."""
+        sys.meta_path.insert(0, self.finder)
+        for name, jobs in self.jobs.items():
+            module = sys.modules.get(name)
+            if module is not None:
+                self.patch_module(module)
+            elif locate(name) is None:
+                mark_absent(jobs)
+
+    def copy(self) -> Installation:
+        """Return a new installation of the same jobs."""
+        return Installation(self.rows, self.holds, self.wrap)
+
+    def is_equivalent_to(self, other: Installation) -> bool:
+        """Whether both replace the same functions in the same way."""
+        return (self.jobs, self.wrap) == (other.jobs, other.wrap)
+
+    def replace_new_aliases(self) -> None:
+        """Replace aliases that were made since the start."""
+        swap_aliases(self.swaps)
+
+    def stop(self) -> None:
+        """Put everything back."""
+        if self.finder in sys.meta_path:
+            sys.meta_path.remove(self.finder)
+        for patch in self.patches:
+            patch.undo()
+        swap_aliases((new, old) for old, new in self.swaps)
+
+    def patch_module(self, module: ModuleType) -> None:
+        """Replace the catalogue's functions in `module`, and all their aliases, unless that was done before."""
+        with lock:
+            replaced = [self._patch(module, job) for job in self.jobs.get(module.__name__, ())]
+            fresh = [(replacement.old, replacement.new) for replacement in replaced if replacement is not None]
+            self.swaps += fresh
+            swap_aliases(fresh)
+
+    def _patch(self, module: ModuleType, job: Row | Hold) -> Replacement | None:
+        attribute = find(module, job.qualname)
+        if attribute is None:
+            mark_absent([job])
+            return None
+        owner, raw = attribute.owner, attribute.raw
+        if any(raw is patch.replacement and owner is patch.attribute.owner for patch in self.patches):
+            return None
+        replacement = replace(self._unpatched(raw), self._wrapper_for(job))
+        if replacement is None:
+            _refuse_callable(job, raw)
+            return None
+        setattr(owner, attribute.name, replacement.value)
+        self.patches.append(Patch(attribute, replacement.value))
+        return replacement
+
+    def _wrapper_for(self, job: Row | Hold) -> Callable[[Any], Any]:
+        """Return the function that makes the replacement for the function of `job`."""
+        if isinstance(job, Hold):
+            ledger.current_run().note(job.note)
+            return functools.partial(_held, value=job.value)
+        _mark_present(job)
+        return functools.partial(self.wrap, job)
+
+    def _unpatched(self, raw: Any) -> Any:
+        """Return the original if `raw` is one of accel's replacements, such as an inherited one, else `raw`."""
+        return next((patch.attribute.raw for patch in self.patches if patch.replacement is raw), raw)
+
+
+def _held(original: Callable[..., Any], value: Any) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def held(*args: Any, **kwargs: Any) -> Any:
+        return value
+
+    return held
+
+
+def _mark_present(row: Row) -> None:
+    book = ledger.open_ledger(row.target)
+    if book.state is State.ABSENT:
+        book.state = State.UNCALLED
+
+
+def mark_absent(jobs: Iterable[Row | Hold]) -> None:
+    """Enter that this revision of the program does not have these functions."""
+    for job in jobs:
+        if isinstance(job, Row):
+            book = ledger.open_ledger(job.target)
+            if book.state is State.UNCALLED:
+                book.state = State.ABSENT
+
+
+def _refuse_callable(job: Row | Hold, raw: Any) -> None:
+    """Enter that a row does not name a Python function, unless it is one that a decorator accelerates already."""
+    if isinstance(job, Row) and not issubclass(type(raw), wrapt.CallableObjectProxy):
+        keep_on_numpy(job, Refusal("choice.callable", detail=f"a {type(raw).__name__}"))
+
+
+def keep_on_numpy(row: Row, refusal: Refusal) -> None:
+    """Enter into the ledger that `row` stays on NumPy by choice."""
+    book = ledger.open_ledger(row.target)
+    book.state = State.NUMPY
+    if refusal not in book.refusals:
+        book.refuse(refusal)

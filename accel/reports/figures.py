@@ -1,0 +1,167 @@
+"""Figures: what happened to each function and what the whole run gained, as plain dicts.
+
+They are exactly what the JSON report holds. Text and Markdown are views of them.
+
+"""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from statistics import median
+from typing import Any
+
+from accel.reasons import Refusal
+from accel.reports import ledger
+from accel.reports.ledger import Ledger, Run, State
+
+SCHEMA = 2
+_DISTRIBUTIONS = ("pygcm-accel", "numpy", "scipy", "jax", "jaxlib", "wrapt")
+
+GAINED, LOST, EVEN = "gained", "lost", "even"
+"""Whether a run gained or lost time, all costs counted. EVEN: too little to tell."""
+
+EVEN_S, EVEN_SHARE = 0.05, 0.01
+"""A gain or loss of less than these seconds, or this share of the run, counts as EVEN: the estimate is not exact."""
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _versions() -> dict[str, str | None]:
+    return {"python": platform.python_version(), **{name: _version(name) for name in _DISTRIBUTIONS}}
+
+
+def median_ms(seconds: Iterable[float]) -> float | None:
+    """Return the median in milliseconds; None if `seconds` is empty."""
+    kept = tuple(seconds)
+    return 1e3 * median(kept) if kept else None
+
+
+def _ratio(above: float | None, below: float | None) -> float | None:
+    return above / below if above is not None and below else None
+
+
+def _reasons(refusals: Mapping[Refusal, int]) -> list[dict[str, Any]]:
+    """Return the refusals, the most frequent first."""
+    ordered = sorted(refusals.items(), key=lambda item: (-item[1], item[0].reason, item[0].where, item[0].detail))
+    return [
+        {"id": refusal.reason, "where": refusal.where, "why": refusal.why, "hint": refusal.hint, "count": count}
+        for refusal, count in ordered
+    ]
+
+
+def _refusals(book: Ledger) -> Counter[Refusal]:
+    """Return what kept calls on NumPy, including what they waited for if nothing has been compiled."""
+    refusals = Counter(book.refusals)
+    awaited = book.waits() if book.waits is not None and book.state is State.NUMPY else None
+    if awaited is not None:
+        refusals[awaited] = book.numpy_calls - refusals.total()
+    return +refusals
+
+
+def _differences(book: Ledger) -> list[dict[str, Any]]:
+    """Return the differences beyond the tolerance, the worst first."""
+    ordered = sorted(book.differences.values(), key=lambda each: (-each.worst.error, each.worst.field))
+    return [
+        {
+            "field": each.worst.field + each.worst.place,
+            "what": each.worst.what,
+            "error": each.worst.error,
+            "points": each.worst.points,
+            "verdict": each.verdict,
+            "count": each.count,
+        }
+        for each in ordered
+    ]
+
+
+def figures_of(book: Ledger) -> dict[str, Any]:
+    """Return the figures of one function."""
+    numpy_ms, compiled_ms = median_ms(book.numpy_s), median_ms(book.compiled_s)
+    return {
+        "target": book.target,
+        "state": str(book.state),
+        "calls": book.calls,
+        "compiled_calls": book.compiled_calls,
+        "numpy_calls": book.numpy_calls,
+        "inlined_calls": book.inlined_calls,
+        "variants": book.variants,
+        "compile_s": book.compile_s,
+        "numpy_ms": numpy_ms,
+        "compiled_ms": compiled_ms,
+        "per_call_speedup": _ratio(numpy_ms, compiled_ms),
+        "speedup": _speedup(book.spent_s, book.saved_s) if book.compiled_calls else None,
+        "max_rel_error": book.max_rel_error,
+        "numpy_s": book.numpy_total_s,
+        "compiled_s": book.compiled_total_s,
+        "gained_s": book.gained_s,
+        "costs_s": {cost: book.costs[cost] for cost in ledger.COSTS if cost in book.costs},
+        "saved_s": book.saved_s,
+        "checks": book.comparisons,
+        "copying_s": median(book.copy_s) * book.compiled_calls if book.copy_s else None,
+        "differences": _differences(book),
+        "programs": [] if book.describe is None else book.describe(),
+        "reasons": _reasons(_refusals(book)),
+    }
+
+
+def _speedup(spent_s: float, saved_s: float) -> float | None:
+    """Return how many times as long NumPy alone would have taken: above 1 exactly if time was saved."""
+    return _ratio(max(0.0, spent_s + saved_s), spent_s)
+
+
+def _verdict(wall_s: float, saved_s: float) -> str:
+    """Return GAINED, LOST, or EVEN."""
+    if abs(saved_s) < max(EVEN_S, EVEN_SHARE * wall_s):
+        return EVEN
+    return GAINED if saved_s > 0 else LOST
+
+
+def _steps(functions: list[dict[str, Any]], target: str | None) -> dict[str, Any] | None:
+    """Return how many of the program's steps ran compiled; None if no catalogue says what a step is."""
+    steps = [each for each in functions if each["target"] == target and each["calls"]]
+    return {"total": steps[0]["calls"], "compiled": steps[0]["compiled_calls"]} if steps else None
+
+
+def _totals(functions: list[dict[str, Any]], run: Run, wall_s: float) -> dict[str, Any]:
+    """Return the sums over all functions, the costs that belong to none, and what the whole run gained."""
+    errors = [each["max_rel_error"] for each in functions if each["max_rel_error"] is not None]
+    return {
+        **{key: sum(each[key] for each in functions) for key in ("calls", "compiled_calls", "numpy_calls")},
+        **{key: sum(each[key] for each in functions) for key in ("numpy_s", "compiled_s", "compile_s")},
+        "checks": sum(each["checks"] for each in functions),
+        "copying_s": sum(each["copying_s"] or 0.0 for each in functions),
+        "gained_s": run.gained_s,
+        "costs_s": {cost: run.costs[cost] for cost in ledger.COSTS if cost in run.costs},
+        "saved_s": run.saved_s,
+        "net": _verdict(wall_s, run.saved_s),
+        "estimated_numpy_s": max(0.0, wall_s + run.saved_s),
+        "speedup": _speedup(wall_s, run.saved_s),
+        "max_rel_error": max(errors, default=None),
+        "states": {str(state): sum(each["state"] == state for each in functions) for state in State},
+    }
+
+
+def figures_of_run() -> dict[str, Any]:
+    """Return the figures of the run so far: schema 2 of the report."""
+    run = ledger.current_run()
+    wall_s = run.wall_s
+    functions = [figures_of(book) for book in ledger.ledgers()]
+    return {
+        "schema": SCHEMA,
+        "versions": _versions(),
+        "platform": run.platform,
+        "device": run.device,
+        "wall_s": wall_s,
+        "steps": _steps(functions, run.step),
+        "functions": functions,
+        "totals": _totals(functions, run, wall_s),
+        "notes": list(run.notes),
+    }

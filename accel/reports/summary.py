@@ -1,0 +1,140 @@
+"""The summary line, and the heading of a report: what ran where, and what the whole run gained."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from accel import config
+from accel.reports.figures import EVEN, LOST, figures_of_run
+from accel.reports.ledger import State
+from accel.reports.words import as_factor, in_s, plural, signed_s
+
+
+def summary_line() -> str:
+    """Return what the run gained or lost, in one line, as printed at the end of a run."""
+    return summary_of(figures_of_run())
+
+
+def summary_of(figures: dict[str, Any]) -> str:
+    """Return the summary line for these figures."""
+    totals = figures["totals"]
+    if not totals["calls"]:
+        return "accel: no accelerated function was called (see accel.report())"
+    parts = [_work_done(figures["steps"], totals)]
+    if totals["max_rel_error"] is not None:
+        parts.append(f"largest error {totals['max_rel_error']:.1g}")
+    stayed = [each for each in figures["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
+    parts.append(f"{plural(len(stayed), 'function')} stayed on NumPy")
+    advice = [_advice(figures)] if totals["net"] == LOST else []
+    return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])} (see accel.report() for reasons)"
+
+
+def _net(figures: dict[str, Any]) -> str:
+    """Return what the whole run gained or lost, all costs counted."""
+    totals, wall = figures["totals"], in_s(figures["wall_s"])
+    if totals["net"] == EVEN:
+        return f"this run took about as long as on NumPy, {wall}, by estimate"
+    times = f"{wall} instead of about {in_s(totals['estimated_numpy_s'])} on NumPy ({as_factor(totals['speedup'])})"
+    return (
+        f"this run {totals['net']} about {in_s(abs(totals['saved_s']))}, by estimate: {times}, "
+        "compiling and comparing included"
+    )
+
+
+def _advice(figures: dict[str, Any]) -> str:
+    """Return from which length on a run that lost time would have gained, and what to do about it."""
+    totals, steps = figures["totals"], figures["steps"]
+    what = "steps" if steps else "calls"
+    done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
+    if not done["compiled"]:
+        others = "" if _found_all(figures) else f", and so may this one after `{_COMPILE}`"
+        return f"none of its {what} were compiled before it ended: a longer run may gain{others}"
+    if totals["gained_s"] <= 0:
+        return "its compiled calls were no faster than NumPy's: larger arrays may gain, `--mode off` loses nothing"
+    more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
+    return f"it would have gained from about {_round_up(done['total'] + more)} {what} on; {_next_run()}"
+
+
+def _found_all(figures: dict[str, Any]) -> bool:
+    """Whether every program was found on disk."""
+    programs = [program for each in figures["functions"] for program in each["programs"]]
+    return bool(programs) and all(program["found_on_disk"] for program in programs)
+
+
+_COMPILE = "python -m accel compile ..."
+
+
+def _next_run() -> str:
+    """Return what the next run will not have to compile, in words."""
+    if config.current().cache_dir is None:
+        return f"with the disk cache on ({config.VARIABLES['cache_dir']}) a next run compiles less"
+    return f"a next run finds what this one compiled, and all of it after `{_COMPILE}`"
+
+
+def _round_up(count: float) -> int:
+    """Round an estimate up to two significant digits.
+
+    >>> [_round_up(count) for count in (7, 99.5, 2263)]
+    [7, 100, 2300]
+    """
+    unit = 10 ** max(0, len(str(int(count))) - 2)
+    return int(math.ceil(count / unit) * unit)
+
+
+def _work_done(steps: dict[str, Any] | None, totals: dict[str, Any]) -> str:
+    if steps is None:
+        return f"{totals['compiled_calls']} of {plural(totals['calls'], 'call')} compiled"
+    return f"{steps['compiled']} of {steps['total']} steps' work compiled"
+
+
+def say_summary() -> None:
+    """Write the summary line to standard error, unless that is closed."""
+    if sys.stderr is not None and not sys.stderr.closed:
+        sys.stderr.write(summary_line() + "\n")
+
+
+def heading() -> list[str]:
+    """Return the first lines of the report: what ran where, what it gained, and notes."""
+    return heading_of(figures_of_run())
+
+
+def heading_of(figures: dict[str, Any]) -> list[str]:
+    """Return the lines that say what ran where, and what it gained."""
+    totals, versions = figures["totals"], figures["versions"]
+    known = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+    lines = [
+        summary_of(figures),
+        f"device: {figures['device'] or 'none used'}",
+        f"time: {in_s(figures['wall_s'])} in all; {in_s(totals['compiled_s'])} in compiled calls, "
+        f"{in_s(totals['numpy_s'])} in the same functions on NumPy, {in_s(totals['compile_s'])} compiling (in the "
+        "background, where it can), "
+        f"{in_s(totals['copying_s'])} of the compiled calls copying to the device and back (estimated from samples)",
+        f"account: compiled calls {_took_less(totals['gained_s'])} NumPy's would have; {_costs(totals['costs_s'])}; "
+        f"in all {signed_s(totals['saved_s'])} (estimates); {plural(totals['checks'], 'comparison')} with NumPy",
+        f"versions: {known}",
+    ]
+    return lines + [f"note: {note}" for note in figures["notes"]]
+
+
+def _took_less(gained_s: float) -> str:
+    return f"took {in_s(abs(gained_s))} {'more' if gained_s < 0 else 'less'} than"
+
+
+_COST_WORDS: Mapping[str, str] = {
+    "recording": "recording calls",
+    "loading": "loading JAX and programs",
+    "comparing": "comparing with NumPy",
+    "guards": "checking inputs",
+    "discarded": "runs that were discarded",
+    "slowdown": "NumPy calls slowed down by compiling",
+}
+
+
+def _costs(costs_s: dict[str, float]) -> str:
+    """Return the costs in words, the largest first."""
+    ordered = sorted(costs_s.items(), key=lambda item: -item[1])
+    parts = [f"{_COST_WORDS[cost]} {in_s(seconds)}" for cost, seconds in ordered if round(seconds, 3)]
+    return f"that cost {in_s(sum(costs_s.values()))}: {', '.join(parts)}" if parts else "that cost nothing"

@@ -1,0 +1,161 @@
+"""The report as text, within 100 columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from textwrap import wrap
+from typing import Any
+
+from accel.reasons import NO_LINE
+from accel.reports.ledger import State
+from accel.reports.summary import heading_of
+from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, loses
+
+WIDTH = 100
+
+
+_STATE_WORDS: Mapping[State, str] = {
+    State.COMPILED: "compiled",
+    State.NUMPY: "on NumPy",
+    State.DEMOTED: "demoted to NumPy",
+    State.INLINED: "inlined into a compiled caller",
+    State.ABSENT: "not in this revision of the program",
+    State.UNCALLED: "never called",
+}
+
+
+def _fit(name: str, width: int) -> str:
+    """Return `name` in at most `width` columns. The beginning is cut off, because names differ in their ends."""
+    return name if len(name) <= width else f"...{name[3 - width :]}"
+
+
+def _table(members: list[dict[str, Any]]) -> list[str]:
+    widths = [max(len(title), *(len(show(each)) for each in members)) for title, show in COLUMNS]
+    room = WIDTH - 2 - sum(width + 2 for width in widths)
+    first = min(room, max(len(each["target"]) for each in members))
+    head = "  ".join(f"{title:>{width}}" for (title, _), width in zip(COLUMNS, widths, strict=True))
+    lines = [f"  {'':{first}}  {head}"]
+    for each in members:
+        cells = "  ".join(f"{show(each):>{width}}" for (_, show), width in zip(COLUMNS, widths, strict=True))
+        lines.append(f"  {_fit(each['target'], first):{first}}  {cells}")
+    return lines
+
+
+def _flow(text: str, indent: str, label: str = "", hang: str | None = None) -> list[str]:
+    """Wrap `text` after `indent` and `label`. Further lines are aligned with the first, or begin with `hang`."""
+    hanging = indent + " " * len(label) if hang is None else hang
+    return wrap(text, WIDTH, initial_indent=indent + label, subsequent_indent=hanging, break_on_hyphens=False)
+
+
+def _grouped(members: list[dict[str, Any]]) -> list[str]:
+    """Return the members' names, those of one module or class on one line."""
+    owners: dict[str, list[str]] = {}
+    for each in sorted(members, key=lambda each: each["target"]):
+        owner, _, name = each["target"].rpartition(".")
+        owners.setdefault(owner, []).append(name)
+    return [line for owner, names in owners.items() for line in _flow(f"{owner}: {', '.join(names)}", "  ", "", "    ")]
+
+
+def _counted(members: list[dict[str, Any]]) -> list[str]:
+    """Return the modules and classes of the members, with how many members each has."""
+    owners = Counter(each["target"].rpartition(".")[0] for each in members)
+    return _flow(", ".join(f"{owner} ({count})" for owner, count in sorted(owners.items())), "  ")
+
+
+def _by_gain(state: State, members: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Split the members of one state into titled groups: compiled functions at a loss have a group of their own."""
+    words = _STATE_WORDS[state]
+    parts = [
+        (words, [each for each in members if not loses(each)]),
+        (f"{words}, {AT_A_LOSS}", list(filter(loses, members))),
+    ]
+    return [(name, part) for name, part in parts if part]
+
+
+def _is_by_choice(function: dict[str, Any]) -> bool:
+    """Whether only the user's or the catalogue's choice keeps `function` on NumPy."""
+    return bool(function["reasons"]) and all(each["id"].startswith("choice.") for each in function["reasons"])
+
+
+def _reason_lines(members: list[dict[str, Any]]) -> list[str]:
+    """Return where, why and hint of each refusal. Functions with the same refusal share an entry."""
+    shared: dict[tuple[str, str, str, str], list[str]] = {}
+    for each in members:
+        for reason in each["reasons"]:
+            key = (reason["id"], reason["where"], reason["why"], reason["hint"])
+            shared.setdefault(key, []).append(f"{each['target']} ({reason['count']})")
+    lines = []
+    for (id_, where, why, hint), names in shared.items():
+        lines += _flow(", ".join(names), "  ")
+        lines += _flow(where or NO_LINE, "    ", "where  ")
+        lines += _flow(f"{why}  [{id_}]", "    ", "why    ")
+        lines += _flow(hint, "    ", "hint   ")
+    return lines
+
+
+def _measured(members: list[dict[str, Any]]) -> list[str]:
+    """Return the table of the members, and below it what kept their calls on NumPy."""
+    reasons = _reason_lines(members)
+    return _table(members) + (["", "  what kept calls on NumPy (how often):", *reasons] if reasons else [])
+
+
+def _distinguishing(programs: list[dict[str, Any]]) -> list[list[str]]:
+    """Return, for each program, its outcomes that not all programs have in common."""
+    common = set.intersection(*(set(each["outcomes"]) for each in programs))
+    return [[outcome for outcome in each["outcomes"] if outcome not in common] for each in programs]
+
+
+def _program_lines(functions: list[dict[str, Any]]) -> list[str]:
+    """Return the programs of each function that has several, and what distinguishes their calls."""
+    lines = []
+    for each in functions:
+        programs = each["programs"]
+        if len(programs) > 1:
+            lines += _flow(f"{each['target']}, {len(programs)} programs", "  ")
+            for program, outcomes in zip(programs, _distinguishing(programs), strict=True):
+                distinction = ", ".join(dict.fromkeys(outcomes)) or "types, shapes and identities of its inputs"
+                what = f"{program['replays']} calls, {program['operations']} operations ({program['state']}): "
+                lines += _flow(distinction, "    ", what, "      ")
+    return lines
+
+
+def _difference_lines(functions: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for each in functions:
+        for difference in each["differences"]:
+            lines += _flow(f"{each['target']} ({difference['count']})", "  ")
+            lines += _flow(f"{difference['field']}: {difference['what']}", "    ", "where  ")
+            lines += _flow(f"{difference['verdict']}; relative error {difference['error']:.2g}", "    ", "what   ")
+    return lines
+
+
+_BODIES: Mapping[State, Callable[[list[dict[str, Any]]], list[str]]] = {
+    State.COMPILED: _measured,
+    State.NUMPY: _measured,
+    State.DEMOTED: _measured,
+    State.INLINED: _grouped,
+    State.ABSENT: _counted,
+    State.UNCALLED: _grouped,
+}
+
+
+def text(figures: dict[str, Any]) -> str:
+    """Return the report as text: a group for each state, then programs, differences, and what was left out."""
+    lines = [line for sentence in heading_of(figures) for line in _flow(sentence, "")]
+    chosen: list[dict[str, Any]] = []
+    for state, members in by_state(figures):
+        choice = [each for each in members if _is_by_choice(each)]
+        chosen += choice
+        others = [each for each in members if each not in choice]
+        for words, part in _by_gain(state, others):
+            lines += ["", f"{words} ({len(part)})", *_BODIES[state](part)]
+    for title, details in (
+        ("functions with several compiled programs, and what distinguishes those", _program_lines),
+        ("differences from NumPy beyond the tolerance (how many comparisons)", _difference_lines),
+    ):
+        shown = details(figures["functions"])
+        lines += ["", title, *shown] if shown else []
+    if chosen:
+        lines += ["", f"left out by choice ({len(chosen)}); for reasons see the JSON report", *_counted(chosen)]
+    return "\n".join(lines) + "\n"
