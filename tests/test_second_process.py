@@ -110,7 +110,7 @@ def unprivileged(weight: float) -> dict[str, Any]:
     """The body: the small program; what the cache does is done by a user who may write nothing."""
     if os.geteuid() == 0:
         cache.environment_hash()
-        for name in ("load", "save", "discard"):
+        for name in ("read", "save", "discard"):
             setattr(cache, name, _by_nobody(getattr(cache, name)))
     return small(weight)
 
