@@ -11,7 +11,7 @@ import numpy as np
 from accel.record.arrays.methods import METHODS
 from accel.rules import load
 from accel.rules.rule import RULES, Rule, Unsupported
-from accel.rules.special import ArrayOf, Flip, Indices, Like, NanToNum, Refused, Split, Static, Where
+from accel.rules.special import ArrayOf, Flip, Indices, Like, NanToNum, Split, Static, Unrecordable, Where
 from accel.rules.tables import ufuncs
 
 LEFT_OUT: dict[str, str] = {
@@ -84,7 +84,7 @@ def _entry(name: str, function: Callable[..., Any]) -> CoverageRow:
     rule = RULES.get(function)
     if rule is None:
         return CoverageRow(name, "refused", "rule.missing")
-    if isinstance(rule.recorded.special, Refused):
+    if isinstance(rule.recorded.special, Unrecordable):
         return CoverageRow(name, "refused", rule.recorded.special.reason)
     limits = _limits(rule)
     return CoverageRow(name, "compiled with limits" if limits else "compiled", ", ".join(limits))

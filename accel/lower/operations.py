@@ -13,7 +13,7 @@ from accel.ir.tape import Node, fill
 from accel.reasons import source_line
 from accel.rules import core, fusion, rounding
 from accel.rules.rule import Rule, Unsupported
-from accel.rules.special import Write
+from accel.rules.special import WritesInto
 
 
 def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = None) -> Any:
@@ -101,7 +101,7 @@ def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
     """One operation by NumPy itself."""
     rule: Rule = node.rule
     args, kwargs = fill(node.args, value_of), fill(node.kwargs, value_of)
-    if isinstance(rule.recorded.special, Write):  # NumPy changes the first operand, and gives nothing
+    if isinstance(rule.recorded.special, WritesInto):  # NumPy changes the first operand, and gives nothing
         changed = kwargs[rule.operands[0]] = np.array(kwargs[rule.operands[0]])
         _call(rule, args, kwargs)
         return changed

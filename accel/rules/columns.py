@@ -51,7 +51,7 @@ class Contraction(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedAs:
     """How a call is written down on the tape. Read by accel.record.arrays (calls, compressed)."""
 
     special: Special | None = None

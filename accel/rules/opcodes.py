@@ -5,7 +5,7 @@ In a listing, `%8 = accel.write float64[5] ['%3', '%7']` makes value 8 from valu
 
     numpy.add, scipy.ndimage.zoom   a call of that function, or of a method or an operator that comes to the same
     numpy.sum[mask]                 a reduction over what a boolean mask selects; operands: array, mask
-    numpy.take, arguments           whether NumPy and JAX agree for these arguments (see `Recorded.holds`)
+    numpy.take, arguments           whether NumPy and JAX agree for these arguments (see `RecordedAs.holds`)
     python.floor                    a function or an operator of Python's, on a number that the device computes
     host.floor                      the same on numbers that are known before the program starts, by Python itself
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from accel.ir.fingerprint import UFUNC_HOMES
 from accel.reasons import REASONS
-from accel.rules.columns import Cost, Numerics, Padding, Places, Recorded, Rounding
+from accel.rules.columns import Cost, Numerics, Padding, Places, RecordedAs, Rounding
 from accel.rules.opcodes import OPCODES
 from accel.rules.signatures import signature_of
 from accel.rules.special import Rewrite
@@ -51,7 +51,7 @@ class Rule:
     """NumPy's own. Runs while recording, and where constants are folded."""
     lower: Callable[..., Any] | None
     """The same by jax.numpy: takes the parameters by the same names, the operands as JAX arrays. None where the
-    operation is only ever computed on the host, or recorded as others (see `Recorded.special`)."""
+    operation is only ever computed on the host, or recorded as others (see `RecordedAs.special`)."""
     operands: tuple[str, ...] = ()
     """Parameters that take recorded values. Read by accel.record.arrays and lower.operations, as are the next four."""
     static: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Rule:
     own: bool = False
     """An operation of the engine's, no function of NumPy's (see rules.core). Its arguments that are no recorded values
     are static. Read by the reroll and pad passes."""
-    recorded: Recorded = field(default_factory=Recorded)
+    recorded: RecordedAs = field(default_factory=RecordedAs)
     places: Places = field(default_factory=Places)
     numerics: Numerics = field(default_factory=Numerics)
     cost: Cost = field(default_factory=Cost)
@@ -79,7 +79,7 @@ class Rule:
         return origin_of(self)
 
 
-_GROUPS = {"recorded": Recorded, "places": Places, "numerics": Numerics, "cost": Cost, "padding": Padding}
+_GROUPS = {"recorded": RecordedAs, "places": Places, "numerics": Numerics, "cost": Cost, "padding": Padding}
 
 
 def make_rule(name: str, function: Callable[..., Any], lower: Callable[..., Any] | None, **columns: Any) -> Rule:

@@ -27,7 +27,7 @@ class Static(Special):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused(Special):
+class Unrecordable(Special):
     """No compiled program can stand for it: np.unique.
 
     reason: an id of accel.reasons; why: in words, for the report.
@@ -65,7 +65,7 @@ class Like(Special):
 
 
 @dataclass(frozen=True, slots=True)
-class Write(Special):
+class WritesInto(Special):
     """It changes its first operand: np.copyto. `lower` returns what that holds afterwards."""
 
 

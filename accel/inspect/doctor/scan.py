@@ -25,7 +25,7 @@ from accel.record.project import is_project_file
 from accel.rules import load
 from accel.rules.rule import Unsupported, lookup
 from accel.rules.scalars import HOST_FUNCTIONS
-from accel.rules.special import Refused
+from accel.rules.special import Unrecordable
 from accel.rules.tables import ufuncs
 
 _BUILTIN_EFFECTS = {"print": "effect.print", "input": "effect.print", "open": "effect.file"}
@@ -272,7 +272,7 @@ def _rule_verdict(name: str) -> str | None:
     rule = lookup(value)
     if rule is not None:
         special = rule.recorded.special
-        return special.reason if isinstance(special, Refused) else None
+        return special.reason if isinstance(special, Unrecordable) else None
     if isinstance(value, np.ufunc):
         return _ufunc_verdict(value)
     if value in HOST_FUNCTIONS or name.startswith("numpy.testing"):

@@ -15,7 +15,7 @@ from typing import Any
 from accel import config
 from accel.dispatch.preconditions import unmet_precondition
 from accel.inspect.explain import apart
-from accel.inspect.explain.callables import Call, call_of, check_arguments
+from accel.inspect.explain.callables import PlainCall, call_of, check_arguments
 from accel.inspect.explain.text import as_text
 from accel.reasons import source_line
 
@@ -87,9 +87,9 @@ def explain(fn: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Expla
 
 
 def explain_call(
-    call: Call, *, seconds: float = SECONDS, in_thread: bool = False, jax: bool = True, passes: bool = False
+    call: PlainCall, *, seconds: float = SECONDS, in_thread: bool = False, jax: bool = True, passes: bool = False
 ) -> Explanation:
-    """`explain` for a `Call`.
+    """`explain` for a `PlainCall`.
 
     in_thread: see `run_apart`. jax: False leaves out the check of the lowering. passes: list the operations after each
     pass of the lowering.
@@ -113,7 +113,7 @@ def explain_call(
     return Explanation(data)
 
 
-def _assembled(call: Call, answer: apart.Answer) -> dict[str, Any]:
+def _assembled(call: PlainCall, answer: apart.Answer) -> dict[str, Any]:
     """Merge the child's messages into one dict."""
     code = call.function.__code__
     data: dict[str, Any] = {

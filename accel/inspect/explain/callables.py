@@ -17,7 +17,7 @@ from accel.hook.imports import locate
 TARGETS = "module:function or module:Class.method, such as package.module:Model.step"
 
 
-class Call(NamedTuple):
+class PlainCall(NamedTuple):
     """One call of a plain Python function. function: of type FunctionType (as a type, mypy would bind it)."""
 
     function: Any
@@ -29,13 +29,13 @@ class Call(NamedTuple):
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
 
-def call_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+def call_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PlainCall:
     """The call of a plain function that `fn(*args, **kwargs)` makes, without wrappers. Raises TypeError if none."""
     if isinstance(fn, str):
         fn = named(fn)
     while True:
         if type(fn) is FunctionType:
-            return Call(fn, args, kwargs)
+            return PlainCall(fn, args, kwargs)
         if isinstance(fn, (wrapt.CallableObjectProxy, wrapt.FunctionWrapper, wrapt.BoundFunctionWrapper)):
             fn = fn.__wrapped__
         elif isinstance(fn, (staticmethod, classmethod)):
@@ -85,7 +85,7 @@ def named(text: str) -> Any:
     return value
 
 
-def check_arguments(call: Call) -> None:
+def check_arguments(call: PlainCall) -> None:
     """Raise the TypeError that the call itself would raise for its arguments."""
     try:
         inspect.signature(call.function, follow_wrapped=False).bind(*call.args, **call.kwargs)

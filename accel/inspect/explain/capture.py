@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from accel.inspect.explain.callables import Call
+from accel.inspect.explain.callables import PlainCall
 
 Profile = Callable[[FrameType, str, Any], None]
 
@@ -34,7 +34,7 @@ def profiled(profile: Profile) -> Iterator[None]:
         threading.setprofile(None)
 
 
-def nth_call(file: str, qualname: str, nth: int, found: Callable[[Call], None]) -> Profile:
+def nth_call(file: str, qualname: str, nth: int, found: Callable[[PlainCall], None]) -> Profile:
     """A profile function that calls `found` with the nth call of the function `qualname` in `file`, when it begins."""
     counts = iter(range(1, nth + 1))
 
@@ -50,7 +50,7 @@ def nth_call(file: str, qualname: str, nth: int, found: Callable[[Call], None]) 
     return profile
 
 
-def call_of_frame(frame: FrameType) -> Call | None:
+def call_of_frame(frame: FrameType) -> PlainCall | None:
     """The call of a frame that has just begun; None if its function cannot be found."""
     code, values = frame.f_code, frame.f_locals
     function = function_of(code, frame.f_globals)
@@ -63,7 +63,7 @@ def call_of_frame(frame: FrameType) -> Call | None:
         args += values[next(names)]
     if code.co_flags & inspect.CO_VARKEYWORDS:
         kwargs.update(values[next(names)])
-    return Call(function, tuple(args), kwargs)
+    return PlainCall(function, tuple(args), kwargs)
 
 
 def function_of(code: CodeType, namespace: dict[str, Any]) -> FunctionType | None:

@@ -19,7 +19,7 @@ from accel.cli.options import Parser, refuse
 from accel.config import SettingError
 from accel.hook.imports import locate
 from accel.inspect.explain import Explanation, explain_call
-from accel.inspect.explain.callables import TARGETS, Call, call_of, check_arguments, named, split_target
+from accel.inspect.explain.callables import TARGETS, PlainCall, call_of, check_arguments, named, split_target
 from accel.inspect.explain.capture import nth_call, profiled
 from accel.inspect.programs import output_to_stderr, program_of
 from accel.inspect.sources import functions_of, nearest, parse
@@ -126,7 +126,7 @@ def _arguments(text: str | None, scope: dict[str, Any]) -> tuple[Any, ...]:
     return value
 
 
-def _check_call(call: Call, given: str | None) -> None:
+def _check_call(call: PlainCall, given: str | None) -> None:
     try:
         check_arguments(call)
     except TypeError as error:
@@ -171,7 +171,7 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
 _AGAIN = "first calls often print or set things up: --nth 2 explains the next one"
 
 
-def _explain_and_end(options: argparse.Namespace, real: int, call: Call) -> None:
+def _explain_and_end(options: argparse.Namespace, real: int, call: PlainCall) -> None:
     """Write the explanation to the real standard output, and end the process, because the program need not go on."""
     code = 0
     try:

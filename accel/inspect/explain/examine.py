@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from accel.inspect.explain import describe
 from accel.inspect.explain.apart import Message, Send
-from accel.inspect.explain.callables import Call
+from accel.inspect.explain.callables import PlainCall
 from accel.reasons import Refusal
 from accel.record import Passed, Rerun, record
 from accel.record.recording import Recording
@@ -29,7 +29,7 @@ _BEYOND = frozenset(
 """Audit events of effects beyond the process. For "open", the mode decides."""
 
 
-def examine(call: Call, max_nodes: int, with_jax: bool, passes: bool, send: Send) -> None:
+def examine(call: PlainCall, max_nodes: int, with_jax: bool, passes: bool, send: Send) -> None:
     """Record `call` and send the result: one message, or two if it is recorded whole and then lowered.
 
     passes: list the operations after each pass of the lowering.

@@ -29,14 +29,14 @@ from accel.rules.special import (
     Indices,
     Like,
     NanToNum,
-    Refused,
     Rewrite,
     Shaped,
     Special,
     Split,
     Static,
+    Unrecordable,
     Where,
-    Write,
+    WritesInto,
 )
 
 
@@ -69,7 +69,7 @@ def written_operands(function: Any, rule: Rule | None, args: tuple[Any, ...], kw
     """The recorded arrays that a call may write to."""
     outs = kwargs.get("out")
     found = [outs] if not isinstance(outs, tuple) else list(outs)
-    if rule is not None and isinstance(rule.recorded.special, (Write, NanToNum)):
+    if rule is not None and isinstance(rule.recorded.special, (WritesInto, NanToNum)):
         found.append(args[0] if args else kwargs.get(rule.operands[0]))
     elif rule is None or "out" in getattr(rule.signature, "parameters", ()):
         found.extend(args[function.nin if isinstance(function, np.ufunc) else 1 :])  # `out` given by position
@@ -369,7 +369,7 @@ def _record_nan_to_num(recording: Recording, rule: Rule, bound: dict[str, Any], 
     return remember(recording, RecordedArray(recording, result, source._storage, source._chain))
 
 
-@records(Write)
+@records(WritesInto)
 def _record_write(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """Functions that change their first argument: its new value is computed and stored."""
     name = rule.operands[0]
@@ -421,10 +421,10 @@ def _record_split(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     return parts
 
 
-@records(Refused)
+@records(Unrecordable)
 def _record_refused(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     refused = rule.recorded.special
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Unrecordable)
     raise Unsupported(refused.reason, f"{rule.name}: {refused.why}")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from accel.rules.rule import add_rule
-from accel.rules.special import Refused
+from accel.rules.special import Unrecordable
 
 DYNAMIC = "shape.dynamic"
 OPAQUE = "call.opaque"
@@ -32,7 +32,7 @@ _LINALG: tuple[tuple[str, str, str], ...] = (
 def _add(module: Any, rows: tuple[tuple[str, str, str], ...]) -> None:
     for reason, why, names in rows:
         for name in names.split():
-            add_rule(getattr(module, name), None, special=Refused(reason, why))
+            add_rule(getattr(module, name), None, special=Unrecordable(reason, why))
 
 
 _add(np, _ROWS)

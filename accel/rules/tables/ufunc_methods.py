@@ -13,7 +13,7 @@ import numpy as np
 from accel.rules.core import cast, in_bounds, leaves
 from accel.rules.lowering import jnp, lax, nonzero
 from accel.rules.rule import Unsupported, add_rule, rewritten
-from accel.rules.special import Write
+from accel.rules.special import WritesInto
 from accel.rules.tables import ufuncs
 from accel.rules.tables.statistics.reductions import extremes, reduction, running
 
@@ -224,6 +224,6 @@ for _ufunc in _binary():
             _at(_ufunc),
             "a *indices b",
             signature=_signature(_at_signature),
-            special=Write(),
+            special=WritesInto(),
             holds=_at_holds,
         )

@@ -9,7 +9,7 @@ import numpy as np
 from accel.rules.core import cast, in_bounds
 from accel.rules.lowering import from_start, jnp, where
 from accel.rules.rule import Unsupported, rule
-from accel.rules.special import Write
+from accel.rules.special import WritesInto
 
 
 def _wide(value: Any, like: Any) -> Any:
@@ -19,7 +19,7 @@ def _wide(value: Any, like: Any) -> Any:
     return jnp.broadcast_to(value.reshape(value.shape[extra:]) if extra > 0 else value, like.shape)
 
 
-@rule(np.copyto, "dst src where", special=Write())
+@rule(np.copyto, "dst src where", special=WritesInto())
 def copyto(*, dst: Any, src: Any, where: Any = True) -> Any:
     from accel.rules.lowering import where as choose
 
@@ -34,14 +34,14 @@ def _cycled(values: Any, like: Any, places: Any) -> Any:
     return values[places % values.shape[0]]
 
 
-@rule(np.putmask, "a mask values", special=Write())
+@rule(np.putmask, "a mask values", special=WritesInto())
 def putmask(*, a: Any, mask: Any, values: Any) -> Any:
     """Values by the place of the element."""
     mask = jnp.broadcast_to(mask, a.shape).astype(bool)
     return where(mask, _cycled(values, a, jnp.arange(a.size).reshape(a.shape)), a)
 
 
-@rule(np.place, "arr mask vals", special=Write())
+@rule(np.place, "arr mask vals", special=WritesInto())
 def place(*, arr: Any, mask: Any, vals: Any) -> Any:
     """Values by the place among the chosen ones."""
     chosen = mask.reshape(-1) != 0
@@ -53,7 +53,7 @@ def _put_holds(*, a: Any, ind: Any, v: Any, shape: Any, mode: str = "raise") -> 
     return mode != "raise" or in_bounds(ind, a.size)
 
 
-@rule(np.put, "a ind v | mode", special=Write(), holds=_put_holds)
+@rule(np.put, "a ind v | mode", special=WritesInto(), holds=_put_holds)
 def put(*, a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
     """One after the other: of values for the same place the last one stays."""
     ind = jnp.asarray(ind).reshape(-1).astype(np.int64)
@@ -78,7 +78,7 @@ def _along_holds(*, arr: Any, indices: Any, values: Any, axis: Any, shape: Any) 
     return in_bounds(indices, arr.size if axis is None else arr.shape[axis])
 
 
-@rule(np.put_along_axis, "arr indices values | axis", special=Write(), holds=_along_holds)
+@rule(np.put_along_axis, "arr indices values | axis", special=WritesInto(), holds=_along_holds)
 def put_along_axis(*, arr: Any, indices: Any, values: Any, axis: Any) -> Any:
     if axis is None:
         return put_along_axis(arr=arr.reshape(-1), indices=indices, values=values, axis=0).reshape(arr.shape)
@@ -90,7 +90,7 @@ def put_along_axis(*, arr: Any, indices: Any, values: Any, axis: Any) -> Any:
     return _store_in_order(arr.reshape(-1), positions.reshape(-1), wide.reshape(-1)).reshape(arr.shape)
 
 
-@rule(np.fill_diagonal, "a val | wrap", special=Write())
+@rule(np.fill_diagonal, "a val | wrap", special=WritesInto())
 def fill_diagonal(*, a: Any, val: Any, wrap: bool = False) -> Any:
     """The diagonal of the flattened array; in tall matrices it starts anew after a gap where `wrap` says so."""
     step = a.shape[1] + 1 if a.ndim == 2 else 1 + sum(int(np.prod(a.shape[:axis])) for axis in range(1, a.ndim))
