@@ -220,7 +220,7 @@ def _targets() -> str:
             for kind, seconds in (
                 (COMPILED, book.compiled_total_s),
                 (COMPARED, book.costs["comparing"]),
-                (NUMPY, book.numpy_total_s),
+                (NUMPY, max(0.0, book.numpy_total_s)),
             )
             if longest and seconds
         )

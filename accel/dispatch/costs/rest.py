@@ -18,6 +18,10 @@ SHARE = 0.01
 """What examining calls may cost before NumPy runs, as a share of their time on NumPy, while nothing is compiled. To
 count them afterwards takes about as long."""
 
+MAX_LOOK_S = 5e-5
+"""No look counts for more seconds than this. The first ones take longer, as guards are generated: a rest to make up for
+that would put off the program. The budget is charged with it."""
+
 MAX_REST = 1024
 """The most calls in one rest."""
 
@@ -27,10 +31,6 @@ SMALL_CALL_S = 3e-5
 TIMED_ONE_IN = 15
 """Of a rest, one call in so many is timed, and stands for those after it: timing a call of 5 us takes a tenth of it. It
 is odd so that calls of two kinds that alternate are both met."""
-
-EXAMINED_CALL_S = 5e-3
-"""Calls that take more seconds on NumPy are all examined. It costs them less than a hundredth, but for the first time,
-when guards are generated: a rest to make up for that would only put off the program."""
 
 LONG_CALL_FACTOR = 4.0
 """A call that takes this many times as long as the one examined last is of another kind. It ends the rest, so that the
@@ -94,15 +94,10 @@ class Rest:
         if self._looks_left:
             self._looks_left -= 1
             return
-        self._left = self._length(looked_s, call_s)
+        look_s = min(looked_s, MAX_LOOK_S)
+        self._left = min(int(look_s / (SHARE * call_s)), MAX_REST) if call_s > 0 else 0
         self._long_s = LONG_CALL_FACTOR * max(call_s, SMALL_CALL_S)
         self._settings = config.current()
-
-    @staticmethod
-    def _length(looked_s: float, call_s: float) -> int:
-        if call_s >= EXAMINED_CALL_S or call_s <= 0.0:
-            return 0
-        return min(int(looked_s / (SHARE * call_s)), MAX_REST)
 
     def next_call(self) -> NextCall:
         """What to do with the next call."""
