@@ -285,7 +285,7 @@ class Target:
     def _record(self, call: Call, *, again: bool = False) -> Any:
         """Record the call. again: it matches a path already, so that only another path than the known ones is kept."""
         current_run().charge("loading", late.load())
-        from accel.lower.passes.loops import is_worth
+        from accel.lower.passes.arrange import is_worth
         from accel.record import Passed, Recorded, Rerun, record
 
         self.attempts.count += 1
