@@ -58,7 +58,7 @@ class Recordings:
         (Passed). counts: False for a call that matches a known path and is recorded to find rare ones.
         """
         current_run().charge("loading", late.import_now())
-        from accel.lower.passes.loops import is_worth
+        from accel.lower.passes.arrange import is_worth
         from accel.record import Passed, Rerun, record
 
         self.count += counts

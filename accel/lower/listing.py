@@ -12,8 +12,8 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.views import Index
-from accel.lower.passes import nests
-from accel.lower.passes.loops import Part
+from accel.lower.passes.arrange import Part
+from accel.lower.passes.nests.nest import Block, Nest
 from accel.reasons import source_line
 
 LONGEST = 40
@@ -35,7 +35,7 @@ def _lines(part: Part, name_of: Callable[[int], str]) -> Iterator[str]:
         yield f"%{part.index} = input {_type(part)} {name_of(part.args[0])}"
     elif isinstance(part, Node):
         yield _operation(part)
-    elif isinstance(part, nests.Nest):
+    elif isinstance(part, Nest):
         yield from _block(part.block)
     else:
         yield f"loop, {len(part.rounds)} rounds"
@@ -43,12 +43,12 @@ def _lines(part: Part, name_of: Callable[[int], str]) -> Iterator[str]:
             yield _INDENT + _operation(node)
 
 
-def _block(block: nests.Block) -> Iterator[str]:
+def _block(block: Block) -> Iterator[str]:
     least, most = min(block.trips), max(block.trips)
     entered = "" if len(block.trips) == 1 else f", entered {len(block.trips)} times"
     yield f"loop, {least if least == most else f'{least} to {most}'} rounds{entered}"
     for item in block.items:
-        lines = _block(item) if isinstance(item, nests.Block) else [_operation(item.node)]
+        lines = _block(item) if isinstance(item, Block) else [_operation(item.node)]
         yield from (_INDENT + line for line in lines)
 
 

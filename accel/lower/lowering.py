@@ -12,8 +12,8 @@ from accel.ir.tape import Node, Outcome
 from accel.lower import pipeline
 from accel.lower.folding import Folding
 from accel.lower.operations import as_array
+from accel.lower.passes.arrange import Part, check_size
 from accel.lower.passes.broadcast import Repeating, without_repetition
-from accel.lower.passes.loops import Part, check_size
 from accel.lower.pipeline import About, Watch
 from accel.lower.program import PACKS, Known, Lowerable, Program, agrees, pack_of
 from accel.lower.values import Values

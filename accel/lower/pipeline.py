@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from accel.ir.tape import Node
-from accel.lower.passes import aliasing, exact, loops
-from accel.lower.passes.loops import Part
+from accel.lower.passes import aliasing, arrange, exact
+from accel.lower.passes.arrange import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def optimized(body: Sequence[Node], about: About, watch: Watch | None = None) ->
 
 def with_loops(body: Sequence[Node], about: About, watch: Watch | None = None) -> Sequence[Part]:
     """The operations with their loops: the last pass, which gives more than operations."""
-    parts = loops.arranged(body, about.results, about.value_of)
+    parts = arrange.arranged(body, about.results, about.value_of)
     if watch is not None:
         watch("loops", "roll up what the program's own loops repeat", parts)
     return parts

@@ -10,9 +10,12 @@ import numpy as np
 from accel.ir import views
 from accel.ir.tape import Node, fill
 from accel.lower.operations import compute, compute_inside
-from accel.lower.passes import batch, nests, pad, reroll
+from accel.lower.passes.arrange import Part
 from accel.lower.passes.broadcast import Repeated
-from accel.lower.passes.loops import Part
+from accel.lower.passes.loops import batch, scan
+from accel.lower.passes.loops.operands import is_box_read
+from accel.lower.passes.nests import emit
+from accel.lower.passes.nests.nest import Nest
 from accel.lower.passes.recompute import Recomputation
 from accel.rules import core, fusion
 
@@ -64,7 +67,7 @@ class Values:
             if node.index in self._rows:
                 column, row = self._rows[node.index]
                 value = column[row]
-            elif reroll.is_box_read(node) and not self._lowering.is_leaf(node):  # a loop had it, and left it to others
+            elif is_box_read(node) and not self._lowering.is_leaf(node):  # a loop had it, and left it to others
                 value = compute(node, fill(node.args, self.__getitem__), {})
             else:
                 value = self._lowering.leaf_value(node, *self._inputs)
@@ -102,8 +105,8 @@ class Values:
 
     def compute(self, part: Part) -> None:
         """Compute an operation, or all rounds of a loop or nest."""
-        if isinstance(part, nests.Nest):
-            pad.run(part, self, compute_inside)
+        if isinstance(part, Nest):
+            emit.run(part, self, compute_inside)
             return
         if isinstance(part, Node):
             part = self._before_writes(part)
@@ -123,8 +126,8 @@ class Values:
             self.compute(node)
         batched = batch.plan(part)
         if batched is None:
-            with self._recomputation.in_loop(reroll.stored_before(part)):
-                reroll.run(part, self, self._compute_in_loop)
+            with self._recomputation.in_loop(part.stored_before()):
+                scan.run(part, self, self._compute_in_loop)
         else:
             batch.run(batched, self, self._compute_in_loop)
 

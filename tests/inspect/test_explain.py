@@ -26,7 +26,7 @@ from accel.config import SettingError
 from accel.inspect.explain import apart
 from accel.inspect.explain.command import main
 from accel.inspect.explain.text import marked
-from accel.lower.passes import loops
+from accel.lower.passes import arrange
 
 ROOT = Path(__file__).resolve().parents[2]
 FACTOR = 3.0
@@ -199,7 +199,7 @@ def test_a_forced_value_is_told() -> None:
 
 
 def test_a_refusal_of_the_lowering_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(arrange, "MAX_OPERATIONS", 1)
     stop = stop_of(accel.explain(Plate().step, 0.5))
     assert stop["id"] == "limit.compile"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accel import config
-from accel.lower.passes import batch
+from accel.lower.passes.loops import batch
 from tests.replays import assert_replays_agree, program_of, variant_of
 
 ROUNDS = 20

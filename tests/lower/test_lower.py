@@ -12,7 +12,7 @@ import pytest
 from accel.backend.compile import compile_trace
 from accel.dispatch.replay import StagedOutputs, Variant
 from accel.lower import Known, lower
-from accel.lower.passes import loops
+from accel.lower.passes import arrange
 from accel.record import record
 from accel.rules.rule import Unsupported
 
@@ -101,7 +101,7 @@ def test_an_input_changed_after_the_call_leaves_results_alone() -> None:
 
 
 def test_a_program_that_does_not_repeat_and_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "MAX_OPERATIONS", 3)
+    monkeypatch.setattr(arrange, "MAX_OPERATIONS", 3)
     trace, _ = trace_of(metric, Grid(), np.arange(12.0))
     with pytest.raises(Unsupported) as caught:
         lower(trace, Known())

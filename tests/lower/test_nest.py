@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from accel import config
-from accel.lower.passes import loops, nests, pad
+from accel.lower.passes import arrange
+from accel.lower.passes.nests import emit
+from accel.lower.passes.nests.nest import Nest
 from tests.replays import assert_replays_agree, program_of, variant_of
 
 N = 12
@@ -224,17 +226,17 @@ def inputs(seed: int) -> tuple[Any, Any, Any]:
 
 
 @pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> list[nests.Nest]:
+def found(monkeypatch: pytest.MonkeyPatch) -> list[Nest]:
     """The nests that programs are compiled with, however few operations they have."""
-    monkeypatch.setattr(loops, "NESTED", 0)
-    seen: list[nests.Nest] = []
-    real = pad.run
+    monkeypatch.setattr(arrange, "NESTED", 0)
+    seen: list[Nest] = []
+    real = emit.run
 
-    def spy(part: nests.Nest, *args: Any) -> None:
+    def spy(part: Nest, *args: Any) -> None:
         seen.append(part)
         real(part, *args)
 
-    monkeypatch.setattr(pad, "run", spy)
+    monkeypatch.setattr(emit, "run", spy)
     return seen
 
 
@@ -245,31 +247,31 @@ def no_cache() -> Any:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_nests_agree_with_numpy(program: Any, found: list[nests.Nest]) -> None:
+def test_nests_agree_with_numpy(program: Any, found: list[Nest]) -> None:
     variant = variant_of(program, inputs)
     assert found
     assert_replays_agree(variant, program, inputs)
 
 
 @pytest.mark.parametrize("program", ABREAST, ids=lambda program: program.__name__)
-def test_independent_rounds_are_computed_abreast(program: Any, found: list[nests.Nest]) -> None:
+def test_independent_rounds_are_computed_abreast(program: Any, found: list[Nest]) -> None:
     variant_of(program, inputs)
     assert any(part.vectorized for part in found)
 
 
 @pytest.mark.parametrize("program", SEQUENTIAL, ids=lambda program: program.__name__)
-def test_dependent_rounds_are_computed_one_by_one(program: Any, found: list[nests.Nest]) -> None:
+def test_dependent_rounds_are_computed_one_by_one(program: Any, found: list[Nest]) -> None:
     variant_of(program, inputs)
     assert found and not any(part.vectorized for part in found)
 
 
-def test_slices_with_a_step_are_no_windows(found: list[nests.Nest]) -> None:
+def test_slices_with_a_step_are_no_windows(found: list[Nest]) -> None:
     variant = variant_of(every_other, inputs)
     assert not found
     assert_replays_agree(variant, every_other, inputs)
 
 
-def test_parameters_that_change_from_round_to_round_are_no_operands(found: list[nests.Nest]) -> None:
+def test_parameters_that_change_from_round_to_round_are_no_operands(found: list[Nest]) -> None:
     def turning(a: Any, b: Any, v: Any) -> Any:
         for i in range(N):
             for j in range(i):
@@ -281,7 +283,7 @@ def test_parameters_that_change_from_round_to_round_are_no_operands(found: list[
     assert_replays_agree(variant, turning, inputs)
 
 
-def test_a_program_that_only_looks_like_a_nest_is_none(found: list[nests.Nest]) -> None:
+def test_a_program_that_only_looks_like_a_nest_is_none(found: list[Nest]) -> None:
     def swapping(a: Any, b: Any, v: Any) -> Any:
         """Each round takes what two rounds before it made: no register holds that."""
         first, second = v[:1].copy(), v[1:2].copy()
@@ -352,7 +354,7 @@ def nest_program(seed: int) -> str:
 
 @pytest.mark.parametrize("seed", range(NESTS))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_random_nests(seed: int, found: list[nests.Nest]) -> None:
+def test_random_nests(seed: int, found: list[Nest]) -> None:
     source = nest_program(seed)
     program = program_of(source, f"nest {seed}")
     try:

@@ -11,7 +11,8 @@ import pytest
 from accel.backend.compile import compile_trace
 from accel.dispatch.replay import Variant
 from accel.lower import Known
-from accel.lower.passes import reroll
+from accel.lower.passes.loops import reroll
+from accel.lower.passes.loops.loop import Loop
 from accel.record import record
 
 
@@ -141,7 +142,7 @@ def test_every_loop_is_rolled(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
     def spy(*args: Any) -> Any:
         parts = real(*args)
-        rolled.extend(part for part in parts if isinstance(part, reroll.Loop))
+        rolled.extend(part for part in parts if isinstance(part, Loop))
         return parts
 
     monkeypatch.setattr(reroll, "roll", spy)

@@ -593,7 +593,7 @@ BOX: dict[str, Any] = {"kept": None}
 def test_a_recording_that_no_loop_shortens_ends_early(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Operations of ever other shapes cannot be compiled: recording all of them would be for nothing."""
     monkeypatch.setattr("accel.record.parts.writer.LOOK_AT", 64)
-    monkeypatch.setattr("accel.lower.passes.loops.MAX_OPERATIONS", 40)
+    monkeypatch.setattr("accel.lower.passes.arrange.MAX_OPERATIONS", 40)
 
     def work(x: Any) -> Any:
         total = 0.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.lower.passes import loops
+from accel.lower.passes import arrange
 from accel.record import record
 from accel.record.inputs import Content
 from accel.record.pinned import MANY
@@ -209,7 +209,7 @@ def one_after_the_other(start: Any, column: Any, value: Any, x: Any) -> Any:
 
 @pytest.mark.parametrize("function", [product, rows_of_a_table, one_after_the_other], ids=lambda each: each.__name__)
 def test_rows_of_changing_length(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "NESTED", 0)
+    monkeypatch.setattr(arrange, "NESTED", 0)
     fast = accel.accelerate(function)
     start, column, value, x = sparse(50, 3)
     for k in range(6):

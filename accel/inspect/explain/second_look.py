@@ -12,7 +12,7 @@ import numpy as np
 from accel.lower import PACKS, Known, Program, lower
 from accel.lower.folding import foldable
 from accel.lower.listing import listing
-from accel.lower.passes.loops import Part
+from accel.lower.passes.arrange import Part
 from accel.record import Trace
 
 _PLACE = re.compile(r"^(\S+) at (\S+:\d+): ")

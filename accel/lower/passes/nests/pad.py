@@ -1,36 +1,38 @@
-"""Ragged values: what a nest computes where slices change their length from round to round.
+"""Padding: values of one shape, where slices change their length from round to round.
 
 A value has the largest shape of all rounds, and each round says which part of it counts (see
-accel.lower.passes.layouts). The padding holds garbage: elementwise operations compute it, sums and products mask it,
-writes do not store it.
+`accel.lower.passes.nests.layouts`). The padding holds garbage: elementwise operations compute it, sums and products
+mask it, writes do not store it.
+
+Takes a nest whose operands are known; gives each site its `plan`, from which `accel.lower.passes.nests.emit` computes
+it, and picks the blocks whose rounds are computed at once. Raises Irregular where an operation cannot be padded; then,
+or where the padding would be most of the work, the nest's operations stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.views import Index, Transpose
-from accel.lower.passes import reroll, vectorize
-from accel.lower.passes.layouts import At, Computed, Cut, Ints, Layout, cut_of, even, joined
-from accel.lower.passes.nests import (
-    Block,
+from accel.lower.passes.loops.operands import (
+    LARGEST_TABLE,
     Invariant,
-    Irregular,
-    Nest,
-    Numbers,
-    Operand,
+    NestOperand,
     RegisterValue,
-    Site,
+    Table,
     VaryingIndex,
     Window,
-    looked_at,
-    register_of,
+    filled,
 )
-from accel.lower.passes.vectorize import Use
+from accel.lower.passes.nests import vectorize
+from accel.lower.passes.nests.layouts import Computed, Cut, Frame, Layout, RoundInt, cut_of, even, joined
+from accel.lower.passes.nests.masking import mask_of, masked, shifted
+from accel.lower.passes.nests.nest import Block, Irregular, Liveness, Nest, Site, register_of
+from accel.lower.passes.nests.vectorize import Use
 from accel.rules import core, fusion
 
 WASTE = 4
@@ -46,9 +48,7 @@ def plan(nest: Nest) -> bool:
     planner.block(nest.block)
     for site in nest.block.sites():
         layout = planner.layouts[id(site)]
-        if site.collected and (
-            not layout.uniform or len(site.nodes) * int(np.prod(layout.shape)) > reroll.LARGEST_TABLE
-        ):
+        if site.collected and (not layout.uniform or len(site.nodes) * int(np.prod(layout.shape)) > LARGEST_TABLE):
             raise Irregular
     planner.check_assumed()
     planner.check_carried()
@@ -64,7 +64,7 @@ class _Planner:
         self._places: dict[int, tuple[int, int]] = {}  # by node: its site and round
         self._assumed: list[Node] = []
         self._uses: list[Use] = []  # in the current block
-        self._lives = _Lives(nest)
+        self._lives = Liveness(nest)
         self.current: Block = nest.block
 
     def block(self, block: Block) -> None:
@@ -84,8 +84,7 @@ class _Planner:
             for place, node in enumerate(item.nodes):
                 self._places[node.index] = id(item), place
             if item.node.rule is not core.WRITE:
-                self.computed += len(item.nodes) * int(np.prod(layout.shape))
-                self.needed += int(np.prod(layout.lengths, axis=1).sum())
+                self._count(layout)
         if not any(isinstance(item, Block) for item in block.items):
             self._plan_abreast(block)
 
@@ -118,35 +117,35 @@ class _Planner:
                 if len(kinds[site.register]) > 1 or not layout.uniform:
                     raise Irregular
 
-    def ints(self, values: Any) -> Ints:
-        return Ints(values, self.current, self.nest.tables)
+    def ints(self, values: Any) -> RoundInt:
+        return RoundInt(values, self.current, self.nest.tables)
 
     # -- operands -----------------------------------------------------------------------------------------------------
 
-    def operand(self, operand: Operand, rounds: int) -> tuple[Layout | None, Computed]:
+    def operand(self, operand: NestOperand, rounds: int) -> tuple[Layout | None, Computed]:
         match operand:
             case Invariant(leaf):
                 if not isinstance(leaf, Node):
-                    return None, lambda at: leaf
-                return self._layout([leaf] * rounds, rounds), lambda at: at.values[leaf]
-            case Numbers(values):
+                    return None, lambda frame: leaf
+                return self._layout([leaf] * rounds, rounds), lambda frame: frame.values[leaf]
+            case Table(values):
                 return self._numbers(values)
             case RegisterValue(nodes):
                 register = register_of(self.nest.registers, operand)
                 self._uses.append(Use(register, None))
-                return self._layout(nodes, rounds), lambda at: at.held(register)
+                return self._layout(nodes, rounds), lambda frame: frame.held(register)
             case Window(RegisterValue(whole) as base, nodes):
                 register = register_of(self.nest.registers, base)
                 cut = self._cut(self._layout(whole, rounds), nodes)
                 self._uses.append(Use(register, cut))
-                return cut.layout, lambda at: at.read(register, cut)
+                return cut.layout, lambda frame: frame.read(register, cut)
             case Window(base, nodes):
                 layout, computed = self.operand(base, rounds)
                 assert layout is not None
                 cut = self._cut(layout, nodes)
                 if isinstance(base, Invariant):
                     self._uses.append(Use(None, cut, array=computed))
-                return cut.layout, lambda at: at.look(cut, computed)
+                return cut.layout, lambda frame: frame.look(cut, computed)
             case _:
                 raise Irregular
 
@@ -157,8 +156,8 @@ class _Planner:
     def _numbers(self, values: Any) -> tuple[Layout, Computed]:
         layout = Layout((), np.zeros((len(values), 0), int), np.zeros((len(values), 0), int))
         self.nest.tables.append(values)
-        place = Ints(np.arange(len(values)), self.current, self.nest.tables)
-        return layout, lambda at: at.table(values)[place.traced(at)]
+        place = RoundInt(np.arange(len(values)), self.current, self.nest.tables)
+        return layout, lambda frame: frame.table(values)[place.traced(frame)]
 
     def _layout(self, nodes: Sequence[Node], rounds: int) -> Layout:
         shapes = set()
@@ -217,72 +216,25 @@ class _Planner:
                 if over not in placed:
                     placed.add(over)
                     result.offsets[:, over] = layout.offsets[:, axis]
-                computed = self.shifted(computed, layout, axis, result.offsets[:, over])
+                computed = shifted(computed, layout, axis, result.offsets[:, over], self.ints)
             parts.append(computed)
         if node.rule is core.BROADCAST:
             shape, broadcast = result.shape, core.BROADCAST.lower
             assert broadcast is not None
-            return result, lambda at: broadcast(parts[0](at), shape)
+            return result, lambda frame: broadcast(parts[0](frame), shape)
         _check_plain(site)
         return result, _filled(node, parts, result.shape)
 
-    def shifted(self, computed: Computed, layout: Layout, axis: int, offsets: Any) -> Computed:
-        """The value with what counts of it elsewhere along an axis."""
-        if (layout.offsets[:, axis] == offsets).all():
-            return computed
-        size = layout.shape[axis]
-        start = self.ints(size + layout.offsets[:, axis] - offsets)
-
-        def moved(at: At) -> Any:
-            from jax import lax
-            from jax import numpy as jnp
-
-            value = computed(at)
-            widths = [(size, size) if each == axis else (0, 0) for each in range(value.ndim)]
-            return lax.dynamic_slice_in_dim(jnp.pad(value, widths), start.traced(at), size, axis)
-
-        return moved
-
-    def masked(self, computed: Computed, layout: Layout, axes: Sequence[int], neutral: Any) -> Computed:
-        """The value with `neutral` where along the axes nothing counts."""
-        mask = self._mask(layout, axes)
-        if mask is None:
-            return computed
-
-        def chosen(at: At) -> Any:
-            from jax import numpy as jnp
-
-            value = computed(at)
-            return jnp.where(mask(at), value, np.asarray(neutral, value.dtype))
-
-        return chosen
-
     def _mask(self, layout: Layout, axes: Sequence[int]) -> Computed | None:
-        bounds = [
-            (axis, self.ints(layout.offsets[:, axis]), self.ints(layout.offsets[:, axis] + layout.lengths[:, axis]))
-            for axis in axes
-            if layout.is_ragged(axis)
-        ]
-        if not bounds:
-            return None
+        mask = mask_of(layout, axes, self.ints)
+        if mask is not None:  # choosing by it costs as much as computing the value
+            self._count(layout)
+        return mask
+
+    def _count(self, layout: Layout) -> None:
+        """Note what computing a value of this layout costs, and what of that NumPy computes too."""
         self.computed += len(layout.lengths) * int(np.prod(layout.shape))
         self.needed += int(np.prod(layout.lengths, axis=1).sum())
-
-        def mask(at: At) -> Any:
-            from jax import lax
-
-            found: Any = None
-            for axis, first, end in bounds:
-                place = lax.broadcasted_iota(np.int32, layout.shape, axis)
-                for bound in (
-                    place < end.traced(at) if not (end.is_constant and end.constant == layout.shape[axis]) else None,
-                    place >= first.traced(at) if not (first.is_constant and first.constant == 0) else None,
-                ):
-                    if bound is not None:
-                        found = bound if found is None else found & bound
-            return found
-
-        return mask
 
     def _product(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
         (left, one), (right, other) = [(layout, computed) for layout, computed in found if layout is not None]
@@ -292,13 +244,13 @@ class _Planner:
         product_axis = site.node.rule.padding.product_axis
         assert product_axis is not None
         over = max(len(right.shape) + product_axis, 0)
-        other = self.shifted(other, right, over, left.offsets[:, axis])
+        other = shifted(other, right, over, left.offsets[:, axis], self.ints)
         moved = Layout(right.shape, right.lengths, right.offsets.copy())
         moved.offsets[:, over] = left.offsets[:, axis]
         if left.shape[axis] != right.shape[over]:
             raise Irregular
-        one = self.masked(one, left, [axis], 0)
-        other = self.masked(other, moved, [over], 0)
+        one = masked(one, self._mask(left, [axis]), 0)
+        other = masked(other, self._mask(moved, [over]), 0)
         kept = [(left, each) for each in range(len(left.shape)) if each != axis]
         kept += [(moved, each) for each in range(len(right.shape)) if each != over]
         result = joined(kept, len(site.nodes))
@@ -323,7 +275,8 @@ class _Planner:
         if neutral is None:
             raise Irregular
         parts = [
-            computed if each is None else self.masked(computed, layout, list(axes), neutral) for each, computed in found
+            computed if each is None else masked(computed, self._mask(layout, list(axes)), neutral)
+            for each, computed in found
         ]
         result = joined([(layout, axis) for axis in range(len(layout.shape)) if axis not in axes], len(site.nodes))
         return result, _filled(node, parts, result.shape)
@@ -349,7 +302,7 @@ class _Planner:
         steps = [node.args[1] for node in site.nodes]
         if isinstance(step, Index) and not _is_flip(step):
             cut = self._cut(layout, site.nodes)
-            return cut.layout, lambda at: cut.read(computed(at), at)
+            return cut.layout, lambda frame: cut.read(computed(frame), frame)
         if any(each != step for each in steps) and not layout.uniform:
             raise Irregular
         if isinstance(step, Index):
@@ -357,14 +310,16 @@ class _Planner:
             offsets = layout.offsets.copy()
             for axis in axes:
                 offsets[:, axis] = layout.shape[axis] - layout.offsets[:, axis] - layout.lengths[:, axis]
-            return Layout(layout.shape, layout.lengths, offsets), lambda at: step.read(computed(at))
+            return Layout(layout.shape, layout.lengths, offsets), lambda frame: step.read(computed(frame))
         if isinstance(step, Transpose):
             order = list(step.axes)
             shape = tuple(layout.shape[axis] for axis in order)
-            return Layout(shape, layout.lengths[:, order], layout.offsets[:, order]), lambda at: step.read(computed(at))
+            return Layout(shape, layout.lengths[:, order], layout.offsets[:, order]), lambda frame: step.read(
+                computed(frame)
+            )
         if any(each != step for each in steps) or not layout.uniform:
             raise Irregular
-        return even(site.node.shape, rounds), lambda at: step.read(computed(at))
+        return even(site.node.shape, rounds), lambda frame: step.read(computed(frame))
 
     def _write(self, site: Site) -> tuple[Layout, Computed]:
         rounds = len(site.nodes)
@@ -382,7 +337,7 @@ class _Planner:
         if len(value_layout.shape) != len(cut.layout.shape):
             raise Irregular
         for axis in range(len(value_layout.shape)):
-            value = self.shifted(value, value_layout, axis, cut.layout.offsets[:, axis])
+            value = shifted(value, value_layout, axis, cut.layout.offsets[:, axis], self.ints)
         if value_layout.shape != cut.layout.shape:
             raise Irregular
         mask = self._mask(cut.layout, cut.layout.padded)
@@ -390,25 +345,25 @@ class _Planner:
         if in_place:
             self._uses.append(Use(site.register, cut, write=site))
 
-        def write(at: At) -> Any:
-            new = fusion.taken(value(at)) if endangered else value(at)
+        def write(frame: Frame) -> Any:
+            new = fusion.taken(value(frame)) if endangered else value(frame)
             if stored is not None:
-                at.registers[site.register] = stored(at)
-            at.write(site.register, cut, new, None if mask is None else mask(at))
+                frame.registers[site.register] = stored(frame)
+            frame.write(site.register, cut, new, None if mask is None else mask(frame))
 
         return base, write
 
 
 def _check_plain(site: Site) -> None:
     """Rules of the engine's own take static values, and those must be the same in all rounds."""
-    if site.node.rule.own and any(isinstance(each, (Numbers, VaryingIndex)) for each in site.operands):
+    if site.node.rule.own and any(isinstance(each, (Table, VaryingIndex)) for each in site.operands):
         raise Irregular
 
 
 def _filled(node: Node, parts: Sequence[Computed], shape: tuple[int, ...]) -> Computed:
-    def computed(at: At) -> Any:
-        args, kwargs = reroll.filled((node.args, node.kwargs), iter([part(at) for part in parts]))
-        return at.compute(node, args, kwargs, shape)
+    def computed(frame: Frame) -> Any:
+        args, kwargs = filled((node.args, node.kwargs), iter([part(frame) for part in parts]))
+        return frame.compute(node, args, kwargs, shape)
 
     return computed
 
@@ -417,93 +372,3 @@ def _is_flip(step: Index) -> bool:
     """Whether axes are turned round as a whole, and nothing else happens."""
     whole = (slice(None), slice(None, None, -1))
     return all(entry in whole for entry in step.key) and whole[1] in step.key
-
-
-# -- computing --------------------------------------------------------------------------------------------------------
-
-
-def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
-    """Compute a nest in a traced program; arguments as in `roll.run`."""
-    from jax import numpy as jnp
-
-    for node in nest.operands():
-        values[node]
-    registers = {register: jnp.asarray(values[node]) for register, node in nest.initial.items()}
-    for site in nest.block.sites():
-        if site.collected:
-            registers[id(site)] = jnp.zeros((len(site.nodes), *site.node.shape), site.node.dtype)
-    at = At(values, compute, {}, registers)
-    _enter(nest, nest.block, np.int32(nest.block.rounds), at, _Lives(nest))
-    for register, node in nest.final.items():
-        values.set(node, at.registers[register])
-    for node, site, place in nest.collected:
-        values.set_row(node, at.registers[id(site)], place)
-
-
-class _Lives:
-    """Which registers a block's loop carries: those that it writes and that are used in a later round, or after it."""
-
-    def __init__(self, nest: Nest) -> None:
-        self._nest = nest
-        self._uses = [(id(site), _registers(nest, site)) for site in nest.block.sites()]
-
-    def carried(self, block: Block) -> list[int]:
-        written = {site.register for site in block.sites()}
-        inside = {id(site) for site in block.sites()}
-        outside: set[int] = set(self._nest.final)
-        for site, registers in self._uses:
-            if site not in inside:
-                outside |= registers
-        collected = [id(site) for site in block.sites() if site.collected]
-        return [*sorted(written & (outside | self.exposed(block))), *collected]
-
-    def exposed(self, block: Block) -> set[int]:
-        """Registers whose content a round may take from before it."""
-        found: set[int] = set()
-        written: set[int] = set()
-        for item in block.items:
-            if isinstance(item, Block):
-                found |= self.exposed(item) - written
-            else:
-                found |= _registers(self._nest, item) - written
-                written.add(item.register)
-        return found
-
-
-def _registers(nest: Nest, site: Site) -> set[int]:
-    bases = map(looked_at, site.operands)
-    return {register_of(nest.registers, base) for base in bases if isinstance(base, RegisterValue)}
-
-
-def _enter(nest: Nest, block: Block, trips: Any, at: At, lives: _Lives) -> None:
-    if id(block) in nest.vectorized:
-        vectorize.run(nest, block, at)
-        return
-    from jax import lax
-    from jax import numpy as jnp
-
-    carried = lives.carried(block)
-    likes = {site.register: site.node for site in block.sites()}
-
-    def first(register: int) -> Any:
-        held = at.registers.get(register)
-        return jnp.zeros(likes[register].shape, likes[register].dtype) if held is None else held
-
-    def body(k: Any, carry: Any) -> Any:
-        inner = at.inside(block, k)
-        inner.registers.update(zip(carried, carry, strict=True))
-        for item in block.items:
-            if isinstance(item, Block):
-                inner.settle()
-                _enter(nest, item, nest.places[id(item)].traced(inner), inner, lives)
-                continue
-            inner.perform(item)
-            if item.collected:
-                value = inner.held(item.register)
-                column, place = inner.registers[id(item)], nest.places[id(item)].traced(inner)
-                inner.registers[id(item)] = lax.dynamic_update_index_in_dim(column, value, place, 0)
-        inner.settle()
-        return [inner.registers[register] for register in carried]
-
-    made = lax.fori_loop(np.int32(0), trips, body, [first(register) for register in carried])
-    at.registers.update(zip(carried, made, strict=True))

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node
-from accel.lower.passes import nests, pad, reroll
+from accel.lower.passes.loops import reroll
+from accel.lower.passes.loops.loop import Loop
+from accel.lower.passes.nests import find, pad
+from accel.lower.passes.nests.nest import Nest
 from accel.rules.rule import Unsupported
 
 NESTED = 400
@@ -28,7 +31,7 @@ def is_worth(nodes: list[Node]) -> bool:
     return size_of(arranged(body, frozenset(), value_of)) <= MAX_OPERATIONS
 
 
-Part = Node | reroll.Loop | nests.Nest
+Part = Node | Loop | Nest
 
 
 def arranged(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Part]:
@@ -40,7 +43,7 @@ def arranged(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Nod
     size = size_of(rolled)
     if size <= NESTED:
         return rolled
-    nested: list[Part] = [*nests.find(body, used, value_of, pad.plan)]
+    nested: list[Part] = [*find.find(body, used, value_of, pad.plan)]
     return nested if 2 * size_of(nested) < size else rolled
 
 

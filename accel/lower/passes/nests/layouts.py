@@ -15,7 +15,7 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.views import Index, per_axis
-from accel.lower.passes.nests import Block, Irregular, Site
+from accel.lower.passes.nests.nest import Block, Irregular, Site
 from accel.rules import fusion
 
 
@@ -53,7 +53,7 @@ def joined(axes: list[tuple[Layout, int]], rounds: int) -> Layout:
     )
 
 
-class Ints:
+class RoundInt:
     """A whole number for each round of a block: start + step * (round of this entry), or else looked up."""
 
     def __init__(self, values: Any, block: Block | None, tables: list[Any], known: Any = None) -> None:
@@ -63,7 +63,7 @@ class Ints:
         self.constant = int(values[known][0]) if known.any() else 0
         self.is_constant = bool((values[known] == self.constant).all())
         self._table: Any = None
-        self._start: Ints | None = None
+        self._start: RoundInt | None = None
         self._step = 0
         if self.is_constant or block is None:
             return
@@ -79,18 +79,18 @@ class Ints:
         starts[entry[known]] = rest[known]
         started[entry[known]] = True
         if (starts[entry][known] == rest[known]).all():
-            self._start = Ints(starts, block.parent, tables, started)
+            self._start = RoundInt(starts, block.parent, tables, started)
             return
-        self._first = Ints(begins, block.parent, tables)
+        self._first = RoundInt(begins, block.parent, tables)
         self._table = values.astype(np.int32)
         tables.append(self._table)
 
-    def traced(self, at: At) -> Any:
+    def traced(self, frame: Frame) -> Any:
         if self.is_constant or self.block is None:
             return np.int32(self.constant)
         if self._start is not None:
-            return self._start.traced(at) + np.int32(self._step) * at.rounds[id(self.block)]
-        return at.table(self._table)[self._first.traced(at) + at.rounds[id(self.block)]]
+            return self._start.traced(frame) + np.int32(self._step) * frame.rounds[id(self.block)]
+        return frame.table(self._table)[self._first.traced(frame) + frame.rounds[id(self.block)]]
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class Cut:
     axes). base: the array's shape.
     """
 
-    starts: list[Ints]
+    starts: list[RoundInt]
     sizes: tuple[int, ...]
     kept: list[int | None]
     layout: Layout
@@ -125,22 +125,22 @@ class Cut:
         after = other.begins + other.sizes <= self.begins
         return bool((before | after).any(axis=1).all())
 
-    def read(self, array: Any, at: At) -> Any:
+    def read(self, array: Any, frame: Frame) -> Any:
         from jax import lax
 
         if self.sizes != self.base:
-            array = lax.dynamic_slice(array, self.places(at), self.sizes)
+            array = lax.dynamic_slice(array, self.places(frame), self.sizes)
         return array.reshape(self.layout.shape)
 
-    def write(self, array: Any, value: Any, at: At) -> Any:
+    def write(self, array: Any, value: Any, frame: Frame) -> Any:
         from jax import lax
 
         value = value.reshape(self.sizes)
-        return value if self.sizes == self.base else lax.dynamic_update_slice(array, value, self.places(at))
+        return value if self.sizes == self.base else lax.dynamic_update_slice(array, value, self.places(frame))
 
-    def places(self, at: At) -> list[Any]:
+    def places(self, frame: Frame) -> list[Any]:
         """Where this round's box begins."""
-        return [start.traced(at) for start in self.starts]
+        return [start.traced(frame) for start in self.starts]
 
 
 def cut_of(layout: Layout, steps: Sequence[Index], bases: Sequence[Node], block: Block, tables: list[Any]) -> Cut:
@@ -165,7 +165,7 @@ def cut_of(layout: Layout, steps: Sequence[Index], bases: Sequence[Node], block:
         if size > layout.shape[axis]:
             raise Irregular
         start = np.clip(begin, 0, layout.shape[axis] - size)
-        starts.append(Ints(start, block, tables))
+        starts.append(RoundInt(start, block, tables))
         begins.append(start)
         firsts.append(begin)
         counts.append(count)
@@ -208,7 +208,7 @@ class BoxWrite:
 
 
 @dataclass(slots=True)
-class At:
+class Frame:
     """A place in a running nest.
 
     rounds: of each block, since it was entered last. registers: their contents, but for writes of this round that are
@@ -226,9 +226,9 @@ class At:
     owned: frozenset[int] = frozenset()
     cuts: Mapping[int, Any] = field(default_factory=dict)
 
-    def inside(self, block: Block, round_: Any, **about: Any) -> At:
+    def inside(self, block: Block, round_: Any, **about: Any) -> Frame:
         """A place in a round of a block that is entered here."""
-        return At(self.values, self.compute, {**self.rounds, id(block): round_}, dict(self.registers), **about)
+        return Frame(self.values, self.compute, {**self.rounds, id(block): round_}, dict(self.registers), **about)
 
     def perform(self, site: Site) -> None:
         """Compute a site's operation; what writes in place does so."""
@@ -279,7 +279,7 @@ class At:
             writes.pop()
         writes.append(BoxWrite(cut, value, mask))
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Make all pending writes."""
         for register in list(self.pending):
             self.held(register)
@@ -290,4 +290,4 @@ class At:
         return jnp.asarray(self.values.table(values))
 
 
-Computed = Callable[[At], Any]
+Computed = Callable[[Frame], Any]

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from accel.lower.passes.layouts import At, Computed, Cut
-from accel.lower.passes.nests import Block, Nest, Site
+from accel.lower.passes.nests.layouts import Computed, Cut, Frame
+from accel.lower.passes.nests.nest import Block, Nest, Site
 
 FEW = 4
 """Fewer rounds than this are computed one by one."""
@@ -54,7 +54,7 @@ class Motion:
     axis: int
     forward: bool
 
-    def take(self, array: Any, cut: Cut, ends: tuple[At, At]) -> Any:
+    def take(self, array: Any, cut: Cut, ends: tuple[Frame, Frame]) -> Any:
         """The boxes of all rounds: (rounds, *boxes without the axis)."""
         from jax import lax
         from jax import numpy as jnp
@@ -62,7 +62,7 @@ class Motion:
         whole = lax.dynamic_slice(array, self._place(cut, ends), self._sizes(cut))
         return self._turned(jnp.moveaxis(whole, self.axis, 0))
 
-    def put(self, array: Any, cut: Cut, ends: tuple[At, At], value: Any, mask: Any) -> Any:
+    def put(self, array: Any, cut: Cut, ends: tuple[Frame, Frame], value: Any, mask: Any) -> Any:
         """The array with the values of all rounds, (rounds, *layout), in their boxes, where `mask` says so."""
         from jax import lax
         from jax import numpy as jnp
@@ -81,7 +81,7 @@ class Motion:
     def _sizes(self, cut: Cut) -> list[int]:
         return [self.rounds if axis == self.axis else size for axis, size in enumerate(cut.sizes)]
 
-    def _place(self, cut: Cut, ends: tuple[At, At]) -> list[Any]:
+    def _place(self, cut: Cut, ends: tuple[Frame, Frame]) -> list[Any]:
         return cut.places(ends[0] if self.forward else ends[1])
 
     def _turned(self, boxes: Any) -> Any:
@@ -213,24 +213,24 @@ def _course(cut: Cut, rounds: int) -> Motion | None:
 # -- computing --------------------------------------------------------------------------------------------------------
 
 
-def run(nest: Nest, block: Block, at: At) -> None:
+def run(nest: Nest, block: Block, frame: Frame) -> None:
     """Compute all rounds of a block that is entered here."""
     import jax
     from jax import lax
     from jax import numpy as jnp
 
     found: Vectorized = nest.vectorized[id(block)]
-    ends = at.inside(block, np.int32(0)), at.inside(block, np.int32(found.rounds - 1))
+    ends = frame.inside(block, np.int32(0)), frame.inside(block, np.int32(found.rounds - 1))
     courses = {id(use.cut): course for use, course in found.uses}
     taken = {
-        id(use.cut): course.take(_array(use, at), use.cut, ends)
+        id(use.cut): course.take(_array(use, frame), use.cut, ends)
         for use, course in found.uses
         if use.cut is not None and use.write is None
     }
     writes: list[tuple[int, Cut]] = []
 
     def round_(k: Any, cuts: dict[int, Any]) -> Any:
-        inner = at.inside(block, k, owned=found.owned, cuts=cuts)
+        inner = frame.inside(block, k, owned=found.owned, cuts=cuts)
         collected = []
         for site in block.sites():
             inner.perform(site)
@@ -243,17 +243,17 @@ def run(nest: Nest, block: Block, at: At) -> None:
 
     values, columns, lasts = jax.vmap(round_)(jnp.arange(found.rounds, dtype=np.int32), taken)
     for (register, cut), (value, mask) in zip(writes, values, strict=True):
-        at.registers[register] = courses[id(cut)].put(at.registers[register], cut, ends, value, mask)
-        at.written.add(register)
+        frame.registers[register] = courses[id(cut)].put(frame.registers[register], cut, ends, value, mask)
+        frame.written.add(register)
     for register, value in zip(found.last, lasts, strict=True):
-        at.registers[register] = value[-1]
+        frame.registers[register] = value[-1]
     for site, column in zip([site for site in block.sites() if site.collected], columns, strict=True):
         place = nest.places[id(site)].traced(ends[0])
-        at.registers[id(site)] = lax.dynamic_update_slice_in_dim(at.registers[id(site)], column, place, 0)
+        frame.registers[id(site)] = lax.dynamic_update_slice_in_dim(frame.registers[id(site)], column, place, 0)
 
 
-def _array(use: Use, at: At) -> Any:
+def _array(use: Use, frame: Frame) -> Any:
     if use.register is None:
         assert use.array is not None
-        return use.array(at)
-    return at.held(use.register)
+        return use.array(frame)
+    return frame.held(use.register)

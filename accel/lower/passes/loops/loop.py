@@ -1,0 +1,60 @@
+"""Rolled loops: rounds of equal operations, with what their operands are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from accel.ir.tape import Node
+from accel.lower.passes.loops.operands import Invariant, LoopOperand, MovingRead, Stacked, Table
+
+
+@dataclass(slots=True)
+class Loop:
+    """Rounds of equal operations. The first is computed as it stands.
+
+    rows: for each operation of a round, its operands, in the order of `leaves`. carried: places whose
+    values go into the next round, or out of the last. collected: places whose values of every round are used.
+    """
+
+    rounds: list[Sequence[Node]]
+    rows: list[list[LoopOperand]]
+    carried: list[int]
+    collected: list[int]
+
+    @property
+    def size(self) -> int:
+        """Operations of a round."""
+        return len(self.rows)
+
+    def operands(self) -> Iterator[Node]:
+        """The values that it takes."""
+        for node in self.rounds[0]:
+            yield from node.operands()
+        yield from self.from_outside()
+        for operand in self.all_operands():
+            if isinstance(operand, Stacked):
+                yield from operand.nodes
+
+    @property
+    def tables(self) -> list[Any]:
+        """What its rounds look up."""
+        return [operand.values for operand in self.all_operands() if isinstance(operand, Table)]
+
+    def all_operands(self) -> Iterator[LoopOperand]:
+        for row in self.rows:
+            yield from row
+
+    def from_outside(self) -> Iterator[Node]:
+        """The values that the rounds take from outside the loop."""
+        for operand in self.all_operands():
+            if isinstance(operand, MovingRead):
+                yield operand.base
+            elif isinstance(operand, Invariant) and isinstance(operand.leaf, Node):
+                yield operand.leaf
+
+    def stored_before(self) -> Iterator[Node]:
+        """The values that XLA stores before the rounds after the first: what a loop takes and carries is in memory."""
+        yield from self.from_outside()
+        yield from (self.rounds[0][place] for place in self.carried)

@@ -1,0 +1,159 @@
+"""What an operand of a loop is: the words that rolled loops and nests have in common.
+
+The arguments of an operation are a template of tuples, lists, dictionaries and slices. Its *leaves* are the operands:
+values, numbers and keys. A loop has one template for all rounds, and says for each leaf what it is in a round:
+
+- `Invariant`: the same in every round.
+- `Table`: a number or known array of its own in each round.
+- in rolled loops: `SameRound` and `Carried`, values that the loop computes; `MovingBox` and `MovingRead`, a slice by
+  round; `Stacked`, another value from before the loop in each round.
+- in nests: `RegisterValue`, a value that the nest computes; `VaryingIndex` and `Window`, a slice by round.
+
+A rolled loop knows which operation computes a value, in the same round or the one before. A nest has loops in loops,
+where "the round before" may be one of several loops; there a value is found in the register that holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node
+from accel.ir.views import Index
+from accel.lower.passes.loops.moving_box import MovingBox
+from accel.rules import core
+
+LARGEST_TABLE = 1 << 20
+"""Numbers in a table, and in what is collected of all rounds."""
+
+
+LEAVES = (Node, int, float, complex, np.generic, Index)
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """Loop-invariant: the same in every round. leaf: a static value, or one from before the loop."""
+
+    leaf: Any
+
+
+@dataclass(frozen=True, slots=True)
+class SameRound:
+    """The value of operation `place` of the same round."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Loop-carried: the value of operation `place` of the round before."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A number or known array that differs from round to round. values: (rounds, ...).
+
+    In a nest these are the rounds of all times that the block is entered.
+    """
+
+    values: Any
+
+
+@dataclass(frozen=True, slots=True)
+class MovingRead:
+    """A moving box of a value from before the loop.
+
+    The tape holds each read once, however many loops look at it; here each loop reads for itself.
+    """
+
+    base: Node
+    at: MovingBox
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """Values from before the loop, another one for each round: what an earlier loop computed, as a rule."""
+
+    nodes: tuple[Node, ...]
+
+
+LoopOperand = Invariant | SameRound | Carried | Table | MovingBox | MovingRead | Stacked
+"""An operand of a rolled loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterValue:
+    """What a register holds. nodes: round by round."""
+
+    nodes: Sequence[Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A box of another operand that moves, and changes its lengths. nodes: the reads, round by round."""
+
+    base: NestOperand
+    nodes: Sequence[Node]
+
+
+@dataclass(frozen=True, slots=True)
+class VaryingIndex:
+    """A key that differs from round to round. steps: the keys, round by round."""
+
+    steps: Sequence[Index]
+
+
+NestOperand = Invariant | Table | RegisterValue | Window | VaryingIndex
+"""An operand of a nest."""
+
+
+def leaves(template: Any) -> Iterator[Any]:
+    """The leaves of a template, in the order in which `tape.fill` replaces them."""
+    if isinstance(template, LEAVES):
+        yield template
+    elif isinstance(template, (tuple, list)):
+        for part in template:
+            yield from leaves(part)
+    elif isinstance(template, dict):
+        for part in template.values():
+            yield from leaves(part)
+    elif isinstance(template, slice):
+        yield from leaves((template.start, template.stop, template.step))
+
+
+def filled(template: Any, given: Iterator[Any]) -> Any:
+    """The template with its leaves replaced in order."""
+    if isinstance(template, LEAVES):
+        return next(given)
+    if isinstance(template, (tuple, list)):
+        parts = [filled(part, given) for part in template]
+        return type(template)(*parts) if hasattr(template, "_fields") else type(template)(parts)
+    if isinstance(template, dict):
+        return {key: filled(part, given) for key, part in template.items()}
+    if isinstance(template, slice):
+        return slice(*filled((template.start, template.stop, template.step), given))
+    return template
+
+
+def may_vary(node: Node) -> bool:
+    """Whether a plain number that the operation takes may be another one in each round, traced: an operand's may.
+
+    Operands of ufuncs come by position; functions take everything by name, axes and sizes too.
+    """
+    return bool(node.args) and not node.rule.own
+
+
+def is_box_read(node: Any) -> bool:
+    return isinstance(node, Node) and node.rule is core.READ and isinstance(node.args[1], Index)
+
+
+def looked_at(operand: NestOperand) -> NestOperand:
+    """What an operand is a part of, or the operand itself."""
+    while isinstance(operand, Window):
+        operand = operand.base
+    return operand

@@ -1,0 +1,200 @@
+"""Rerolling: a loop that the recording unrolled becomes a loop again.
+
+A program of hundreds of equal bodies takes XLA minutes to compile, and its fused stencils are computed again and again.
+Takes a program's operations, and gives them with a `Loop` in the place of each sequence that repeats: the same
+operations, whose operands are the same values, values of their own round, or values of the round before (see
+`accel.lower.passes.loops.dependences`). The first round stays as it is; the others become one `lax.scan`. Does nothing
+where fewer than `ROUNDS` rounds or `OPERATIONS` operations repeat, or where an operand is related otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node, frozen_static
+from accel.lower.passes.loops.dependences import operand_rows
+from accel.lower.passes.loops.loop import Loop
+from accel.lower.passes.loops.operands import LEAVES, Carried, Invariant, LoopOperand, is_box_read
+
+ROUNDS = 6
+"""Fewer rounds than this are not worth a loop."""
+
+
+OPERATIONS = 48
+"""Fewer operations than this, all rounds together, are not worth a loop."""
+
+
+CANDIDATES = 24
+"""Lengths of a round that are tried."""
+
+
+LONGEST = 2048
+"""Operations of the longest round that is looked for."""
+
+
+ATTEMPTS = 24
+"""Repetitions that may turn out to be no loops before the search ends, those that cover most first."""
+
+
+BEGINNINGS = 64
+"""Operations of a round that are looked at as its beginning."""
+
+
+SHIFTS = 8
+"""Beginnings that are tried."""
+
+
+def roll(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Node | Loop]:
+    """The operations with their repetitions rolled.
+
+    used: indices of nodes that are results. value_of: a node's value where it is known before launch, else None.
+    """
+    readers: dict[int, list[int]] = {}
+    for place, node in enumerate(body):
+        for operand in node.operands():
+            readers.setdefault(operand.index, []).append(place)
+    return _roll(body, 0, len(body), _Uses(readers, used), value_of)
+
+
+@dataclass(frozen=True, slots=True)
+class _Uses:
+    """Who uses a node: places in the whole body, and whether it is a result."""
+
+    readers: dict[int, list[int]]
+    results: frozenset[int]
+
+    def outside(self, node: Node, start: int, stop: int) -> bool:
+        """Whether anything but the operations from `start` to `stop` uses the node."""
+        return node.index in self.results or any(
+            not start <= place < stop for place in self.readers.get(node.index, ())
+        )
+
+
+def _roll(
+    body: Sequence[Node], start: int, stop: int, uses: _Uses, value_of: Callable[[Node], Any]
+) -> list[Node | Loop]:
+    """The operations from `start` to `stop`; between two loops the search begins anew."""
+    if stop - start < OPERATIONS:
+        return list(body[start:stop])
+    found: dict[int, tuple[int, Loop]] = {}  # by beginning: end and loop
+    failures = 0
+    for begin, length, rounds in _repetitions(_kinds(body[start:stop])):
+        begin, end = start + begin, start + begin + length * rounds
+        if any(begin < other_end and other < end for other, (other_end, _) in found.items()):
+            continue  # part of it is in a loop that covers more
+        made = _loop(body, begin, length, rounds, uses, value_of)
+        if made is not None:
+            found[made[0]] = made[0] + length * len(made[1].rounds), made[1]
+            continue
+        failures += 1
+        if failures == ATTEMPTS:
+            break
+    parts: list[Node | Loop] = []
+    for begin, (end, loop) in sorted(found.items()):
+        parts += [*_roll(body, start, begin, uses, value_of), loop]
+        start = end
+    return parts + (_roll(body, start, stop, uses, value_of) if found else list(body[start:stop]))
+
+
+# -- where operations repeat -------------------------------------------------------------------------------------------
+
+
+def _kinds(body: Sequence[Node]) -> list[int]:
+    """A number for each operation, equal where rule, shape, dtype and the form of the arguments are."""
+    numbers: dict[Any, int] = {}
+    return [
+        numbers.setdefault((id(node.rule), node.shape, node.dtype, _form(node.args), _form(node.kwargs)), len(numbers))
+        for node in body
+    ]
+
+
+def _form(template: Any) -> Any:
+    """A template without its leaves' values."""
+    if isinstance(template, Node):
+        return (Node, template.shape, template.dtype)
+    if isinstance(template, LEAVES):
+        return type(template)
+    if isinstance(template, (tuple, list)):
+        return (type(template), *map(_form, template))
+    if isinstance(template, dict):
+        return tuple((key, _form(part)) for key, part in template.items())
+    if isinstance(template, slice):
+        return (slice, _form(template.start), _form(template.stop), _form(template.step))
+    return frozen_static(template)
+
+
+def _repetitions(kinds: list[int]) -> list[tuple[int, int, int]]:
+    """Candidates (start, operations per round, rounds): the shortest rounds first, among what covers nearly most.
+
+    Two rounds in one are rounds as well, and cover no more.
+    """
+    array = np.asarray(kinds)
+    found = []
+    for length in _distances(array):
+        equal = array[:-length] == array[length:]
+        edges = np.flatnonzero(np.diff(np.concatenate(([0], equal.astype(np.int8), [0]))))
+        for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+            rounds = (end - begin) // length + 1
+            if rounds >= ROUNDS and rounds * length >= OPERATIONS:
+                found.append((begin, length, rounds))
+    most = max((length * rounds for _, length, rounds in found), default=0)
+    return sorted(found, key=lambda each: (each[1] * each[2] < 0.9 * most, each[1], -each[2]))
+
+
+def _distances(array: Any) -> list[int]:
+    """Likely lengths of a round: the distances at which most operations repeat, and what divides them."""
+    longest = min(len(array) // ROUNDS, LONGEST)
+    matches = [int(np.count_nonzero(array[:-length] == array[length:])) for length in range(1, longest + 1)]
+    ranked = sorted(range(len(matches)), key=lambda i: (-matches[i], i))
+    likely = [i + 1 for i in ranked[:CANDIDATES]]
+    divisors = {part for length in likely for part in range(1, length // 2 + 1) if length % part == 0}
+    return [length for length in (*likely, *sorted(divisors - set(likely))) if matches[length - 1] >= OPERATIONS // 2]
+
+
+# -- whether they are a loop -------------------------------------------------------------------------------------------
+
+
+def _loop(
+    body: Sequence[Node], start: int, length: int, rounds: int, uses: _Uses, value_of: Callable[[Node], Any]
+) -> tuple[int, Loop] | None:
+    """Where the loop at a candidate begins, and the loop, if its operands are related as a loop's are.
+
+    A repetition does not tell where its rounds begin: some beginnings are tried, first those at which least is handed
+    from round to round, as it is where the program's own loop begins.
+    """
+    for first in sorted(range(start, start + min(length, BEGINNINGS)), key=lambda at: _handed_on(body, at, length))[
+        :SHIFTS
+    ]:
+        count = (start + length * rounds - first) // length
+        if count < ROUNDS:
+            continue
+        parts = [body[first + k * length : first + (k + 1) * length] for k in range(count)]
+        rows = operand_rows(parts, value_of)
+        if rows is not None:
+            return first, _with_results(parts, rows, first, first + count * length, uses)
+    return None
+
+
+def _handed_on(body: Sequence[Node], first: int, length: int) -> int:
+    """How many values of its second round the third one uses, if rounds begin at `first`."""
+    second, third = first + length, first + 2 * length
+    inside = range(body[second].index, body[third].index)
+    used = {operand.index for node in body[third : third + length] for operand in node.operands()}
+    return sum(index in inside for index in used)
+
+
+def _with_results(
+    parts: Sequence[Sequence[Node]], rows: list[list[LoopOperand]], start: int, stop: int, uses: _Uses
+) -> Loop:
+    """The loop, with the values that are used after it."""
+    again = {
+        j for j, node in enumerate(parts[1]) if is_box_read(node) and isinstance(rows[j][0], Invariant)
+    }  # whoever else needs such a value reads it anew
+    before = {operand.place for row in rows for operand in row if isinstance(operand, Carried)}
+    final = {j for j, node in enumerate(parts[-1]) if uses.outside(node, start, stop)} - again
+    every = {j for part in parts[1:-1] for j, node in enumerate(part) if uses.outside(node, start, stop)}
+    return Loop(list(parts), rows, sorted(before | final), sorted(every - again))

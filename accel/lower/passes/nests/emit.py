@@ -1,0 +1,67 @@
+"""Nests in a traced program: each block is a `lax.fori_loop` over the registers that it carries, or vectorized.
+
+Takes a nest that `accel.lower.passes.nests.pad` has planned, and sets the values that are used after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accel.lower.passes.nests import vectorize
+from accel.lower.passes.nests.layouts import Frame
+from accel.lower.passes.nests.nest import Block, Liveness, Nest
+
+
+def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
+    """Compute a nest in a traced program; arguments as in `accel.lower.passes.loops.scan.run`."""
+    from jax import numpy as jnp
+
+    for node in nest.operands():
+        values[node]  # not first asked for inside a loop, whose values are its own
+    registers = {register: jnp.asarray(values[node]) for register, node in nest.initial.items()}
+    for site in nest.block.sites():
+        if site.collected:
+            registers[id(site)] = jnp.zeros((len(site.nodes), *site.node.shape), site.node.dtype)
+    frame = Frame(values, compute, {}, registers)
+    _enter(nest, nest.block, np.int32(nest.block.rounds), frame, Liveness(nest))
+    for register, node in nest.final.items():
+        values.set(node, frame.registers[register])
+    for node, site, place in nest.collected:
+        values.set_row(node, frame.registers[id(site)], place)
+
+
+def _enter(nest: Nest, block: Block, trips: Any, frame: Frame, liveness: Liveness) -> None:
+    if id(block) in nest.vectorized:
+        vectorize.run(nest, block, frame)
+        return
+    from jax import lax
+    from jax import numpy as jnp
+
+    carried = liveness.carried(block)
+    likes = {site.register: site.node for site in block.sites()}
+
+    def first(register: int) -> Any:
+        held = frame.registers.get(register)
+        return jnp.zeros(likes[register].shape, likes[register].dtype) if held is None else held
+
+    def body(k: Any, carry: Any) -> Any:
+        inner = frame.inside(block, k)
+        inner.registers.update(zip(carried, carry, strict=True))
+        for item in block.items:
+            if isinstance(item, Block):
+                inner.flush()
+                _enter(nest, item, nest.places[id(item)].traced(inner), inner, liveness)
+                continue
+            inner.perform(item)
+            if item.collected:
+                value = inner.held(item.register)
+                column, place = inner.registers[id(item)], nest.places[id(item)].traced(inner)
+                inner.registers[id(item)] = lax.dynamic_update_index_in_dim(column, value, place, 0)
+        inner.flush()
+        return [inner.registers[register] for register in carried]
+
+    made = lax.fori_loop(np.int32(0), trips, body, [first(register) for register in carried])
+    frame.registers.update(zip(carried, made, strict=True))

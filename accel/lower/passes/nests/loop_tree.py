@@ -1,0 +1,199 @@
+"""The loop tree: which operations are rounds of which loop, found from the places in the source that they come from.
+
+Takes a sequence of operations; gives it with its repetitions as runs, innermost first, and a run as a tree of blocks.
+Two operations may be rounds of one site if the same instruction of the program wrote them down, whatever the lengths of
+their axes. Without repetition the sequence stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node, frozen_static
+from accel.ir.views import Index
+from accel.lower.passes.loops.operands import LEAVES, NestOperand, VaryingIndex, Window
+from accel.lower.passes.nests.nest import Block, Site
+
+LONGEST = 1024
+"""Operations of the longest round that is looked for."""
+
+
+UNROLLED = 16
+"""A block whose number of rounds is always the same is unrolled if that gives at most this many operations."""
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """A sequence of equal rounds."""
+
+    rounds: list[list[Node | Run]]
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [node for part in self.rounds for item in part for node in nodes_of(item)]
+
+
+def nodes_of(item: Node | Run) -> list[Node]:
+    """The operations of a run, or the operation."""
+    return [item] if isinstance(item, Node) else item.nodes
+
+
+def fold(sequence: list[Node], virtual: set[int]) -> list[Node | Run]:
+    """The sequence with its repetitions as runs, shortest rounds first: inner loops become items of the outer ones."""
+    numbers: dict[Any, int] = {}
+    items: list[Node | Run] = list(sequence)
+    kinds = np.array([numbers.setdefault(_kind(node, virtual), len(numbers)) for node in sequence])
+    while True:
+        length = _shortest(kinds)
+        if length is None:
+            return items
+        items, kinds = _collapsed(items, kinds, length, numbers)
+
+
+def _kind(node: Node, virtual: set[int]) -> Any:
+    """Equal for operations that may be rounds of one site."""
+    return node.site, id(node.rule), node.dtype, len(node.shape), _form((node.args, node.kwargs), virtual)
+
+
+def _form(template: Any, virtual: set[int]) -> Any:
+    """A template without its leaves' values, and without lengths of axes."""
+    if isinstance(template, Node):
+        if template.index in virtual:
+            return "window", _form(template.args, virtual)
+        return "node", template.dtype, len(template.shape), template.scalar
+    if isinstance(template, Index):
+        return "index", *(slice if isinstance(entry, slice) else type(entry) for entry in template.key)
+    if isinstance(template, LEAVES):
+        return type(template)
+    if isinstance(template, (tuple, list)):
+        return (type(template), *(_form(part, virtual) for part in template))
+    if isinstance(template, dict):
+        return tuple((key, _form(part, virtual)) for key, part in template.items())
+    if isinstance(template, slice):
+        return (slice, *(_form(part, virtual) for part in (template.start, template.stop, template.step)))
+    return frozen_static(template)
+
+
+def _runs(kinds: Any, length: int) -> list[tuple[int, int]]:
+    """Start and rounds of what repeats at a distance."""
+    equal = kinds[:-length] == kinds[length:]
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], equal.astype(np.int8), [0]))))
+    found, end = [], 0
+    for begin, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        begin = max(begin, end)
+        if stop - begin >= length:
+            rounds = (stop - begin) // length + 1
+            found.append((begin, rounds))
+            end = begin + rounds * length
+    return found
+
+
+def _shortest(kinds: Any) -> int | None:
+    """The least distance at which anything repeats."""
+    for length in range(1, min(len(kinds) // 2, LONGEST) + 1):
+        if _runs(kinds, length):
+            return length
+    return None
+
+
+def _collapsed(
+    items: list[Node | Run], kinds: Any, length: int, numbers: dict[Any, int]
+) -> tuple[list[Node | Run], Any]:
+    """The items with rounds of `length` items as runs, single rounds too."""
+    starts = dict(_runs(kinds, length))
+    listed = kinds.tolist()
+    bodies = {tuple(listed[begin : begin + length]) for begin in starts}
+    firsts = {body[0] for body in bodies}
+    new_items: list[Node | Run] = []
+    new_kinds: list[int] = []
+    place = 0
+    while place < len(items):
+        rounds = starts.get(place, 0)
+        body = tuple(listed[place : place + length]) if rounds or listed[place] in firsts else ()
+        # A single round is a run too where the same rounds are a run elsewhere: an inner loop may be entered for one
+        # round. Not where a longer run begins inside it.
+        if not rounds and body in bodies and not any(place < begin < place + length for begin in starts):
+            rounds = 1
+        if rounds:
+            parts = [items[place + k * length : place + (k + 1) * length] for k in range(rounds)]
+            new_items.append(Run(parts))
+            new_kinds.append(numbers.setdefault(("run", body), len(numbers)))
+            place += rounds * length
+        else:
+            new_items.append(items[place])
+            new_kinds.append(listed[place])
+            place += 1
+    return new_items, np.array(new_kinds)
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+def block_of(runs: list[Run], parent: Block | None) -> Block:
+    """The block of which these are all the times that it is entered."""
+    rounds = [part for run in runs for part in run.rounds]
+    block = Block([], [len(run.rounds) for run in runs], parent)
+    for column in zip(*rounds, strict=True):
+        if isinstance(column[0], Node):
+            block.items.append(Site(list(column)))
+            continue
+        inner = block_of(list(column), block)
+        if len(set(inner.trips)) == 1 and inner.trips[0] * len(inner.items) <= UNROLLED:
+            block.items += _unrolled(inner, block)
+        else:
+            block.items.append(inner)
+    return block
+
+
+def _unrolled(inner: Block, parent: Block) -> list[Site | Block]:
+    """The rounds of a block one after another, where they are always as many."""
+    if any(isinstance(item, Block) for item in inner.items):
+        return [inner]  # the rounds of the blocks in it would have to be dealt out
+    count = inner.trips[0]
+    return [Site(item.nodes[k::count]) for k in range(count) for item in inner.items if isinstance(item, Site)]
+
+
+def split(block: Block) -> None:
+    """Split a loop that is really two, one in the other.
+
+    If the outer loop's body is just the inner loop, the tape shows one long loop. Its boxes jump back at every round of
+    the outer one.
+    """
+    length = block.trips[0]
+    if set(block.trips) != {length} or length < 4:
+        return  # where it has a different number of rounds each time, no even split is looked for
+    columns = [column for site in block.sites() for operand in site.operands for column in _starts(operand)]
+    if not columns:
+        return  # no box shows where the outer rounds begin
+    steps = np.diff(np.array(columns).T.reshape(len(block.trips), length, len(columns)), axis=1)
+    breaks = (steps != steps[:, :1]).any(axis=2)
+    rounds = int(breaks[0].argmax()) + 1
+    expected = np.arange(1, length) % rounds == 0
+    if not breaks.any() or rounds < 2 or length % rounds or (breaks != expected).any():
+        return
+    count = length // rounds
+    inner = Block(block.items, [rounds] * (count * len(block.trips)), block)
+    block.items, block.trips = [inner], [count] * len(block.trips)
+
+
+def _starts(operand: NestOperand) -> Iterator[list[int]]:
+    """Where the boxes that an operand stands for begin, round by round, for each axis."""
+    if isinstance(operand, Window):
+        yield from _starts(operand.base)
+        steps = [node.args[1] for node in operand.nodes]
+    elif isinstance(operand, VaryingIndex):
+        steps = list(operand.steps)
+    else:
+        return
+    if all(isinstance(step, Index) for step in steps) and len({len(step.key) for step in steps}) == 1:
+        for entries in zip(*(step.key for step in steps), strict=True):
+            yield [_start(entry) for entry in entries]
+
+
+def _start(entry: Any) -> int:
+    start = entry.start if isinstance(entry, slice) else entry
+    return start if isinstance(start, int) else 0

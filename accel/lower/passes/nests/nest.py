@@ -1,0 +1,132 @@
+"""The loop nest: blocks in blocks, whose operations are sites.
+
+A *block* is the body of a loop. Its operations are *sites*: each stands for one operation of every round. What a site
+takes is a static value, a number from a table, or the content of a *register*: a variable that some sites write to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from accel.ir.tape import Node
+from accel.lower.passes.loops.operands import Invariant, NestOperand, RegisterValue, looked_at
+
+
+class Irregular(Exception):
+    """What looked like a nest is none, or none that can be computed."""
+
+
+@dataclass(slots=True, eq=False)
+class Site:
+    """One operation of a block's rounds. nodes: one for each round, of all times that the block is entered."""
+
+    nodes: list[Node]
+    operands: list[NestOperand] = field(default_factory=list)
+    plan: Any = None
+    register: int = -1
+    collected: bool = False
+
+    @property
+    def node(self) -> Node:
+        """One of them: for what they have in common."""
+        return self.nodes[0]
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A loop's body. trips: rounds, for each time that it is entered. parent: the block that it is part of."""
+
+    items: list[Site | Block]
+    trips: list[int]
+    parent: Block | None = None
+
+    @property
+    def rounds(self) -> int:
+        return sum(self.trips)
+
+    def sites(self) -> Iterator[Site]:
+        for item in self.items:
+            if isinstance(item, Site):
+                yield item
+            else:
+                yield from item.sites()
+
+    def blocks(self) -> Iterator[Block]:
+        yield self
+        for item in self.items:
+            if isinstance(item, Block):
+                yield from item.blocks()
+
+
+@dataclass(slots=True, eq=False)
+class Nest:
+    """A block that the program enters once, with what it takes and gives.
+
+    initial: what registers hold before, where anything. final: nodes that are used afterwards and that a register
+    still holds then. collected: nodes that are used afterwards otherwise, with their site and round. tables: what it
+    looks up; places: whole numbers of blocks and sites, vectorized: blocks whose rounds are computed at once, both by
+    identity (see accel.lower.passes.nests.pad and accel.lower.passes.nests.vectorize).
+    """
+
+    block: Block
+    registers: dict[int, int]
+    initial: dict[int, Node]
+    final: dict[int, Node]
+    collected: list[tuple[Node, Site, int]]
+    tables: list[Any] = field(default_factory=list)
+    places: dict[int, Any] = field(default_factory=dict)
+    vectorized: dict[int, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return sum(1 for _ in self.block.sites())
+
+    def operands(self) -> Iterator[Node]:
+        """The values that it takes."""
+        yield from self.initial.values()
+        for site in self.block.sites():
+            for base in map(looked_at, site.operands):
+                if isinstance(base, Invariant) and isinstance(base.leaf, Node):
+                    yield base.leaf
+
+
+def register_of(registers: Mapping[int, int], content: RegisterValue) -> int:
+    """The register whose content an operand is. registers: by index of the node."""
+    return next(registers[node.index] for node in content.nodes if node.index in registers)
+
+
+class Liveness:
+    """Which registers a block's loop carries: those that it writes and that are used in a later round, or after it."""
+
+    def __init__(self, nest: Nest) -> None:
+        self._nest = nest
+        self._uses = [(id(site), _registers(nest, site)) for site in nest.block.sites()]
+
+    def carried(self, block: Block) -> list[int]:
+        written = {site.register for site in block.sites()}
+        inside = {id(site) for site in block.sites()}
+        outside: set[int] = set(self._nest.final)
+        for site, registers in self._uses:
+            if site not in inside:
+                outside |= registers
+        collected = [id(site) for site in block.sites() if site.collected]
+        return [*sorted(written & (outside | self.exposed(block))), *collected]
+
+    def exposed(self, block: Block) -> set[int]:
+        """Registers whose content a round may take from before it."""
+        found: set[int] = set()
+        written: set[int] = set()
+        for item in block.items:
+            if isinstance(item, Block):
+                found |= self.exposed(item) - written
+            else:
+                found |= _registers(self._nest, item) - written
+                written.add(item.register)
+        return found
+
+
+def _registers(nest: Nest, site: Site) -> set[int]:
+    bases = map(looked_at, site.operands)
+    return {register_of(nest.registers, base) for base in bases if isinstance(base, RegisterValue)}
