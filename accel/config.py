@@ -195,7 +195,8 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
     return Settings(**{"cache_dir": _default_cache_dir(environ), **values})
 
 
-_current: Settings | None = None
+in_force: Settings | None = None
+"""The current settings; None until `current` has read them."""
 
 
 def current() -> Settings:
@@ -203,16 +204,16 @@ def current() -> Settings:
 
     Raises `SettingError` if the environment holds an invalid value.
     """
-    global _current
-    if _current is None:
-        _current = from_environment()
-    return _current
+    global in_force
+    if in_force is None:
+        in_force = from_environment()
+    return in_force
 
 
 def set_current(settings: Settings | None) -> None:
     """Make `settings` the current ones. None reads the environment again at the next use."""
-    global _current
-    _current = settings
+    global in_force
+    in_force = settings
 
 
 @contextmanager

@@ -14,8 +14,8 @@ import wrapt
 
 from accel import config, versions
 from accel.backend import devices
-from accel.dispatch.costs.rest import EXAMINED, TIMED, UNTIMED
 from accel.dispatch.target import Target
+from accel.reports import timeline
 from accel.reports.ledger import open_ledger
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -33,15 +33,18 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         target = self._self_target
+        rest = target.rest
+        if rest.untimed > 0 and rest.settings is config.in_force and timeline.calls is None:
+            rest.untimed -= 1  # spelled out here: a call of a method would take longer than all of this
+            return target.function(*args, **kwargs) if kwargs else target.function(*args)
         try:
-            next_call = target.rest.next_call()
-            plain = next_call is UNTIMED or target.is_calling_itself
+            resting, recursive = rest.takes_next_call(), target.is_calling_itself
         except Exception:  # an error in accel must not reach the program: take the usual way
-            next_call, plain = EXAMINED, False
-        if plain:
+            resting = recursive = False
+        if recursive:
             return target.function(*args, **kwargs)
-        if next_call is TIMED:
-            return target.rest.call(target.function, args, kwargs)
+        if resting:
+            return rest.call(target.function, args, kwargs)
         return target.answer(args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from enum import Enum, auto
 from typing import Any
 
 from accel import config
@@ -40,23 +39,13 @@ LOOKS_AFTER_LONG_CALL = 64
 """The number of calls that are examined after such a long call."""
 
 
-class NextCall(Enum):
-    """What becomes of a call while a function may rest. All but examined calls go straight to NumPy."""
-
-    EXAMINED = auto()
-    TIMED = auto()
-    UNTIMED = auto()
-
-
-EXAMINED, TIMED, UNTIMED = NextCall  # looking up an attribute of an Enum takes as long as all of `next_call`
-
-
 class Rest:
     """A series of calls that go straight to NumPy.
 
-    allowed: False if every call has to be observed. seconds: the time of calls that are not in the ledger yet, as far
-    as the timed ones tell, without that of other targets called inside them. A rest ends early if the settings change,
-    if a profile is started, or if a timed call takes long.
+    untimed: calls to come before the next one that is timed; settings: those under which it began (the wrapper reads
+    both, see accel.dispatch.decorator). allowed: False if every call has to be observed. seconds: the time of calls
+    that are not in the ledger yet, as far as the timed ones tell, without that of other targets called inside them. A
+    rest ends early if the settings change, if a profile is started, or if a timed call takes long.
     """
 
     __slots__ = (
@@ -64,20 +53,20 @@ class Rest:
         "_left",
         "_long_s",
         "_looks_left",
-        "_settings",
         "_settled",
-        "_untimed",
         "allowed",
         "seconds",
+        "settings",
+        "untimed",
     )
 
     def __init__(self) -> None:
         self.allowed = True
         self.seconds = 0.0
-        self._left = 0  # calls to come, but for those that follow a timed one
-        self._untimed = 0  # those: calls to come before the next one that is timed
+        self.untimed = 0
+        self.settings: config.Settings | None = None
+        self._left = 0  # calls to come, from the next timed one on
         self._granted = 0  # calls that are not in the ledger yet, and those to come that follow a timed one
-        self._settings: config.Settings | None = None
         self._long_s = 0.0
         self._looks_left = 0
         self._settled = 0, 0.0
@@ -97,32 +86,29 @@ class Rest:
         look_s = min(looked_s, MAX_LOOK_S)
         self._left = min(int(look_s / (SHARE * call_s)), MAX_REST) if call_s > 0 else 0
         self._long_s = LONG_CALL_FACTOR * max(call_s, SMALL_CALL_S)
-        self._settings = config.current()
+        self.settings = config.current()
 
-    def next_call(self) -> NextCall:
-        """What to do with the next call."""
-        if self._settings is not config.current() or timeline.calls is not None:
+    def takes_next_call(self) -> bool:
+        """Whether the next call goes straight to NumPy, timed. Not asked for calls that come untimed."""
+        if self.untimed > 0 or self.settings is not config.current() or timeline.calls is not None:
             self._end()
-        if self._untimed > 0:
-            self._untimed -= 1
-            return UNTIMED
         if self._left <= 0:
-            return EXAMINED
+            return False
         granted = min(self._left, TIMED_ONE_IN)
         self._left -= granted
         self._granted += granted
-        self._untimed = granted - 1
-        return TIMED
+        self.untimed = granted - 1
+        return True
 
     @property
     def is_over(self) -> bool:
         """Whether the next call is examined."""
-        return self._left <= 0 and self._untimed <= 0
+        return self._left <= 0 and self.untimed <= 0
 
     @property
     def taken(self) -> int:
         """The number of calls that are not in the ledger yet."""
-        return self._granted - self._untimed
+        return self._granted - self.untimed
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Call the function, timed. Raises what it raises."""
@@ -134,19 +120,19 @@ class Rest:
             if spent > self._long_s:
                 self._end()
                 self._looks_left = LOOKS_AFTER_LONG_CALL
-            calls = 1 + self._untimed
+            calls = 1 + self.untimed
             self.seconds += (spent - (THREAD.counted_s - before)) * calls
             THREAD.counted_s = before + spent * calls
 
     def _end(self) -> None:
         """Let the next call be examined."""
-        self._granted -= self._untimed
-        self._left = self._untimed = 0
+        self._granted -= self.untimed
+        self._left = self.untimed = 0
 
     def settle(self) -> tuple[int, float]:
         """Hand over the calls that are not in the ledger yet: their number and their seconds."""
         taken, seconds = self.taken, self.seconds
-        self._granted, self.seconds = self._untimed, 0.0
+        self._granted, self.seconds = self.untimed, 0.0
         self._settled = self._settled[0] + taken, self._settled[1] + seconds
         return taken, seconds
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from types import ModuleType
+from collections.abc import Callable, Iterator
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from accel import config
 from accel.backend import background, devices
 from accel.dispatch import compiling
 from accel.dispatch.costs import account, rest
-from accel.dispatch.costs.rest import NextCall, Rest
+from accel.dispatch.costs.rest import Rest
+from accel.dispatch.decorator import Accelerated
 from accel.reports import ledger, timeline
 from accel.reports.ledger import open_ledger
 from tests.conftest import is_idle
@@ -35,14 +36,16 @@ def real(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     is_idle(60.0)  # what is compiled would disturb other tests' times
 
 
+def wrapped(kind: Rest) -> Callable[[], str]:
+    """A wrapper of a target with this rest; its calls tell where they went."""
+    target: Any = SimpleNamespace(rest=kind, is_calling_itself=False)
+    target.function, target.answer = lambda: "numpy", lambda args, kwargs: "examined"
+    return Accelerated(target.function, target)
+
+
 def taken(kind: Rest, most: int = 2000) -> int:
-    for count in range(most):
-        match kind.next_call():
-            case NextCall.EXAMINED:
-                return count
-            case NextCall.TIMED:
-                kind.call(int, (), {})
-    return most
+    call = wrapped(kind)
+    return next((count for count in range(most) if call() == "examined"), most)
 
 
 @pytest.mark.parametrize(
@@ -60,13 +63,12 @@ def test_one_look_is_borne_out_by_the_calls_after_it(real: None, looked_s: float
 def test_calls_are_counted_as_they_are_taken_timed_or_not(real: None) -> None:
     kind = Rest()
     kind.begin(1.0, 1e-5)
-    assert kind.next_call() is NextCall.TIMED
-    kind.call(int, (), {})
-    assert [kind.next_call() for _ in range(3)] == [NextCall.UNTIMED] * 3
+    call = wrapped(kind)
+    assert [call() for _ in range(4)] == ["numpy"] * 4
     assert kind.settle()[0] == 4
-    assert kind.next_call() is NextCall.UNTIMED
+    assert call() == "numpy"
     with config.override(mode="verify"):
-        assert kind.next_call() is NextCall.EXAMINED
+        assert call() == "examined"
     assert kind.settle()[0] == 1 and kind.ever[0] == 5
 
 
@@ -74,16 +76,16 @@ def test_there_is_no_rest_where_somebody_looks_at_every_call(real: None) -> None
     kind = Rest()
     kind.allowed = False
     kind.begin(1.0, 1e-6)
-    assert kind.next_call() is NextCall.EXAMINED
+    assert wrapped(kind)() == "examined"
 
 
 def test_a_rest_ends_where_the_settings_change(real: None) -> None:
     kind = Rest()
     kind.begin(1.0, 1e-5)
-    assert kind.next_call() is NextCall.TIMED
+    assert wrapped(kind)() == "numpy"
     with config.override(mode="verify"):
-        assert kind.next_call() is NextCall.EXAMINED
-    assert kind.next_call() is NextCall.EXAMINED, "and does not go on afterwards"
+        assert wrapped(kind)() == "examined"
+    assert wrapped(kind)() == "examined", "and does not go on afterwards"
 
 
 def test_a_rest_ends_where_every_call_is_to_be_noted(real: None) -> None:
@@ -91,7 +93,7 @@ def test_a_rest_ends_where_every_call_is_to_be_noted(real: None) -> None:
     kind.begin(1.0, 1e-5)
     timeline.start()
     try:
-        assert kind.next_call() is NextCall.EXAMINED
+        assert wrapped(kind)() == "examined"
     finally:
         timeline.reset()
 
