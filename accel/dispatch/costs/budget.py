@@ -16,7 +16,7 @@ from accel.reports.ledger import Ledger, current_run
 FIXED_S = 1.6
 """Seconds that accel may cost any process, including the import of JAX."""
 
-SHARE = 0.08
+SHARE = 0.04
 """What accel may cost on top of FIXED_S, as a share of the time that the process has taken without accel."""
 
 TARGET_FIXED_S, TARGET_CALLS = 0.1, 12
