@@ -20,7 +20,7 @@ from accel.record.objects.follow import Followed, SubstitutedGlobals
 from accel.record.objects.functions import RuleFunction
 from accel.record.objects.proxy import Proxy
 from accel.record.recording import Recording
-from accel.record.wrapper import has_wrapper, plain
+from accel.record.wrapper import has_wrapper, unwrap
 from accel.rules.rule import Unsupported
 
 
@@ -189,9 +189,9 @@ class Planner:
 
     def _parts(self, value: Any) -> Any:
         if type(value) is dict:
-            if any(issubclass(type(key), Proxy) and not isinstance(plain(key), type) for key in value):
+            if any(issubclass(type(key), Proxy) and not isinstance(unwrap(key), type) for key in value):
                 raise Unsupported("escape.object", "a dict with objects for keys leaves the recorded call")
-            return {plain(key): self._template(part) for key, part in value.items()}
+            return {unwrap(key): self._template(part) for key, part in value.items()}
         parts = [self._template(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
 
@@ -257,7 +257,7 @@ _LEAVES: tuple[tuple[Any, Callable[[Planner, Any], Leaf]], ...] = (
     (CompressedArray, Planner._compressed),
     (Proxy, Planner._proxy),
     (Followed, Planner._followed),
-    ((RuleFunction, TypeStandIn, Builtin), lambda planner, value: Literal(plain(value))),
+    ((RuleFunction, TypeStandIn, Builtin), lambda planner, value: Literal(unwrap(value))),
     (FunctionType, _refuse_function),
 )
 

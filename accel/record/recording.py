@@ -180,7 +180,7 @@ class Recording:
 
     def guard_function(self, function: Any) -> None:
         """Let replays check that a followed function still has this code and these defaults."""
-        key = ("function", id(self.registry.keep(function)))
+        key = ("function", id(self.registry.keep_alive(function)))
         self.inputs.add(key, f"{function.__qualname__}'s code", of_constant(function), has_code(function))
 
     def guard_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -192,7 +192,7 @@ class Recording:
         """Let replays check that a module's or class's namespace still has no such name."""
         key = ("missing", id(namespace), name)
         if self.active and self.inputs.find(key) is None:
-            self.registry.keep(namespace)
+            self.registry.keep_alive(namespace)
             self.inputs.add(key, text, of_constant(namespace), satisfies(lambda now: name not in now))
 
     # -- what comes in ------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from accel.ir.tape import Node, Storage
 from accel.ir.views import Chain
 from accel.record.inputs import MISSING
 from accel.record.recording import NEEDED_AS, Recording, recordable
-from accel.record.wrapper import Wrapper, isinstance_wrapper, plain
+from accel.record.wrapper import Wrapper, isinstance_wrapper, unwrap
 from accel.rules import core, scalars
 from accel.rules.rule import Unsupported
 
@@ -158,7 +158,7 @@ class RecordedArray(RecordedValue):
             getattr(self, name)[...] = value
         else:
             self._recording_.break_("rule.missing", f"assignment to an array's .{name}", touched=True)
-            setattr(self._plain_, name, plain(value))
+            setattr(self._plain_, name, unwrap(value))
 
 
 class CompressedArray(RecordedValue):
@@ -190,7 +190,7 @@ class CompressedArray(RecordedValue):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         force(self, "a change of some of its elements")
-        self._plain_[plain(key)] = plain(value)
+        self._plain_[unwrap(key)] = unwrap(value)
 
 
 # -- forcing ----------------------------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ def remember(recording: Recording, wrapper: Any) -> Any:
     if issubclass(type(wrapper), RecordedValue):
         recording.registry.arrays[id(wrapper._plain_)] = wrapper
     else:
-        recording.registry.values[id(wrapper._plain_)] = recording.registry.keep(wrapper)
+        recording.registry.values[id(wrapper._plain_)] = recording.registry.keep_alive(wrapper)
     return wrapper
 
 

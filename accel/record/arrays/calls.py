@@ -18,7 +18,7 @@ from accel.record.arrays.numbers import record_scalar
 from accel.record.arrays.operands import STORED, check_casts, flat
 from accel.record.arrays.ufuncs import one_out, record_ufunc
 from accel.record.recording import Recording, current
-from accel.record.wrapper import isinstance_wrapper, plain
+from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported, lookup, truth_of
 from accel.rules.special import (
@@ -44,13 +44,13 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a NumPy, SciPy or math function with recorded values among its arguments, or in a recorded frame."""
     recording = current()
     if recording is None or not recording.active:
-        return function(*plain(args), **plain(kwargs))
+        return function(*unwrap(args), **unwrap(kwargs))
     rule = lookup(function)
     if rule is None and not isinstance(function, np.ufunc) and function not in scalars.HOST_FUNCTIONS:
         return call_without_rule(recording, function, args, kwargs)
     for target in written_operands(function, rule, args, kwargs):
         recording.before_write(target._storage)
-    result = function(*plain(args), **plain(kwargs))
+    result = function(*unwrap(args), **unwrap(kwargs))
     return recording.write_down(lambda: record(recording, function, rule, args, kwargs, result), result)
 
 
@@ -60,9 +60,9 @@ def call_without_rule(recording: Recording, function: Any, args: tuple[Any, ...]
     for value in (*args, *kwargs.values()):
         if issubclass(type(value), RecordedArray):
             recording.before_write(value._storage)
-    calls_back = any(callable(plain(value)) for value in (*args, *kwargs.values()))
+    calls_back = any(callable(unwrap(value)) for value in (*args, *kwargs.values()))
     recording.break_("rule.missing", name, touched=calls_back)
-    return function(*plain(args), **plain(kwargs))
+    return function(*unwrap(args), **unwrap(kwargs))
 
 
 def written_operands(function: Any, rule: Rule | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -159,7 +159,7 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
         return compressed.record_call(recording, rule, bound, result)
     if out is not None:
         if rule.recorded.out_decides and "dtype" not in bound:
-            bound["dtype"] = np.promote_types(np.asarray(plain(bound[rule.operands[0]])).dtype, result.dtype)
+            bound["dtype"] = np.promote_types(np.asarray(unwrap(bound[rule.operands[0]])).dtype, result.dtype)
         computed = without_out(rule, bound)
         if computed.dtype != result.dtype:  # NumPy may compute in that dtype, or store there what it has so far
             raise Unsupported("rule.parameter", f"{rule.name} with an out of less or another precision")
@@ -197,7 +197,7 @@ def _check_stored(recording: Recording, rule: Rule, bound: dict[str, Any], dtype
     for name, value in bound.items():
         if name not in rule.operands:
             continue
-        if asked is not None and asked.kind not in "cb" and any(np.iscomplexobj(plain(x)) for x in flat((value,))):
+        if asked is not None and asked.kind not in "cb" and any(np.iscomplexobj(unwrap(x)) for x in flat((value,))):
             raise Unsupported("rule.parameter", f"{rule.name} of complex numbers in a real dtype")
         is_stored = name in stored or name in rule.cast
         for each in dict.fromkeys((dtype if is_stored else None, asked)):
@@ -208,7 +208,7 @@ def _check_stored(recording: Recording, rule: Rule, bound: dict[str, Any], dtype
 def without_out(rule: Rule, bound: dict[str, Any]) -> Any:
     """What the call gives where no array is named for it: `out` may have another dtype."""
     assert rule.signature is not None
-    given = inspect.BoundArguments(rule.signature, OrderedDict(plain(bound)))
+    given = inspect.BoundArguments(rule.signature, OrderedDict(unwrap(bound)))
     return rule.function(*given.args, **given.kwargs)
 
 
@@ -219,7 +219,7 @@ def assume_holds(
     if rule.recorded.holds is None:
         return
     arrays = {
-        name: plain(value) if name in rule.sequences else np.asarray(plain(value))
+        name: unwrap(value) if name in rule.sequences else np.asarray(unwrap(value))
         for name, value in bound.items()
         if name in rule.operands
     }
@@ -265,7 +265,7 @@ def _member(recording: Recording, rule: Rule, template: Any, value: Any) -> Any:
 
 
 def _stacked(recording: Recording, template: Any, value: Any) -> Node:
-    array = np.asarray(plain(value))
+    array = np.asarray(unwrap(value))
     return recording.writer.node(core.STACK, (_nested(template), array.dtype, array.shape), {}, array, host=False)
 
 
@@ -284,7 +284,7 @@ def wrap_result(recording: Recording, rule: Rule, bound: dict[str, Any], result:
                 if not np.shares_memory(operand._plain_, result):
                     continue
                 raise Unsupported("rule.missing", f"{rule.name} gave a view")
-            step = rule.places.view(operand._plain_, result, {k: plain(v) for k, v in bound.items()})
+            step = rule.places.view(operand._plain_, result, {k: unwrap(v) for k, v in bound.items()})
             return remember(recording, RecordedArray(recording, result, operand._storage, (*operand._chain, step)))
     return wrap(recording, result, node)
 
@@ -321,7 +321,7 @@ def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     """array, asarray and kin: the operand itself, a view of it, a copy, or an array of nested values."""
     source = next(iter(bound.values()))
     for name in bound:
-        if name in ("like", "ndmin", "subok") and plain(bound[name]):
+        if name in ("like", "ndmin", "subok") and unwrap(bound[name]):
             raise Unsupported("rule.parameter", f"{rule.name}: {name}")
     if not isinstance(result, np.ndarray):
         raise Unsupported("rule.missing", f"{rule.name} gave {type(result).__name__}")
@@ -413,9 +413,9 @@ def _record_split(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     axis = as_static(bound.get("axis", 0))
     where = as_static(bound["indices_or_sections"])
     parts = []
-    for places in np.array_split(np.arange(plain(source).shape[axis]), where):  # need not follow one another
+    for places in np.array_split(np.arange(unwrap(source).shape[axis]), where):  # need not follow one another
         start = int(places[0]) if places.size else 0
-        key = [slice(None)] * plain(source).ndim
+        key = [slice(None)] * unwrap(source).ndim
         key[axis] = slice(start, start + places.size)
         parts.append(get_item(source, tuple(key)))
     return parts
@@ -453,7 +453,7 @@ def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], res
         raise
     if not recording.active:
         raise Unsupported("rule.missing", rule.name)
-    sources = [plain(operand) for operand in flat(bound.values()) if issubclass(type(operand), RecordedArray)]
+    sources = [unwrap(operand) for operand in flat(bound.values()) if issubclass(type(operand), RecordedArray)]
     return _in_place_of(recording, rule, made, result, sources)
 
 
@@ -462,7 +462,7 @@ def _in_place_of(recording: Recording, rule: Rule, made: Any, result: Any, sourc
     if isinstance(result, (list, tuple)) and len(made) == len(result):
         parts = [_in_place_of(recording, rule, a, b, sources) for a, b in zip(made, result, strict=True)]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    value = plain(made)
+    value = unwrap(made)
     if np.shape(value) != np.shape(result) or getattr(value, "dtype", None) != getattr(result, "dtype", None):
         raise Unsupported(
             "recorder.gap", f"{rule.name} was rewritten wrongly: {np.shape(value)} for {np.shape(result)}"

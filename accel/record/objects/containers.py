@@ -14,7 +14,7 @@ from accel.record.arrays.arrays import as_static
 from accel.record.inputs import MISSING
 from accel.record.objects.proxy import Proxy
 from accel.record.recording import AttributeState
-from accel.record.wrapper import Wrapper, plain
+from accel.record.wrapper import Wrapper, unwrap
 
 
 class ContainerProxy(Proxy):
@@ -48,7 +48,7 @@ class ContainerProxy(Proxy):
     def __getitem__(self, key: Any) -> Any:
         recording = self._recording_
         if not recording.active:
-            return self._plain_[plain(key)]
+            return self._plain_[unwrap(key)]
         key = self._key(key)
         state = recording.attributes.get((id(self._plain_), _item_name(key)))
         if state is not None and state.wrapped is not MISSING:
@@ -72,19 +72,19 @@ class ContainerProxy(Proxy):
         existed = not isinstance(key, slice) and (key in real if isinstance(real, dict) else True)
         if not existed or self._slot_ is None or type(key) not in (str, int):
             self._change("is given new elements")
-            real[key] = recording.kept.hold(value)
+            real[key] = recording.kept.unwrap_to_store(value)
             return
         before = real[key]
         self[key]  # it must be there on later calls too
         recording.journal.add(lambda: operator.setitem(real, key, before))
-        real[key] = recording.kept.hold(value)
+        real[key] = recording.kept.unwrap_to_store(value)
         if recording.active:
             state = AttributeState(self, _item_name(key), value, True, real[key])
             recording.attributes[(id(real), _item_name(key))] = state
 
     def _key(self, key: Any) -> Any:
         """The key as a plain value, indices of lists not negative."""
-        key = self._recording_.write_down(lambda: as_static(key), plain(key))
+        key = self._recording_.write_down(lambda: as_static(key), unwrap(key))
         if isinstance(key, np.integer):
             key = int(key)
         if type(key) is int and key < 0 and isinstance(self._plain_, list):
@@ -105,12 +105,14 @@ class ContainerProxy(Proxy):
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
-        attribute, hold = getattr(self._plain_, name), self._recording_.kept.hold
+        attribute, unwrap_part = getattr(self._plain_, name), self._recording_.kept.unwrap_to_store
         self._change(f"is asked for .{name}")
-        return lambda *args, **kwargs: attribute(*map(hold, args), **{key: hold(kwargs[key]) for key in kwargs})
+        return lambda *args, **kwargs: attribute(
+            *map(unwrap_part, args), **{key: unwrap_part(kwargs[key]) for key in kwargs}
+        )
 
     def __delitem__(self, key: Any) -> None:
-        self.__getattr__("__delitem__")(plain(key))
+        self.__getattr__("__delitem__")(unwrap(key))
 
     def __iadd__(self, other: Any) -> Any:
         self.__getattr__("__iadd__")(list(other))
@@ -120,8 +122,8 @@ class ContainerProxy(Proxy):
         return any(value is part or value == part for part in self)
 
     def __eq__(self, other: Any) -> Any:
-        if type(plain(other)) is not type(self._plain_):
-            return self._plain_ == plain(other)
+        if type(unwrap(other)) is not type(self._plain_):
+            return self._plain_ == unwrap(other)
         theirs = other.as_container() if issubclass(type(other), ContainerProxy) else other
         return self.as_container() == theirs
 
@@ -178,7 +180,7 @@ class ListProxy(ContainerProxy):
     __rmul__ = __mul__
 
     def __imul__(self, other: Any) -> Any:
-        self.__getattr__("__imul__")(plain(other))
+        self.__getattr__("__imul__")(unwrap(other))
         return self
 
     def copy(self) -> Any:

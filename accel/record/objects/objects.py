@@ -13,12 +13,12 @@ from accel.record import inputs
 from accel.record.arrays.arrays import known, remember
 from accel.record.arrays.numbers import TYPE_STAND_INS
 from accel.record.inputs import MISSING
-from accel.record.objects.follow import Followed, unwrapped
+from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class, one_per_object
 from accel.record.opaque import call_opaque
 from accel.record.recording import AttributeState, Recording
 from accel.record.standin import StandIn
-from accel.record.wrapper import has_wrapper, plain
+from accel.record.wrapper import has_wrapper, unwrap
 from accel.rules.rule import Unsupported
 
 
@@ -165,7 +165,7 @@ def guard_class(recording: Recording, kind: type, name: str, found: Any) -> None
     """Let replays check that a lookup of `name` through a class finds what it found."""
     key = ("lookup", id(kind), name)
     if recording.inputs.find(key) is None:
-        recording.registry.keep(kind)
+        recording.registry.keep_alive(kind)
         recording.inputs.add(key, f"{kind.__name__}.{name}", inputs.of_class(kind, name), inputs.is_same(found))
 
 
@@ -198,7 +198,7 @@ def property_of(proxy: Any, name: str, kind: type, found: property) -> Any:
 def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     """A method, or a value that a class holds. kind: the class that the lookup begins at."""
     recording = proxy._recording_
-    function = unwrapped(recording, found)
+    function = target_function(recording, found)
     is_deleted = (id(proxy._plain_), name) in recording.attributes  # the object's own, by this call
     if kind is type(proxy._plain_) and not is_deleted:  # super() looks past the object
         _guard_absent(recording, proxy._slot_, name)
@@ -207,13 +207,13 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
         return Followed(recording, function, (proxy,), found.__get__(proxy._plain_, kind))
     if isinstance(function, (staticmethod, classmethod)):
         guard_class(recording, kind, name, found)
-        inner = unwrapped(recording, function.__func__)
+        inner = target_function(recording, function.__func__)
         if isinstance(inner, FunctionType):
             bound = (class_proxy(recording, type(proxy._plain_)),) if isinstance(function, classmethod) else ()
             return Followed(recording, inner, bound, found.__get__(proxy._plain_, type(proxy._plain_)))
     if hasattr(type(found), "__get__"):
         return _opaque_attribute(proxy, name)
-    recording.registry.keep(kind)
+    recording.registry.keep_alive(kind)
     return recording.enter(found, ("class", id(kind), name), f"{kind.__name__}.{name}", inputs.of_class(kind, name))
 
 
@@ -236,7 +236,7 @@ def set_attribute(proxy: Any, name: str, value: Any, *, generic: bool = False) -
         recording.break_("call.opaque", f"assignment to .{name} runs code of its class", touched=True)
     else:
         recording.journal.add(lambda: _restore(real, name, before))  # before the write: nothing may come in between
-    (object.__setattr__ if generic else setattr)(real, name, recording.kept.hold(value))
+    (object.__setattr__ if generic else setattr)(real, name, recording.kept.unwrap_to_store(value))
     if ordinary and recording.active:
         _note(proxy, name, value, written=True)
 
@@ -289,9 +289,9 @@ def _special(name: str) -> Callable[..., Any]:
                 return NotImplemented
             if found is MISSING:
                 raise TypeError(f"{kind.__name__!r} object has no {name}")
-            return getattr(self._plain_, name)(*plain(args))
+            return getattr(self._plain_, name)(*unwrap(args))
         recording.break_("call.opaque", f"{kind.__name__}.{name}", touched=True)
-        return getattr(kind, name)(self._plain_, *plain(args))
+        return getattr(kind, name)(self._plain_, *unwrap(args))
 
     method.__name__ = name
     return method
@@ -303,7 +303,7 @@ def _identity(self: Any, other: Any, name: str) -> Any:
         equal = self.__eq__(other)
         return equal if equal is NotImplemented else not equal
     self._recording_.compares_identity = True
-    if self._plain_ is plain(other):
+    if self._plain_ is unwrap(other):
         return name == "__eq__"
     return NotImplemented  # Python asks the other one, then compares by identity itself
 
@@ -347,23 +347,23 @@ class ClassProxy(Proxy):
     def __instancecheck__(self, value: Any) -> bool:
         if getattr(self._plain_, "_is_protocol", False):  # asks for attributes
             self._recording_.break_("call.opaque", f"isinstance of the protocol {self._plain_.__name__}")
-        return isinstance(plain(value), self._plain_)
+        return isinstance(unwrap(value), self._plain_)
 
     def __subclasscheck__(self, kind: Any) -> bool:
-        return issubclass(plain(kind), self._plain_)
+        return issubclass(unwrap(kind), self._plain_)
 
     def __getattribute__(self, name: str) -> Any:
         return object.__getattribute__(self, name) if name in OWN else _attribute_of_class(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is assigned", touched=True)
-        setattr(self._plain_, name, self._recording_.kept.hold(value))
+        setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return construct(self._recording_, self._plain_, args, kwargs)
 
     def __or__(self, other: Any) -> Any:
-        return self._plain_ | plain(other)
+        return self._plain_ | unwrap(other)
 
 
 def _attribute_of_class(self: Any, name: str) -> Any:
@@ -379,13 +379,13 @@ def _attribute_of_class(self: Any, name: str) -> Any:
         for kind in real.__mro__:
             recording.guard_missing(vars(kind), name, f"{kind.__name__}.{name}")
         return getattr(real, name)
-    function = unwrapped(recording, found)
+    function = target_function(recording, found)
     if isinstance(function, (FunctionType, staticmethod, classmethod)):
         guard_class(recording, real, name, found)
         bound = (self,) if isinstance(function, classmethod) else ()
-        inner = function if isinstance(function, FunctionType) else unwrapped(recording, function.__func__)
+        inner = function if isinstance(function, FunctionType) else target_function(recording, function.__func__)
         return Followed(recording, inner, bound, getattr(real, name))
-    recording.registry.keep(real)
+    recording.registry.keep_alive(real)
     return recording.enter(
         getattr(real, name),
         ("class attribute", id(real), name),
@@ -403,7 +403,7 @@ class ObjectType(StandIn):
         self._recording_, self._plain_ = recording, value
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return object(*plain(args), **plain(kwargs))
+        return object(*unwrap(args), **unwrap(kwargs))
 
     def __instancecheck__(self, value: Any) -> bool:
         return True
@@ -431,7 +431,8 @@ def object_method(recording: Recording, name: str, args: tuple[Any, ...], kwargs
     if any(map(has_wrapper, (*args, *kwargs.values()))):
         recording.break_("call.opaque", f"object.{name}", touched=True)
     return getattr(object, name)(
-        *map(recording.kept.hold, args), **{key: recording.kept.hold(kwargs[key]) for key in kwargs}
+        *map(recording.kept.unwrap_to_store, args),
+        **{key: recording.kept.unwrap_to_store(kwargs[key]) for key in kwargs},
     )
 
 

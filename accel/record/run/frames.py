@@ -91,6 +91,6 @@ class FrameWatch:
         variables = frame.f_locals
         for name, value in list(variables.items()):
             if proxies or not isinstance_wrapper(value) or issubclass(type(value), RecordedValue):
-                made = self._recording.kept.settle(value)
+                made = self._recording.kept.unwrap_in_place(value)
                 if made is not value:
                     variables[name] = made

@@ -20,7 +20,7 @@ from accel.record.run import escapes
 from accel.record.run.frames import FrameWatch
 from accel.record.run.results import Raised, Recorded, Result, Undone
 from accel.record.run.trace import Trace, trace_of
-from accel.record.wrapper import plain
+from accel.record.wrapper import unwrap
 from accel.rules import load
 from accel.rules.rule import Unsupported
 
@@ -90,8 +90,8 @@ def _record(
             recording.note_exception(error, recording.writer.where())
             if not recording.touched and isinstance(error, Exception):
                 return _undone(recording, trace_of(recording))
-            _settled(recording, None)
-            _settle_exception(error)
+            recording.kept.unwrap_containers()
+            _unwrap_attributes(error)
             recording.close()
             return Raised(error, recording.refusal)
     if recording.raised is not None and not recording.touched:
@@ -105,12 +105,11 @@ def _salvaged(recording: Recording, progress: _Progress, fault: BaseException) -
     recording.refusal = recording.refusal or refusal
     if not recording.touched:
         _undo_all(recording)
-        for container in recording.kept.containers:
-            recording.kept.settle(container)
+        recording.kept.unwrap_containers()
         return Undone(refusal, None)
     if progress.error is not None:
         return Raised(progress.error, refusal)
-    return Recorded(plain(progress.made[0]), None, refusal)
+    return Recorded(unwrap(progress.made[0]), None, refusal)
 
 
 def _run(
@@ -150,8 +149,7 @@ def _put_back(recording: Recording) -> None:
         recording.journal.undo()
     except Exception:
         _undo_all(recording)
-    for container in recording.kept.containers:
-        recording.kept.settle(container)
+    recording.kept.unwrap_containers()
 
 
 def _undo_all(recording: Recording) -> None:
@@ -171,27 +169,21 @@ def _finish(recording: Recording, made: list[Any]) -> Recorded | Undone:
         except Exception as error:  # a fault of ours must never reach the user
             recording.break_("recorder.gap", gap_text(error))
     trace = trace_of(recording, plan)
-    result = _settled(recording, made[0])
+    recording.kept.unwrap_containers()
+    result = recording.kept.unwrap_in_place(made[0])
     made[:] = [result]  # no wrapper is held here any more
     survivors = recording.survivors()
     if (recording.kept.leaked or survivors) and not recording.touched:
         recording.break_("escape.object", "something that holds recorded values leaves the call")
         return _undone(recording, trace)
     for wrapper in survivors:
-        escapes.heal(wrapper)
+        escapes.unwrap_everywhere(wrapper)
     recording.close()
     return Recorded(result, trace, recording.refusal)
 
 
-def _settled(recording: Recording, wrapped: Any) -> Any:
-    """The result as the program gets it; containers that it keeps are made plain."""
-    for container in recording.kept.containers:
-        recording.kept.settle(container)
-    return recording.kept.settle(wrapped)
-
-
-def _settle_exception(error: BaseException) -> None:
-    """Make plain what an exception carries out of the call."""
-    error.args = plain(error.args)
+def _unwrap_attributes(error: BaseException) -> None:
+    """Unwrap what an exception carries out of the call."""
+    error.args = unwrap(error.args)
     for name, value in vars(error).items():
-        setattr(error, name, plain(value))
+        setattr(error, name, unwrap(value))
