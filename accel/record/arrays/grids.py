@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.record.arrays.arrays import as_static, wrap
-from accel.record.arrays.calls import call
+from accel.record.arrays.calls.call import call
 from accel.record.recording import Recording
 from accel.record.wrapper import Wrapper, has_wrapper, isinstance_wrapper, unwrap
 from accel.rules.core import GRID

@@ -20,7 +20,7 @@ from accel.record.arrays.arrays import (
     remember,
     wrap,
 )
-from accel.record.arrays.calls import record_rule
+from accel.record.arrays.calls.call import record_rule
 from accel.record.arrays.numbers import record_scalar, scalar_call
 from accel.record.arrays.operands import check_casts
 from accel.record.arrays.ufuncs import one_out, record_ufunc

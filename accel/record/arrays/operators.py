@@ -11,7 +11,7 @@ import numpy as np
 
 from accel.record.arrays import compressed
 from accel.record.arrays.arrays import NUMBERS, CompressedArray, RecordedArray, RecordedScalar, RecordedValue, known
-from accel.record.arrays.calls import call
+from accel.record.arrays.calls.call import call
 from accel.record.arrays.indexing import get_item, set_item
 from accel.record.arrays.methods import attribute_of
 from accel.record.arrays.numbers import record_scalar, scalar_call

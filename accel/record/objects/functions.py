@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.record.arrays.calls import call
+from accel.record.arrays.calls.call import call
 from accel.record.arrays.numbers import TYPE_STAND_INS, TypeStandIn, scalar_call
 from accel.record.recording import current
 from accel.record.standin import StandIn
