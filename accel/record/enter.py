@@ -33,15 +33,9 @@ from accel.record.arrays.numbers import TYPE_STAND_INS
 from accel.record.objects.containers import DictProxy, ListProxy
 from accel.record.objects.follow import Followed, is_pythons, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
+from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple
 from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
-from accel.record.objects.objects import (
-    ObjectProxy,
-    class_proxy,
-    followable_class,
-    guard_class,
-    is_bare_enum,
-    is_bare_namedtuple,
-)
+from accel.record.objects.objects import ObjectProxy, class_proxy, guard_class
 from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.opaque import TRANSPARENT, Harmless, computes, is_harmless
 from accel.record.parts.kept import EnteredTuple
