@@ -19,7 +19,7 @@ from accel.record.objects.builtins import Builtin
 from accel.record.objects.follow import Followed, SubstitutedGlobals
 from accel.record.objects.functions import RuleFunction
 from accel.record.objects.proxy import Proxy
-from accel.record.recording import Recording
+from accel.record.recording import AttributeState, Item, Recording
 from accel.record.wrapper import has_wrapper, unwrap
 from accel.rules.rule import Unsupported
 
@@ -155,9 +155,9 @@ class Planner:
         object.__setattr__(leaf, "template", made)
         return leaf
 
-    def _write(self, state: Any) -> None:
+    def _write(self, state: AttributeState) -> None:
         owner = state.owner._slot_
-        is_item = state.name.startswith("[")
+        is_item = isinstance(state.name, Item)
         key = ("item" if is_item else "attr", owner, state.name)
         before = self._recording.inputs.find(key)
         value = Literal(MISSING) if state.wrapped is MISSING else self._template(state.wrapped)
@@ -165,7 +165,7 @@ class Planner:
             return  # an in-place operator stored the array back; an attribute may be another call's class's alone
         if before is not None:
             self._outputs.state.extend((before, node) for node in self._outputs.nodes(value))
-        name = _item_key(state.name) if is_item else state.name
+        name = state.name.key if isinstance(state.name, Item) else state.name
         self._outputs.writes.append(Write(owner, name, value, is_item))
 
     def _template(self, value: Any) -> Any:
@@ -260,9 +260,3 @@ _LEAVES: tuple[tuple[Any, Callable[[Planner, Any], Leaf]], ...] = (
     ((RuleFunction, TypeStandIn, Builtin), lambda planner, value: Literal(unwrap(value))),
     (FunctionType, _refuse_function),
 )
-
-
-def _item_key(name: str) -> Any:
-    import ast
-
-    return ast.literal_eval(name[1:-1])

@@ -16,7 +16,7 @@ import numpy as np
 from accel.ir.tape import Node, Storage
 from accel.ir.views import Chain
 from accel.record.inputs import MISSING
-from accel.record.recording import NEEDED_AS, Recording, recordable
+from accel.record.recording import Recording, recordable
 from accel.record.wrapper import Wrapper, isinstance_wrapper, unwrap
 from accel.rules import core, scalars
 from accel.rules.rule import Unsupported
@@ -69,11 +69,11 @@ class RecordedValue(Wrapper):
         return result
 
     def __str__(self) -> str:
-        force(self, "text")
+        force_text(self)
         return str(self._plain_)
 
     def __repr__(self) -> str:
-        force(self, "text")
+        force_text(self)
         return repr(self._plain_)
 
     def __bytes__(self) -> bytes:
@@ -81,7 +81,7 @@ class RecordedValue(Wrapper):
         return bytes(self._plain_)
 
     def __format__(self, spec: str) -> str:
-        force(self, "text")
+        force_text(self)
         return format(self._plain_, spec)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -196,18 +196,38 @@ class CompressedArray(RecordedValue):
 # -- forcing ----------------------------------------------------------------------------------------------------------
 
 
+_NEEDED_AS = "a value computed from an array is needed as {}"
+"""Why a recording ends where Python takes a value."""
+
+
 def force(value: RecordedValue, needed_as: str) -> None:
     """Something needs the plain value: an outcome where the host knows it, else the end of the tape."""
 
     def write() -> None:
-        if issubclass(type(value), RecordedScalar) and (
-            value.node().host or value._recording_.writer.forced(value.node()) is not MISSING
-        ):
-            value._recording_.writer.outcome(value.node(), value._plain_)
-        else:
-            raise Unsupported("value.forced", NEEDED_AS.format(needed_as))
+        if not _note_known(value):
+            raise Unsupported("value.forced", _NEEDED_AS.format(needed_as))
 
     value._recording_.write_down(write, None)
+
+
+def force_text(value: RecordedValue) -> None:
+    """As `force`, where text is needed."""
+    recording = value._recording_
+
+    def write() -> None:
+        if not _note_known(value):
+            recording.break_for_text("value.forced", _NEEDED_AS.format("text"))
+
+    recording.write_down(write, None)
+
+
+def _note_known(value: RecordedValue) -> bool:
+    """Make a value that the host knows an outcome. Returns whether it does."""
+    writer, is_scalar = value._recording_.writer, issubclass(type(value), RecordedScalar)
+    known_to_host = is_scalar and (value.node().host or writer.forced(value.node()) is not MISSING)
+    if known_to_host:
+        writer.outcome(value.node(), value._plain_)
+    return known_to_host
 
 
 def force_bool(value: RecordedValue, result: bool) -> None:

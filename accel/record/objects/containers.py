@@ -13,7 +13,7 @@ from accel.record import inputs
 from accel.record.arrays.arrays import as_static
 from accel.record.inputs import MISSING
 from accel.record.objects.proxy import Proxy
-from accel.record.recording import AttributeState
+from accel.record.recording import AttributeState, Item
 from accel.record.wrapper import Wrapper, unwrap
 
 
@@ -50,7 +50,7 @@ class ContainerProxy(Proxy):
         if not recording.active:
             return self._plain_[unwrap(key)]
         key = self._key(key)
-        state = recording.attributes.get((id(self._plain_), _item_name(key)))
+        state = recording.attributes.get((id(self._plain_), Item(key))) if _is_simple_key(key) else None
         if state is not None and state.wrapped is not MISSING:
             if self._plain_[key] is not state.held:
                 recording.break_unseen("a container was changed from outside the recorded code")
@@ -60,11 +60,11 @@ class ContainerProxy(Proxy):
 
     def _enter(self, key: Any, value: Any) -> Any:
         recording, slot = self._recording_, self._slot_
-        if slot is None or not _nameable(key):
+        if slot is None or not _is_simple_key(key):
             recording.break_("call.opaque", f"an element of a {type(self._plain_).__name__} by {type(key).__name__}")
             return value
         name = f"{recording.inputs.name(slot)}[{key!r}]"
-        return recording.enter(value, ("item", slot, _item_name(key)), name, inputs.item(slot, key))
+        return recording.enter(value, ("item", slot, Item(key)), name, inputs.item(slot, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         recording, real = self._recording_, self._plain_
@@ -79,8 +79,7 @@ class ContainerProxy(Proxy):
         recording.journal.add(lambda: operator.setitem(real, key, before))
         real[key] = recording.kept.unwrap_to_store(value)
         if recording.active:
-            state = AttributeState(self, _item_name(key), value, True, real[key])
-            recording.attributes[(id(real), _item_name(key))] = state
+            recording.attributes[(id(real), Item(key))] = AttributeState(self, Item(key), value, True, real[key])
 
     def _key(self, key: Any) -> Any:
         """The key as a plain value, indices of lists not negative."""
@@ -133,18 +132,14 @@ class ContainerProxy(Proxy):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _item_name(key: Any) -> str:
-    return f"[{key!r}]"
-
-
-def _nameable(key: Any) -> bool:
-    """Whether a key's text tells it apart from all other keys."""
-    return type(key) in (str, int, bytes, type(None)) or (type(key) is tuple and all(map(_nameable, key)))
+def _is_simple_key(key: Any) -> bool:
+    """Whether a key is of Python's own immutable types, which no code of the program's hashes or compares."""
+    return type(key) in (str, int, bytes, type(None)) or (type(key) is tuple and all(map(_is_simple_key, key)))
 
 
 def _is_bare_key(key: Any) -> bool:
     """Whether a key says all of itself, and there is nothing more to be read of it."""
-    return _nameable(key) or isinstance(key, (float, complex, np.generic, enum.Enum, type))
+    return _is_simple_key(key) or isinstance(key, (float, complex, np.generic, enum.Enum, type))
 
 
 class ListProxy(ContainerProxy):
