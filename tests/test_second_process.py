@@ -24,7 +24,7 @@ from accel.backend import cache
 from accel.backend.compile import compile_trace
 from accel.dispatch.replay import StagedOutputs, Variant
 from accel.lower import Known
-from accel.record import Rerun, Trace, record
+from accel.record import Recorded, Trace, record
 from accel.rules.rule import Unsupported
 from pygcm_patch import CATALOGUE
 from tests.compiler import known
@@ -195,9 +195,9 @@ def _recorded(cases: Sequence[Case]) -> tuple[Trace | None, tuple[Any, ...]]:
     with np.errstate(all="ignore"):
         try:
             found = record(function, _program(cases)[1], {}, max_nodes=20_000)
-        except (Rerun, Exception):
+        except Exception:
             return None, args
-    return (found.trace if found.refusal is None else None), args
+    return (found.trace if isinstance(found, Recorded) and found.refusal is None else None), args
 
 
 def _computed(cases: Sequence[Case]) -> Iterator[tuple[str, Any]]:

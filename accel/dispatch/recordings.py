@@ -18,7 +18,7 @@ from accel.reports.ledger import current_run
 
 if TYPE_CHECKING:
     from accel.dispatch.replay import Matcher
-    from accel.record import Passed, Recorded, Rerun, Trace
+    from accel.record import Result, Trace
 
 MAX_RECORDINGS = 12
 """Recordings that may end in a refusal before the target stays on NumPy, if none of its paths was compiled."""
@@ -49,26 +49,21 @@ class Recordings:
         self.refused: list[tuple[Matcher, Refusal]] = []
         self._repeats = 0
 
-    def make(
-        self, function: FunctionType, call: Call, *, counts: bool = True
-    ) -> tuple[Recorded | Rerun | Passed, float]:
+    def make(self, function: FunctionType, call: Call, *, counts: bool = True) -> tuple[Result, float]:
         """Record a call. Returns what came of it, and the seconds that it took.
 
-        The call is done then, unless the recording was undone (Rerun) or the program's own code raised an error
-        (Passed). counts: False for a call that matches a known path and is recorded to find rare ones.
+        The call is done then, unless the recording was undone (Undone) or the program's own code raised an error
+        (Raised). counts: False for a call that matches a known path and is recorded to find rare ones.
         """
         current_run().charge("loading", late.import_now())
         from accel.lower.passes.arrange import is_worth
-        from accel.record import Passed, Rerun, record
+        from accel.record import Recorded, record
 
         self.count += counts
-        recorded: Recorded | Rerun | Passed
         limit, started = config.current().max_nodes, time.perf_counter()
-        try:
-            recorded = record(function, call.args, call.kwargs, max_nodes=limit, worth=is_worth)
+        recorded = record(function, call.args, call.kwargs, max_nodes=limit, worth=is_worth)
+        if isinstance(recorded, Recorded):
             call.result, call.done = recorded.result, True
-        except (Rerun, Passed) as stopped:  # returned, so that the program's error gets no context of accel's
-            recorded = stopped
         return recorded, time.perf_counter() - started
 
     @property

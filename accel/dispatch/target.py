@@ -278,15 +278,15 @@ class Target:
     def _record(self, call: Call, *, again: bool = False) -> Any:
         """Answer a call by recording it. again: it matches a known path, so that only another path is kept."""
         recorded, spent = self.recordings.make(self.function, call, counts=not again)
-        from accel.record import Passed, Rerun
+        from accel.record import Raised, Undone
 
-        if isinstance(recorded, Rerun):
+        if isinstance(recorded, Undone):
             self.account.charge_undone(spent)
             self._note_refused(recorded.refusal, recorded.trace)
             call.began = time.perf_counter()
             return self._run_numpy(call)
         self.account.count_recorded(spent)
-        if isinstance(recorded, Passed):
+        if isinstance(recorded, Raised):
             call.raised = recorded.error
             self.final = self.recordings.are_used_up and not self.paths
             if recorded.refusal is not None:

@@ -31,17 +31,11 @@ from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, rem
 from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
 from accel.record.objects.containers import DictProxy, ListProxy
-from accel.record.objects.follow import Followed, is_pythons, unwrapped
+from accel.record.objects.follow import Followed, is_pythons, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
+from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple
 from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
-from accel.record.objects.objects import (
-    ObjectProxy,
-    class_proxy,
-    followable_class,
-    guard_class,
-    is_bare_enum,
-    is_bare_namedtuple,
-)
+from accel.record.objects.objects import ObjectProxy, class_proxy, guard_class
 from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.opaque import TRANSPARENT, Harmless, computes, is_harmless
 from accel.record.parts.kept import EnteredTuple
@@ -145,7 +139,7 @@ def _tuple(recording: Recording, value: Any, slot: int) -> Entered:
         recording.enter(part, ("item", slot, i), f"{name}[{i}]", inputs.item(slot, i)) for i, part in enumerate(value)
     ]
     made = kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
-    recording.kept.tuples[id(made)] = EnteredTuple(recording.registry.keep(made), value, slot)
+    recording.kept.tuples[id(made)] = EnteredTuple(recording.registry.keep_alive(made), value, slot)
     recording.registry.stand_ins[id(value)] = (value, made)
     return None, made
 
@@ -209,7 +203,7 @@ def _bound(recording: Recording, value: Any, slot: int) -> Entered:
         inputs.of_slot(slot, lambda method: method.__self__),
     )
     function = value.__func__
-    made = Followed(recording, unwrapped(recording, function), (owner,), value)
+    made = Followed(recording, target_function(recording, function), (owner,), value)
     return inputs.is_method_of(function), one_per_object(recording, value, lambda *_: made)
 
 
@@ -226,7 +220,7 @@ def callable_stand_in(recording: Recording, value: Any) -> Any:
         return Harmless(recording, value)
     if computes(value):
         return RuleFunction(value)
-    function = unwrapped(recording, value)
+    function = target_function(recording, value)
     return Followed(recording, function, (), value) if isinstance(function, FunctionType) else Opaque(recording, value)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from accel.record.recording import Recording
 from accel.record.standin import StandIn
-from accel.record.wrapper import plain
+from accel.record.wrapper import unwrap
 from accel.rules.rule import lookup
 
 _OPAQUE_REASONS = {
@@ -99,7 +99,7 @@ class Harmless(StandIn):
         self._plain_ = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args, kwargs = plain(args), plain(kwargs)
+        args, kwargs = unwrap(args), unwrap(kwargs)
         if kwargs.get("record"):
             self._recording_.break_("effect.print", "warnings are recorded, and replays give none")
         if not _LOUD.isdisjoint(value for value in (*args, *kwargs.values()) if isinstance(value, str)):
@@ -121,5 +121,5 @@ def call_opaque(recording: Recording, function: Any, args: tuple[Any, ...], kwar
         reason = opaque_reason(function)
         name = getattr(function, "__qualname__", type(function).__name__)
         recording.break_(reason, f"{getattr(function, '__module__', None) or ''}.{name}".lstrip("."), touched=True)
-    held = {key: recording.kept.hold(value) for key, value in kwargs.items()}
-    return function(*map(recording.kept.hold, args), **held)
+    held = {key: recording.kept.unwrap_to_store(value) for key, value in kwargs.items()}
+    return function(*map(recording.kept.unwrap_to_store, args), **held)

@@ -19,8 +19,8 @@ from accel.record.objects.builtins import Builtin
 from accel.record.objects.follow import Followed, SubstitutedGlobals
 from accel.record.objects.functions import RuleFunction
 from accel.record.objects.proxy import Proxy
-from accel.record.recording import Recording
-from accel.record.wrapper import has_wrapper, plain
+from accel.record.recording import AttributeState, Item, Recording
+from accel.record.wrapper import has_wrapper, unwrap
 from accel.rules.rule import Unsupported
 
 
@@ -155,9 +155,9 @@ class Planner:
         object.__setattr__(leaf, "template", made)
         return leaf
 
-    def _write(self, state: Any) -> None:
+    def _write(self, state: AttributeState) -> None:
         owner = state.owner._slot_
-        is_item = state.name.startswith("[")
+        is_item = isinstance(state.name, Item)
         key = ("item" if is_item else "attr", owner, state.name)
         before = self._recording.inputs.find(key)
         value = Literal(MISSING) if state.wrapped is MISSING else self._template(state.wrapped)
@@ -165,7 +165,7 @@ class Planner:
             return  # an in-place operator stored the array back; an attribute may be another call's class's alone
         if before is not None:
             self._outputs.state.extend((before, node) for node in self._outputs.nodes(value))
-        name = _item_key(state.name) if is_item else state.name
+        name = state.name.key if isinstance(state.name, Item) else state.name
         self._outputs.writes.append(Write(owner, name, value, is_item))
 
     def _template(self, value: Any) -> Any:
@@ -189,9 +189,9 @@ class Planner:
 
     def _parts(self, value: Any) -> Any:
         if type(value) is dict:
-            if any(issubclass(type(key), Proxy) and not isinstance(plain(key), type) for key in value):
+            if any(issubclass(type(key), Proxy) and not isinstance(unwrap(key), type) for key in value):
                 raise Unsupported("escape.object", "a dict with objects for keys leaves the recorded call")
-            return {plain(key): self._template(part) for key, part in value.items()}
+            return {unwrap(key): self._template(part) for key, part in value.items()}
         parts = [self._template(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
 
@@ -257,12 +257,6 @@ _LEAVES: tuple[tuple[Any, Callable[[Planner, Any], Leaf]], ...] = (
     (CompressedArray, Planner._compressed),
     (Proxy, Planner._proxy),
     (Followed, Planner._followed),
-    ((RuleFunction, TypeStandIn, Builtin), lambda planner, value: Literal(plain(value))),
+    ((RuleFunction, TypeStandIn, Builtin), lambda planner, value: Literal(unwrap(value))),
     (FunctionType, _refuse_function),
 )
-
-
-def _item_key(name: str) -> Any:
-    import ast
-
-    return ast.literal_eval(name[1:-1])

@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,9 +34,6 @@ from accel.record.parts.kept import Kept
 from accel.record.parts.registry import Registry
 from accel.record.parts.writer import Writer
 from accel.rules.rule import Unsupported
-
-NEEDED_AS = "a value computed from an array is needed as {}"
-"""Why a recording ends where Python takes a value."""
 
 RECORDABLE_KINDS = frozenset("biufc")
 
@@ -63,10 +60,11 @@ class Recording:
     """The state of one recording.
 
     package, module: the target's root package and its module, whose functions are followed wherever they are. start:
-    the target's first line. max_nodes: the tape breaks beyond. refusal: why the tape is broken, or None. touched:
-    something outside was changed in a way that cannot be undone. raised: an exception passed through recorded code.
-    entered: gives the guard and the recorded form of a value that comes in through a slot. watcher: told of the first
-    exception, of the break and of the end, while everything is still there (accel.explain). worth: see Writer.
+    the target's first line. max_nodes: the tape breaks beyond. refusal: why the tape is broken, or None.
+    refused_for_text: it is broken because the text of a value was needed. touched: something outside was changed in a
+    way that cannot be undone. raised: an exception passed through recorded code. entered: gives the guard and the
+    recorded form of a value that comes in through a slot. watcher: told of the first exception, of the break and of the
+    end, while everything is still there (accel.explain). worth: see Writer.
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
     kept, what the program holds on to afterwards.
@@ -91,6 +89,7 @@ class Recording:
         self.journal = Journal()
         self.kept = Kept(self)
         self.refusal: Refusal | None = None
+        self.refused_for_text = False
         self.closed = False
         self.touched = False
         self.on_break: Callable[[], None] | None = None
@@ -99,7 +98,7 @@ class Recording:
         self.raised: tuple[str, Place] | None = None
         self.inlined: set[Any] = set()
         self.storages: list[Storage] = []  # those of inputs
-        self.attributes: dict[tuple[int, str], AttributeState] = {}
+        self.attributes: dict[tuple[int, str | Item], AttributeState] = {}
         self.entered: dict[int, tuple[Any, Any]] = {}  # slot -> plain value and its recorded form
         self.aliases: list[tuple[int, int]] = []  # slots that hold the same array, as now
         self.same: list[tuple[int, int]] = []  # slots that lead to the same object
@@ -151,9 +150,16 @@ class Recording:
         """
         if self.refusal is None:
             self.refuse(Refusal(reason, self.writer.where_text(), detail))
-        elif self.refusal.detail == NEEDED_AS.format("text") and reason.startswith("effect."):
+        elif self.refused_for_text and reason.startswith("effect."):
+            self.refused_for_text = False
             self.refusal = Refusal(reason, self.writer.where_text(), detail)  # what the text was for
         self.touched |= touched
+
+    def break_for_text(self, reason: str, detail: str) -> None:
+        """Break the tape because the text of a value is needed. What for shows only later, by an effect (`break_`)."""
+        if self.refusal is None:
+            self.refused_for_text = True
+        self.break_(reason, detail)
 
     def break_unseen(self, detail: str) -> None:
         """Break the tape: something that it did not see has had an effect, which cannot be undone."""
@@ -163,8 +169,7 @@ class Recording:
     @property
     def can_be_undone(self) -> bool:
         """Whether the call may be undone where its tape breaks. What a text is for shows only later."""
-        is_for_text = self.refusal is not None and self.refusal.detail == NEEDED_AS.format("text")
-        return not self.touched and not is_for_text
+        return not self.touched and not self.refused_for_text
 
     def refuse(self, refusal: Refusal) -> None:
         """Break the tape because of `refusal`."""
@@ -180,7 +185,7 @@ class Recording:
 
     def guard_function(self, function: Any) -> None:
         """Let replays check that a followed function still has this code and these defaults."""
-        key = ("function", id(self.registry.keep(function)))
+        key = ("function", id(self.registry.keep_alive(function)))
         self.inputs.add(key, f"{function.__qualname__}'s code", of_constant(function), has_code(function))
 
     def guard_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -192,7 +197,7 @@ class Recording:
         """Let replays check that a module's or class's namespace still has no such name."""
         key = ("missing", id(namespace), name)
         if self.active and self.inputs.find(key) is None:
-            self.registry.keep(namespace)
+            self.registry.keep_alive(namespace)
             self.inputs.add(key, text, of_constant(namespace), satisfies(lambda now: name not in now))
 
     # -- what comes in ------------------------------------------------------------------------------------------------
@@ -290,8 +295,14 @@ class Recording:
                 self.break_("alias.overlap", "two inputs share memory and one of them is written")
 
 
+class Item(NamedTuple):
+    """Names an item of a list or dict, as a string names an attribute. key: its index or key."""
+
+    key: Any
+
+
 class AttributeState:
-    """What an attribute that the recording read or wrote holds now.
+    """What an attribute or item that the recording read or wrote holds now.
 
     owner: the object's wrapper. wrapped: the recorded value, or MISSING. written: whether the recording set it.
     held: what the real object holds, by identity.
@@ -299,7 +310,7 @@ class AttributeState:
 
     __slots__ = ("held", "name", "owner", "wrapped", "written")
 
-    def __init__(self, owner: Any, name: str, wrapped: Any, written: bool, held: Any) -> None:
+    def __init__(self, owner: Any, name: str | Item, wrapped: Any, written: bool, held: Any) -> None:
         self.held = held
         self.owner = owner
         self.name = name

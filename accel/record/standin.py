@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from accel.record.wrapper import Wrapper, plain
+from accel.record.wrapper import Wrapper, unwrap
 
 
 class StandIn(Wrapper):
@@ -20,7 +20,7 @@ class StandIn(Wrapper):
         return getattr(self._plain_, name)
 
     def __eq__(self, other: Any) -> bool:
-        return bool(self._plain_ == plain(other))
+        return bool(self._plain_ == unwrap(other))
 
     def __hash__(self) -> int:
         return hash(self._plain_)
@@ -29,4 +29,4 @@ class StandIn(Wrapper):
         return repr(self._plain_)
 
     def __subclasscheck__(self, kind: Any) -> bool:
-        return issubclass(plain(kind), self._plain_)
+        return issubclass(unwrap(kind), self._plain_)

@@ -22,7 +22,7 @@ class Wrapper:
         return self._plain_
 
 
-def plain(value: Any) -> Any:
+def unwrap(value: Any) -> Any:
     """The value with every wrapper in it replaced by what it stands for."""
     if isinstance_wrapper(value):
         return value._plain_
@@ -30,12 +30,12 @@ def plain(value: Any) -> Any:
         return value
     kind = type(value)
     if issubclass(kind, tuple):
-        return rebuilt(value, map(plain, value))
+        return rebuilt(value, map(unwrap, value))
     if kind is dict:
-        return {plain(key): plain(part) for key, part in value.items()}
+        return {unwrap(key): unwrap(part) for key, part in value.items()}
     if kind is slice:
-        return slice(plain(value.start), plain(value.stop), plain(value.step))
-    return kind(map(plain, value))
+        return slice(unwrap(value.start), unwrap(value.stop), unwrap(value.step))
+    return kind(map(unwrap, value))
 
 
 def rebuilt(value: tuple[Any, ...], parts: Iterable[Any]) -> Any:

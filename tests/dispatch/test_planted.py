@@ -18,8 +18,9 @@ from accel.dispatch.comparing import policy
 from accel.dispatch.costs import speed
 from accel.dispatch.replay import Variant
 from accel.ir.views import Broadcast
-from accel.record.arrays import calls
 from accel.record.arrays.arrays import RecordedArray
+from accel.record.arrays.calls.general import record_bound
+from accel.record.arrays.calls.special import SPECIALS, Recorder
 from accel.reports.ledger import State, current_run, open_ledger
 from accel.rules import load
 from accel.rules.rule import RULES
@@ -66,10 +67,10 @@ def plant(monkeypatch: pytest.MonkeyPatch, function: Any, **changes: Any) -> Non
     monkeypatch.setitem(RULES, function, dataclasses.replace(RULES[function], **changes))
 
 
-def plant_recorder(monkeypatch: pytest.MonkeyPatch, function: Any, recorder: calls.Recorder) -> None:
+def plant_recorder(monkeypatch: pytest.MonkeyPatch, function: Any, recorder: Recorder) -> None:
     """Let calls of `function` be recorded by `recorder`."""
     kind = type("Planted", (Special,), {})
-    monkeypatch.setitem(calls.SPECIALS, kind, recorder)
+    monkeypatch.setitem(SPECIALS, kind, recorder)
     plant(monkeypatch, function, recorded=dataclasses.replace(RULES[function].recorded, special=kind()))
 
 
@@ -91,7 +92,7 @@ def wrong_tape(monkeypatch: pytest.MonkeyPatch) -> None:
     plant_recorder(
         monkeypatch,
         np.min,
-        lambda recording, rule, bound, result: calls.record_bound(recording, RULES[np.max], bound, result),
+        lambda recording, rule, bound, result: record_bound(recording, RULES[np.max], bound, result),
     )
 
 

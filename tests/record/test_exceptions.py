@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import os
 import sys
 import threading
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +16,7 @@ import pytest
 
 import accel
 from accel.dispatch.replay import commit
+from accel.record import Raised, record
 from accel.record.arrays import arrays
 from accel.rules import load
 from accel.rules.rule import RULES
@@ -330,3 +334,32 @@ def test_user_exceptions_caught_by_the_program(check: Any) -> None:
 
 def test_wrong_shapes_raise_numpys_message(check: Any) -> None:
     check(lambda x, y: x + y, lambda i: (some(i), some(i, 3 if i % 5 == 4 else 4)), calls=20, replays=6)
+
+
+def test_an_error_that_passes_does_not_keep_the_programs_objects_alive() -> None:
+    """The error leads to the frames that it passed, of the recorder too: none of those may lead back to it."""
+
+    class Field:
+        pass
+
+    held = []
+
+    def work(x: Any) -> Any:
+        field = Field()
+        held.append(weakref.ref(field))
+        try:
+            os.getpid()  # ends the tape, and as there is a handler, the call cannot be left
+        except KeyError:
+            pass
+        raise ValueError(x)
+
+    gc.collect()
+    gc.disable()
+    try:
+        raised = record(work, (some(0),), {}, max_nodes=100)
+        assert isinstance(raised, Raised)
+        assert raised.error.__context__ is None
+        del raised
+        assert [reference() for reference in held] == [None]
+    finally:
+        gc.enable()

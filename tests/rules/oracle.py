@@ -21,7 +21,7 @@ from accel.backend.compile import Executable, entry
 from accel.backend.spans import Span, span_of
 from accel.dispatch.replay import GuardFailure, HostError, Matcher, StagedOutputs, Variant
 from accel.lower import Known, lower
-from accel.record import Rerun, Trace, record
+from accel.record import Raised, Trace, Undone, record
 from accel.rules.rule import Unsupported
 from tests.compiler import known
 
@@ -114,21 +114,18 @@ def record_job(job: Job) -> None:
         warnings.simplefilter("ignore")
         try:
             recorded = record(job.function, args, {}, max_nodes=20_000)
-        except Rerun as rerun:
-            if not same_values(args, job.make(0), exact=True):
-                job.complain("undoing left the arguments changed")
-            if rerun.refusal.reason != "path.exception":  # the tape broke, and the call was left there
-                refuse(job, rerun.refusal.reason, rerun.refusal.detail)
-                return
-            job.status, job.detail = "raises", rerun.refusal.detail
-            if expected.error is None:
-                job.complain(f"the recorded call was undone: {rerun.refusal.detail}")
-            return
         except Exception as error:
             if type(error) is not type(expected.error):
                 job.complain(f"the recorded call raised {error!r}, the plain one {expected.error!r}")
             job.status = "raises"
             return
+    if isinstance(recorded, Undone):
+        note_undone(job, recorded, args, expected)
+        return
+    if isinstance(recorded, Raised):
+        job.complain(f"the recorded call raised {recorded.error!r} after an effect that cannot be undone")
+        job.status = "raises"
+        return
     if expected.error is not None:
         job.complain(f"the recorded call did not raise {expected.error!r}")
     compare(job, "recorded", expected, Run(recorded.result, None, args), exact=True)
@@ -136,6 +133,17 @@ def record_job(job: Job) -> None:
         refuse(job, recorded.refusal.reason, recorded.refusal.detail)
         return
     job.trace = recorded.trace
+
+
+def note_undone(job: Job, undone: Undone, args: tuple[Any, ...], expected: Run) -> None:
+    if not same_values(args, job.make(0), exact=True):
+        job.complain("undoing left the arguments changed")
+    if undone.refusal.reason != "path.exception":  # the tape broke, and the call was left there
+        refuse(job, undone.refusal.reason, undone.refusal.detail)
+        return
+    job.status, job.detail = "raises", undone.refusal.detail
+    if expected.error is None:
+        job.complain(f"the recorded call was undone: {undone.refusal.detail}")
 
 
 def refuse(job: Job, reason: str, detail: str) -> None:

@@ -14,7 +14,7 @@ from accel.inspect.explain import describe
 from accel.inspect.explain.apart import Message, Send
 from accel.inspect.explain.callables import PlainCall
 from accel.reasons import Refusal
-from accel.record import Passed, Rerun, record
+from accel.record import Raised, Undone, record
 from accel.record.recording import Recording
 from accel.rules.rule import Unsupported
 
@@ -37,11 +37,12 @@ def examine(call: PlainCall, max_nodes: int, with_jax: bool, passes: bool, send:
     watch = _RecordingWatcher(send)
     try:
         recorded = record(call.function, call.args, call.kwargs, max_nodes=max_nodes, watch=watch.start)
-    except Rerun as rerun:
-        watch.stop(rerun.refusal)
-    except BaseException as raised:
-        error = raised.error if isinstance(raised, Passed) else raised
-        watch.stop(Refusal("path.exception", "", f"{type(error).__name__}: {error}"))
+    except BaseException as error:
+        watch.stop(_refusal_for(error))
+    if isinstance(recorded, Undone):
+        watch.stop(recorded.refusal)
+    if isinstance(recorded, Raised):
+        watch.stop(_refusal_for(recorded.error))
     if recorded.refusal is not None:
         watch.stop(recorded.refusal)
     watch.armed = False
@@ -55,6 +56,10 @@ def examine(call: PlainCall, max_nodes: int, with_jax: bool, passes: bool, send:
     except Unsupported as gap:
         where, detail = second_look.place(gap.detail)
         send({"verdict": "stopped", "stop": describe.stop(Refusal(gap.reason, where, detail), None)})
+
+
+def _refusal_for(error: BaseException) -> Refusal:
+    return Refusal("path.exception", "", f"{type(error).__name__}: {error}")
 
 
 class _RecordingWatcher:

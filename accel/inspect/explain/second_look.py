@@ -14,6 +14,7 @@ from accel.lower.folding import foldable
 from accel.lower.listing import listing
 from accel.lower.passes.arrange import Part
 from accel.record import Trace
+from accel.record.recording import Item
 
 _PLACE = re.compile(r"^(\S+) at (\S+:\d+): ")
 
@@ -43,7 +44,7 @@ def lowered(trace: Trace, values: dict[int, Any], *, with_jax: bool, passes: boo
 
 def _known(trace: Trace, values: dict[int, Any]) -> Known:
     """Inputs that may be constant, less attributes and items that the call itself sets."""
-    writes = {(write.owner, f"[{write.name!r}]" if write.is_item else write.name) for write in trace.outputs.writes}
+    writes = {(write.owner, Item(write.name) if write.is_item else write.name) for write in trace.outputs.writes}
     slots = foldable(trace) - {slot for key, slot in trace.inputs.entries() if key[1:] in writes}
     known = {slot: value for slot, value in values.items() if slot in slots}
     return Known(

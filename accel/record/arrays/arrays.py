@@ -16,8 +16,8 @@ import numpy as np
 from accel.ir.tape import Node, Storage
 from accel.ir.views import Chain
 from accel.record.inputs import MISSING
-from accel.record.recording import NEEDED_AS, Recording, recordable
-from accel.record.wrapper import Wrapper, isinstance_wrapper, plain
+from accel.record.recording import Recording, recordable
+from accel.record.wrapper import Wrapper, isinstance_wrapper, unwrap
 from accel.rules import core, scalars
 from accel.rules.rule import Unsupported
 
@@ -69,11 +69,11 @@ class RecordedValue(Wrapper):
         return result
 
     def __str__(self) -> str:
-        force(self, "text")
+        force_text(self)
         return str(self._plain_)
 
     def __repr__(self) -> str:
-        force(self, "text")
+        force_text(self)
         return repr(self._plain_)
 
     def __bytes__(self) -> bytes:
@@ -81,7 +81,7 @@ class RecordedValue(Wrapper):
         return bytes(self._plain_)
 
     def __format__(self, spec: str) -> str:
-        force(self, "text")
+        force_text(self)
         return format(self._plain_, spec)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -158,7 +158,7 @@ class RecordedArray(RecordedValue):
             getattr(self, name)[...] = value
         else:
             self._recording_.break_("rule.missing", f"assignment to an array's .{name}", touched=True)
-            setattr(self._plain_, name, plain(value))
+            setattr(self._plain_, name, unwrap(value))
 
 
 class CompressedArray(RecordedValue):
@@ -190,24 +190,44 @@ class CompressedArray(RecordedValue):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         force(self, "a change of some of its elements")
-        self._plain_[plain(key)] = plain(value)
+        self._plain_[unwrap(key)] = unwrap(value)
 
 
 # -- forcing ----------------------------------------------------------------------------------------------------------
+
+
+_NEEDED_AS = "a value computed from an array is needed as {}"
+"""Why a recording ends where Python takes a value."""
 
 
 def force(value: RecordedValue, needed_as: str) -> None:
     """Something needs the plain value: an outcome where the host knows it, else the end of the tape."""
 
     def write() -> None:
-        if issubclass(type(value), RecordedScalar) and (
-            value.node().host or value._recording_.writer.forced(value.node()) is not MISSING
-        ):
-            value._recording_.writer.outcome(value.node(), value._plain_)
-        else:
-            raise Unsupported("value.forced", NEEDED_AS.format(needed_as))
+        if not _note_known(value):
+            raise Unsupported("value.forced", _NEEDED_AS.format(needed_as))
 
     value._recording_.write_down(write, None)
+
+
+def force_text(value: RecordedValue) -> None:
+    """As `force`, where text is needed."""
+    recording = value._recording_
+
+    def write() -> None:
+        if not _note_known(value):
+            recording.break_for_text("value.forced", _NEEDED_AS.format("text"))
+
+    recording.write_down(write, None)
+
+
+def _note_known(value: RecordedValue) -> bool:
+    """Make a value that the host knows an outcome. Returns whether it does."""
+    writer, is_scalar = value._recording_.writer, issubclass(type(value), RecordedScalar)
+    known_to_host = is_scalar and (value.node().host or writer.forced(value.node()) is not MISSING)
+    if known_to_host:
+        writer.outcome(value.node(), value._plain_)
+    return known_to_host
 
 
 def force_bool(value: RecordedValue, result: bool) -> None:
@@ -282,7 +302,7 @@ def remember(recording: Recording, wrapper: Any) -> Any:
     if issubclass(type(wrapper), RecordedValue):
         recording.registry.arrays[id(wrapper._plain_)] = wrapper
     else:
-        recording.registry.values[id(wrapper._plain_)] = recording.registry.keep(wrapper)
+        recording.registry.values[id(wrapper._plain_)] = recording.registry.keep_alive(wrapper)
     return wrapper
 
 

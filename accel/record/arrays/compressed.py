@@ -22,7 +22,7 @@ from accel.record.arrays.arrays import (
 )
 from accel.record.arrays.operands import check_casts, flat, ufunc_kwargs
 from accel.record.recording import Recording
-from accel.record.wrapper import isinstance_wrapper, plain
+from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules import core
 from accel.rules.rule import Rule, Unsupported, derived
 from accel.rules.tables import ufuncs
@@ -192,7 +192,7 @@ def _operand(value: Any, result: Any) -> Any:
     if is_compressed(value):
         return value._full
     if issubclass(type(value), (RecordedArray, np.ndarray, list, tuple)):
-        shape = np.shape(plain(value))
+        shape = np.shape(unwrap(value))
         if len(shape) >= np.ndim(result) and shape[0] != 1:
             raise Unsupported("shape.dynamic", "a masked selection together with a whole array of its length")
     return as_template(value)
@@ -241,7 +241,7 @@ def count(chosen: CompressedArray) -> Any:
 def get_item(chosen: CompressedArray, key: Any) -> Any:
     """`selection[key]`: whole rows with new axes or parts of them, or a selection of the selection."""
     recording = chosen._recording_
-    result = chosen._plain_[plain(key)]
+    result = chosen._plain_[unwrap(key)]
     return recording.write_down(lambda: _record_get(chosen, key, result), result)
 
 
@@ -255,7 +255,7 @@ def _record_get(chosen: CompressedArray, key: Any, result: Any) -> Any:
         raise Unsupported("shape.dynamic", "single elements of a masked selection")
     if entries[0] is Ellipsis and len([e for e in entries if e is not None]) > chosen._plain_.ndim:
         raise Unsupported("shape.dynamic", "single elements of a masked selection")
-    if any(isinstance_wrapper(e) and issubclass(type(e), RecordedValue) and np.ndim(plain(e)) for e in entries):
+    if any(isinstance_wrapper(e) and issubclass(type(e), RecordedValue) and np.ndim(unwrap(e)) for e in entries):
         raise Unsupported("shape.dynamic", "arrays as indices of a masked selection")
     chosen._shared = True
     full = _full_node(recording, core.GATHER, (chosen._full, as_static(entries)), {}, chosen._mask, result)
@@ -278,7 +278,7 @@ def assign(rows: RecordedArray, mask: RecordedArray, value: Any) -> None:
         template: Any = _reshaped(recording, value._full, shape, value._plain_.dtype)
     else:
         rest = len(shape) - mask._plain_.ndim
-        given = np.shape(plain(value))
+        given = np.shape(unwrap(value))
         if len(given) > rest and any(length != 1 for length in given[: len(given) - rest]):
             raise Unsupported("shape.dynamic", "an array of the selection's length assigned through a mask")
         template = as_template(value)
@@ -293,7 +293,7 @@ def _check_fits(recording: Recording, value: Any, rows: RecordedArray) -> None:
     if not is_compressed(value):
         check_casts(recording, value, rows._plain_.dtype)
         return
-    dtype = np.asarray(plain(value)).dtype if isinstance_wrapper(value) else None
+    dtype = np.asarray(unwrap(value)).dtype if isinstance_wrapper(value) else None
     if dtype is not None and dtype.kind == "f" and rows._plain_.dtype.kind in "iu":
         raise Unsupported("rule.parameter", "floats assigned through a mask into an integer array")
 
@@ -304,7 +304,7 @@ def scatter(rows: RecordedArray, index: CompressedArray, value: Any) -> None:
     _refuse_masks(index)
     if index._plain_.ndim != 1 or (is_compressed(value) and value._mask is not index._mask):
         raise Unsupported("shape.dynamic", "selections by different masks in one assignment")
-    if not is_compressed(value) and np.ndim(plain(value)) >= rows._plain_.ndim and np.shape(plain(value))[0] != 1:
+    if not is_compressed(value) and np.ndim(unwrap(value)) >= rows._plain_.ndim and np.shape(unwrap(value))[0] != 1:
         raise Unsupported("shape.dynamic", "an array of the selection's length assigned through its indices")
     recording.writer.assume(core.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
     distinct = core.all_differ(index._plain_.astype(np.int64) % len(rows._plain_))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from accel.record.arrays.arrays import as_static, wrap
-from accel.record.arrays.calls import call
+from accel.record.arrays.calls.call import call
 from accel.record.recording import Recording
-from accel.record.wrapper import Wrapper, has_wrapper, isinstance_wrapper, plain
+from accel.record.wrapper import Wrapper, has_wrapper, isinstance_wrapper, unwrap
 from accel.rules.core import GRID
 from accel.rules.rule import Unsupported
 
@@ -28,7 +28,7 @@ class Grid(Wrapper):
     def __getitem__(self, key: Any) -> Any:
         recording = self._recording_
         if not recording.active:
-            return self._plain_[plain(key)]
+            return self._plain_[unwrap(key)]
         return self._take(recording, self._plain_, key)
 
     def __getattr__(self, name: str) -> Any:
@@ -40,7 +40,7 @@ Take = Callable[[Recording, Any, Any], Any]
 
 def _fixed(recording: Recording, grid: Any, key: Any) -> Any:
     """Coordinates: their number shapes the program, so that the key is fixed."""
-    result = grid[plain(key)]
+    result = grid[unwrap(key)]
 
     def write() -> Any:
         if isinstance(result, np.ndarray):
@@ -59,13 +59,13 @@ def _joined(axis: int, column: bool) -> Take:
         entries = key if type(key) is tuple else (key,)
         if not has_wrapper(key) or all(isinstance(entry, slice) for entry in entries):
             return _fixed(recording, grid, key)
-        result = grid[plain(key)]
+        result = grid[unwrap(key)]
 
         def write() -> Any:
             if any(isinstance(entry, (str, slice, list)) for entry in entries):
                 raise Unsupported("rule.parameter", "numpy.r_ and c_ of anything but arrays and numbers")
             made = call(np.concatenate, ([_part(entry, column) for entry in entries],), {"axis": axis})
-            if not isinstance_wrapper(made) or plain(made).dtype != result.dtype or plain(made).shape != result.shape:
+            if not isinstance_wrapper(made) or unwrap(made).dtype != result.dtype or unwrap(made).shape != result.shape:
                 raise Unsupported("rule.parameter", "numpy.r_ and c_ of these types")
             return made
 
@@ -76,7 +76,7 @@ def _joined(axis: int, column: bool) -> Take:
 
 def _part(entry: Any, column: bool) -> Any:
     part = call(np.atleast_1d, (entry,), {})
-    return part[:, None] if column and plain(part).ndim == 1 else part
+    return part[:, None] if column and unwrap(part).ndim == 1 else part
 
 
 def _as_given(recording: Recording, grid: Any, key: Any) -> Any:

@@ -20,7 +20,7 @@ from accel.record.arrays.arrays import (
     wrap,
 )
 from accel.record.arrays.operands import check_casts
-from accel.record.wrapper import plain
+from accel.record.wrapper import unwrap
 from accel.rules import core
 from accel.rules.rule import Unsupported
 
@@ -28,7 +28,7 @@ from accel.rules.rule import Unsupported
 def get_item(array: RecordedArray, key: Any) -> Any:
     """`array[key]`."""
     recording = array._recording_
-    result = array._plain_[plain(key)]
+    result = array._plain_[unwrap(key)]
     return recording.write_down(lambda: _record_get(array, basic_key(key), result), result)
 
 
@@ -36,7 +36,7 @@ def set_item(array: RecordedArray, key: Any, value: Any) -> None:
     """`array[key] = value`."""
     recording = array._recording_
     recording.before_write(array._storage)
-    array._plain_[plain(key)] = plain(value)
+    array._plain_[unwrap(key)] = unwrap(value)
     recording.write_down(lambda: _record_set(array, basic_key(key), value), None)
 
 
@@ -97,7 +97,7 @@ def split_at_selection(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Reco
 
 def index_template(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Any, ...]:
     """The key with nodes for its arrays, each of them checked to stay within its axis."""
-    if any(isinstance(plain(entry), (bool, np.bool_)) for entry in key):
+    if any(isinstance(unwrap(entry), (bool, np.bool_)) for entry in key):
         raise Unsupported("shape.dynamic", "a single truth as a mask")
     recording = array._recording_
     shape = array._plain_.shape
@@ -143,7 +143,7 @@ def _record_set(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
         _set_selection(array, key, value)
         return
     template = index_template(array, key)
-    if issubclass(type(value), RecordedValue) and np.ndim(plain(value)):
+    if issubclass(type(value), RecordedValue) and np.ndim(unwrap(value)):
         _assume_distinct(array, key, template)
     node = recording.writer.node(
         core.SCATTER, (array.node(), template, value_node(array, value)), {}, array._plain_, host=False
@@ -164,7 +164,7 @@ def _set_selection(array: RecordedArray, key: tuple[Any, ...], value: Any) -> No
 def _assume_distinct(array: RecordedArray, key: tuple[Any, ...], template: tuple[Any, ...]) -> None:
     """With repeated indices NumPy keeps the last value; XLA leaves open which one stays."""
     shape = array._plain_.shape
-    positions = np.arange(array._plain_.size).reshape(shape)[plain(key)]
+    positions = np.arange(array._plain_.size).reshape(shape)[unwrap(key)]
     array._recording_.writer.assume_distinct(core.DISTINCT, (shape, template), core.all_differ(positions))
 
 
@@ -175,12 +175,12 @@ def value_node(array: RecordedArray, value: Any) -> Any:
     template = as_template(value)
     check_casts(array._recording_, value, array._plain_.dtype)
     if type(template) in (list, tuple):
-        shape = np.shape(plain(value))
+        shape = np.shape(unwrap(value))
         return array._recording_.writer.node(
             core.STACK,
-            (list(template), np.asarray(plain(value)).dtype, shape),
+            (list(template), np.asarray(unwrap(value)).dtype, shape),
             {},
-            np.asarray(plain(value)),
+            np.asarray(unwrap(value)),
             host=False,
         )
     return template
@@ -195,6 +195,6 @@ def _store(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
     if not isinstance(node, Node) or node.shape != np.shape(array._plain_[key]):
         shape = np.shape(array._plain_[key])
         node = recording.writer.node(
-            core.BROADCAST, (node, shape), {}, np.broadcast_to(np.asarray(plain(value)), shape), host=False
+            core.BROADCAST, (node, shape), {}, np.broadcast_to(np.asarray(unwrap(value)), shape), host=False
         )
     recording.writer.write_view(array._storage, chain, node)

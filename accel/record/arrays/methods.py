@@ -20,14 +20,14 @@ from accel.record.arrays.arrays import (
     remember,
     wrap,
 )
-from accel.record.arrays.calls import record_rule
+from accel.record.arrays.calls.call import record_rule
 from accel.record.arrays.numbers import record_scalar, scalar_call
 from accel.record.arrays.operands import check_casts
 from accel.record.arrays.ufuncs import one_out, record_ufunc
 from accel.record.inputs import has_flags
 from accel.record.opaque import EFFECTS_IN_NUMPY
 from accel.record.standin import StandIn
-from accel.record.wrapper import Wrapper, plain
+from accel.record.wrapper import Wrapper, unwrap
 from accel.rules import core, scalars
 from accel.rules.rule import RULES, Unsupported
 
@@ -93,7 +93,7 @@ class Method(StandIn):
         for given in (*args, kwargs.get("out")):  # `out` may be given by position
             if issubclass(type(given), RecordedArray):
                 recording.before_write(given._storage)
-        result = getattr(value._plain_, name)(*plain(args), **plain(kwargs))
+        result = getattr(value._plain_, name)(*unwrap(args), **unwrap(kwargs))
         return recording.write_down(lambda: METHODS[name](value, name, args, kwargs, result), result)
 
 
@@ -117,11 +117,11 @@ class Flags(Wrapper):
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._recording_.break_("rule.missing", "an array's flags are set", touched=True)
-        setattr(self._plain_, name, plain(value))
+        setattr(self._plain_, name, unwrap(value))
 
     def __setitem__(self, name: str, value: Any) -> None:
         self._recording_.break_("rule.missing", "an array's flags are set", touched=True)
-        self._plain_[name] = plain(value)
+        self._plain_[name] = unwrap(value)
 
 
 _OF_NUMBERS = frozenset({"is_integer", "bit_length", "bit_count", "as_integer_ratio", "hex"})

@@ -13,7 +13,7 @@ from accel.record.arrays.arrays import NUMBERS, RecordedScalar, RecordedValue, a
 from accel.record.arrays.ufuncs import record_ufunc
 from accel.record.recording import Recording, all_host, current
 from accel.record.standin import StandIn
-from accel.record.wrapper import has_wrapper, isinstance_wrapper, plain
+from accel.record.wrapper import has_wrapper, isinstance_wrapper, unwrap
 from accel.rules import core, scalars
 from accel.rules.rule import Unsupported, own_rule
 
@@ -55,7 +55,7 @@ _HAS_TYPE = own_rule("has_type", lambda value, kind: type(value) is kind)
 
 def _as_python_float(value: Any) -> Any:
     """A NumPy scalar as the functions of `math` take it."""
-    number = plain(value)
+    number = unwrap(value)
     if not isinstance(number, (np.floating, np.integer)) or not isinstance_wrapper(value):
         return value
     recording, node = value._recording_, value.node()
@@ -67,12 +67,12 @@ def _as_python_float(value: Any) -> Any:
 
 
 def _is_python(value: Any) -> bool:
-    return type(plain(value)) in (bool, *NUMBERS)
+    return type(unwrap(value)) in (bool, *NUMBERS)
 
 
 def _logarithm(recording: Recording, value: Any) -> Any:
     """Python divides by the logarithm of the base."""
-    result = math.log(plain(value))
+    result = math.log(unwrap(value))
     if not isinstance_wrapper(value):
         return result
     return _record_python(recording, math.log, (value,), (as_template(value),), result)
@@ -89,7 +89,7 @@ def _record_python(
     if row is None:
         raise Unsupported("rule.missing", f"{getattr(function, '__name__', function)} of a number from an array")
     for check in row.checks:
-        recording.writer.assume(check, template, plain(args))
+        recording.writer.assume(check, template, unwrap(args))
     node = recording.writer.node(row.rule, template, {}, result, host=False)
     if row.after is not None:
         recording.writer.assume(row.after, (node,), (result,))
@@ -108,7 +108,7 @@ def scalar_call(
 ) -> Any:
     """`function(*args)` for a function of Python's that takes scalars (round, math.sqrt, float, max)."""
     kwargs = kwargs or {}
-    result = function(*plain(args), **plain(kwargs))
+    result = function(*unwrap(args), **unwrap(kwargs))
     if not has_wrapper(args) and not has_wrapper(kwargs):
         return result
     return recording.write_down(lambda: record_scalar(recording, function, args, result, kwargs=kwargs), result)
@@ -116,7 +116,7 @@ def scalar_call(
 
 def convert(recording: Recording, kind: type, value: Any) -> Any:
     """`kind(value)` for a recorded value."""
-    result = kind(plain(value))
+    result = kind(unwrap(value))
 
     def write() -> Any:
         node = value.node()
@@ -127,20 +127,22 @@ def convert(recording: Recording, kind: type, value: Any) -> Any:
         if isinstance(result, np.ndarray) or node.dtype is None:
             raise Unsupported("rule.missing", f"{kind.__name__} of an array")
         if node.shape:
-            node = recording.writer.node(core.RESHAPE, (node, ()), {}, np.asarray(plain(value)).reshape(()), host=False)
+            node = recording.writer.node(
+                core.RESHAPE, (node, ()), {}, np.asarray(unwrap(value)).reshape(()), host=False
+            )
         if node.dtype.kind == "c":
             raise Unsupported("rule.missing", f"{kind.__name__} of a complex number")
         if np.dtype(kind).kind in "iu" and node.dtype.kind == "f":
-            number = np.asarray(plain(value)).reshape(())[()]
+            number = np.asarray(unwrap(value)).reshape(())[()]
             if kind is int:
                 recording.writer.assume(scalars.EXACT, (node,), (number,))
             else:
                 recording.writer.assume(core.FITS, (node, np.dtype(kind)), (number, np.dtype(kind)))
         elif np.dtype(kind).kind in "iu" and kind is not int and node.dtype.kind in "iu":
             info = np.iinfo(kind)
-            recording.writer.assume(scalars.IN_RANGE, (node, info.min, info.max), (plain(value), info.min, info.max))
+            recording.writer.assume(scalars.IN_RANGE, (node, info.min, info.max), (unwrap(value), info.min, info.max))
         elif kind is int and node.dtype == np.uint64:
-            recording.writer.assume(scalars.EXACT, (node,), (int(plain(value)),))
+            recording.writer.assume(scalars.EXACT, (node,), (int(unwrap(value)),))
         converted = recording.writer.node(core.CONVERT, (node, kind), {}, result, host=False)
         return wrap(recording, result, converted)
 
@@ -148,7 +150,7 @@ def convert(recording: Recording, kind: type, value: Any) -> Any:
 
 
 def record_extreme(recording: Recording, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
-    result = function(*plain(values))
+    result = function(*unwrap(values))
 
     def write() -> Any:
         rule = scalars.PYTHON[function].rule
@@ -165,7 +167,7 @@ def record_sum(recording: Recording, values: list[Any], start: Any, result: Any)
     total = start
     for value in values:
         total = total + value
-    if type(plain(total)) is not type(result):
+    if type(unwrap(total)) is not type(result):
         raise Unsupported("rule.missing", "a sum of mixed numbers")
     return wrap(recording, result, total.node()) if isinstance_wrapper(total) else result
 
@@ -185,7 +187,7 @@ class TypeStandIn(StandIn):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording = current()
         if recording is None:
-            return self._plain_(*plain(args), **plain(kwargs))
+            return self._plain_(*unwrap(args), **unwrap(kwargs))
         if kwargs or len(args) != 1:
             return scalar_call(recording, self._plain_, args, kwargs)
         if not isinstance_wrapper(args[0]):
@@ -201,16 +203,16 @@ class TypeStandIn(StandIn):
         if recording.active and method is not None:
             return self(method(value))
         recording.break_("value.forced", f"{self._plain_.__name__}() of an object", touched=True)
-        return self._plain_(plain(value))
+        return self._plain_(unwrap(value))
 
     def __instancecheck__(self, value: Any) -> bool:
         return isinstance(value, self._plain_)
 
     def __or__(self, other: Any) -> Any:
-        return self._plain_ | plain(other)
+        return self._plain_ | unwrap(other)
 
     def __ror__(self, other: Any) -> Any:
-        return plain(other) | self._plain_
+        return unwrap(other) | self._plain_
 
 
 _NUMBER_TYPES: tuple[type, ...] = (float, int, complex, *(np.dtype(code).type for code in "bBhHiIlLqQefdFD"))

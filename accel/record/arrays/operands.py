@@ -9,7 +9,7 @@ import numpy as np
 from accel.ir.tape import Node
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, as_static, as_template
 from accel.record.recording import Recording
-from accel.record.wrapper import plain
+from accel.record.wrapper import unwrap
 from accel.rules import core, scalars
 from accel.rules.tables import ufuncs
 
@@ -32,11 +32,11 @@ def check_casts(recording: Recording, value: Any, dtype: np.dtype[Any]) -> None:
         if not isinstance(node, Node) or node.dtype is None:
             continue
         if node.dtype.kind in "fc":
-            recording.writer.assume(core.FITS, (node, dtype), (np.asarray(plain(part)), dtype))
+            recording.writer.assume(core.FITS, (node, dtype), (np.asarray(unwrap(part)), dtype))
         elif node.scalar is int:
             _assume_in_range(recording, node, dtype)
         elif issubclass(type(part), RecordedScalar) and not np.can_cast(node.dtype, dtype):
-            _assume_in_range(recording, node, dtype, plain(part))  # NumPy's raise like Python's where they are stored
+            _assume_in_range(recording, node, dtype, unwrap(part))  # NumPy's raise like Python's where they are stored
 
 
 def flat(values: Any) -> Any:
@@ -50,7 +50,7 @@ def flat(values: Any) -> Any:
 
 def ufunc_kwargs(ufunc: np.ufunc, operands: tuple[Any, ...], dtype: Any) -> dict[str, Any]:
     """The loop that NumPy chose, as a keyword of the rule."""
-    loop = ufuncs.loop_of(ufunc, [plain(operand) for operand in operands], as_static(dtype))
+    loop = ufuncs.loop_of(ufunc, [unwrap(operand) for operand in operands], as_static(dtype))
     for operand, kind in zip(operands, loop, strict=False):
         _check_range(operand, kind)
     return {"loop": loop}

@@ -11,14 +11,14 @@ import numpy as np
 
 from accel.record.arrays import compressed
 from accel.record.arrays.arrays import NUMBERS, CompressedArray, RecordedArray, RecordedScalar, RecordedValue, known
-from accel.record.arrays.calls import call
+from accel.record.arrays.calls.call import call
 from accel.record.arrays.indexing import get_item, set_item
 from accel.record.arrays.methods import attribute_of
 from accel.record.arrays.numbers import record_scalar, scalar_call
 from accel.record.arrays.ufuncs import record_ufunc
 from accel.record.inputs import MISSING
 from accel.record.recording import Recording
-from accel.record.wrapper import isinstance_wrapper, plain
+from accel.record.wrapper import isinstance_wrapper, unwrap
 
 
 def binary(value: Any, other: Any, args: tuple[Any, Any], function: Callable[..., Any], ufunc: np.ufunc) -> Any:
@@ -26,7 +26,7 @@ def binary(value: Any, other: Any, args: tuple[Any, Any], function: Callable[...
     if not _is_operand(value, other):
         return _foreign(value, other, args, function)
     recording = value._recording_
-    result = function(*plain(args))
+    result = function(*unwrap(args))
     if isinstance(result, (list, tuple)):
         return NotImplemented  # a sequence repeated, which Python does with what is in it
     return recording.write_down(lambda: _record_operator(recording, function, ufunc, args, result), result)
@@ -42,12 +42,12 @@ def _is_operand(value: Any, other: Any) -> bool:
 def _foreign(value: Any, other: Any, args: tuple[Any, ...], function: Callable[..., Any]) -> Any:
     """An operator whose other side is neither number nor array: its class answers, or NumPy, object by object."""
     recording, real = value._recording_, value._plain_
-    if not isinstance(real, (np.ndarray, np.generic)) or _answers_first(plain(other), real):
+    if not isinstance(real, (np.ndarray, np.generic)) or _answers_first(unwrap(other), real):
         return NotImplemented
     if isinstance(real, np.ndarray) or not isinstance(other, (str, bytes, type(None))):
         simple = isinstance(other, (str, bytes, type(None)))
-        recording.break_("call.opaque", f"a {type(plain(other)).__name__} as an array's operand", touched=not simple)
-    return function(*plain(args))
+        recording.break_("call.opaque", f"a {type(unwrap(other)).__name__} as an array's operand", touched=not simple)
+    return function(*unwrap(args))
 
 
 def _answers_first(other: Any, real: Any) -> bool:
@@ -87,12 +87,12 @@ def _inplace(array: Any, other: Any, function: Callable[..., Any], ufunc: np.ufu
     """`array op= other`: NumPy's in-place operator, written through the view."""
     recording = array._recording_
     if not _is_operand(array, other):
-        recording.break_("call.opaque", f"a {type(plain(other)).__name__} as an array's operand", touched=True)
+        recording.break_("call.opaque", f"a {type(unwrap(other)).__name__} as an array's operand", touched=True)
     if issubclass(type(array), CompressedArray):
-        result = function(array._plain_, plain(other))
+        result = function(array._plain_, unwrap(other))
         return recording.write_down(lambda: compressed.record_inplace(array, ufunc, other), result)
     recording.before_write(array._storage)
-    result = function(array._plain_, plain(other))  # NumPy raises here, or array._plain_ is changed
+    result = function(array._plain_, unwrap(other))  # NumPy raises here, or array._plain_ is changed
 
     def write() -> Any:
         record_ufunc(recording, ufunc, (array, _as_array(other)), {"out": array}, result)

@@ -17,15 +17,15 @@ from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, 
 from accel.record.objects.proxy import one_per_object
 from accel.record.recording import Recording
 from accel.record.standin import StandIn
-from accel.record.wrapper import has_wrapper, plain
+from accel.record.wrapper import has_wrapper, unwrap
 
 
 def _type(recording: Recording) -> Callable[..., Any]:
     def type_of(*args: Any, **kwargs: Any) -> Any:
         if len(args) != 1:
             recording.break_("code.unsupported", "makes a class with type()")
-            return type(*plain(args), **plain(kwargs))
-        kind = type(plain(args[0]))
+            return type(*unwrap(args), **unwrap(kwargs))
+        kind = type(unwrap(args[0]))
         if not recording.active:
             return kind
         return class_proxy(recording, kind)
@@ -43,7 +43,7 @@ def _extreme(recording: Recording, function: Callable[..., Any]) -> Callable[...
             and not kwargs
             and len(values) > 1
             and any(issubclass(type(value), RecordedScalar) and not value.node().host for value in values)
-            and len({type(plain(value)) for value in values}) == 1
+            and len({type(unwrap(value)) for value in values}) == 1
         ):
             return record_extreme(recording, function, tuple(values))
         return function(*args, **kwargs)
@@ -56,10 +56,10 @@ def _sum(recording: Recording) -> Callable[..., Any]:
 
     def total(values: Any, /, start: Any = 0) -> Any:
         values = list(values)
-        scalars = [value for value in (start, *values) if type(plain(value)) in (bool, int, float, complex)]
+        scalars = [value for value in (start, *values) if type(unwrap(value)) in (bool, int, float, complex)]
         if not recording.active or len(scalars) != len(values) + 1 or not has_wrapper(values + [start]):
             return sum(values, start)
-        result = sum(plain(values), plain(start))
+        result = sum(unwrap(values), unwrap(start))
         return recording.write_down(lambda: record_sum(recording, values, start, result), result)
 
     return total
@@ -70,7 +70,7 @@ def _ending(recording: Recording, function: Callable[..., Any], reason: str) -> 
 
     def ending(*args: Any, **kwargs: Any) -> Any:
         recording.break_(reason, f"{function.__name__}()", touched=True)
-        return function(*map(recording.kept.hold, args), **plain(kwargs))
+        return function(*map(recording.kept.unwrap_to_store, args), **unwrap(kwargs))
 
     return ending
 
@@ -79,7 +79,7 @@ def _identity(recording: Recording) -> Callable[[Any], int]:
     def identity(value: Any) -> int:
         if has_wrapper(value):
             recording.break_("value.forced", "id() of a recorded value")
-        return id(plain(value))
+        return id(unwrap(value))
 
     return identity
 
@@ -107,11 +107,11 @@ def _super(recording: Recording) -> Callable[..., Any]:
         if not args:
             frame = sys._getframe(2)  # beyond Builtin.__call__
             args = (frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
-        kind, proxy = plain(args[0]), args[1]
+        kind, proxy = unwrap(args[0]), args[1]
         if recording.active and not issubclass(type(proxy), ObjectProxy):
             recording.break_("call.opaque", "super() of a class")
         if not recording.active:
-            return super(kind, plain(proxy))
+            return super(kind, unwrap(proxy))
         return SuperProxy(recording, kind, proxy)
 
     return super_
@@ -127,7 +127,7 @@ class SuperProxy:
         """Special methods too: those of this class are not meant."""
         if name in ("_recording_", "_kind", "_proxy"):
             return object.__getattribute__(self, name)
-        mro = type(plain(self._proxy)).__mro__
+        mro = type(unwrap(self._proxy)).__mro__
         for owner in mro[mro.index(self._kind) + 1 :]:
             if name in owner.__dict__:
                 found = owner.__dict__[name]
@@ -138,7 +138,7 @@ class SuperProxy:
                 if isinstance(found, property):
                     return property_of(self._proxy, name, owner, found)
                 return class_attribute(self._proxy, name, owner, found)
-        return getattr(super(self._kind, plain(self._proxy)), name)
+        return getattr(super(self._kind, unwrap(self._proxy)), name)
 
 
 _EFFECTS = {
@@ -168,7 +168,7 @@ class Builtin(StandIn):
         return self._call(*args, **kwargs)
 
     def __instancecheck__(self, value: Any) -> bool:
-        return isinstance(plain(value), self._plain_)
+        return isinstance(unwrap(value), self._plain_)
 
 
 def make_builtins(recording: Recording) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     calls["max"] = _extreme(recording, max)
     calls["min"] = _extreme(recording, min)
     calls["sum"] = _sum(recording)
-    calls["callable"] = lambda value, /: callable(plain(value))
+    calls["callable"] = lambda value, /: callable(unwrap(value))
     calls["id"] = _identity(recording)
     calls["super"] = _super(recording)
     made = dict(vars(builtins))

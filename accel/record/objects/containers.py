@@ -13,8 +13,8 @@ from accel.record import inputs
 from accel.record.arrays.arrays import as_static
 from accel.record.inputs import MISSING
 from accel.record.objects.proxy import Proxy
-from accel.record.recording import AttributeState
-from accel.record.wrapper import Wrapper, plain
+from accel.record.recording import AttributeState, Item
+from accel.record.wrapper import Wrapper, unwrap
 
 
 class ContainerProxy(Proxy):
@@ -48,9 +48,9 @@ class ContainerProxy(Proxy):
     def __getitem__(self, key: Any) -> Any:
         recording = self._recording_
         if not recording.active:
-            return self._plain_[plain(key)]
+            return self._plain_[unwrap(key)]
         key = self._key(key)
-        state = recording.attributes.get((id(self._plain_), _item_name(key)))
+        state = recording.attributes.get((id(self._plain_), Item(key))) if _is_simple_key(key) else None
         if state is not None and state.wrapped is not MISSING:
             if self._plain_[key] is not state.held:
                 recording.break_unseen("a container was changed from outside the recorded code")
@@ -60,11 +60,11 @@ class ContainerProxy(Proxy):
 
     def _enter(self, key: Any, value: Any) -> Any:
         recording, slot = self._recording_, self._slot_
-        if slot is None or not _nameable(key):
+        if slot is None or not _is_simple_key(key):
             recording.break_("call.opaque", f"an element of a {type(self._plain_).__name__} by {type(key).__name__}")
             return value
         name = f"{recording.inputs.name(slot)}[{key!r}]"
-        return recording.enter(value, ("item", slot, _item_name(key)), name, inputs.item(slot, key))
+        return recording.enter(value, ("item", slot, Item(key)), name, inputs.item(slot, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         recording, real = self._recording_, self._plain_
@@ -72,19 +72,18 @@ class ContainerProxy(Proxy):
         existed = not isinstance(key, slice) and (key in real if isinstance(real, dict) else True)
         if not existed or self._slot_ is None or type(key) not in (str, int):
             self._change("is given new elements")
-            real[key] = recording.kept.hold(value)
+            real[key] = recording.kept.unwrap_to_store(value)
             return
         before = real[key]
         self[key]  # it must be there on later calls too
         recording.journal.add(lambda: operator.setitem(real, key, before))
-        real[key] = recording.kept.hold(value)
+        real[key] = recording.kept.unwrap_to_store(value)
         if recording.active:
-            state = AttributeState(self, _item_name(key), value, True, real[key])
-            recording.attributes[(id(real), _item_name(key))] = state
+            recording.attributes[(id(real), Item(key))] = AttributeState(self, Item(key), value, True, real[key])
 
     def _key(self, key: Any) -> Any:
         """The key as a plain value, indices of lists not negative."""
-        key = self._recording_.write_down(lambda: as_static(key), plain(key))
+        key = self._recording_.write_down(lambda: as_static(key), unwrap(key))
         if isinstance(key, np.integer):
             key = int(key)
         if type(key) is int and key < 0 and isinstance(self._plain_, list):
@@ -105,12 +104,14 @@ class ContainerProxy(Proxy):
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
-        attribute, hold = getattr(self._plain_, name), self._recording_.kept.hold
+        attribute, unwrap_part = getattr(self._plain_, name), self._recording_.kept.unwrap_to_store
         self._change(f"is asked for .{name}")
-        return lambda *args, **kwargs: attribute(*map(hold, args), **{key: hold(kwargs[key]) for key in kwargs})
+        return lambda *args, **kwargs: attribute(
+            *map(unwrap_part, args), **{key: unwrap_part(kwargs[key]) for key in kwargs}
+        )
 
     def __delitem__(self, key: Any) -> None:
-        self.__getattr__("__delitem__")(plain(key))
+        self.__getattr__("__delitem__")(unwrap(key))
 
     def __iadd__(self, other: Any) -> Any:
         self.__getattr__("__iadd__")(list(other))
@@ -120,8 +121,8 @@ class ContainerProxy(Proxy):
         return any(value is part or value == part for part in self)
 
     def __eq__(self, other: Any) -> Any:
-        if type(plain(other)) is not type(self._plain_):
-            return self._plain_ == plain(other)
+        if type(unwrap(other)) is not type(self._plain_):
+            return self._plain_ == unwrap(other)
         theirs = other.as_container() if issubclass(type(other), ContainerProxy) else other
         return self.as_container() == theirs
 
@@ -131,18 +132,14 @@ class ContainerProxy(Proxy):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _item_name(key: Any) -> str:
-    return f"[{key!r}]"
-
-
-def _nameable(key: Any) -> bool:
-    """Whether a key's text tells it apart from all other keys."""
-    return type(key) in (str, int, bytes, type(None)) or (type(key) is tuple and all(map(_nameable, key)))
+def _is_simple_key(key: Any) -> bool:
+    """Whether a key is of Python's own immutable types, which no code of the program's hashes or compares."""
+    return type(key) in (str, int, bytes, type(None)) or (type(key) is tuple and all(map(_is_simple_key, key)))
 
 
 def _is_bare_key(key: Any) -> bool:
     """Whether a key says all of itself, and there is nothing more to be read of it."""
-    return _nameable(key) or isinstance(key, (float, complex, np.generic, enum.Enum, type))
+    return _is_simple_key(key) or isinstance(key, (float, complex, np.generic, enum.Enum, type))
 
 
 class ListProxy(ContainerProxy):
@@ -178,7 +175,7 @@ class ListProxy(ContainerProxy):
     __rmul__ = __mul__
 
     def __imul__(self, other: Any) -> Any:
-        self.__getattr__("__imul__")(plain(other))
+        self.__getattr__("__imul__")(unwrap(other))
         return self
 
     def copy(self) -> Any:

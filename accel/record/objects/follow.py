@@ -15,7 +15,7 @@ from accel.record.opaque import opaque_reason
 from accel.record.project import is_of_project
 from accel.record.recording import Recording, place_text
 from accel.record.standin import StandIn
-from accel.record.wrapper import plain
+from accel.record.wrapper import unwrap
 
 PHYSICAL = ("__name__", "__package__", "__spec__", "__file__", "__doc__")
 """Globals that CPython reads past a dict's `__missing__`."""
@@ -73,7 +73,7 @@ def globals_for(recording: Recording, namespace: dict[str, Any]) -> SubstitutedG
     """The substituted form of a module's globals: one per recording."""
     made = recording.registry.namespaces.get(id(namespace))
     if made is None:
-        made = SubstitutedGlobals(recording, recording.registry.keep(namespace))
+        made = SubstitutedGlobals(recording, recording.registry.keep_alive(namespace))
         recording.registry.namespaces[id(namespace)] = made
     return made
 
@@ -91,7 +91,7 @@ class Followed(StandIn):
         self, recording: Recording, function: FunctionType, bound: tuple[Any, ...] = (), stands_for: Any = None
     ) -> None:
         if stands_for is None:
-            stands_for = MethodType(function, plain(bound[0])) if bound else function
+            stands_for = MethodType(function, unwrap(bound[0])) if bound else function
         own = {"_recording_": recording, "_plain_": stands_for, "_function": function, "_bound": bound, "_slot_": None}
         for name, value in own.items():
             object.__setattr__(self, name, value)
@@ -107,7 +107,10 @@ class Followed(StandIn):
                 return substituted(recording, function)(*args, **kwargs)
             recording.refuse(stop)
             recording.touched = True
-        return function(*map(recording.kept.hold, args), **{name: recording.kept.hold(kwargs[name]) for name in kwargs})
+        return function(
+            *map(recording.kept.unwrap_to_store, args),
+            **{name: recording.kept.unwrap_to_store(kwargs[name]) for name in kwargs},
+        )
 
     def __getattr__(self, name: str) -> Any:
         recording, function = self._recording_, self._function
@@ -118,12 +121,12 @@ class Followed(StandIn):
         if not hasattr(function, name):
             recording.guard_missing(vars(function), name, f"{function.__qualname__}.{name}")
         value = getattr(function, name)
-        key = ("function attribute", id(recording.registry.keep(function)), name)
+        key = ("function attribute", id(recording.registry.keep_alive(function)), name)
         return recording.enter(value, key, f"{function.__qualname__}.{name}", inputs.of_object(function, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._recording_.break_("effect.global", f"{self._function.__qualname__}.{name} is assigned", touched=True)
-        setattr(self._plain_, name, self._recording_.kept.hold(value))
+        setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
 
 
 def why_not(recording: Recording, function: FunctionType) -> Refusal | None:
@@ -215,13 +218,13 @@ def _closure(recording: Recording, function: FunctionType) -> tuple[CellType, ..
         if name == "__class__":  # for zero-argument super()
             cells.append(cell)
             continue
-        recording.registry.keep(cell)
+        recording.registry.keep_alive(cell)
         entered = recording.enter(value, ("cell", id(cell)), f"{function.__name__}'s {name}", inputs.of_cell(cell))
         cells.append(CellType(entered))
     return tuple(cells)
 
 
-def unwrapped(recording: Recording, value: Any) -> Any:
+def target_function(recording: Recording, value: Any) -> Any:
     """The user's own function under a wrapper of ours; its target counts as inlined."""
     while isinstance(value, wrapt.CallableObjectProxy):
         target = getattr(value, "_self_target", None)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from accel.record.arrays.calls import call
+from accel.record.arrays.calls.call import call
 from accel.record.arrays.numbers import TYPE_STAND_INS, TypeStandIn, scalar_call
 from accel.record.recording import current
 from accel.record.standin import StandIn
-from accel.record.wrapper import plain
+from accel.record.wrapper import unwrap
 
 
 class RuleFunction(StandIn):
@@ -28,7 +28,7 @@ class RuleFunction(StandIn):
             recording = current()
             if recording is not None and recording.active:
                 return scalar_call(recording, function, args, kwargs)
-            return function(*plain(args), **plain(kwargs))
+            return function(*unwrap(args), **unwrap(kwargs))
         return call(function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -54,7 +54,7 @@ class ArrayType(TypeStandIn):
             return call(np.empty, (), given)
         if recording is not None:
             recording.break_("array.unknown", "an array made of memory that the recording does not see")
-        return self._plain_(*plain(args), **plain(kwargs))
+        return self._plain_(*unwrap(args), **unwrap(kwargs))
 
 
 TYPE_STAND_INS[np.ndarray] = ArrayType(np.ndarray)

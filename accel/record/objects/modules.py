@@ -13,7 +13,7 @@ from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class
 from accel.record.opaque import call_opaque
 from accel.record.recording import Recording
 from accel.record.standin import StandIn
-from accel.record.wrapper import plain
+from accel.record.wrapper import unwrap
 from accel.rules.rule import Unsupported
 
 
@@ -29,14 +29,14 @@ class ModuleProxy(Proxy):
         if not hasattr(module, name):
             recording.guard_missing(vars(module), name, f"{module.__name__}.{name}")
         value = getattr(module, name)
-        recording.registry.keep(module)
+        recording.registry.keep_alive(module)
         return recording.enter(
             value, ("global", id(module), name), f"{module.__name__}.{name}", inputs.of_object(module, name)
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is assigned", touched=True)
-        setattr(self._plain_, name, self._recording_.kept.hold(value))
+        setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
 
 
 class EnvironProxy(Proxy):
@@ -54,7 +54,7 @@ class EnvironProxy(Proxy):
     def __getitem__(self, name: Any) -> Any:
         read_environment(self._recording_, name)
         with self._recording_.foreseen():
-            return os.environ[plain(name)]
+            return os.environ[unwrap(name)]
 
     def __contains__(self, name: Any) -> bool:
         return read_environment(self._recording_, name) is not None
@@ -65,7 +65,7 @@ class EnvironProxy(Proxy):
 
     def __setitem__(self, name: Any, value: Any) -> None:
         self._recording_.break_("effect.global", "os.environ is changed", touched=True)
-        os.environ[plain(name)] = plain(value)
+        os.environ[unwrap(name)] = unwrap(value)
 
     def __iter__(self) -> Iterator[str]:
         self._recording_.break_("call.opaque", "a loop over os.environ")
@@ -78,7 +78,7 @@ class EnvironProxy(Proxy):
 
 def read_environment(recording: Recording, name: Any) -> str | None:
     """An environment variable's value, guarded."""
-    name = recording.write_down(lambda: as_static(name), plain(name))
+    name = recording.write_down(lambda: as_static(name), unwrap(name))
     value = os.environ.get(name)
     if recording.active and recording.inputs.find(("env", name)) is None:
         recording.inputs.add_variable(name, value)
@@ -131,7 +131,7 @@ class Opaque(Proxy):
         return Opaque(recording, attribute) if recording.active else attribute
 
     def __instancecheck__(self, value: Any) -> bool:
-        return isinstance(plain(value), self._plain_)
+        return isinstance(unwrap(value), self._plain_)
 
     def __bool__(self) -> bool:
         kind = type(self._plain_)
@@ -143,7 +143,7 @@ class Opaque(Proxy):
         kind = type(self._plain_)
         if find_in_class(kind, "__eq__")[0] is not object:
             self._recording_.break_("call.opaque", f"a comparison of a {kind.__name__}")
-        return self._plain_ == plain(other)
+        return self._plain_ == unwrap(other)
 
     def __ne__(self, other: Any) -> Any:
         return not self == other
@@ -162,8 +162,8 @@ def _opaque_special(name: str) -> Callable[..., Any]:
             return NotImplemented
         self._recording_.break_("call.opaque", f"{kind.__name__}.{name}", touched=True)
         if name in _BY_PYTHON:  # which may have another way, or the right words where there is none
-            return _BY_PYTHON[name](self._plain_, *plain(args))
-        return getattr(kind, name)(self._plain_, *plain(args))
+            return _BY_PYTHON[name](self._plain_, *unwrap(args))
+        return getattr(kind, name)(self._plain_, *unwrap(args))
 
     method.__name__ = name
     return method

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 import functools
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -13,16 +11,26 @@ from accel.record import inputs
 from accel.record.arrays.arrays import known, remember
 from accel.record.arrays.numbers import TYPE_STAND_INS
 from accel.record.inputs import MISSING
-from accel.record.objects.follow import Followed, unwrapped
-from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class, one_per_object
+from accel.record.objects.follow import Followed, target_function
+from accel.record.objects.kinds import followable_class, is_bare_namedtuple
+from accel.record.objects.own_attributes import (
+    guard_no_own,
+    is_computed_without,
+    is_slot,
+    note_attribute,
+    own_attribute,
+    restore_attribute,
+)
+from accel.record.objects.proxy import OWN, Proxy, find_in_class, one_per_object
+from accel.record.objects.special_methods import SpecialMethods
 from accel.record.opaque import call_opaque
 from accel.record.recording import AttributeState, Recording
 from accel.record.standin import StandIn
-from accel.record.wrapper import has_wrapper, plain
+from accel.record.wrapper import has_wrapper, unwrap
 from accel.rules.rule import Unsupported
 
 
-class ObjectProxy(Proxy):
+class ObjectProxy(SpecialMethods):
     """An object of a class written in Python."""
 
     __slots__ = ()
@@ -60,35 +68,20 @@ def get_attribute(proxy: Any, name: str) -> Any:
     state = recording.attributes.get((id(real), name))
     if state is not None:
         return _current_attribute(proxy, name, state)
-    if hasattr(type(found), "__set__") and not _is_slot(found):
+    if hasattr(type(found), "__set__") and not is_slot(found):
         return _opaque_attribute(proxy, name)
-    own = _own_attribute(real, name)
+    own = own_attribute(real, name)
     if own is not MISSING:
         return _enter_attribute(proxy, name, own)
-    if found is MISSING or _is_slot(found):
+    if found is MISSING or is_slot(found):
         return _missing_attribute(proxy, name)
     return class_attribute(proxy, name, type(real), found)
-
-
-def _is_slot(found: Any) -> bool:
-    return type(found).__name__ == "member_descriptor"
-
-
-def _own_attribute(real: Any, name: str) -> Any:
-    """What an object holds itself under a name, in its namespace or in a slot; MISSING where it holds nothing."""
-    _, found = find_in_class(type(real), name)
-    if not _is_slot(found):
-        return getattr(real, "__dict__", {}).get(name, MISSING)
-    try:
-        return found.__get__(real)  # not by getattr, for which __getattr__ may answer
-    except AttributeError:
-        return MISSING
 
 
 def _current_attribute(proxy: Any, name: str, state: AttributeState) -> Any:
     """What the recording knows the attribute to hold; anything else was put there behind its back."""
     real = proxy._plain_
-    now = _own_attribute(real, name)
+    now = own_attribute(real, name)
     if now is not state.held:
         proxy._recording_.break_unseen(f".{name} was changed from outside the recorded code")
         return getattr(real, name)
@@ -100,23 +93,13 @@ def _current_attribute(proxy: Any, name: str, state: AttributeState) -> Any:
     return state.wrapped
 
 
-def _note(proxy: Any, name: str, wrapped: Any, *, written: bool) -> None:
-    real = proxy._plain_
-    held = _own_attribute(real, name)
-    attributes, key = proxy._recording_.attributes, (id(real), name)
-    before = attributes.get(key)
-    if written and (before is None or before.wrapped is MISSING):
-        attributes.pop(key, None)  # new ones are set in the order in which they came
-    attributes[key] = AttributeState(proxy, name, wrapped, written, held)
-
-
 def _enter_attribute(proxy: Any, name: str, own: Any) -> Any:
     recording, slot = proxy._recording_, proxy._slot_
     if slot is None:
         recording.break_("escape.object", f"an attribute .{name} that the recording did not see set")
         return own
-    if _is_computed_without(type(proxy._plain_), name):
-        recording.inputs.narrow(slot, inputs.satisfies(lambda real: _own_attribute(real, name) is not MISSING))
+    if is_computed_without(type(proxy._plain_), name):
+        recording.inputs.narrow(slot, inputs.satisfies(lambda real: own_attribute(real, name) is not MISSING))
     wrapped = recording.enter(
         own,
         ("attr", slot, name),
@@ -124,18 +107,8 @@ def _enter_attribute(proxy: Any, name: str, own: Any) -> Any:
         inputs.attribute(slot, name),
     )
     if recording.active:
-        _note(proxy, name, wrapped, written=False)
+        note_attribute(proxy, name, wrapped, written=False)
     return wrapped
-
-
-def _is_computed_without(kind: type, name: str) -> bool:
-    """Whether code of a class would run for an attribute that an object does not have itself.
-
-    A replay reads its inputs first: the code would run too early, and see what the call has yet to change.
-    """
-    _, found = find_in_class(kind, name)
-    is_computed = hasattr(type(found), "__get__") and not _is_slot(found)
-    return is_computed or find_in_class(kind, "__getattr__")[0] is not None
 
 
 def _missing_attribute(proxy: Any, name: str) -> Any:
@@ -151,7 +124,7 @@ def _missing_attribute(proxy: Any, name: str) -> Any:
             inputs.attribute_or_missing(slot, name),
             inputs.is_same(MISSING),
         )
-    _note(proxy, name, MISSING, written=False)
+    note_attribute(proxy, name, MISSING, written=False)
     with recording.foreseen():
         return getattr(proxy._plain_, name)
 
@@ -165,24 +138,8 @@ def guard_class(recording: Recording, kind: type, name: str, found: Any) -> None
     """Let replays check that a lookup of `name` through a class finds what it found."""
     key = ("lookup", id(kind), name)
     if recording.inputs.find(key) is None:
-        recording.registry.keep(kind)
+        recording.registry.keep_alive(kind)
         recording.inputs.add(key, f"{kind.__name__}.{name}", inputs.of_class(kind, name), inputs.is_same(found))
-
-
-def _guard_absent(recording: Recording, slot: int | None, name: str) -> None:
-    """Let replays check that an object has no attribute of its own that hides its class's."""
-    if slot is None:
-        return
-    absent = recording.absent.get(slot)
-    if absent is None:
-        absent = recording.absent[slot] = set()
-        recording.inputs.add(
-            ("own", slot),
-            f"{recording.inputs.name(slot)}'s own attributes",
-            inputs.of_slot(slot, lambda value: getattr(value, "__dict__", ())),
-            inputs.satisfies(absent.isdisjoint),
-        )
-    absent.add(name)
 
 
 def property_of(proxy: Any, name: str, kind: type, found: property) -> Any:
@@ -198,22 +155,22 @@ def property_of(proxy: Any, name: str, kind: type, found: property) -> Any:
 def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     """A method, or a value that a class holds. kind: the class that the lookup begins at."""
     recording = proxy._recording_
-    function = unwrapped(recording, found)
+    function = target_function(recording, found)
     is_deleted = (id(proxy._plain_), name) in recording.attributes  # the object's own, by this call
     if kind is type(proxy._plain_) and not is_deleted:  # super() looks past the object
-        _guard_absent(recording, proxy._slot_, name)
+        guard_no_own(recording, proxy._slot_, name)
     if isinstance(function, FunctionType):
         guard_class(recording, kind, name, found)
         return Followed(recording, function, (proxy,), found.__get__(proxy._plain_, kind))
     if isinstance(function, (staticmethod, classmethod)):
         guard_class(recording, kind, name, found)
-        inner = unwrapped(recording, function.__func__)
+        inner = target_function(recording, function.__func__)
         if isinstance(inner, FunctionType):
             bound = (class_proxy(recording, type(proxy._plain_)),) if isinstance(function, classmethod) else ()
             return Followed(recording, inner, bound, found.__get__(proxy._plain_, type(proxy._plain_)))
     if hasattr(type(found), "__get__"):
         return _opaque_attribute(proxy, name)
-    recording.registry.keep(kind)
+    recording.registry.keep_alive(kind)
     return recording.enter(found, ("class", id(kind), name), f"{kind.__name__}.{name}", inputs.of_class(kind, name))
 
 
@@ -229,23 +186,17 @@ def set_attribute(proxy: Any, name: str, value: Any, *, generic: bool = False) -
         Followed(recording, found.fset, (proxy,))(value)
         return
     ordinary = (generic or type(real).__setattr__ in _GENERIC_SETATTR) and (
-        found is MISSING or _is_slot(found) or not hasattr(type(found), "__set__")
+        found is MISSING or is_slot(found) or not hasattr(type(found), "__set__")
     )
-    before = _own_attribute(real, name)
+    before = own_attribute(real, name)
     if not ordinary:
         recording.break_("call.opaque", f"assignment to .{name} runs code of its class", touched=True)
     else:
-        recording.journal.add(lambda: _restore(real, name, before))  # before the write: nothing may come in between
-    (object.__setattr__ if generic else setattr)(real, name, recording.kept.hold(value))
+        # before the write: nothing may come in between
+        recording.journal.add(lambda: restore_attribute(real, name, before))
+    (object.__setattr__ if generic else setattr)(real, name, recording.kept.unwrap_to_store(value))
     if ordinary and recording.active:
-        _note(proxy, name, value, written=True)
-
-
-def _restore(real: Any, name: str, before: Any) -> None:
-    if before is not MISSING:
-        object.__setattr__(real, name, before)
-    elif _own_attribute(real, name) is not MISSING:
-        object.__delattr__(real, name)
+        note_attribute(proxy, name, value, written=True)
 
 
 def delete_attribute(proxy: Any, name: str, *, generic: bool = False) -> None:
@@ -254,89 +205,19 @@ def delete_attribute(proxy: Any, name: str, *, generic: bool = False) -> None:
     _, found = find_in_class(type(real), name)
     delete = object.__delattr__ if generic else delattr
     of_class = not generic and type(real).__delattr__ not in _GENERIC_DELATTR
-    if of_class or (hasattr(type(found), "__delete__") and not _is_slot(found)):
+    if of_class or (hasattr(type(found), "__delete__") and not is_slot(found)):
         recording.break_("call.opaque", f"deletion of .{name} runs code of its class", touched=True)
         delete(real, name)
         return
-    before = _own_attribute(real, name)
+    before = own_attribute(real, name)
     if recording.active:
         get_attribute(proxy, name)  # it must be there on later calls too, and the object's own
-        if recording.active and recording.inputs.find(("attr", proxy._slot_, name)) is not None and not _is_slot(found):
+        if recording.active and recording.inputs.find(("attr", proxy._slot_, name)) is not None and not is_slot(found):
             recording.inputs.narrow(proxy._slot_, inputs.has_own(name))
-    recording.journal.add(lambda: _restore(real, name, before))
+    recording.journal.add(lambda: restore_attribute(real, name, before))
     delete(real, name)
     if recording.active:
-        _note(proxy, name, MISSING, written=True)
-
-
-def _special(name: str) -> Callable[..., Any]:
-    """A special method of the user's class, followed; Python's own default where it has none."""
-
-    def method(self: Any, *args: Any) -> Any:
-        recording = self._recording_
-        kind = type(self._plain_)
-        _, found = find_in_class(kind, name)
-        if recording.active and isinstance(found, FunctionType):
-            return get_attribute(self, name)(*args)
-        if found is MISSING or found is getattr(object, name, None):
-            if name == "__reversed__" and find_in_class(kind, "__getitem__")[0] is not None:
-                return (self[i] for i in range(len(self) - 1, -1, -1))
-            if name == "__bool__":
-                return len(self) != 0 if find_in_class(kind, "__len__")[0] else True
-            if name in ("__eq__", "__ne__"):
-                return _identity(self, args[0], name)
-            if name in OPERATORS:
-                return NotImplemented
-            if found is MISSING:
-                raise TypeError(f"{kind.__name__!r} object has no {name}")
-            return getattr(self._plain_, name)(*plain(args))
-        recording.break_("call.opaque", f"{kind.__name__}.{name}", touched=True)
-        return getattr(kind, name)(self._plain_, *plain(args))
-
-    method.__name__ = name
-    return method
-
-
-def _identity(self: Any, other: Any, name: str) -> Any:
-    """`==` and `!=` as `object` has them: `!=` denies what the class's own `==` says; else by identity."""
-    if name == "__ne__" and find_in_class(type(self._plain_), "__eq__")[0] is not object:
-        equal = self.__eq__(other)
-        return equal if equal is NotImplemented else not equal
-    self._recording_.compares_identity = True
-    if self._plain_ is plain(other):
-        return name == "__eq__"
-    return NotImplemented  # Python asks the other one, then compares by identity itself
-
-
-for _name in (
-    *OPERATORS,
-    *"""__eq__ __ne__ __bool__ __len__ __iter__ __next__ __reversed__ __getitem__ __setitem__ __contains__ __call__
-    __enter__ __exit__ __neg__ __pos__ __abs__ __invert__ __float__ __int__ __complex__""".split(),
-):
-    if not (_name.startswith("__i") and _name in OPERATORS and not hasattr(operator, _name)):
-        setattr(ObjectProxy, _name, _special(_name))
-
-
-def _hash(self: Any) -> int:
-    """Asked for by dicts and sets, which tell objects apart by it and by `==`."""
-    kind = type(self._plain_)
-    if find_in_class(kind, "__hash__")[0] is not object:
-        self._recording_.break_("call.opaque", f"{kind.__name__}.__hash__")
-    self._recording_.compares_identity = True
-    return hash(self._plain_)
-
-
-ObjectProxy.__hash__ = _hash  # type: ignore[method-assign]
-
-
-def followable_class(kind: type) -> bool:
-    """A class written in Python, whose attributes are found in the ordinary way."""
-    return kind is SimpleNamespace or (
-        bool(kind.__flags__ & _HEAP_TYPE) and find_in_class(kind, "__getattribute__")[0] is object
-    )
-
-
-_HEAP_TYPE = 1 << 9
+        note_attribute(proxy, name, MISSING, written=True)
 
 
 class ClassProxy(Proxy):
@@ -347,23 +228,23 @@ class ClassProxy(Proxy):
     def __instancecheck__(self, value: Any) -> bool:
         if getattr(self._plain_, "_is_protocol", False):  # asks for attributes
             self._recording_.break_("call.opaque", f"isinstance of the protocol {self._plain_.__name__}")
-        return isinstance(plain(value), self._plain_)
+        return isinstance(unwrap(value), self._plain_)
 
     def __subclasscheck__(self, kind: Any) -> bool:
-        return issubclass(plain(kind), self._plain_)
+        return issubclass(unwrap(kind), self._plain_)
 
     def __getattribute__(self, name: str) -> Any:
         return object.__getattribute__(self, name) if name in OWN else _attribute_of_class(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is assigned", touched=True)
-        setattr(self._plain_, name, self._recording_.kept.hold(value))
+        setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return construct(self._recording_, self._plain_, args, kwargs)
 
     def __or__(self, other: Any) -> Any:
-        return self._plain_ | plain(other)
+        return self._plain_ | unwrap(other)
 
 
 def _attribute_of_class(self: Any, name: str) -> Any:
@@ -379,13 +260,13 @@ def _attribute_of_class(self: Any, name: str) -> Any:
         for kind in real.__mro__:
             recording.guard_missing(vars(kind), name, f"{kind.__name__}.{name}")
         return getattr(real, name)
-    function = unwrapped(recording, found)
+    function = target_function(recording, found)
     if isinstance(function, (FunctionType, staticmethod, classmethod)):
         guard_class(recording, real, name, found)
         bound = (self,) if isinstance(function, classmethod) else ()
-        inner = function if isinstance(function, FunctionType) else unwrapped(recording, function.__func__)
+        inner = function if isinstance(function, FunctionType) else target_function(recording, function.__func__)
         return Followed(recording, inner, bound, getattr(real, name))
-    recording.registry.keep(real)
+    recording.registry.keep_alive(real)
     return recording.enter(
         getattr(real, name),
         ("class attribute", id(real), name),
@@ -403,7 +284,7 @@ class ObjectType(StandIn):
         self._recording_, self._plain_ = recording, value
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return object(*plain(args), **plain(kwargs))
+        return object(*unwrap(args), **unwrap(kwargs))
 
     def __instancecheck__(self, value: Any) -> bool:
         return True
@@ -431,7 +312,8 @@ def object_method(recording: Recording, name: str, args: tuple[Any, ...], kwargs
     if any(map(has_wrapper, (*args, *kwargs.values()))):
         recording.break_("call.opaque", f"object.{name}", touched=True)
     return getattr(object, name)(
-        *map(recording.kept.hold, args), **{key: recording.kept.hold(kwargs[key]) for key in kwargs}
+        *map(recording.kept.unwrap_to_store, args),
+        **{key: recording.kept.unwrap_to_store(kwargs[key]) for key in kwargs},
     )
 
 
@@ -453,51 +335,6 @@ def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: d
     guard_class(recording, kind, "__init__", init)
     Followed(recording, init, (proxy,))(*args, **kwargs)
     return proxy
-
-
-@functools.cache
-def is_bare_namedtuple(kind: type) -> bool:
-    """A namedtuple as collections makes it, which takes any values, and has nothing of its own beside its fields."""
-    return (
-        issubclass(kind, tuple)
-        and str(kind.__new__.__module__).startswith("namedtuple_")
-        and not any(map(_is_own, _members(kind, tuple)))
-    )
-
-
-@functools.cache
-def is_bare_enum(kind: type) -> bool:
-    """An enumeration that only names values which cannot change."""
-    values = [member.value for member in kind.__members__.values()]  # type: ignore[attr-defined]
-    return all(map(_is_constant, values)) and not any(map(_is_own, _members(kind, enum.Enum)))
-
-
-def _is_constant(value: Any) -> bool:
-    return type(value) in CONSTANT or (type(value) is tuple and all(map(_is_constant, value)))
-
-
-CONSTANT = frozenset({str, bytes, bool, int, float, complex, type(None), enum.auto})
-"""Types of values that enumerations may have."""
-
-
-def _members(kind: type, base: type) -> Iterator[tuple[str, Any]]:
-    """What the classes between `kind` and `base` hold, by name."""
-    for owner in kind.__mro__:
-        if owner is not base and issubclass(owner, base):
-            yield from vars(owner).items()
-
-
-def _is_own(member: tuple[str, Any]) -> bool:
-    """Whether a class's member is code that the program's author wrote, which would run without being followed."""
-    name, value = member
-    function = getattr(value, "__func__", value)
-    function = getattr(function, "fget", function)
-    module = str(getattr(function, "__module__", ""))
-    written = isinstance(function, FunctionType) and module not in ("collections", "enum", "typing")
-    return written and not module.startswith("namedtuple_") and name not in _AT_CLASS_CREATION
-
-
-_AT_CLASS_CREATION = frozenset({"_generate_next_value_", "__new_member__", "__new__", "__init__"})
 
 
 def class_proxy(recording: Recording, value: type) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from accel.record.inputs import MISSING
 from accel.record.recording import Recording
-from accel.record.wrapper import Wrapper, plain
+from accel.record.wrapper import Wrapper, unwrap
 
 
 class Proxy(Wrapper):
@@ -34,10 +34,10 @@ class Proxy(Wrapper):
         return hash(self._plain_)
 
     def __eq__(self, other: Any) -> Any:
-        return self._plain_ == plain(other)
+        return self._plain_ == unwrap(other)
 
     def __ne__(self, other: Any) -> Any:
-        return self._plain_ != plain(other)
+        return self._plain_ != unwrap(other)
 
     def __repr__(self) -> str:
         self._recording_.break_("value.forced", "the text of an object")

@@ -1,4 +1,4 @@
-"""What outlives a recorded call: containers and tuples that the program keeps, made plain in the end."""
+"""What outlives a recorded call: containers and tuples that the program keeps, unwrapped in the end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import FunctionType, GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from accel.record.wrapper import has_wrapper, isinstance_wrapper, plain, rebuilt
+from accel.record.wrapper import has_wrapper, isinstance_wrapper, rebuilt, unwrap
 
 if TYPE_CHECKING:
     from accel.record.recording import Recording
@@ -29,7 +29,7 @@ class Kept:
     """What the program keeps of one recording's values.
 
     containers: lists, dicts and sets that the program stored, wrappers in them. tuples: those that came in from
-    outside, by id of their recorded form. leaked: something that holds recorded values, and that cannot be made plain,
+    outside, by id of their recorded form. leaked: something that holds recorded values, and that cannot be unwrapped,
     left the recorded code.
     """
 
@@ -45,10 +45,10 @@ class Kept:
         self.tuples.clear()
         self._rebuilt.clear()
 
-    def hold(self, value: Any) -> Any:
+    def unwrap_to_store(self, value: Any) -> Any:
         """`value` as an object of the program's may keep it from now on.
 
-        Wrappers become what they stand for. Lists, dicts and sets stay the very objects; they are made plain when the
+        Wrappers become what they stand for. Lists, dicts and sets stay the very objects; they are unwrapped when the
         recording ends, or at once where the tape is broken.
         """
         if isinstance_wrapper(value):
@@ -56,20 +56,20 @@ class Kept:
         kind = type(value)
         if kind in (list, dict, set):
             self.containers.append(value)
-            return value if self._recording.active else self.settle(value)
+            return value if self._recording.active else self.unwrap_in_place(value)
         if issubclass(kind, tuple):
-            return self._plain_tuple(value, self.hold)
+            return self._unwrapped_tuple(value, self.unwrap_to_store)
         self._note_leak(value)
         return value
 
-    def _plain_tuple(self, value: Any, made_plain: Callable[[Any], Any]) -> Any:
+    def _unwrapped_tuple(self, value: Any, unwrap_part: Callable[[Any], Any]) -> Any:
         """The tuple as the program may keep it: the one that came in, or one for all places that hold it."""
         entered = self.entered_tuple(value)
         if entered is not None:
             return entered.plain
         before, made = self._rebuilt.get(id(value), (None, None))
         if before is not value:
-            made = rebuilt(value, map(made_plain, value))
+            made = rebuilt(value, map(unwrap_part, value))
             self._rebuilt[id(value)] = value, made
         return made
 
@@ -78,32 +78,37 @@ class Kept:
         entered = self.tuples.get(id(value))
         return entered if entered is not None and entered.made is value else None
 
-    def settle(self, value: Any, seen: set[int] | None = None) -> Any:
+    def unwrap_in_place(self, value: Any, seen: set[int] | None = None) -> Any:
         """`value` as the program may keep it: lists, dicts and sets changed in place, tuples rebuilt."""
         seen = set() if seen is None else seen
         kind = type(value)
         if kind in (list, dict, set):
             if id(value) not in seen:
                 seen.add(id(value))
-                self._settle_in_place(value, seen)
+                self._unwrap_parts(value, seen)
             return value
         if issubclass(kind, tuple) and not isinstance_wrapper(value):
-            return self._plain_tuple(value, lambda part: self.settle(part, seen))
+            return self._unwrapped_tuple(value, lambda part: self.unwrap_in_place(part, seen))
         self._note_leak(value)
-        return plain(value)
+        return unwrap(value)
 
-    def _settle_in_place(self, value: Any, seen: set[int]) -> None:
+    def _unwrap_parts(self, value: Any, seen: set[int]) -> None:
         if type(value) is dict:
-            items = [(plain(key), self.settle(part, seen)) for key, part in value.items()]
+            items = [(unwrap(key), self.unwrap_in_place(part, seen)) for key, part in value.items()]
             if any(map(has_wrapper, value)):
                 value.clear()
             value.update(items)
         elif type(value) is list:
-            value[:] = [self.settle(part, seen) for part in value]
+            value[:] = [self.unwrap_in_place(part, seen) for part in value]
         elif any(map(has_wrapper, value)):
-            parts = [plain(part) for part in value]
+            parts = [unwrap(part) for part in value]
             value.clear()
             value.update(parts)
+
+    def unwrap_containers(self) -> None:
+        """At the end of the recorded call: `unwrap_in_place` of every container that the program keeps."""
+        for container in self.containers:
+            self.unwrap_in_place(container)
 
     def _note_leak(self, value: Any) -> None:
         kind = type(value)

@@ -14,7 +14,7 @@ from accel.ir.views import Chain, is_window, seen_through
 from accel.reasons import source_line
 from accel.record.inputs import MISSING, Inputs, is_writeable
 from accel.record.pinned import element_of
-from accel.record.wrapper import plain
+from accel.record.wrapper import unwrap
 from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported
 
@@ -143,7 +143,7 @@ class Writer:
         """
         node = self.node(rule, args, {}, True, host=host)
         with np.errstate(all="ignore"):
-            holds = values is None or bool(np.all(rule.function(*plain(values))))
+            holds = values is None or bool(np.all(rule.function(*unwrap(values))))
         self.outcome(node, holds)  # other calls may well be able to go on where this one cannot
         if not holds:
             raise Unsupported("rule.parameter", f"a value for which Python and JAX differ ({rule.name})")

@@ -8,15 +8,15 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from accel.record.wrapper import plain
+from accel.record.wrapper import unwrap
 
 DEPTH = 3
 """Tuples within tuples are replaced up to so many levels."""
 
 
-def heal(wrapper: Any) -> None:
-    """Put the plain value in the wrapper's place wherever a list, dict, set, attribute or closure holds it."""
-    _replace(wrapper, plain(wrapper), DEPTH)
+def unwrap_everywhere(wrapper: Any) -> None:
+    """Put the plain value in a wrapper's place wherever a list, dict, set, attribute or closure holds it."""
+    _replace(wrapper, unwrap(wrapper), DEPTH)
 
 
 def _replace(old: Any, new: Any, depth: int) -> None:

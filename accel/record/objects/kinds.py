@@ -1,0 +1,66 @@
+"""Kinds of classes: which ones the recorder may look into, as no code of theirs runs without being followed."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Iterator
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+from accel.record.objects.proxy import find_in_class
+
+
+def followable_class(kind: type) -> bool:
+    """A class written in Python, whose attributes are found in the ordinary way."""
+    return kind is SimpleNamespace or (
+        bool(kind.__flags__ & _HEAP_TYPE) and find_in_class(kind, "__getattribute__")[0] is object
+    )
+
+
+_HEAP_TYPE = 1 << 9
+
+
+@functools.cache
+def is_bare_namedtuple(kind: type) -> bool:
+    """A namedtuple as collections makes it, which takes any values, and has nothing of its own beside its fields."""
+    return (
+        issubclass(kind, tuple)
+        and str(kind.__new__.__module__).startswith("namedtuple_")
+        and not any(map(_is_own, _members(kind, tuple)))
+    )
+
+
+@functools.cache
+def is_bare_enum(kind: type) -> bool:
+    """An enumeration that only names values which cannot change."""
+    values = [member.value for member in kind.__members__.values()]  # type: ignore[attr-defined]
+    return all(map(_is_constant, values)) and not any(map(_is_own, _members(kind, enum.Enum)))
+
+
+def _is_constant(value: Any) -> bool:
+    return type(value) in CONSTANT or (type(value) is tuple and all(map(_is_constant, value)))
+
+
+CONSTANT = frozenset({str, bytes, bool, int, float, complex, type(None), enum.auto})
+"""Types of values that enumerations may have."""
+
+
+def _members(kind: type, base: type) -> Iterator[tuple[str, Any]]:
+    """What the classes between `kind` and `base` hold, by name."""
+    for owner in kind.__mro__:
+        if owner is not base and issubclass(owner, base):
+            yield from vars(owner).items()
+
+
+def _is_own(member: tuple[str, Any]) -> bool:
+    """Whether a class's member is code that the program's author wrote, which would run without being followed."""
+    name, value = member
+    function = getattr(value, "__func__", value)
+    function = getattr(function, "fget", function)
+    module = str(getattr(function, "__module__", ""))
+    written = isinstance(function, FunctionType) and module not in ("collections", "enum", "typing")
+    return written and not module.startswith("namedtuple_") and name not in _AT_CLASS_CREATION
+
+
+_AT_CLASS_CREATION = frozenset({"_generate_next_value_", "__new_member__", "__new__", "__init__"})

@@ -1,0 +1,74 @@
+"""What an object holds itself under a name: read without running code of its class, noted, guarded and put back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accel.record import inputs
+from accel.record.inputs import MISSING
+from accel.record.objects.proxy import find_in_class
+from accel.record.recording import AttributeState, Recording
+
+
+def is_slot(found: Any) -> bool:
+    """Whether what a class holds under a name is a slot (`__slots__`)."""
+    return type(found).__name__ == "member_descriptor"
+
+
+def own_attribute(real: Any, name: str) -> Any:
+    """What an object holds itself under a name, in its namespace or in a slot; MISSING where it holds nothing."""
+    _, found = find_in_class(type(real), name)
+    if not is_slot(found):
+        return getattr(real, "__dict__", {}).get(name, MISSING)
+    try:
+        return found.__get__(real)  # not by getattr, for which __getattr__ may answer
+    except AttributeError:
+        return MISSING
+
+
+def note_attribute(proxy: Any, name: str, wrapped: Any, *, written: bool) -> None:
+    """Note what an attribute holds now.
+
+    wrapped: its recorded form, or MISSING. written: whether the recorded call set or deleted it.
+    """
+    real = proxy._plain_
+    held = own_attribute(real, name)
+    attributes, key = proxy._recording_.attributes, (id(real), name)
+    before = attributes.get(key)
+    if written and (before is None or before.wrapped is MISSING):
+        attributes.pop(key, None)  # new ones are set in the order in which they came
+    attributes[key] = AttributeState(proxy, name, wrapped, written, held)
+
+
+def restore_attribute(real: Any, name: str, before: Any) -> None:
+    """Give an object back what it held itself before, past any code of its class."""
+    if before is not MISSING:
+        object.__setattr__(real, name, before)
+    elif own_attribute(real, name) is not MISSING:
+        object.__delattr__(real, name)
+
+
+def is_computed_without(kind: type, name: str) -> bool:
+    """Whether code of a class would run for an attribute that an object does not have itself.
+
+    A replay reads its inputs first: the code would run too early, and see what the call has yet to change.
+    """
+    _, found = find_in_class(kind, name)
+    is_computed = hasattr(type(found), "__get__") and not is_slot(found)
+    return is_computed or find_in_class(kind, "__getattr__")[0] is not None
+
+
+def guard_no_own(recording: Recording, slot: int | None, name: str) -> None:
+    """Let replays check that an object has no attribute of its own that hides its class's."""
+    if slot is None:
+        return
+    absent = recording.absent.get(slot)
+    if absent is None:
+        absent = recording.absent[slot] = set()
+        recording.inputs.add(
+            ("own", slot),
+            f"{recording.inputs.name(slot)}'s own attributes",
+            inputs.of_slot(slot, lambda value: getattr(value, "__dict__", ())),
+            inputs.satisfies(absent.isdisjoint),
+        )
+    absent.add(name)

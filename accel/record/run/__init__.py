@@ -1,0 +1,8 @@
+"""One recording from start to end.
+
+recorder  runs the call, and decides what becomes of it: `record`
+results   what recording a call may give
+frames    watches the recorded code for exceptions, and makes its variables plain once the tape breaks
+trace     a finished recording, as compilers read it
+escapes   replaces recorded values that something outside still holds at the end
+"""

@@ -1,0 +1,96 @@
+"""The frames of recorded code: exceptions in them are seen, and once the tape breaks they go on with plain values."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+from accel.record.arrays.arrays import RecordedValue
+from accel.record.objects.builtins import plain_builtins
+from accel.record.objects.follow import SubstitutedGlobals
+from accel.record.objects.scan import handles_exceptions
+from accel.record.recording import Recording, Unwound
+from accel.record.wrapper import isinstance_wrapper
+
+
+def _recorded_frames() -> Iterator[FrameType]:
+    """The frames of recorded code on the stack."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if type(frame.f_globals) is SubstitutedGlobals:
+            yield frame
+        frame = frame.f_back
+
+
+class FrameWatch:
+    """Sees every exception that passes through recorded code, handled there or not; and clears up once the tape breaks.
+
+    A gap in the recorder might raise where NumPy would not, and the program's own handler might swallow that; so any
+    exception means that the call is undone and run plainly. Once the tape is broken, the variables of recorded frames
+    are given plain values, at each frame's next instruction: from there on the program runs as if it had never been
+    recorded.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        self._recording.on_break = self._clear_up
+        self._before = sys.gettrace()
+        sys.settrace(self._on_call)
+
+    def __exit__(self, *exc: object) -> None:
+        sys.settrace(self._before)
+        self._recording.on_break = None
+
+    def _on_call(self, frame: FrameType, event: str, arg: Any) -> Callable[..., Any] | None:
+        if type(frame.f_globals) is not SubstitutedGlobals:
+            return None
+        frame.f_trace_lines = False
+        if not self._recording.active:
+            self._make_plain(frame)
+        return self._on_event
+
+    def _on_event(self, frame: FrameType, event: str, arg: Any) -> Callable[..., Any]:
+        if event == "exception" and not issubclass(arg[0], (StopIteration, GeneratorExit, Unwound)):
+            if not self._recording.is_foreseen(arg[1]):
+                self._recording.note_exception(arg[1], (frame.f_code.co_filename, frame.f_lineno))
+        elif event == "opcode" and not self._recording.active:
+            frame.f_trace_opcodes = False
+            self._make_plain(frame, proxies=False)
+        elif event == "line" and not self._recording.active:
+            frame.f_trace_lines = False
+            self._make_plain(frame)
+        return self._on_event
+
+    def _clear_up(self) -> None:
+        """Leave the recorded code, or where that is not possible, let it go on with plain values.
+
+        What holds recorded values half-way through a statement or a loop cannot be made plain. But nobody must catch
+        what leaves it, no `finally` run, and nothing have happened that cannot be undone. Otherwise every recorded
+        frame on the stack is made plain when it goes on; what it writes then is not journalled.
+        """
+        frames = list(_recorded_frames())
+        if self._recording.can_be_undone and not any(handles_exceptions(frame.f_code) for frame in frames):
+            self._recording.raised = (Unwound.__name__, self._recording.writer.where())  # NumPy may swallow it
+            raise Unwound
+        self._recording.touched = True
+        self._recording.builtins.update(plain_builtins())
+        for frame in frames:
+            frame.f_trace_lines = frame.f_trace_opcodes = True
+
+    def _make_plain(self, frame: FrameType, *, proxies: bool = True) -> None:
+        """Give a frame's variables plain values. A trace function may: changes to `f_locals` are written back.
+
+        proxies: whether those of objects and containers are replaced too. They stay until the statement that broke
+        the tape is over, since what it computed before may still be stored through them.
+        """
+        variables = frame.f_locals
+        for name, value in list(variables.items()):
+            if proxies or not isinstance_wrapper(value) or issubclass(type(value), RecordedValue):
+                made = self._recording.kept.unwrap_in_place(value)
+                if made is not value:
+                    variables[name] = made

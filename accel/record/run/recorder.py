@@ -1,0 +1,189 @@
+"""The recorder: runs one call, writes it down, and decides what becomes of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from accel.ir.tape import Node
+from accel.process import interrupts, tuning
+from accel.reasons import Refusal
+from accel.record import inputs, outputs
+from accel.record.enter import enter_value
+from accel.record.objects.builtins import make_builtins
+from accel.record.objects.follow import Followed
+from accel.record.recording import CURRENT, Recording, Unwound, gap_text, place_text
+from accel.record.run import escapes
+from accel.record.run.frames import FrameWatch
+from accel.record.run.results import Raised, Recorded, Result, Undone
+from accel.record.run.trace import Trace, trace_of
+from accel.record.wrapper import unwrap
+from accel.rules import load
+from accel.rules.rule import Unsupported
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far the recorded call came. made: its result in a list, first with wrappers. error: what its code raised."""
+
+    made: list[Any]
+    error: BaseException | None = None
+    result: Result | None = None
+
+
+def record(
+    function: FunctionType,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    max_nodes: int,
+    watch: Callable[[Recording], None] | None = None,
+    worth: Callable[[list[Node]], bool] = lambda nodes: True,
+) -> Result:
+    """Run `function(*args, **kwargs)` once, writing it down, while it is `worth` to go on (see Recording).
+
+    watch: is given the recording before the call, and may set its `watcher`.
+    Returns Undone where an exception passed through the recorded code and what it wrote could be put back: the plain
+    call then decides everything. Returns Raised where it could not. If this raises, the call has not begun, or a signal
+    handler of the program's raised the error.
+    """
+    load()
+    root = (function.__module__ or "").partition(".")[0]
+    start = function.__code__.co_filename, function.__code__.co_firstlineno
+    recording = Recording(root, function.__globals__.get("__name__", ""), max_nodes, start, enter_value, worth)
+    recording.builtins = make_builtins(recording)
+    if watch is not None:
+        watch(recording)
+    progress, tracing, outer = _Progress([]), sys.gettrace(), CURRENT.recording
+    try:
+        with interrupts.Deferral() as deferral:  # halfway through, wrappers would stay in the program's objects
+            progress.result = _record(recording, progress, function, args, kwargs, deferral)
+    except (Exception, Unwound) as error:
+        interrupts.pass_on(error)
+        sys.settrace(tracing)
+        CURRENT.recording = outer
+        fault = error
+    try:
+        return _salvaged(recording, progress, fault) if progress.result is None else progress.result
+    finally:
+        progress.error = progress.result = None  # an error must not hold itself, and the program's arrays with it
+
+
+def _record(
+    recording: Recording,
+    progress: _Progress,
+    function: FunctionType,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    deferral: interrupts.Deferral,
+) -> Result:
+    with tuning.rare_garbage_collection(), recording, FrameWatch(recording):
+        try:
+            progress.made.append(_run(recording, function, args, kwargs, deferral))
+        except Unwound:
+            return _undone(recording, trace_of(recording))
+        except BaseException as error:
+            progress.error = error
+            recording.note_exception(error, recording.writer.where())
+            if not recording.touched and isinstance(error, Exception):
+                return _undone(recording, trace_of(recording))
+            recording.kept.unwrap_containers()
+            _unwrap_attributes(error)
+            recording.close()
+            return Raised(error, recording.refusal)
+    if recording.raised is not None and not recording.touched:
+        return _undone(recording, trace_of(recording))
+    return _finish(recording, progress.made)
+
+
+def _salvaged(recording: Recording, progress: _Progress, fault: BaseException) -> Result:
+    """What becomes of a call whose recording failed by a fault of ours, outside the program's own code."""
+    refusal = Refusal("accel.fault", place_text(recording.start), gap_text(fault))
+    recording.refusal = recording.refusal or refusal
+    if not recording.touched:
+        _undo_all(recording)
+        recording.kept.unwrap_containers()
+        return Undone(refusal, None)
+    if progress.error is not None:
+        return Raised(progress.error, refusal)
+    return Recorded(unwrap(progress.made[0]), None, refusal)
+
+
+def _run(
+    recording: Recording,
+    function: FunctionType,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    deferral: interrupts.Deferral,
+) -> Any:
+    """The call itself, its arguments entered; gives its result with wrappers."""
+    recording.guard_call(args, kwargs)
+    entered = [
+        recording.enter(arg, ("arg", i), _parameter(function, i), inputs.item(0, i)) for i, arg in enumerate(args)
+    ]
+    named = {name: recording.enter(arg, ("kwarg", name), name, inputs.item(1, name)) for name, arg in kwargs.items()}
+    with deferral.lifted():
+        return Followed(recording, function, ())(*entered, **named)
+
+
+def _parameter(function: FunctionType, index: int) -> str:
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return names[index] if index < len(names) else f"argument {index}"
+
+
+def _undone(recording: Recording, trace: Trace) -> Undone:
+    """Undo what the recorded call wrote."""
+    what, place = recording.raised or ("an exception", ("?", 0))
+    _put_back(recording)
+    refusal = recording.refusal or Refusal("path.exception", place_text(place), what)
+    recording.close()
+    return Undone(refusal, trace)
+
+
+def _put_back(recording: Recording) -> None:
+    """Undo what the recorded call wrote, even if a part of us fails meanwhile: the call is about to be made again."""
+    try:
+        recording.journal.undo()
+    except Exception:
+        _undo_all(recording)
+    recording.kept.unwrap_containers()
+
+
+def _undo_all(recording: Recording) -> None:
+    """As `Journal.undo`, which may be what failed."""
+    while recording.journal.actions:
+        recording.journal.actions.pop()()
+
+
+def _finish(recording: Recording, made: list[Any]) -> Recorded | Undone:
+    plan = None
+    if recording.active:
+        recording.tell_watcher()
+        try:
+            plan = outputs.Planner(recording).plan(made[0])
+        except Unsupported as gap:
+            recording.break_(gap.reason, gap.detail)
+        except Exception as error:  # a fault of ours must never reach the user
+            recording.break_("recorder.gap", gap_text(error))
+    trace = trace_of(recording, plan)
+    recording.kept.unwrap_containers()
+    result = recording.kept.unwrap_in_place(made[0])
+    made[:] = [result]  # no wrapper is held here any more
+    survivors = recording.survivors()
+    if (recording.kept.leaked or survivors) and not recording.touched:
+        recording.break_("escape.object", "something that holds recorded values leaves the call")
+        return _undone(recording, trace)
+    for wrapper in survivors:
+        escapes.unwrap_everywhere(wrapper)
+    recording.close()
+    return Recorded(result, trace, recording.refusal)
+
+
+def _unwrap_attributes(error: BaseException) -> None:
+    """Unwrap what an exception carries out of the call."""
+    error.args = unwrap(error.args)
+    for name, value in vars(error).items():
+        setattr(error, name, unwrap(value))

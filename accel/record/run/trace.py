@@ -1,0 +1,67 @@
+"""Trace: a finished recording, as guards, passes and programs read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from accel.ir.tape import Tape
+from accel.reasons import Refusal
+from accel.record import inputs, outputs
+from accel.record.objects.containers import ContainerProxy
+from accel.record.objects.objects import ObjectProxy
+from accel.record.pinned import note_pinned
+from accel.record.recording import Recording, gap_text
+
+
+@dataclass(slots=True)
+class Trace:
+    """A finished recording: tape, inputs, outputs, and the truths about inputs that its path took for granted.
+
+    aliases, same: pairs of slots that hold the same array or object. objects: slots of objects and
+    containers, which must stay different ones where the path writes attributes. array_slots, scalar_slots: those of
+    arrays and of numbers. inlined: targets that ran inside it. identity: the path compares objects by `is`, so that all
+    of them must stay different. pinned: the contents of arrays that are the same in every call that matches, by slot
+    (see accel.record.pinned).
+    """
+
+    tape: Tape
+    inputs: inputs.Inputs
+    outputs: outputs.Outputs
+    aliases: list[tuple[int, int]]
+    same: list[tuple[int, int]]
+    objects: list[int]
+    array_slots: list[int]
+    scalar_slots: list[int]
+    inlined: frozenset[Any]
+    identity: bool
+    pinned: dict[int, Any]
+
+
+def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace:
+    """The trace of a recording, as far as it got. plan: what a replay has to write back."""
+    objects = [
+        wrapper._slot_
+        for wrapper in recording.registry.values.values()
+        if issubclass(type(wrapper), (ObjectProxy, ContainerProxy)) and wrapper._slot_ is not None
+    ]
+    if recording.compares_identity:
+        objects += [entered.slot for entered in recording.kept.tuples.values()]
+    pinned = note_pinned(recording.writer.tape.outcomes, recording.storages, recording.inputs)
+    try:
+        recording.inputs.prepare()
+    except Exception as error:  # a fault of ours must never reach the user
+        recording.refusal = recording.refusal or Refusal("recorder.gap", "", gap_text(error))
+    return Trace(
+        recording.writer.tape,
+        recording.inputs,
+        plan or outputs.Outputs(),
+        recording.aliases,
+        recording.same,
+        objects,
+        [storage.origin.args[0] for storage in recording.storages if storage.origin is not None],
+        [node.args[0] for node in recording.writer.tape.nodes if node.is_input and node.host],
+        frozenset(recording.inlined),
+        recording.compares_identity,
+        pinned,
+    )
