@@ -22,7 +22,7 @@ def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = 
     shape: the result's, where it is not the node's.
     """
     if node.endangered:
-        args = (*args[:2], fusion.taken(as_array(args[2])))
+        args = (*args[:2], fusion.snapshot(as_array(args[2])))
     if node.exact:
         args = rounding.kept_apart(node, args, kwargs)
     try:

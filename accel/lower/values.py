@@ -111,7 +111,7 @@ class Values:
         if isinstance(part, Node):
             part = self._before_writes(part)
             for operand in self._recomputation.to_copy(part):
-                self._store(operand, fusion.copied)
+                self._store(operand, fusion.materialize_by_copy)
             for operand in self._recomputation.to_store(part):
                 self._store(operand, fusion.materialize)
             shape = self._repeated_shape(part)
@@ -120,7 +120,7 @@ class Values:
             self.set(part, value if shape is None else Repeated(value, part.shape))
             for operand in part.operands():
                 if operand.index in self._values:
-                    self.set(operand, fusion.reread(self._values[operand.index]))
+                    self.set(operand, fusion.from_padded(self._values[operand.index]))
             return
         for node in part.rounds[0]:
             self.compute(node)

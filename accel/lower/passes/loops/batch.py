@@ -206,7 +206,7 @@ def run(batch: Batch, values: Any, compute: Callable[[Node, Any, Any], Any]) -> 
         array = before[thread[0]]
         for place in thread:
             if place in new:
-                value = fusion.taken(new[place]) if rounds[-1][place].endangered else new[place]
+                value = fusion.snapshot(new[place]) if rounds[-1][place].endangered else new[place]
                 array = batch.sites[place].write(array, value)
         values.set(rounds[-1][thread[-1]], array)
     for place in kept:

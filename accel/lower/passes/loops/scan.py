@@ -32,7 +32,8 @@ FEW_ELEMENTS = 32
 
 
 SMALL_PART = 4
-"""Reading a part so many times smaller than its array is better done apart than copying the array."""
+"""A read of a part so many times smaller than its array is made separately: that copies the part, where a fusion with
+the write might copy the array in every round."""
 
 
 def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> None:
@@ -61,7 +62,7 @@ def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> No
                 continue
             args, kwargs = filled((node.args, node.kwargs), given)
             if _reads_written(node, operands, rounds[1]):
-                args = (args[0], fusion.Apart(args[1]))
+                args = (args[0], fusion.SeparateRead(args[1]))
             own.append(compute(node, args, kwargs))
         return [own[place] for place in loop.carried], [own[place] for place in loop.collected]
 

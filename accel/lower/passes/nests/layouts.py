@@ -266,7 +266,7 @@ class Frame:
             return self.cuts[id(cut)].reshape(cut.layout.shape)
         array = self.registers[register]
         if register in self.written:
-            return fusion.apart(lambda whole: cut.read(whole, self), array)
+            return fusion.read_separately(lambda whole: cut.read(whole, self), array)
         return cut.read(array, self)
 
     def write(self, register: int, cut: Cut, value: Any, mask: Any) -> None:

@@ -346,7 +346,7 @@ class _Planner:
             self._uses.append(Use(site.register, cut, write=site))
 
         def write(frame: Frame) -> Any:
-            new = fusion.taken(value(frame)) if endangered else value(frame)
+            new = fusion.snapshot(value(frame)) if endangered else value(frame)
             if stored is not None:
                 frame.registers[site.register] = stored(frame)
             frame.write(site.register, cut, new, None if mask is None else mask(frame))
