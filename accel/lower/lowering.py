@@ -192,9 +192,9 @@ class _Lowering:
             with fusion.stored_by(constants[-1] if self._on_cpu else None), rounding.kept_by(constants[-1]):
                 for part in parts:
                     values.compute(part)
-            return [self._own(node, values[node]) for node in targets], {
-                pack: _packed([values[node] for node in nodes], PACKS[pack]) for pack, nodes in packs.items() if nodes
-            }
+            arrays_out = [self._own(node, values.fetch(node)) for node in targets]
+            read = {pack: [values.fetch(node) for node in nodes] for pack, nodes in packs.items() if nodes}
+            return arrays_out, {pack: _packed(found, PACKS[pack]) for pack, found in read.items()}
 
         return function, places
 

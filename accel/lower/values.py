@@ -43,7 +43,8 @@ class Values:
         self._rows: dict[int, tuple[Any, int]] = {}
         self._recomputation = Recomputation()
 
-    def __getitem__(self, node: Node) -> Any:
+    def fetch(self, node: Node) -> Any:
+        """The node's value, all of it. Computes or stores it first where that is still to be done."""
         value = self._least(node)
         if not isinstance(value, Repeated):
             return value
@@ -68,7 +69,7 @@ class Values:
                 column, row = self._rows[node.index]
                 value = column[row]
             elif is_box_read(node) and not self._lowering.is_leaf(node):  # a loop had it, and left it to others
-                value = compute(node, fill(node.args, self.__getitem__), {})
+                value = compute(node, fill(node.args, self.fetch), {})
             else:
                 value = self._lowering.leaf_value(node, *self._inputs)
             self._values[node.index] = value
@@ -96,7 +97,7 @@ class Values:
                 places.append(place)
         parts = [column[np.array(rows)] for column, rows, _ in columns.values()]
         if single:
-            parts.append(jnp.stack([jnp.asarray(self[nodes[place]]) for place in single]))
+            parts.append(jnp.stack([jnp.asarray(self.fetch(nodes[place])) for place in single]))
         order = [place for _, _, places in columns.values() for place in places] + single
         return jnp.concatenate(parts)[np.argsort(order)]
 
@@ -115,7 +116,7 @@ class Values:
             for operand in self._recomputation.to_store(part):
                 self._store(operand, fusion.materialize)
             shape = self._repeated_shape(part)
-            value_of = self.__getitem__ if shape is None else self._least_value
+            value_of = self.fetch if shape is None else self._least_value
             value = compute(part, fill(part.args, value_of), fill(part.kwargs, value_of), shape)
             self.set(part, value if shape is None else Repeated(value, part.shape))
             for operand in part.operands():

@@ -184,13 +184,13 @@ def run(batch: Batch, values: Any, compute: Callable[[Node, Any, Any], Any]) -> 
 
     loop = batch.loop
     rounds, count = loop.rounds, len(loop.rounds) - 1
-    before = {place: values[rounds[0][thread[-1]]] for thread in batch.threads for place in thread}
+    before = {place: values.fetch(rounds[0][thread[-1]]) for thread in batch.threads for place in thread}
     for leaf in loop.from_outside():
-        values[leaf]
+        values.fetch(leaf)  # not first inside the rounds, as in `scan.run`
 
     def base_of(place: int) -> Any:
         operand = loop.rows[place][0]
-        return before[operand.place] if isinstance(operand, (SameRound, Carried)) else values[operand.leaf]  # type: ignore[union-attr]
+        return before[operand.place] if isinstance(operand, (SameRound, Carried)) else values.fetch(operand.leaf)  # type: ignore[union-attr]
 
     stacked = {place: site.read(base_of(place)) for place, site in batch.reads.items()}
     tables = [_table(operand, values) for operand in _looked_up(batch)]
@@ -252,7 +252,7 @@ def _table(operand: LoopOperand, values: Any) -> Any:
     if isinstance(operand, (Table, Stacked)):
         return scan.looked_up(operand, values)
     assert isinstance(operand, MovingRead)
-    return operand.at.read(values[operand.base])
+    return operand.at.read(values.fetch(operand.base))
 
 
 def _resolve(operand: LoopOperand, own: list[Any], values: Any, looked_up: Iterator[Any]) -> Any:
@@ -260,6 +260,6 @@ def _resolve(operand: LoopOperand, own: list[Any], values: Any, looked_up: Itera
         case SameRound(place):
             return own[place]
         case Invariant(leaf):
-            return values[leaf] if isinstance(leaf, Node) else leaf
+            return values.fetch(leaf) if isinstance(leaf, Node) else leaf
         case _:
             return next(looked_up)

@@ -67,8 +67,10 @@ def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> No
         return [own[place] for place in loop.carried], [own[place] for place in loop.collected]
 
     for leaf in loop.from_outside():
-        values[leaf]  # not first asked for inside the scan, whose values are its own
-    first = [values[rounds[0][place]] for place in loop.carried]
+        # What is computed inside the scan exists only there, but `values` would keep it for the rest of the program (a
+        # leaked tracer). So whatever comes from outside is fetched before.
+        values.fetch(leaf)
+    first = [values.fetch(rounds[0][place]) for place in loop.carried]
     carry, collected = lax.scan(body, first, (tables, _small_parts(loop, values)), length=len(rounds) - 1)
     for place, value in zip(loop.carried, carry, strict=True):
         values.set(rounds[-1][place], value)
@@ -90,7 +92,8 @@ def _small_parts(loop: Loop, values: Any) -> dict[int, Any]:
             continue
         match operands:
             case [Invariant(leaf), MovingBox(starts, box)]:
-                found[place] = jax.vmap(lambda start, box=box, base=values[leaf]: box.moved(start).read(base))(starts)
+                base = values.fetch(leaf)
+                found[place] = jax.vmap(lambda start, box=box, base=base: box.moved(start).read(base))(starts)
     return found
 
 
@@ -126,6 +129,6 @@ def _resolve(operand: LoopOperand, own: list[Any], before: dict[int, Any], value
         case MovingBox(_, box):
             return box.moved(next(entry))
         case MovingRead(base, moving):
-            return moving.box.moved(next(entry)).read(values[base])
+            return moving.box.moved(next(entry)).read(values.fetch(base))
         case Invariant(leaf):
-            return values[leaf] if isinstance(leaf, Node) else leaf
+            return values.fetch(leaf) if isinstance(leaf, Node) else leaf

@@ -20,8 +20,8 @@ def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
     from jax import numpy as jnp
 
     for node in nest.operands():
-        values[node]  # not first asked for inside a loop, whose values are its own
-    registers = {register: jnp.asarray(values[node]) for register, node in nest.initial.items()}
+        values.fetch(node)  # not first inside a loop: `values` would keep what exists only there (a leaked tracer)
+    registers = {register: jnp.asarray(values.fetch(node)) for register, node in nest.initial.items()}
     for site in nest.block.sites():
         if site.collected:
             registers[id(site)] = jnp.zeros((len(site.nodes), *site.node.shape), site.node.dtype)

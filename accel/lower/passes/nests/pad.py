@@ -127,7 +127,7 @@ class _Planner:
             case Invariant(leaf):
                 if not isinstance(leaf, Node):
                     return None, lambda frame: leaf
-                return self._layout([leaf] * rounds, rounds), lambda frame: frame.values[leaf]
+                return self._layout([leaf] * rounds, rounds), lambda frame: frame.values.fetch(leaf)
             case Table(values):
                 return self._numbers(values)
             case RegisterValue(nodes):
