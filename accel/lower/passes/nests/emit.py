@@ -45,6 +45,8 @@ def _enter(nest: Nest, block: Block, trips: Any, frame: Frame, liveness: Livenes
 
     def first(register: int) -> Any:
         held = frame.registers.get(register)
+        # A loop has to carry something. What no round has written yet is written before it is read: otherwise the
+        # register would have an initial content.
         return jnp.zeros(likes[register].shape, likes[register].dtype) if held is None else held
 
     def body(k: Any, carry: Any) -> Any:
@@ -52,7 +54,7 @@ def _enter(nest: Nest, block: Block, trips: Any, frame: Frame, liveness: Livenes
         inner.registers.update(zip(carried, carry, strict=True))
         for item in block.items:
             if isinstance(item, Block):
-                inner.flush()
+                inner.flush()  # the inner loop starts from the registers alone, without this round's pending writes
                 _enter(nest, item, nest.places[id(item)].traced(inner), inner, liveness)
                 continue
             inner.perform(item)
