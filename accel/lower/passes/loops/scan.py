@@ -28,7 +28,8 @@ from accel.lower.passes.loops.operands import (
 from accel.rules import core, fusion
 
 FEW_ELEMENTS = 32
-"""Reads of so many elements of an array that the loop does not change are made before it."""
+"""Reads of so many elements of an array that the loop does not change are made before it. What all rounds
+read is copied together, so that more would be a copy of much of the array. No measurement is known."""
 
 
 SMALL_PART = 4
@@ -56,12 +57,13 @@ def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> No
         own: list[Any] = []
         entry, small = iter(entries[0]), entries[1]
         for place, (node, operands) in enumerate(zip(rounds[1], loop.rows, strict=True)):
+            # Resolved in any case: this takes the round's entries of the tables, in their order.
             given = iter([_resolve(operand, own, before, values, entry) for operand in operands])
             if place in small:
                 own.append(small[place])
                 continue
             args, kwargs = filled((node.args, node.kwargs), given)
-            if _reads_written(node, operands, rounds[1]):
+            if _reads_written(node, operands, rounds[1]):  # its second argument is the box
                 args = (args[0], fusion.SeparateRead(args[1]))
             own.append(compute(node, args, kwargs))
         return [own[place] for place in loop.carried], [own[place] for place in loop.collected]
@@ -75,7 +77,7 @@ def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> No
     for place, value in zip(loop.carried, carry, strict=True):
         values.set(rounds[-1][place], value)
     for place, column in zip(loop.collected, collected, strict=True):
-        for k in range(1, len(rounds) - 1):
+        for k in range(1, len(rounds) - 1):  # rounds 1, 2, ...; of the last the value was set above if it is used
             values.set_row(rounds[k][place], column, k - 1)
 
 
