@@ -40,7 +40,7 @@ class Values:
         self._lowering = lowering
         self._inputs = (arrays, constants, scalars)
         self._values: dict[int, Any] = {}
-        self._rows: dict[int, tuple[Any, int]] = {}
+        self._rows: dict[int, tuple[Any, int]] = {}  # by node: a loop's column of all rounds, and which of its rows
         self._recomputation = Recomputation()
 
     def fetch(self, node: Node) -> Any:
@@ -48,6 +48,7 @@ class Values:
         value = self._least(node)
         if not isinstance(value, Repeated):
             return value
+        # Once it is whole, XLA computes it for every element. So what is costly is stored as it is, small.
         if self._recomputation.is_costly(node):
             self._recomputation.stored(node)
             self._store(node, fusion.materialize)
@@ -87,6 +88,8 @@ class Values:
         """The nodes' values along a new first axis."""
         from jax import numpy as jnp
 
+        # Rows of one column are taken together: one operation, not one for each node. The last line puts the parts back
+        # into the order of the nodes.
         columns: dict[int, tuple[Any, list[int], list[int]]] = {}  # array, its rows, their places in the stack
         single = [place for place, node in enumerate(nodes) if node.index not in self._rows]
         for place, node in enumerate(nodes):
@@ -110,7 +113,7 @@ class Values:
             emit.run(part, self, compute_inside)
             return
         if isinstance(part, Node):
-            part = self._before_writes(part)
+            part = self._before_writes(part)  # first: it changes what is read, and so what is to be stored
             for operand in self._recomputation.to_copy(part):
                 self._store(operand, fusion.materialize_by_copy)
             for operand in self._recomputation.to_store(part):
@@ -119,6 +122,7 @@ class Values:
             value_of = self.fetch if shape is None else self._least_value
             value = compute(part, fill(part.args, value_of), fill(part.kwargs, value_of), shape)
             self.set(part, value if shape is None else Repeated(value, part.shape))
+            # The rule may have stored a padded copy of an operand. Whoever reads that next shall read the copy.
             for operand in part.operands():
                 if operand.index in self._values:
                     self.set(operand, fusion.from_padded(self._values[operand.index]))
