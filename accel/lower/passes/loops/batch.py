@@ -192,6 +192,7 @@ def run(batch: Batch, values: Any, compute: Callable[[Node, Any, Any], Any]) -> 
 
     loop = batch.loop
     rounds, count = loop.rounds, len(loop.rounds) - 1
+    # The arrays that are written to, as the first round (computed as it stands) leaves them.
     before = {place: values.fetch(rounds[0][thread[-1]]) for thread in batch.threads for place in thread}
     for leaf in loop.from_outside():
         values.fetch(leaf)  # not first inside the rounds, as in `scan.run`
@@ -209,10 +210,11 @@ def run(batch: Batch, values: Any, compute: Callable[[Node, Any, Any], Any]) -> 
         own = _round(batch, read, iter(entries), values, compute)
         return {place: own[place] for place in kept}, {place: own[place] for place in written}
 
+    # made: values that are used outside; new: what is written. Both of all rounds, along a first axis.
     made, new = jax.vmap(body, axis_size=count)(stacked, tables)
     for thread in batch.threads:
         array = before[thread[0]]
-        for place in thread:
+        for place in thread:  # in the order of a round: the last write to a place stays
             if place in new:
                 value = fusion.snapshot(new[place]) if rounds[-1][place].endangered else new[place]
                 array = batch.sites[place].write(array, value)
@@ -239,7 +241,7 @@ def _round(
             own.append(read[place])
         elif place in batch.forwarded:
             own.append(own[batch.forwarded[place]])
-        elif place in batch.sites:
+        elif place in batch.sites:  # a write: the value stands for it until all rounds are written at once
             own.append(_resolve(operands[2], own, values, looked_up))
         else:
             given = iter([_resolve(operand, own, values, looked_up) for operand in operands])
