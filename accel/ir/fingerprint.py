@@ -75,9 +75,11 @@ class Describer:
     def operation(self, node: Node) -> Any:
         """One node of the body; what comes later may refer to it."""
         operands = self(node.args), self(node.kwargs)
+        # Its place among the operations, not its index on the tape, which depends on what else was recorded.
         self._places[node.index] = len(self._places)
         scalar = None if node.scalar is None else self(node.scalar)
         about = node.shape, self._dtype(node.dtype), scalar, node.exact
+        # The lowering too: rows of one name may be made with different functions and parameters.
         return node.rule.name, self(node.rule.lower), operands, about
 
     def _dtype(self, dtype: Any) -> str:
@@ -87,7 +89,7 @@ class Describer:
 
     def __call__(self, value: Any) -> Any:
         kind = type(value)
-        if kind in PLAIN:
+        if kind in PLAIN:  # by exact type: a subclass may compute or print as it likes
             return kind.__name__, repr(value)
         if isinstance(value, Node):
             place = self._places.get(value.index)
@@ -119,6 +121,7 @@ class Describer:
             if value not in self._functions:
                 self._functions[value] = self._function(value)
             return self._functions[value]
+        # A method is its name and what it is bound to; a module's function has the module there.
         owner = value.__self__ if isinstance(value, (BuiltinFunctionType, MethodType)) else None
         if owner is not None and not isinstance(owner, ModuleType):
             return "method", value.__name__, self(owner)
@@ -153,6 +156,7 @@ def _public_name(value: Any) -> tuple[str, str]:
 
 def _found(module: str, name: str) -> Any:
     """What stands in a module under a name with dots, if anything does."""
+    # In the module's own dictionary: `getattr` might run its `__getattr__`.
     first, *rest = name.split(".")
     found = vars(sys.modules[module]).get(first) if module in sys.modules else None
     for part in rest:

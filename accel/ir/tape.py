@@ -92,7 +92,7 @@ class Node:
         self.repeats: list[tuple[int, int]] | None = None
         self.endangered = False
         self.exact = False
-        self._operands = (*nodes_in(args), *nodes_in(kwargs))
+        self._operands = (*nodes_in(args), *nodes_in(kwargs))  # once: passes ask for them again and again
         self.constant: bool = not self.is_input and all(operand.constant for operand in self._operands)
 
     @property
@@ -216,7 +216,7 @@ class Storage:
         self.origin = origin
         self.written = False
         self.before: np.ndarray[Any, Any] | None = None
-        self._reads: dict[Any, Node] = {}
+        self._reads: dict[Any, Node] = {}  # of the newest version: equal reads are one node
 
     def cached(self, chain: tuple[Any, ...]) -> Node | None:
         """The node that reading `chain` of the newest version gave before."""

@@ -30,6 +30,7 @@ class Index:
     def write(self, base: Any, value: Any) -> Any:
         return _set_item(base, self.key, value)
 
+    # The dataclass would hash the key itself.
     def __hash__(self) -> int:  # slices are not hashable before Python 3.12
         return hash(tuple((s.start, s.stop, s.step) if isinstance(s, slice) else s for s in self.key))
 
@@ -49,6 +50,7 @@ class Transpose:
     def read(self, base: Any) -> Any:
         return base.transpose(self.axes)
 
+    # A transposed or reshaped view shows all of the array: what is written through it is all of the new one.
     def write(self, base: Any, value: Any) -> Any:
         return value.transpose(tuple(int(axis) for axis in np.argsort(self.axes)))
 
@@ -190,7 +192,7 @@ def box_of(shape: tuple[int, ...], key: tuple[Any, ...]) -> Box | None:
         elif isinstance(entry, slice):
             start, stop, step = entry.indices(length)
             count = max(0, stop - start)
-            if step != 1 or count == 0:
+            if step != 1 or count == 0:  # with a step, or empty: left to plain indexing
                 return None
             starts.append(start)
             sizes.append(count)
@@ -217,7 +219,7 @@ def apart(shape: tuple[int, ...], one: Step, other: Step) -> bool:
 def per_axis(shape: tuple[int, ...], key: tuple[Any, ...]) -> list[tuple[Any, int]]:
     """The key's entries with the length of the axis that each stands for, Ellipsis and missing ones filled in."""
     used = sum(entry is not None and entry is not Ellipsis for entry in key)
-    rest = [slice(None)] * (len(shape) - used)
+    rest = [slice(None)] * (len(shape) - used)  # the axes that the key does not name
     where = next((i for i, entry in enumerate(key) if entry is Ellipsis), len(key))
     full = [*key[:where], *rest, *key[where + 1 :]]
     lengths = iter(shape)

@@ -32,6 +32,7 @@ class Folding:
 
     def is_fixed(self, node: Node) -> bool:
         """Whether the node's value is known before launch, on any later call."""
+        # For all nodes up to this one, in their order: operands come first, and no recursion is needed.
         for other in self._trace.tape.nodes[len(self._fixed) : node.index + 1]:
             self._fixed[other.index] = (
                 other.args[0] in self._known or other.args[0] in self._trace.pinned
@@ -51,7 +52,7 @@ class Folding:
         return self._values[node.index]
 
     def _input_value(self, slot: int) -> Any:
-        pinned = self._trace.pinned.get(slot)
+        pinned = self._trace.pinned.get(slot)  # an array whose elements decided the path: guards compare it
         return self._known.value(slot) if pinned is None else pinned
 
     def _missing(self, node: Node) -> list[Node]:
@@ -91,9 +92,9 @@ def not_worth_folding(trace: Lowerable, known: Known) -> Collection[int]:
             floats |= behind[node.index]
             continue
         behind[node.index] = frozenset().union(*(behind[operand.index] for operand in node.operands()))
-        if node.host:
+        if node.host:  # Python computes it before launch: nothing is decided yet
             continue
         if folding.is_fixed(node) or not node.rule.cost.arithmetic:
             needed |= behind[node.index]
-        behind[node.index] = frozenset()
+        behind[node.index] = frozenset()  # beyond, it is an array's value, which changes anyway
     return floats - needed

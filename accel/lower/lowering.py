@@ -21,7 +21,8 @@ from accel.rules import core, fusion, rounding
 from accel.rules.rule import Unsupported
 
 EMBEDDED = 8
-"""Constants of up to so many elements are written into the program; larger ones are arguments."""
+"""Constants of up to so many elements are written into the program, where XLA computes with them. Larger ones are
+arguments, so that one compiled program serves whatever they hold; their values are no part of its fingerprint."""
 
 
 def lower(
@@ -61,7 +62,7 @@ class _Lowering:
 
     def program(self) -> Program:
         trace = self._trace
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # folding computes again what NumPy has computed, and warned of, before
             outcomes = self._outcomes()
             targets = [*trace.outputs.arrays, *(node for _, node in trace.outputs.changed)]
             numbers = trace.outputs.numbers
@@ -70,6 +71,7 @@ class _Lowering:
             results = [*targets, *checked, *device_numbers]
             body: Sequence[Node] = [node for node in self._needed(results) if not self.is_leaf(node)]
             body, parts = self._optimized(body, results)
+            # In the order of their use: the places of arguments are part of the fingerprint.
             for node in (*(operand for part in parts for operand in part.operands()), *results):
                 self._leaf(node)
         host = self._host()
@@ -78,6 +80,7 @@ class _Lowering:
         return Program(
             function=function,
             slots=list(self._slots),
+            # The last is the argument that keeps XLA from fusing and contracting (see rules.fusion, rules.rounding).
             constants=[*(constant.stored for constant in self._constants), np.bool_(True)],
             host=host,
             scalars=self._scalars,
@@ -133,6 +136,7 @@ class _Lowering:
         """Whether the device gets the node's value instead of computing it."""
         if node.is_input or node.host:
             return True
+        # What is one number repeated (`np.zeros(shape)`) the device makes faster than it reads it.
         return self._folding.is_fixed(node) and not (node.rule.cost.by_shape and node.constant)
 
     def _leaf(self, node: Node) -> None:
@@ -192,9 +196,9 @@ class _Lowering:
             with fusion.stored_by(constants[-1] if self._on_cpu else None), rounding.kept_by(constants[-1]):
                 for part in parts:
                     values.compute(part)
-            return [self._own(node, values[node]) for node in targets], {
-                pack: _packed([values[node] for node in nodes], PACKS[pack]) for pack, nodes in packs.items() if nodes
-            }
+            arrays_out = [self._own(node, values.fetch(node)) for node in targets]
+            read = {pack: [values.fetch(node) for node in nodes] for pack, nodes in packs.items() if nodes}
+            return arrays_out, {pack: _packed(found, PACKS[pack]) for pack, found in read.items()}
 
         return function, places
 

@@ -22,8 +22,8 @@ def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = 
     shape: the result's, where it is not the node's.
     """
     if node.endangered:
-        args = (*args[:2], fusion.taken(as_array(args[2])))
-    if node.exact:
+        args = (*args[:2], fusion.snapshot(as_array(args[2])))
+    if node.exact:  # before and after: XLA must merge it neither with what it reads nor with what reads it
         args = rounding.kept_apart(node, args, kwargs)
     try:
         value = apply(node, args, kwargs)
@@ -51,7 +51,7 @@ def apply(node: Node, args: Any, kwargs: Any) -> Any:
         raise Unsupported("rule.missing", rule.name)
     kwargs = {name: as_array(value) if name in rule.operands else value for name, value in kwargs.items()}
     kwargs.update((name, _cast_all(kwargs[name], node.dtype)) for name in rule.cast if name in kwargs)
-    for name in rule.places.scattered:
+    for name in rule.places.scattered:  # XLA would compute the operand again at each of the places
         if isinstance(kwargs.get(name), jax_array()):
             kwargs[name] = fusion.materialize(kwargs[name])
     return rule.lower(*args, **kwargs)
@@ -109,6 +109,7 @@ def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
 
 
 def _call(rule: Rule, args: Any, kwargs: Any) -> Any:
+    # The tape has arguments by name. Some functions take theirs by position alone.
     if rule.signature is not None and not args:
         bound = inspect.BoundArguments(rule.signature, kwargs)
         return rule.function(*bound.args, **bound.kwargs)

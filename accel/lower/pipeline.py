@@ -1,7 +1,8 @@
 """The passes: what is done to a program's operations before JAX traces them, one after the other.
 
 A pass takes operations and gives operations; neither the tape nor what it was given changes, as another thread may be
-lowering the same tape with other constants.
+lowering the same tape with other constants. A node that a pass replaces (`Node.replaced`) keeps its index and stands in
+the list alone: operands still refer to the tape's node. So whatever passes note of nodes, they note by index.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class Pass(NamedTuple):
     run: Callable[[Sequence[Node], About], Sequence[Node]]
 
 
+# These only mark operations, so their order does not matter. Loops come last: they are found in what is marked, and
+# give more than operations.
 PASSES = (
     Pass(
         "aliasing",

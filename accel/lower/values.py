@@ -40,13 +40,15 @@ class Values:
         self._lowering = lowering
         self._inputs = (arrays, constants, scalars)
         self._values: dict[int, Any] = {}
-        self._rows: dict[int, tuple[Any, int]] = {}
+        self._rows: dict[int, tuple[Any, int]] = {}  # by node: a loop's column of all rounds, and which of its rows
         self._recomputation = Recomputation()
 
-    def __getitem__(self, node: Node) -> Any:
+    def fetch(self, node: Node) -> Any:
+        """The node's value, all of it. Computes or stores it first where that is still to be done."""
         value = self._least(node)
         if not isinstance(value, Repeated):
             return value
+        # Once it is whole, XLA computes it for every element. So what is costly is stored as it is, small.
         if self._recomputation.is_costly(node):
             self._recomputation.stored(node)
             self._store(node, fusion.materialize)
@@ -68,7 +70,7 @@ class Values:
                 column, row = self._rows[node.index]
                 value = column[row]
             elif is_box_read(node) and not self._lowering.is_leaf(node):  # a loop had it, and left it to others
-                value = compute(node, fill(node.args, self.__getitem__), {})
+                value = compute(node, fill(node.args, self.fetch), {})
             else:
                 value = self._lowering.leaf_value(node, *self._inputs)
             self._values[node.index] = value
@@ -86,6 +88,8 @@ class Values:
         """The nodes' values along a new first axis."""
         from jax import numpy as jnp
 
+        # Rows of one column are taken together: one operation, not one for each node. The last line puts the parts back
+        # into the order of the nodes.
         columns: dict[int, tuple[Any, list[int], list[int]]] = {}  # array, its rows, their places in the stack
         single = [place for place, node in enumerate(nodes) if node.index not in self._rows]
         for place, node in enumerate(nodes):
@@ -96,7 +100,7 @@ class Values:
                 places.append(place)
         parts = [column[np.array(rows)] for column, rows, _ in columns.values()]
         if single:
-            parts.append(jnp.stack([jnp.asarray(self[nodes[place]]) for place in single]))
+            parts.append(jnp.stack([jnp.asarray(self.fetch(nodes[place])) for place in single]))
         order = [place for _, _, places in columns.values() for place in places] + single
         return jnp.concatenate(parts)[np.argsort(order)]
 
@@ -109,18 +113,19 @@ class Values:
             emit.run(part, self, compute_inside)
             return
         if isinstance(part, Node):
-            part = self._before_writes(part)
+            part = self._before_writes(part)  # first: it changes what is read, and so what is to be stored
             for operand in self._recomputation.to_copy(part):
-                self._store(operand, fusion.copied)
+                self._store(operand, fusion.materialize_by_copy)
             for operand in self._recomputation.to_store(part):
                 self._store(operand, fusion.materialize)
             shape = self._repeated_shape(part)
-            value_of = self.__getitem__ if shape is None else self._least_value
+            value_of = self.fetch if shape is None else self._least_value
             value = compute(part, fill(part.args, value_of), fill(part.kwargs, value_of), shape)
             self.set(part, value if shape is None else Repeated(value, part.shape))
+            # The rule may have stored a padded copy of an operand. Whoever reads that next shall read the copy.
             for operand in part.operands():
                 if operand.index in self._values:
-                    self.set(operand, fusion.reread(self._values[operand.index]))
+                    self.set(operand, fusion.from_padded(self._values[operand.index]))
             return
         for node in part.rounds[0]:
             self.compute(node)

@@ -91,7 +91,7 @@ def _on_numpy(lowering: Lowering, given: dict[str, Any]) -> NDArray[Any]:
     _warn_again(lowering.__name__, given)
     target = _separate_output(given)
     stored = given["output"] if isinstance(given["output"], np.dtype) and not given["output"].isnative else None
-    if stored is not None:
+    if stored is not None:  # JAX has native byte order alone: converted at the end
         given["output"] = stored.newbyteorder("=")
     array = _as_input(given.pop("input"))
     if "coordinates" in given and np.asarray(given["coordinates"]).dtype.byteorder == ">":

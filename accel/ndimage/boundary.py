@@ -51,7 +51,8 @@ FILTER_RULES = {
     "grid-constant": "constant",
 }
 
-# Interpolation mode -> index rule of the taps that lie beyond the edge.
+# Interpolation mode -> index rule of the taps that lie beyond the edge. "wrap" and "constant" read the mirror image
+# there, as in SciPy, whose spline coefficients assume that as well (see `spline.PREFILTER_RULES`).
 TAP_RULES = {
     "nearest": "nearest",
     "wrap": "mirror",
@@ -157,6 +158,7 @@ def _fold_mirror(a: Any, negative: Any, n: int, xp: Any) -> Any:
 def _fold_reflect(a: Any, negative: Any, n: int, xp: Any) -> Any:
     period = 2 * n
     rest = _remainder(a, period, xp)
+    # The 1e-15 is SciPy's: next to 0 the place would come out as -1, which stands for outside.
     left = xp.where(rest > n, period - rest, xp.where(rest < 1e-15, 1e-15, rest) - 1)
     return xp.where(negative, left, xp.where(rest >= n, period - rest - 1, rest))
 

@@ -64,7 +64,7 @@ def _sum_1d(padded: Array, weights: Weights, axis: int, n: int, exact: bool) -> 
             other = tap[size - 1 - j]
             total = total + _product(tap[j] + other if sign > 0 else tap[j] - other, weights[j], exact)
         return total
-    total = _product(tap[-1], weights[-1], exact)
+    total = _product(tap[-1], weights[-1], exact)  # the last first: SciPy's order here
     for j in range(size - 1):
         total = total + _product(tap[j], weights[j], exact)
     return total
@@ -150,6 +150,8 @@ def correlate_nd(
         return _correlate_traced(x, jnp.asarray(weights), rule, cval, reach)
     values = np.asarray(weights)
     taps = [index for index in np.ndindex(values.shape) if abs(values[index]) > eps]
+    # Axis by axis, the second pass would extend by `cval` what the first made of the input and its own extension: other
+    # than "constant", the rules extend both alike. And roundings in between are not those of one sum.
     if len(taps) == values.size > 9 and rule != "constant" and not exact:
         lines = _factors(values)
         if lines is not None:
@@ -171,6 +173,7 @@ def _correlate_traced(x: Array, weights: Array, rule: str, cval: Any, reach: Seq
     if weights.size > LONGEST_SUM and weights.ndim <= 3:
         return _convolution(padded, weights)
     total = jnp.zeros(x.shape, x.dtype)
+    # Which weights SciPy would leave out is not known here: all are computed, and the small ones' terms dropped.
     for index in np.ndindex(weights.shape):
         weight, piece = weights[index], shifted(padded, index, x.shape)
         total = total + jnp.where(jnp.abs(weight) > np.finfo(np.float64).eps, piece * weight, 0.0)

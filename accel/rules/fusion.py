@@ -2,11 +2,23 @@
 
 XLA:CPU fuses a producer into whatever reads it. Where the reader looks at several places (a stencil, an
 interpolation), the producer is computed once for each: an interpolation of a field that took 330 us to compute cost
-2,000 us instead of 390. And code that decides at each element where to read gets no vector instructions. Optimization
-barriers are gone before XLA:CPU fuses; three other things are not. The result of a conditional is stored, at the cost
-of a copy; its predicate is an argument of the program, always true, which XLA cannot know. What is updated in place is
-stored first, without a copy, where several operations read it: there the first element is written over itself, at a
-place that the same argument decides. And a concatenation along the last axis is copied together row by row.
+2,000 us instead of 390. And code that decides at each element where to read gets no vector instructions.
+
+What is to be kept out of a fusion, and at which price:
+
+- `materialize`: a value that several operations read. No copy, unless the value is small.
+- `materialize_by_copy`: a value that even a single reader must not compute itself. One copy, row by row.
+- `snapshot`: a value that is written into the array from which it is computed. One copy, made before the write.
+- `read_separately`: not a value but a read: of a part of an array that the same loop writes to.
+- `wrap_padded`: a value that is rolled. A copy with some more columns, of which each roll is a slice.
+
+How: optimization barriers alone do not help, as they are gone before XLA:CPU fuses. Three other things do.
+
+- The result of a conditional is stored, at the cost of a copy. The predicate is an argument of the program that is
+  always true, which XLA cannot know.
+- What is updated in place is stored first, without a copy, where several operations read it. Here the first element is
+  written over itself, at a place that the same argument decides.
+- A concatenation along the last axis is copied together row by row.
 """
 
 from __future__ import annotations
@@ -25,37 +37,37 @@ SMALL = 4096
 """Elements whose copy costs next to nothing."""
 
 _always: ContextVar[Any] = ContextVar("always", default=None)
-_rings: ContextVar[dict[int, tuple[Any, Ring]]] = ContextVar("rings")
+_padded: ContextVar[dict[int, tuple[Any, WrapPadded]]] = ContextVar("padded")
 
 
 @contextlib.contextmanager
 def stored_by(always: Any) -> Iterator[None]:
-    """While a program is traced: let `materialize` use `always`, a traced bool that is true."""
-    token, rings = _always.set(always), _rings.set({})
+    """While a program is traced: store values by means of `always`, a traced bool that is true. None: store nothing."""
+    token, padded = _always.set(always), _padded.set({})
     try:
         yield
     finally:
         _always.reset(token)
-        _rings.reset(rings)
+        _padded.reset(padded)
 
 
 @contextlib.contextmanager
 def inside() -> Iterator[None]:
-    """While what a loop's rounds compute is traced: rings that are made there are not known outside."""
-    token = _rings.set(dict(_rings.get({})))
+    """While the rounds of a loop are traced: copies that `wrap_padded` makes there are not for the code outside."""
+    token = _padded.set(dict(_padded.get({})))
     try:
         yield
     finally:
-        _rings.reset(token)
+        _padded.reset(token)
 
 
 REACH = 2
-"""Elements along the last axis by which a roll may move what it reads from a ring."""
+"""Elements by which a roll along the last axis may move what it reads from a wrap-padded array."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
-    """An array of `size` elements along its last axis, stored with REACH of those from its other end on either side."""
+class WrapPadded:
+    """An array of `size` elements along its last axis, stored as `np.pad(x, REACH, mode="wrap")` pads that axis."""
 
     stored: Any
     size: int
@@ -67,42 +79,45 @@ class Ring:
         return lax.slice_in_dim(self.stored, REACH - by, REACH - by + self.size, axis=self.stored.ndim - 1)
 
 
-def ring(x: Any) -> Ring | None:
-    """`x` as a ring, which the program stores once; None where it is no help.
+def wrap_padded(x: Any) -> WrapPadded | None:
+    """`x` stored with its two ends continued, once for all rolls of it; None where that is no help.
 
-    Rolls are slices of it, which XLA:CPU reads with whole vectors. A roll that is fused with what reads it asks at each
-    element where it is: a stencil of 121x240 takes 50 us so, and 17 with a ring.
+    Rolls along the last axis are slices of it, which XLA:CPU reads with whole vectors. A roll that is fused with what
+    reads it asks at each element where it is: a stencil of 121x240 takes 50 us so, and 17 with this.
     """
     from jax import lax
 
     if _always.get() is None or x.ndim < 2 or x.shape[-1] < 2 * REACH:
         return None
-    if id(x) not in _rings.get():
+    if id(x) not in _padded.get():
         parts = [lax.slice_in_dim(x, start, stop, axis=x.ndim - 1) for start, stop in ((-REACH, None), (0, REACH))]
-        _remember(x, Ring(_joined([parts[0], x, parts[1]]), x.shape[-1]))
-    return _rings.get()[id(x)][1]
+        _remember(x, WrapPadded(_joined([parts[0], x, parts[1]]), x.shape[-1]))
+    return _padded.get()[id(x)][1]
 
 
 def _joined(parts: Sequence[Any]) -> Any:
-    """The parts side by side along the last axis, stored: XLA does not take them apart again."""
+    """The parts side by side along the last axis, stored: the barrier keeps XLA from slicing the parts out again."""
     from jax import lax
 
     return lax.optimization_barrier(lax.concatenate(parts, parts[0].ndim - 1))
 
 
-def _remember(x: Any, made: Ring) -> Any:
-    _rings.get()[id(x)] = x, made
+def _remember(x: Any, made: WrapPadded) -> Any:
+    _padded.get()[id(x)] = x, made  # `x` itself too: its id must not be given to another array
     return x
 
 
-def reread(x: Any) -> Any:
-    """`x` as it is best read from now on: where it is stored as a ring, from there."""
-    found = _rings.get().get(id(x)) if _always.get() is not None else None
+def from_padded(x: Any) -> Any:
+    """`x` for later readers: a slice of the copy if `wrap_padded` has stored one, so that `x` is not computed again."""
+    found = _padded.get().get(id(x)) if _always.get() is not None else None
     return x if found is None else _remember(found[1].rolled(0), found[1])
 
 
 def materialize(x: Any) -> Any:
-    """`x`, stored before anything reads it; `x` itself where no program of accel's is being traced."""
+    """Store `x` before several operations read it, in place if it is large.
+
+    Gives `x` itself where no program of accel's is being traced, or it is not for a CPU; so do the functions below.
+    """
     from jax import lax
 
     always = _always.get()
@@ -115,8 +130,22 @@ def materialize(x: Any) -> Any:
     return lax.dynamic_update_slice(x, first, (place,) * x.ndim)
 
 
-def taken(x: Any) -> Any:
-    """`x`, copied before anything is written to the arrays that it is read from.
+def materialize_by_copy(x: Any) -> Any:
+    """Store `x` by a row-wise copy, which XLA:CPU computes with nothing else: even a single reader gets it from memory.
+
+    For the operand of a costly operation, which is to have whole vectors. Small or one-dimensional: as `materialize`.
+    """
+    from jax import lax
+
+    if _always.get() is None or x.ndim < 2 or x.size <= SMALL:
+        return materialize(x)
+    axis, width = x.ndim - 1, x.shape[-1]
+    longer = _joined([x, lax.slice_in_dim(x, 0, 1, axis=axis)])  # of `x` alone there would be nothing to join
+    return lax.slice_in_dim(longer, 0, width, axis=axis)
+
+
+def snapshot(x: Any) -> Any:
+    """Copy `x` before anything is written to the arrays that it is computed from. For what has to be right, not fast.
 
     `materialize` is not enough for that: XLA:CPU may join the write in it with the one that follows, both in place.
     """
@@ -124,17 +153,6 @@ def taken(x: Any) -> Any:
 
     always = _always.get()
     return x if always is None or x.size == 0 else lax.cond(always, _same, _other, x)
-
-
-def copied(x: Any) -> Any:
-    """Store `x` by a row-wise copy that XLA:CPU does not fuse. Small or one-dimensional arrays: as `materialize`."""
-    from jax import lax
-
-    if _always.get() is None or x.ndim < 2 or x.size <= SMALL:
-        return materialize(x)
-    axis, width = x.ndim - 1, x.shape[-1]
-    longer = _joined([x, lax.slice_in_dim(x, 0, 1, axis=axis)])
-    return lax.slice_in_dim(longer, 0, width, axis=axis)
 
 
 def materialize_operands(template: Any, values: Any, chosen: frozenset[int]) -> Any:
@@ -149,7 +167,7 @@ def materialize_operands(template: Any, values: Any, chosen: frozenset[int]) -> 
     return values
 
 
-def apart(read: Callable[[Any], Any], base: Any) -> Any:
+def read_separately(read: Callable[[Any], Any], base: Any) -> Any:
     """`read(base)`, which XLA does not fuse with anything.
 
     In a loop that writes to the array too, a fusion that reads it beside or after the write makes XLA copy all of it,
@@ -164,13 +182,13 @@ def apart(read: Callable[[Any], Any], base: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
-    """A view step that is read `apart`."""
+class SeparateRead:
+    """A view step that is read by `read_separately`."""
 
     step: Any
 
     def read(self, base: Any) -> Any:
-        return apart(self.step.read, base)
+        return read_separately(self.step.read, base)
 
 
 def _same(x: Any) -> Any:

@@ -75,7 +75,7 @@ def neighbours(x: Any) -> Any:
     return np.roll(x, 1, axis=1) + np.roll(x, -1, axis=1) + np.roll(x, 2, axis=-1) - 4.0 * x
 
 
-def test_rolls_along_the_last_axis_share_one_ring() -> None:
+def test_rolls_along_the_last_axis_share_one_padded_copy() -> None:
     assert operations(neighbours, np.ones((50, 90))).count("concatenate") == 1
 
 
@@ -119,7 +119,7 @@ def test_what_is_stored_on_the_way_changes_nothing(function: Callable[..., Any],
 
 def test_a_costly_function_is_computed_apart_from_what_looks_around() -> None:
     """Both read one copy of the slope."""
-    assert operations(tangents, np.ones((70, 90))).count("optimization_barrier") == 2  # that, and the ring
+    assert operations(tangents, np.ones((70, 90))).count("optimization_barrier") == 2  # that, and the padded copy
     assert operations(lambda x: np.tanh(x * 2.0 + 1.0), np.ones((70, 90))).count("optimization_barrier") == 0
 
 
@@ -152,10 +152,10 @@ def test_slices_of_slices_are_computed_together() -> None:
 
 def test_outside_a_program_nothing_is_stored() -> None:
     x = np.ones((70, 90))
-    assert fusion.ring(x) is None
+    assert fusion.wrap_padded(x) is None
     assert fusion.materialize(x) is x
-    assert fusion.copied(x) is x
-    assert fusion.reread(x) is x
+    assert fusion.materialize_by_copy(x) is x
+    assert fusion.from_padded(x) is x
 
 
 def test_results_are_the_callers_own() -> None:

@@ -19,11 +19,14 @@ from accel.rules import core
 from accel.rules.columns import fact
 
 MOST_LOOKED_AT = 1000
-"""Operations that are looked at to see what a value depends on; beyond, it counts as dependent."""
+"""Operations that are looked at to see what a value depends on; beyond, it counts as dependent. Limits the time for
+long chains of operations; to be wrong costs a copy."""
 
 
 def copied_before_writes(body: Sequence[Node], spanned: Container[int] = ()) -> list[Node]:
     """Mark such writes as `endangered`. spanned: slots of inputs that come in spans."""
+    # All three must hold for the bug: the write is in place; XLA may see the array in another shape; and the value is
+    # computed from the array.
     families = _Families(body, spanned)
 
     def is_endangered(node: Node) -> bool:
@@ -47,7 +50,7 @@ class _Families:
 
     def __init__(self, nodes: Sequence[Node], spanned: Container[int]) -> None:
         self._memory = UnionFind()
-        self._moulded: dict[int, bool] = {}
+        self._behind_reshape: dict[int, bool] = {}
         self._spanned = spanned
         writes = [node for node in nodes if node.rule is core.WRITE]
         replaced = [node for node in writes if not _is_part(node)]  # the array is the value then
@@ -55,6 +58,7 @@ class _Families:
         for node in nodes:
             if node.rule in (core.READ, core.WRITE):
                 self._memory.join(node, node.args[0])
+        # Written as a whole, the array is the value; so it may be where a write is no index but, say, a reshape.
         for node in (*replaced, *(node for node in writes if not isinstance(node.args[1], Index))):
             self._memory.join(node, node.args[2])
         reshaped = [node for node in nodes if self._is_reshaped(node, written)]
@@ -82,33 +86,33 @@ class _Families:
             return not isinstance(node.args[1], Index)
         if node.rule is core.READ:
             return not isinstance(node.args[1], Index) or (node.index in written and _changes_axes(node))
-        return self._is_moulded(node)
+        return self._follows_reshape(node)
 
-    def _is_moulded(self, node: Node) -> bool:
+    def _follows_reshape(self, node: Node) -> bool:
         """Whether XLA might compute the value in another shape than its own."""
-        known = self._moulded.get(node.index)
+        known = self._behind_reshape.get(node.index)
         if known is None:
-            stack = [node]
+            stack = [node]  # not by recursion: programs are longer than Python's stack is deep
             while stack:
                 top = stack[-1]
-                ready = [operand for operand in top.operands() if operand.index not in self._moulded]
+                ready = [operand for operand in top.operands() if operand.index not in self._behind_reshape]
                 if ready:
                     stack += ready
                     continue
                 stack.pop()
-                self._moulded[top.index] = (
-                    _moulds(top)
+                self._behind_reshape[top.index] = (
+                    _may_reshape(top)
                     or self._in_span(top)
-                    or (not _is_update(top) and any(self._moulded[each.index] for each in top.operands()))
+                    or (not _is_update(top) and any(self._behind_reshape[each.index] for each in top.operands()))
                 )
-            known = self._moulded[node.index]
+            known = self._behind_reshape[node.index]
         return known
 
     def _in_span(self, node: Node) -> bool:
         return node.is_input and node.args[0] in self._spanned
 
 
-def _moulds(node: Node) -> bool:
+def _may_reshape(node: Node) -> bool:
     """Whether an operation may come down to a reshape, or end in one."""
     if not node.shape:
         return False

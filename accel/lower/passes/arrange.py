@@ -15,7 +15,8 @@ from accel.lower.passes.nests.nest import Nest
 from accel.rules.rule import Unsupported
 
 NESTED = 400
-"""A program of more operations, loops rolled, is searched for nests."""
+"""A program of more operations, loops rolled, is searched for nests. Smaller ones compile fast as they are, and
+run without padding. No measurement is known."""
 
 MAX_OPERATIONS = 4000
 """A program of more operations, loops rolled, would take XLA a minute and more."""
@@ -24,6 +25,7 @@ MAX_OPERATIONS = 4000
 def is_worth(nodes: list[Node]) -> bool:
     """Whether a recording that has come so far may still become a program: what of it is no loop must be short."""
 
+    # While recording it is not known yet what will be constant. Zeros do as well: only the number of operations counts.
     def value_of(node: Node) -> Any:
         return np.zeros(node.shape, node.dtype) if node.dtype is not None and (node.host or node.constant) else None
 
@@ -55,5 +57,5 @@ def check_size(parts: Sequence[Part]) -> None:
 
 
 def size_of(parts: Sequence[Part]) -> int:
-    """What a program costs to compile, in operations."""
+    """What a program costs to compile, in operations. Loops count twice: a rolled one has its first round too."""
     return sum(1 if isinstance(part, Node) else 2 * part.size for part in parts)

@@ -57,7 +57,7 @@ def without_repetition(array: np.ndarray[Any, Any]) -> Repeating:
         first = stored.take([0], axis)
         if stored.shape[axis] > 1 and _same_bits(stored, first):
             stored = first
-    values = _two_values(stored) if stored.dtype.itemsize > 1 else None
+    values = _two_values(stored) if stored.dtype.itemsize > 1 else None  # "which of them" takes a byte itself
     if values is not None:
         return Repeating(_differs(stored, values[0]), array.shape, values)
     return Repeating(stored, array.shape)
@@ -85,6 +85,6 @@ def _same_bits(array: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool
 
 
 def _bits(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The elements' bits as integers, along a further axis."""
+    """The elements' bits as integers, along a further axis. As numbers, -0.0 would equal 0.0, and NaN nothing."""
     words = np.dtype(f"u{min(array.dtype.itemsize, 8)}")
     return np.ascontiguousarray(array).reshape(array.shape)[..., np.newaxis].view(words)

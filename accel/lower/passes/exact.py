@@ -22,8 +22,9 @@ def rounded_as_numpy(body: Sequence[Node], left: Iterable[tuple[int, Node]]) -> 
         state.setdefault(slot, []).append(node)
     exact = _Exactness(body, state)
     found = exact.read_by(jumps, state)
+    # A rolled loop computes all rounds by the operations of one. So rounds are marked alike, though the jump may
+    # read but one of them.
     sites = {(node.rule.name, node.site) for node in found}
-    # a loop's rounds are all alike
     return [node.replaced(exact=True) if (node.rule.name, node.site) in sites else node for node in body]
 
 
@@ -42,6 +43,8 @@ class _Exactness:
 
     def __init__(self, body: Sequence[Node], state: Mapping[int, list[Node]]) -> None:
         self._body = {node.index for node in body}
+        # What this program leaves in a slot is what its next call reads there. So at first all slots count as NumPy's,
+        # and those that turn out to be left otherwise are taken away, until there are no more.
         self._spoilt: frozenset[int] = frozenset()  # slots that earlier calls left otherwise than NumPy
         while True:
             self._inexact: set[int] = set()
@@ -54,7 +57,7 @@ class _Exactness:
             self._spoilt = spoilt
 
     def _holds(self, node: Node) -> bool:
-        if node.dtype is None or node.dtype.kind == "c":
+        if node.dtype is None or node.dtype.kind == "c":  # several results, and complex numbers, are not handled
             return False
         if node.is_input:
             return node.args[0] not in self._spoilt

@@ -80,12 +80,13 @@ class Recomputation:
             self.stored(each)
         stored = node.rule.cost.stored or (self._looping and _writes_part(node))
         self._cones[node.index] = {} if stored else self._cone(node, operands)
+        # Without whole vectors: what looks at several places, and what is fused with it.
         if looks_around or self._scalar.intersection(operands):
             self._scalar.add(node.index)
         return found
 
     def to_copy(self, node: Node) -> list[Node]:
-        """The operands that are better computed before `node`, apart from it."""
+        """The operands that are better computed before `node`, apart from it: so that it gets whole vectors."""
         if node.rule.cost.work < COSTLY or math.prod(node.shape) <= FEW:
             return []
         found = [operand for operand in node.operands() if operand.index in self._scalar]
@@ -111,7 +112,8 @@ class Recomputation:
         move = _move(node)
         for index in operands:
             for (origin, moves), work in self._cones.get(index, {}).items():
-                cone[origin, _added(moves, move)] = work
+                cone[origin, _added(moves, move)] = work  # by one key: the same node at the same place counts once
+        # Beyond SLICED it will be stored before any reader: what it is made of does not matter any more.
         total = sum(cone.values())
         return cone if total <= SLICED else {(node.index, ()): total}
 
@@ -124,7 +126,7 @@ def _move(node: Node) -> Move:
     if not fact(node.rule.places.shifts, node):
         return ()
     box = box_of(node.args[0].shape, node.args[1].key) if node.rule is core.READ else None
-    if box is None or len(box.given) != len(box.sizes):
+    if box is None or len(box.given) != len(box.sizes):  # no move by so many elements per axis: unlike any other
         return str(node.index)
     return box.starts if any(box.starts) else ()
 
@@ -134,6 +136,7 @@ def _added(moves: tuple[Move, ...], move: Move) -> tuple[Move, ...]:
     if not move:
         return moves
     last = moves[-1] if moves else None
+    # Two moves in a row are one: `x[1:][:-1]` and `x[:-1][1:]` look at the same places.
     if isinstance(last, tuple) and isinstance(move, tuple) and len(last) == len(move):
         both = tuple(map(operator.add, last, move))
         return (*moves[:-1], both) if any(both) else moves[:-1]

@@ -15,6 +15,7 @@ class UnionFind:
         """The number of the node's set, the same for all nodes in it. It may change when sets are joined."""
         index = node.index
         while self._above.get(index, index) != index:
+            # Path halving: each node passed on the way points further up, so that later searches are short.
             self._above[index] = self._above.get(self._above[index], self._above[index])
             index = self._above[index]
         return index

@@ -61,7 +61,7 @@ def gaussian_filter1d(
     reach = int(truncate * float(sigma) + 0.5) if radius is None else radius
     if not isinstance(reach, Integral) or reach < 0:
         raise ValueError("Radius must be a nonnegative integer.")
-    weights = _gaussian_kernel(float(sigma), order, int(reach))[::-1]
+    weights = _gaussian_kernel(float(sigma), order, int(reach))[::-1]  # turned: a convolution; odd orders have a sign
     return correlate1d(input, weights, axis, output, mode, cval, 0)
 
 
@@ -170,7 +170,7 @@ def gaussian_laplace(
     sigma: in grid cells, one value or one for each of `axes`. kwargs: as for `gaussian_filter`.
     """
     axes = arguments.check_axes(axes, input.ndim)
-    sigmas = arguments.spread(arguments.per_axis(sigma, len(axes)), axes, input.ndim, 0)
+    sigmas = arguments.spread(arguments.per_axis(sigma, len(axes)), axes, input.ndim, 0)  # 0: the axis stays as it is
 
     def second_derivative(x: Array, axis: int, dtype: Any, one_mode: str, c: Any) -> Array:
         return gaussian_filter(x, sigmas, _derivative_orders(x.ndim, axis, 2), dtype, one_mode, c, **kwargs)
@@ -207,6 +207,7 @@ def generic_gradient_magnitude(
     if not arguments.check_axes(axes, input.ndim):
         return _copied(input, dtype)
     total = generic_laplace(input, squared, output, mode, cval, extra_arguments, extra_keywords, axes=axes)
+    # Whole numbers are squared and added in their own dtype, as in SciPy; the root is taken in double and truncated.
     root = jnp.sqrt(total if dtype.kind in "fc" else casting.to_working(total))
     return casting.store(root, dtype) if dtype.kind != "c" else root.astype(dtype)
 

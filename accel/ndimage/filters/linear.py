@@ -109,6 +109,8 @@ def convolve1d(
 ) -> Array:
     """Convolve along one axis with `weights`, shape (k,), k > 0. See `scipy.ndimage.convolve1d`."""
     weights = kernels.as_weights(weights, np.complex128 if _is_complex(weights) else np.float64)[::-1]
+    # Turned round, a kernel of even length has its centre one cell further on. Complex weights are conjugated here
+    # because correlate1d does so again.
     origin = -origin - (1 - weights.shape[0] % 2)
     return correlate1d(input, weights.conj() if _is_complex(weights) else weights, axis, output, mode, cval, origin)
 
@@ -130,7 +132,7 @@ def _correlate_or_convolve(
     axes = arguments.check_axes(axes, ndim)
     weights = arguments.expand_kernel(kernels.as_weights(weights), axes, ndim, "weights")
     origins = arguments.spread(arguments.per_axis(origin, len(axes)), axes, ndim, 0)
-    shape = [size for size in weights.shape if size > 0]
+    shape = [size for size in weights.shape if size > 0]  # SciPy's check, and its message for a kernel without entries
     if len(shape) != ndim:
         raise RuntimeError(f"weights.ndim ({len(shape)}) must match len(axes) ({len(axes)})")
     if convolution:
@@ -214,7 +216,7 @@ def uniform_filter1d(
     casting.require_storable(dtype)
     if input.size == 0:
         return jnp.zeros(input.shape, dtype)
-    exact = dtype.kind in "iub"
+    exact = dtype.kind in "iub"  # truncated to whole numbers: the last bit of a quotient counts
     return _finish(kernels.mean_1d(casting.to_working(input), int(size), axis, reach, rule, cval, exact), dtype)
 
 

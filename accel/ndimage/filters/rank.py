@@ -141,7 +141,7 @@ def _extreme_filter(
         footprint = arguments.as_footprint(footprint)
         if not footprint.any():
             raise ValueError("All-zero footprint is not supported.")
-        if footprint.all():
+        if footprint.all():  # a box: one axis after the other
             size, footprint = footprint.shape, None
     _require_real(input)
     dtype = casting.result_dtype(output, input.dtype)
@@ -239,7 +239,7 @@ def selection_network(n: int, rank: int) -> tuple[tuple[int, int, bool, bool], .
     The sorting network, without the halves of comparators that this entry does not depend on.
     """
     needed, steps = {rank}, []
-    for i, j in reversed(_merge_sort_pairs(n)):
+    for i, j in reversed(_merge_sort_pairs(n)):  # backwards: what comes later says which entries are needed
         if i in needed or j in needed:
             steps.append((i, j, i in needed, j in needed))
             needed |= {i, j}
@@ -291,6 +291,7 @@ def _rank_filter(
     rank += count if rank < 0 else 0
     if not 0 <= rank < count:
         raise RuntimeError("rank not within filter footprint size")
+    # As in SciPy: modes and `cval` are then treated as those filters treat them.
     if rank == 0:
         return minimum_filter(input, None, footprint, output, mode, cval, origins)
     if rank == count - 1:
@@ -302,7 +303,7 @@ def _rank_filter(
         return jnp.zeros(input.shape, dtype)
     if _uses_line_algorithm(input, footprint, origins):
         footprint, cval = np.ones_like(footprint), _line_cval(input, cval)
-        if input.dtype == np.float16:
+        if input.dtype == np.float16:  # in this algorithm alone SciPy takes it, as float32
             return _rank_filter(
                 input.astype(np.float32), lambda _: rank, None, footprint, dtype, mode, cval, origins, None
             )

@@ -86,12 +86,14 @@ def _sample(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval:
         c = boundary.fold(c + float(prepad) if prepad else c, n, mode)
         c = jnp.clip(c, float(order // 2 - order - 1), float(n + order // 2))  # beyond, taps read the same
         start = _first_tap(c, order, jnp)
-        if not reach:
+        if not reach:  # nothing beyond the edges: see _CLIPPED
             start = jnp.clip(start, 0.0, float(n - order - 1))
         base = base + _as_index(start + float(reach), cells.size) * stride
         folded.append(c)
         all_weights.append(spline.weights(c - (start + order // 2), order) if order else [1.0])
     base = base.astype(_index_dtype())
+    # The slice of each tap begins its own distance into the cells, and is as long as the last tap's can be: so `base`
+    # is within the bounds of each.
     flat, span = cells.reshape(-1), cells.size - order * sum(strides)
 
     def along(axis: int, offset: int) -> Array:
@@ -121,7 +123,7 @@ def _resample_axis(x: Array, c: Any, axis: int, order: int, mode: str, cval: Any
     n, rule, reach = x.shape[axis], boundary.TAP_RULES[mode], order + 1
     first = _first_tap(c, order, xp)
     fraction = c - (first + order // 2)
-    first = xp.where(xp.isnan(first), 0.0, first)
+    first = xp.where(xp.isnan(first), 0.0, first)  # an index has to be some number; the weights stay NaN
     start = xp.clip(first, float(-reach), float(n + reach - order - 1)).astype(np.int32) + reach
     table = boundary.extended(n, reach, reach, rule)
     shape = [-1 if a == axis else 1 for a in range(x.ndim)]

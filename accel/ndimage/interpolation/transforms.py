@@ -91,7 +91,7 @@ def _mapped_points(
     """mapping(point) for all points of the output: one array (*shape) per input axis, working dtype."""
     sizes = tuple(int(n) for n in shape)
     grid = tuple(np.indices(sizes))
-    try:
+    try:  # what a mapping of single numbers raises when it gets arrays
         mapped = mapping(grid, *args, **kwargs)
         whole = [_broadcast(m, sizes) for m in mapped]
     except (TypeError, ValueError, IndexError, jax.errors.JAXTypeError):
@@ -154,7 +154,7 @@ def affine_transform(
     if matrix.ndim == 2 and matrix.shape[1] != len(shape):
         raise RuntimeError("affine matrix has wrong number of columns")
     xp: Any = np if isinstance(matrix, np.ndarray) and isinstance(offset, np.ndarray) else jnp
-    if matrix.ndim == 1:
+    if matrix.ndim == 1:  # rounded as SciPy rounds: it passes offset / matrix to a function that multiplies by matrix
         with np.errstate(divide="ignore", invalid="ignore"):
             vectors = [(xp.arange(n) + offset[a] / matrix[a]) * matrix[a] for a, n in enumerate(shape)]
         return sampling.interpolate(sampling.on_axes, input, vectors, shape, output, order, mode, cval, prefilter)

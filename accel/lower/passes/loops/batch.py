@@ -36,12 +36,15 @@ LARGEST = 1 << 17
 ten bands of 121x240 take 4 ms round by round, and 9 at once."""
 
 MOST_ROUNDS = 4096
-"""Rounds whose places are compared, each with each."""
+"""Rounds whose places are compared, each with each: 16 million pairs for each two writes."""
 
 
 @dataclass(slots=True)
 class Batch:
     """A loop to compute at once.
+
+    A *thread* is all writes to one array. What the rounds read is read for all of them at once, before; what they write
+    is written for all at once, afterwards.
 
     reads: by place, the boxes of arrays from outside the loop, or of threads, as they were before it. forwarded: reads
     of what the same round wrote, by place: the place of that write. sites: by place of each write, where; dropped:
@@ -85,6 +88,7 @@ def _plan(loop: Loop) -> Batch:
         _check_writes(batch, thread)
     for place, node in enumerate(operations):
         _check_uses(batch, place, node)
+    # There are no versions of an array in between: only its last may be used outside.
     lasts = {thread[-1] for thread in threads}
     _require(not set(writes) & set(loop.collected))
     _require(all(place in lasts for place in writes if place in loop.carried))
@@ -97,7 +101,7 @@ def _site(loop: Loop, place: int) -> MovingBox:
     count = len(loop.rounds) - 1
     if isinstance(operand, MovingBox):
         site = operand
-    else:
+    else:  # the same place in every round
         _require(isinstance(operand, Invariant) and isinstance(operand.leaf, Index))
         box = box_of(node.args[0].shape, node.args[1].key)
         _require(box is not None)
@@ -118,6 +122,7 @@ def _threads(loop: Loop, writes: list[int]) -> list[list[int]]:
         else:
             _require(isinstance(base, Carried))
             threads.append([place])
+    # The first write of a round goes on from the last of the round before: to the same array.
     for thread in threads:
         _require(loop.rows[thread[0]][0] == Carried(thread[-1]))
     return threads
@@ -127,6 +132,7 @@ def _check_writes(batch: Batch, thread: list[int]) -> None:
     """Two rounds must not write to one place. Two writes of one round must be disjoint, or one cover the other."""
     for i, earlier in enumerate(thread):
         for later in thread[i:]:
+            # (rounds, rounds). Off the diagonal: another round's.
             meets = batch.sites[earlier].meets(batch.sites[later])
             own = np.diagonal(meets)
             _require(not meets[~np.eye(len(own), dtype=bool)].any())
@@ -141,9 +147,9 @@ def _check_uses(batch: Batch, place: int, node: Node) -> None:
     reads = is_box_read(node) or node.rule is core.WRITE
     for i, operand in enumerate(operands):
         if isinstance(operand, (SameRound, Carried)) and operand.place in batch.sites:
-            _require(reads and i == 0)
+            _require(reads and i == 0)  # an array that the loop writes to: only parts of it are followed
         else:
-            _require(not isinstance(operand, Carried))
+            _require(not isinstance(operand, Carried))  # any other value of the round before: rounds in order
         if isinstance(operand, MovingBox):
             _require(reads and i == 1)
         if isinstance(operand, MovingRead):
@@ -163,9 +169,11 @@ def _check_read(batch: Batch, place: int, base: SameRound | Carried) -> None:
     site = _site(batch.loop, place)
     thread = next(thread for thread in batch.threads if base.place in thread)
     _require(isinstance(base, SameRound) or base.place == thread[-1])
+    # No earlier round may have written there. Later ones may: the read is made before all writes.
     for write in thread:
         earlier = site.meets(batch.sites[write])
         _require(not np.tril(earlier, -1).any())
+    # Of the own round's writes before the read, the last one that meets it must be the same box: its value is read.
     own = thread[: thread.index(base.place) + 1] if isinstance(base, SameRound) else []
     for write in reversed(own):
         if site.equals(batch.sites[write]):
@@ -184,13 +192,14 @@ def run(batch: Batch, values: Any, compute: Callable[[Node, Any, Any], Any]) -> 
 
     loop = batch.loop
     rounds, count = loop.rounds, len(loop.rounds) - 1
-    before = {place: values[rounds[0][thread[-1]]] for thread in batch.threads for place in thread}
+    # The arrays that are written to, as the first round (computed as it stands) leaves them.
+    before = {place: values.fetch(rounds[0][thread[-1]]) for thread in batch.threads for place in thread}
     for leaf in loop.from_outside():
-        values[leaf]
+        values.fetch(leaf)  # not first inside the rounds, as in `scan.run`
 
     def base_of(place: int) -> Any:
         operand = loop.rows[place][0]
-        return before[operand.place] if isinstance(operand, (SameRound, Carried)) else values[operand.leaf]  # type: ignore[union-attr]
+        return before[operand.place] if isinstance(operand, (SameRound, Carried)) else values.fetch(operand.leaf)  # type: ignore[union-attr]
 
     stacked = {place: site.read(base_of(place)) for place, site in batch.reads.items()}
     tables = [_table(operand, values) for operand in _looked_up(batch)]
@@ -201,12 +210,13 @@ def run(batch: Batch, values: Any, compute: Callable[[Node, Any, Any], Any]) -> 
         own = _round(batch, read, iter(entries), values, compute)
         return {place: own[place] for place in kept}, {place: own[place] for place in written}
 
+    # made: values that are used outside; new: what is written. Both of all rounds, along a first axis.
     made, new = jax.vmap(body, axis_size=count)(stacked, tables)
     for thread in batch.threads:
         array = before[thread[0]]
-        for place in thread:
+        for place in thread:  # in the order of a round: the last write to a place stays
             if place in new:
-                value = fusion.taken(new[place]) if rounds[-1][place].endangered else new[place]
+                value = fusion.snapshot(new[place]) if rounds[-1][place].endangered else new[place]
                 array = batch.sites[place].write(array, value)
         values.set(rounds[-1][thread[-1]], array)
     for place in kept:
@@ -231,7 +241,7 @@ def _round(
             own.append(read[place])
         elif place in batch.forwarded:
             own.append(own[batch.forwarded[place]])
-        elif place in batch.sites:
+        elif place in batch.sites:  # a write: the value stands for it until all rounds are written at once
             own.append(_resolve(operands[2], own, values, looked_up))
         else:
             given = iter([_resolve(operand, own, values, looked_up) for operand in operands])
@@ -252,7 +262,7 @@ def _table(operand: LoopOperand, values: Any) -> Any:
     if isinstance(operand, (Table, Stacked)):
         return scan.looked_up(operand, values)
     assert isinstance(operand, MovingRead)
-    return operand.at.read(values[operand.base])
+    return operand.at.read(values.fetch(operand.base))
 
 
 def _resolve(operand: LoopOperand, own: list[Any], values: Any, looked_up: Iterator[Any]) -> Any:
@@ -260,6 +270,6 @@ def _resolve(operand: LoopOperand, own: list[Any], values: Any, looked_up: Itera
         case SameRound(place):
             return own[place]
         case Invariant(leaf):
-            return values[leaf] if isinstance(leaf, Node) else leaf
+            return values.fetch(leaf) if isinstance(leaf, Node) else leaf
         case _:
             return next(looked_up)

@@ -36,6 +36,7 @@ def operand_rows(parts: Sequence[Sequence[Node]], value_of: Callable[[Node], Any
 
     value_of: a node's value where it is known before launch, else None.
     """
+    # Round and place. Rows begin with round 1: round 0 is computed as it stands, and gives what round 1 carries on.
     places = {node.index: (k, j) for k, part in enumerate(parts) for j, node in enumerate(part)}
     rows = []
     for j in range(len(parts[0])):
@@ -43,7 +44,7 @@ def operand_rows(parts: Sequence[Sequence[Node]], value_of: Callable[[Node], Any
         row = []
         for column in columns:
             operand = _operand(column, places, parts[1][j], value_of)
-            if operand is None:
+            if operand is None:  # one is enough: rounds that differ otherwise are no loop
                 return None
             row.append(operand)
         rows.append(row)
@@ -87,6 +88,7 @@ def _by_origin(
         return None if any(value is None for value in known) else Table(np.array(known, column[0].dtype))
     if any(place is None for place in found):
         return None  # neither always from before the loop nor always from inside it
+    # How many rounds before, in each round; and which operation of that round.
     distances = {k + 1 - place[0] for k, place in enumerate(found) if place is not None}
     operations = {place[1] for place in found if place is not None}
     if len(operations) != 1 or len(distances) != 1 or not distances <= {0, 1}:
@@ -96,6 +98,8 @@ def _by_origin(
 
 
 def _moving_read(column: tuple[Any, ...], places: dict[int, tuple[int, int]]) -> LoopOperand | None:
+    # The tape holds equal reads once, wherever the first of them was made. So the rounds' reads may be parts of another
+    # loop, in another order, and none of them in this loop's own rounds (see `MovingRead`).
     if not all(is_box_read(leaf) and leaf.args[0] is column[0].args[0] for leaf in column):
         return None
     base = column[0].args[0]

@@ -14,8 +14,11 @@ from accel.lower.passes.loops.operands import Invariant, LoopOperand, MovingRead
 class Loop:
     """Rounds of equal operations. The first is computed as it stands.
 
-    rows: for each operation of a round, its operands, in the order of `leaves`. carried: places whose
-    values go into the next round, or out of the last. collected: places whose values of every round are used.
+    A *place* is the position of an operation in a round. The first round gives the values that the second takes from
+    the one before: a loop in JAX needs them to begin with, of the right shapes and dtypes.
+
+    rows: for each operation of a round, its operands, in the order of `leaves`. carried: places whose values go into
+    the next round, or out of the last. collected: places whose values of every round are used.
     """
 
     rounds: list[Sequence[Node]]

@@ -33,6 +33,7 @@ class MovingBox:
         return tuple(np.flatnonzero((self.starts != self.starts[0]).any(axis=0)).tolist())
 
     def is_simple(self) -> bool:
+        """Whether boxes are one element long along the axes that they move along: one indexing reads all of them."""
         return all(self.box.sizes[axis] == 1 for axis in self.moving)
 
     def read(self, base: Any) -> Any:
@@ -48,9 +49,10 @@ class MovingBox:
         """The array with the values of all rounds, (rounds, *given), in their boxes."""
         from jax import numpy as jnp
 
+        # From the axes of the keys' results to the array's own: the moving ones in front, as one axis of rounds.
         rest = [size for axis, size in enumerate(self.box.sizes) if axis not in self.moving]
         values = values.reshape((len(self.starts), *rest))
-        if self._is_block():
+        if self._is_block():  # one update of a box, which XLA makes in place; indexing would scatter point by point
             (axis,) = self.moving
             forward = values if self.starts[0, axis] < self.starts[-1, axis] else values[::-1]
             block = jnp.moveaxis(forward, 0, axis)

@@ -27,10 +27,12 @@ from accel.lower.passes.loops.moving_box import MovingBox
 from accel.rules import core
 
 LARGEST_TABLE = 1 << 20
-"""Numbers in a table, and in what is collected of all rounds."""
+"""Numbers in a table, and in what is collected of all rounds: 8 MiB of float64. Limits what a loop holds in memory
+beside the program's own arrays; no measurement is known."""
 
 
 LEAVES = (Node, int, float, complex, np.generic, Index)
+"""What a loop may have another one of in each round. Everything else in a template must be the same in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +143,16 @@ def filled(template: Any, given: Iterator[Any]) -> Any:
 
 
 def may_vary(node: Node) -> bool:
-    """Whether a plain number that the operation takes may be another one in each round, traced: an operand's may.
+    """Whether a plain number that the operation takes may be another one in each round, and so a traced value.
 
-    Operands of ufuncs come by position; functions take everything by name, axes and sizes too.
+    `x * k` may have another k in each round. `np.roll(x, k)` may not: JAX needs shapes, axes and the like as static
+    numbers. Operands of ufuncs come by position; functions take everything by name, axes and sizes too.
     """
     return bool(node.args) and not node.rule.own
 
 
 def is_box_read(node: Any) -> bool:
+    """Whether a node reads a part of an array by basic indexing (which need not be a box: see `views.box_of`)."""
     return isinstance(node, Node) and node.rule is core.READ and isinstance(node.args[1], Index)
 
 

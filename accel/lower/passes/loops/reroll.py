@@ -20,32 +20,33 @@ from accel.lower.passes.loops.dependences import operand_rows
 from accel.lower.passes.loops.loop import Loop
 from accel.lower.passes.loops.operands import LEAVES, Carried, Invariant, LoopOperand, is_box_read
 
-ROUNDS = 6
-"""Fewer rounds than this are not worth a loop."""
+# The first two say what a loop is worth: it saves the time to compile what repeats, and costs that XLA fuses nothing
+# across its rounds, and stores what they hand on. Straight code of this size compiles fast.
 
+ROUNDS = 6
+"""Fewer rounds than this are not worth a loop. The first stays straight code, so a loop of 6 has 5."""
 
 OPERATIONS = 48
 """Fewer operations than this, all rounds together, are not worth a loop."""
 
+# The others bound the search, which runs while a path is recorded (see `arrange.is_worth`) and when it is compiled.
+# They are chosen, not measured; what they miss stays straight code.
 
 CANDIDATES = 24
-"""Lengths of a round that are tried."""
-
+"""Lengths of a round that are tried, of those at which most repeats. For each, all repetitions at it are listed."""
 
 LONGEST = 2048
-"""Operations of the longest round that is looked for."""
-
+"""Operations of the longest round that is looked for. For each length the whole program is compared with itself."""
 
 ATTEMPTS = 24
-"""Repetitions that may turn out to be no loops before the search ends, those that cover most first."""
-
+"""Repetitions that may turn out to be no loops before the search ends, those that cover most first. Each costs a
+comparison of all operands of all its rounds, for each beginning that is tried."""
 
 BEGINNINGS = 64
 """Operations of a round that are looked at as its beginning."""
 
-
 SHIFTS = 8
-"""Beginnings that are tried."""
+"""Beginnings that are tried: those of the above where least is handed from round to round."""
 
 
 def roll(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Node | Loop]:
@@ -82,6 +83,7 @@ def _roll(
         return list(body[start:stop])
     found: dict[int, tuple[int, Loop]] = {}  # by beginning: end and loop
     failures = 0
+    # The best candidates first: a loop that is found takes its operations away from those that overlap with it.
     for begin, length, rounds in _repetitions(_kinds(body[start:stop])):
         begin, end = start + begin, start + begin + length * rounds
         if any(begin < other_end and other < end for other, (other_end, _) in found.items()):
@@ -93,10 +95,12 @@ def _roll(
         failures += 1
         if failures == ATTEMPTS:
             break
+    # What was too rare to be a candidate beside longer loops may repeat within one of the gaps.
     parts: list[Node | Loop] = []
     for begin, (end, loop) in sorted(found.items()):
         parts += [*_roll(body, start, begin, uses, value_of), loop]
         start = end
+    # Without a loop, the search of the same operations would find the same again.
     return parts + (_roll(body, start, stop, uses, value_of) if found else list(body[start:stop]))
 
 
@@ -130,17 +134,19 @@ def _form(template: Any) -> Any:
 def _repetitions(kinds: list[int]) -> list[tuple[int, int, int]]:
     """Candidates (start, operations per round, rounds): the shortest rounds first, among what covers nearly most.
 
-    Two rounds in one are rounds as well, and cover no more.
+    The rounds of a loop taken two by two repeat as well, and cover no more: the shortest are the program's own.
     """
     array = np.asarray(kinds)
     found = []
     for length in _distances(array):
+        # A stretch of n operations that each equal the one `length` further on is n // length + 1 rounds.
         equal = array[:-length] == array[length:]
         edges = np.flatnonzero(np.diff(np.concatenate(([0], equal.astype(np.int8), [0]))))
         for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
             rounds = (end - begin) // length + 1
             if rounds >= ROUNDS and rounds * length >= OPERATIONS:
                 found.append((begin, length, rounds))
+    # In order: whether it covers at least 0.9 of the most; the length of a round; what it covers.
     most = max((length * rounds for _, length, rounds in found), default=0)
     return sorted(found, key=lambda each: (each[1] * each[2] < 0.9 * most, each[1], -each[2]))
 
@@ -151,7 +157,9 @@ def _distances(array: Any) -> list[int]:
     matches = [int(np.count_nonzero(array[:-length] == array[length:])) for length in range(1, longest + 1)]
     ranked = sorted(range(len(matches)), key=lambda i: (-matches[i], i))
     likely = [i + 1 for i in ranked[:CANDIDATES]]
+    # A multiple of a loop's length may repeat at more places than the length itself, and be the only one of both here.
     divisors = {part for length in likely for part in range(1, length // 2 + 1) if length % part == 0}
+    # A loop repeats all of its rounds but one, so 5/6 of its operations at least. Half of all are asked for.
     return [length for length in (*likely, *sorted(divisors - set(likely))) if matches[length - 1] >= OPERATIONS // 2]
 
 
@@ -169,7 +177,7 @@ def _loop(
     for first in sorted(range(start, start + min(length, BEGINNINGS)), key=lambda at: _handed_on(body, at, length))[
         :SHIFTS
     ]:
-        count = (start + length * rounds - first) // length
+        count = (start + length * rounds - first) // length  # a later beginning may cost the last round
         if count < ROUNDS:
             continue
         parts = [body[first + k * length : first + (k + 1) * length] for k in range(count)]

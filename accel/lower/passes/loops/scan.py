@@ -28,11 +28,13 @@ from accel.lower.passes.loops.operands import (
 from accel.rules import core, fusion
 
 FEW_ELEMENTS = 32
-"""Reads of so many elements of an array that the loop does not change are made before it."""
+"""Reads of so many elements of an array that the loop does not change are made before it. What all rounds
+read is copied together, so that more would be a copy of much of the array. No measurement is known."""
 
 
 SMALL_PART = 4
-"""Reading a part so many times smaller than its array is better done apart than copying the array."""
+"""A read of a part so many times smaller than its array is made separately: that copies the part, where a fusion with
+the write might copy the array in every round."""
 
 
 def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> None:
@@ -55,24 +57,27 @@ def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> No
         own: list[Any] = []
         entry, small = iter(entries[0]), entries[1]
         for place, (node, operands) in enumerate(zip(rounds[1], loop.rows, strict=True)):
+            # Resolved in any case: this takes the round's entries of the tables, in their order.
             given = iter([_resolve(operand, own, before, values, entry) for operand in operands])
             if place in small:
                 own.append(small[place])
                 continue
             args, kwargs = filled((node.args, node.kwargs), given)
-            if _reads_written(node, operands, rounds[1]):
-                args = (args[0], fusion.Apart(args[1]))
+            if _reads_written(node, operands, rounds[1]):  # its second argument is the box
+                args = (args[0], fusion.SeparateRead(args[1]))
             own.append(compute(node, args, kwargs))
         return [own[place] for place in loop.carried], [own[place] for place in loop.collected]
 
     for leaf in loop.from_outside():
-        values[leaf]  # not first asked for inside the scan, whose values are its own
-    first = [values[rounds[0][place]] for place in loop.carried]
+        # What is computed inside the scan exists only there, but `values` would keep it for the rest of the program (a
+        # leaked tracer). So whatever comes from outside is fetched before.
+        values.fetch(leaf)
+    first = [values.fetch(rounds[0][place]) for place in loop.carried]
     carry, collected = lax.scan(body, first, (tables, _small_parts(loop, values)), length=len(rounds) - 1)
     for place, value in zip(loop.carried, carry, strict=True):
         values.set(rounds[-1][place], value)
     for place, column in zip(loop.collected, collected, strict=True):
-        for k in range(1, len(rounds) - 1):
+        for k in range(1, len(rounds) - 1):  # rounds 1, 2, ...; of the last the value was set above if it is used
             values.set_row(rounds[k][place], column, k - 1)
 
 
@@ -89,7 +94,8 @@ def _small_parts(loop: Loop, values: Any) -> dict[int, Any]:
             continue
         match operands:
             case [Invariant(leaf), MovingBox(starts, box)]:
-                found[place] = jax.vmap(lambda start, box=box, base=values[leaf]: box.moved(start).read(base))(starts)
+                base = values.fetch(leaf)
+                found[place] = jax.vmap(lambda start, box=box, base=base: box.moved(start).read(base))(starts)
     return found
 
 
@@ -125,6 +131,6 @@ def _resolve(operand: LoopOperand, own: list[Any], before: dict[int, Any], value
         case MovingBox(_, box):
             return box.moved(next(entry))
         case MovingRead(base, moving):
-            return moving.box.moved(next(entry)).read(values[base])
+            return moving.box.moved(next(entry)).read(values.fetch(base))
         case Invariant(leaf):
-            return values[leaf] if isinstance(leaf, Node) else leaf
+            return values.fetch(leaf) if isinstance(leaf, Node) else leaf

@@ -20,8 +20,8 @@ def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
     from jax import numpy as jnp
 
     for node in nest.operands():
-        values[node]  # not first asked for inside a loop, whose values are its own
-    registers = {register: jnp.asarray(values[node]) for register, node in nest.initial.items()}
+        values.fetch(node)  # not first inside a loop: `values` would keep what exists only there (a leaked tracer)
+    registers = {register: jnp.asarray(values.fetch(node)) for register, node in nest.initial.items()}
     for site in nest.block.sites():
         if site.collected:
             registers[id(site)] = jnp.zeros((len(site.nodes), *site.node.shape), site.node.dtype)
@@ -45,6 +45,8 @@ def _enter(nest: Nest, block: Block, trips: Any, frame: Frame, liveness: Livenes
 
     def first(register: int) -> Any:
         held = frame.registers.get(register)
+        # A loop has to carry something. What no round has written yet is written before it is read: otherwise the
+        # register would have an initial content.
         return jnp.zeros(likes[register].shape, likes[register].dtype) if held is None else held
 
     def body(k: Any, carry: Any) -> Any:
@@ -52,7 +54,7 @@ def _enter(nest: Nest, block: Block, trips: Any, frame: Frame, liveness: Livenes
         inner.registers.update(zip(carried, carry, strict=True))
         for item in block.items:
             if isinstance(item, Block):
-                inner.flush()
+                inner.flush()  # the inner loop starts from the registers alone, without this round's pending writes
                 _enter(nest, item, nest.places[id(item)].traced(inner), inner, liveness)
                 continue
             inner.perform(item)

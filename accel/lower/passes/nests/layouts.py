@@ -21,7 +21,10 @@ from accel.rules import fusion
 
 @dataclass(slots=True)
 class Layout:
-    """shape: as computed. lengths, offsets: what of it counts, (rounds, axes)."""
+    """shape: as computed. lengths, offsets: what of it counts, (rounds, axes).
+
+    `a[:i]` for i in 1, 2, 3 has shape (3,), lengths [[1], [2], [3]] and offsets 0.
+    """
 
     shape: tuple[int, ...]
     lengths: Any
@@ -54,7 +57,14 @@ def joined(axes: list[tuple[Layout, int]], rounds: int) -> Layout:
 
 
 class RoundInt:
-    """A whole number for each round of a block: start + step * (round of this entry), or else looked up."""
+    """A whole number for each round of a block: start + step * (round of this entry), or else looked up.
+
+    The starts are whole numbers for each round of the block around it: a `RoundInt` again. So the bounds of most loops
+    are arithmetic on round counters, and need no table.
+
+    values: one for each round, over all entries. known: where the number matters (default: everywhere); elsewhere any
+    will do. tables: gets what has to be looked up.
+    """
 
     def __init__(self, values: Any, block: Block | None, tables: list[Any], known: Any = None) -> None:
         self.block = block
@@ -68,9 +78,11 @@ class RoundInt:
         if self.is_constant or block is None:
             return
         trips = np.array(block.trips)
+        # By entry of the block: the place of its first round. By round: its entry, and which round of that it is.
         begins = np.concatenate(([0], np.cumsum(trips)[:-1]))
         entry = np.repeat(np.arange(len(trips)), trips)
         rounds = np.arange(len(values)) - begins[entry]
+        # The step, from any two neighbouring rounds of one entry; then whether all rounds of each entry agree with it.
         both = np.flatnonzero(known[1:] & known[:-1] & (entry[1:] == entry[:-1]))
         self._step = int(values[both[0] + 1] - values[both[0]]) if len(both) else 0
         starts = np.zeros(len(trips), np.int64)
@@ -79,6 +91,7 @@ class RoundInt:
         starts[entry[known]] = rest[known]
         started[entry[known]] = True
         if (starts[entry][known] == rest[known]).all():
+            # A block has as many entries as the block around it has rounds. Without a known round any start will do.
             self._start = RoundInt(starts, block.parent, tables, started)
             return
         self._first = RoundInt(begins, block.parent, tables)
@@ -120,7 +133,7 @@ class Cut:
     def apart(self, other: Cut) -> bool:
         """Whether they have no element in common in any round, as computed."""
         if self.block is not other.block:
-            return False
+            return False  # their rounds are not the same ones: nothing to compare
         before = self.begins + self.sizes <= other.begins
         after = other.begins + other.sizes <= self.begins
         return bool((before | after).any(axis=1).all())
@@ -164,6 +177,8 @@ def cut_of(layout: Layout, steps: Sequence[Index], bases: Sequence[Node], block:
         size = max(1, int(count.max()))  # where there is never anything: one element that does not count
         if size > layout.shape[axis]:
             raise Irregular
+        # The largest box has to fit. Near the end of the array it begins earlier than the slice, and the offset says by
+        # how much. (`dynamic_slice` would move it as well, but nobody would know.)
         start = np.clip(begin, 0, layout.shape[axis] - size)
         starts.append(RoundInt(start, block, tables))
         begins.append(start)
@@ -192,7 +207,7 @@ def _entries(shape: tuple[int, ...], key: tuple[Any, ...]) -> Iterator[tuple[str
         elif isinstance(entry, slice):
             start, stop, step = entry.indices(length)
             if step != 1:
-                raise Irregular
+                raise Irregular  # no box; reversals of a whole axis come another way (see `pad`)
             yield "kept", start, max(0, stop - start)
         else:
             yield "dropped", entry + length if entry < 0 else entry, 1
@@ -200,7 +215,11 @@ def _entries(shape: tuple[int, ...], key: tuple[Any, ...]) -> Iterator[tuple[str
 
 @dataclass(slots=True)
 class BoxWrite:
-    """A write to a box, not yet made. value: (*layout). mask: where it counts; None for everywhere."""
+    """A write to a box, not yet made. value: (*layout). mask: where it counts; None for everywhere.
+
+    Writes wait, so that later reads of the round can have the value itself, or the array as it was before: see
+    `Frame.read`.
+    """
 
     cut: Cut
     value: Any
@@ -259,24 +278,24 @@ class Frame:
         for write in reversed(self.pending.get(register, ())):
             if cut.equals(write.cut):
                 return write.value
-            if not cut.apart(write.cut):
+            if not cut.apart(write.cut):  # part of it was written: read the array after the writes
                 self.held(register)
                 break
         if id(cut) in self.cuts:
             return self.cuts[id(cut)].reshape(cut.layout.shape)
         array = self.registers[register]
-        if register in self.written:
-            return fusion.apart(lambda whole: cut.read(whole, self), array)
+        if register in self.written:  # in this round: a fused read would make XLA copy the array
+            return fusion.read_separately(lambda whole: cut.read(whole, self), array)
         return cut.read(array, self)
 
     def write(self, register: int, cut: Cut, value: Any, mask: Any) -> None:
         from jax import numpy as jnp
 
-        if mask is not None and register not in self.owned:
+        if mask is not None and register not in self.owned:  # the padding keeps what is there
             value, mask = jnp.where(mask, value, self.read(register, cut)), None
         writes = self.pending.setdefault(register, [])
         if writes and writes[-1].cut.equals(cut):
-            writes.pop()
+            writes.pop()  # covered by the new one
         writes.append(BoxWrite(cut, value, mask))
 
     def flush(self) -> None:

@@ -19,11 +19,14 @@ from accel.lower.passes.loops.operands import LEAVES, NestOperand, VaryingIndex,
 from accel.lower.passes.nests.nest import Block, Site
 
 LONGEST = 1024
-"""Operations of the longest round that is looked for."""
+"""Operations of the longest round that is looked for. Limits the search, which compares the whole sequence with itself
+once for each length, and again after each level of loops that it finds."""
 
 
 UNROLLED = 16
-"""A block whose number of rounds is always the same is unrolled if that gives at most this many operations."""
+"""A block whose number of rounds is always the same is unrolled if that gives at most this many operations.
+
+So `for k in range(3)` in a loop stays straight code, which XLA can fuse. No measurement is known."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,11 +46,16 @@ def nodes_of(item: Node | Run) -> list[Node]:
 
 
 def fold(sequence: list[Node], virtual: set[int]) -> list[Node | Run]:
-    """The sequence with its repetitions as runs, shortest rounds first: inner loops become items of the outer ones."""
+    """The sequence with its repetitions as runs, shortest rounds first: inner loops become items of the outer ones.
+
+    The kind of a run is the kinds of its round, not the number of rounds. So the rounds of the outer loop, which differ
+    in how long their inner loops are, become equal once the inner loops are runs. An outer round whose inner loop has
+    no round at all (`for j in range(0)`) leaves nothing of it on the tape: it differs, and stays outside of the run.
+    """
     numbers: dict[Any, int] = {}
     items: list[Node | Run] = list(sequence)
     kinds = np.array([numbers.setdefault(_kind(node, virtual), len(numbers)) for node in sequence])
-    while True:
+    while True:  # each pass makes the sequence shorter
         length = _shortest(kinds)
         if length is None:
             return items
@@ -62,10 +70,11 @@ def _kind(node: Node, virtual: set[int]) -> Any:
 def _form(template: Any, virtual: set[int]) -> Any:
     """A template without its leaves' values, and without lengths of axes."""
     if isinstance(template, Node):
-        if template.index in virtual:
+        if template.index in virtual:  # the read will be part of its user, so it is part of the user's kind
             return "window", _form(template.args, virtual)
         return "node", template.dtype, len(template.shape), template.scalar
     if isinstance(template, Index):
+        # Bounds change from round to round. The kinds of the entries say how many axes the result has.
         return "index", *(slice if isinstance(entry, slice) else type(entry) for entry in template.key)
     if isinstance(template, LEAVES):
         return type(template)
@@ -80,11 +89,13 @@ def _form(template: Any, virtual: set[int]) -> Any:
 
 def _runs(kinds: Any, length: int) -> list[tuple[int, int]]:
     """Start and rounds of what repeats at a distance."""
+    # A stretch of n items that each equal the item `length` further on is n // length + 1 rounds: the last one has
+    # nothing to equal.
     equal = kinds[:-length] == kinds[length:]
     edges = np.flatnonzero(np.diff(np.concatenate(([0], equal.astype(np.int8), [0]))))
     found, end = [], 0
     for begin, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        begin = max(begin, end)
+        begin = max(begin, end)  # the last round of the run before may reach into this stretch
         if stop - begin >= length:
             rounds = (stop - begin) // length + 1
             found.append((begin, rounds))
@@ -107,7 +118,7 @@ def _collapsed(
     starts = dict(_runs(kinds, length))
     listed = kinds.tolist()
     bodies = {tuple(listed[begin : begin + length]) for begin in starts}
-    firsts = {body[0] for body in bodies}
+    firsts = {body[0] for body in bodies}  # a quick test before the comparison of a whole body
     new_items: list[Node | Run] = []
     new_kinds: list[int] = []
     place = 0
@@ -141,6 +152,7 @@ def block_of(runs: list[Run], parent: Block | None) -> Block:
         if isinstance(column[0], Node):
             block.items.append(Site(list(column)))
             continue
+        # The column holds the inner loop's run of each round of this block: all the times that it is entered, in order.
         inner = block_of(list(column), block)
         if len(set(inner.trips)) == 1 and inner.trips[0] * len(inner.items) <= UNROLLED:
             block.items += _unrolled(inner, block)
@@ -154,6 +166,7 @@ def _unrolled(inner: Block, parent: Block) -> list[Site | Block]:
     if any(isinstance(item, Block) for item in inner.items):
         return [inner]  # the rounds of the blocks in it would have to be dealt out
     count = inner.trips[0]
+    # A site's nodes are those of all entries in a row, `count` for each: every count-th is from the same round.
     return [Site(item.nodes[k::count]) for k in range(count) for item in inner.items if isinstance(item, Site)]
 
 
@@ -170,8 +183,9 @@ def split(block: Block) -> None:
     if not columns:
         return  # no box shows where the outer rounds begin
     steps = np.diff(np.array(columns).T.reshape(len(block.trips), length, len(columns)), axis=1)
+    # A break is where some box moves otherwise than at the first step: the outer loop's next round begins there.
     breaks = (steps != steps[:, :1]).any(axis=2)
-    rounds = int(breaks[0].argmax()) + 1
+    rounds = int(breaks[0].argmax()) + 1  # of the inner loop; the breaks have to come at each multiple, and only there
     expected = np.arange(1, length) % rounds == 0
     if not breaks.any() or rounds < 2 or length % rounds or (breaks != expected).any():
         return

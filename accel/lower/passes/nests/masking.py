@@ -18,10 +18,15 @@ Ints = Callable[[Any], RoundInt]
 
 
 def shifted(computed: Computed, layout: Layout, axis: int, offsets: Any, ints: Ints) -> Computed:
-    """The value with what counts of it elsewhere along an axis: from `offsets`, (rounds,)."""
+    """The value with what counts of it elsewhere along an axis: from `offsets`, (rounds,).
+
+    Operands whose slices begin at different places of their boxes have to be brought to one place before they meet.
+    """
     if (layout.offsets[:, axis] == offsets).all():
         return computed
     size = layout.shape[axis]
+    # With `size` zeros on both sides the element at `layout.offsets` stands at size + layout.offsets: in a slice that
+    # begins `offsets` before that, it stands at `offsets`. What moves out, and the zeros that move in, do not count.
     start = ints(size + layout.offsets[:, axis] - offsets)
 
     def moved(frame: Frame) -> Any:
@@ -65,7 +70,7 @@ def mask_of(layout: Layout, axes: Sequence[int], ints: Ints) -> Computed | None:
         found: Any = None
         for axis, first, end in bounds:
             place = lax.broadcasted_iota(np.int32, layout.shape, axis)
-            for bound in (
+            for bound in (  # a bound that is the array's own in all rounds needs no comparison
                 place < end.traced(frame) if not (end.is_constant and end.constant == layout.shape[axis]) else None,
                 place >= first.traced(frame) if not (first.is_constant and first.constant == 0) else None,
             ):

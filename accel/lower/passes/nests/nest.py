@@ -20,7 +20,11 @@ class Irregular(Exception):
 
 @dataclass(slots=True, eq=False)
 class Site:
-    """One operation of a block's rounds. nodes: one for each round, of all times that the block is entered."""
+    """One operation of a block's rounds. nodes: one for each round, of all times that the block is entered.
+
+    Filled in step by step: operands, register and collected by `registers`; plan, which computes it, by `pad`.
+    collected: whether values of single rounds are used after the nest, so that those of all rounds are kept.
+    """
 
     nodes: list[Node]
     operands: list[NestOperand] = field(default_factory=list)
@@ -36,7 +40,10 @@ class Site:
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """A loop's body. trips: rounds, for each time that it is entered. parent: the block that it is part of."""
+    """A loop's body. trips: rounds, for each time that it is entered. parent: the block that it is part of.
+
+    In `for i in range(1, 4): for j in range(i): ...` the inner block has trips [1, 2, 3], the outer one [3].
+    """
 
     items: list[Site | Block]
     trips: list[int]
@@ -64,6 +71,7 @@ class Block:
 class Nest:
     """A block that the program enters once, with what it takes and gives.
 
+    registers: by index of a node, the number of the register that holds it; the other dictionaries go by that number.
     initial: what registers hold before, where anything. final: nodes that are used afterwards and that a register
     still holds then. collected: nodes that are used afterwards otherwise, with their site and round. tables: what it
     looks up; places: whole numbers of blocks and sites, vectorized: blocks whose rounds are computed at once, both by
@@ -93,7 +101,11 @@ class Nest:
 
 
 def register_of(registers: Mapping[int, int], content: RegisterValue) -> int:
-    """The register whose content an operand is. registers: by index of the node."""
+    """The register whose content an operand is. registers: by index of the node.
+
+    All of its nodes that the nest computes share one register. Those from before the nest have none: the register
+    begins with them.
+    """
     return next(registers[node.index] for node in content.nodes if node.index in registers)
 
 
@@ -111,15 +123,16 @@ class Liveness:
         for site, registers in self._uses:
             if site not in inside:
                 outside |= registers
+        # What is collected is carried as an array of all rounds. It stands among the registers by its site's identity.
         collected = [id(site) for site in block.sites() if site.collected]
         return [*sorted(written & (outside | self.exposed(block))), *collected]
 
     def exposed(self, block: Block) -> set[int]:
-        """Registers whose content a round may take from before it."""
+        """Registers whose content a round may take from before it (upward-exposed uses)."""
         found: set[int] = set()
         written: set[int] = set()
         for item in block.items:
-            if isinstance(item, Block):
+            if isinstance(item, Block):  # what it writes is not added to `written`: rather too much is carried
                 found |= self.exposed(item) - written
             else:
                 found |= _registers(self._nest, item) - written

@@ -36,7 +36,8 @@ from accel.lower.passes.nests.vectorize import Use
 from accel.rules import core, fusion
 
 WASTE = 4
-"""A nest may compute so many times as many elements as NumPy does."""
+"""A nest may compute so many times as many elements as NumPy does. Where one length grows from 1 to n (`a[i, :i]`) it
+computes twice as many, where two do (`a[:i, :i]`) three times, where three do four times. No measurement is known."""
 
 _SAME_PLACES = frozenset({core.CAST, core.SCALAR, core.SELECT})
 """Rules of the engine's own that are elementwise."""
@@ -48,6 +49,7 @@ def plan(nest: Nest) -> bool:
     planner.block(nest.block)
     for site in nest.block.sites():
         layout = planner.layouts[id(site)]
+        # Rows of what is collected are the nodes' values as they stand: there is nobody to cut the padding off.
         if site.collected and (not layout.uniform or len(site.nodes) * int(np.prod(layout.shape)) > LARGEST_TABLE):
             raise Irregular
     planner.check_assumed()
@@ -61,8 +63,8 @@ class _Planner:
         self.layouts: dict[int, Layout] = {}  # by site
         self.computed = 0
         self.needed = 0
-        self._places: dict[int, tuple[int, int]] = {}  # by node: its site and round
-        self._assumed: list[Node] = []
+        self._places: dict[int, tuple[int, int]] = {}  # by node: its site and round; of the sites planned so far
+        self._assumed: list[Node] = []  # nodes that a site takes before their own site is planned
         self._uses: list[Use] = []  # in the current block
         self._lives = Liveness(nest)
         self.current: Block = nest.block
@@ -70,7 +72,7 @@ class _Planner:
     def block(self, block: Block) -> None:
         self._uses = []
         for item in block.items:
-            self.current = block
+            self.current = block  # again after each inner block
             if isinstance(item, Block):
                 self.nest.places[id(item)] = self.ints(item.trips)
                 self.block(item)
@@ -78,17 +80,17 @@ class _Planner:
             if item.collected:
                 self.nest.places[id(item)] = self.ints(np.arange(len(item.nodes)))
             layout, item.plan = self._site(item)
-            if any(size == 0 for size in layout.shape):
+            if any(size == 0 for size in layout.shape):  # empty in all rounds: not handled
                 raise Irregular
             self.layouts[id(item)] = layout
             for place, node in enumerate(item.nodes):
                 self._places[node.index] = id(item), place
-            if item.node.rule is not core.WRITE:
+            if item.node.rule is not core.WRITE:  # a write costs what its value does, which was counted
                 self._count(layout)
         if not any(isinstance(item, Block) for item in block.items):
-            self._plan_abreast(block)
+            self._plan_vectorized(block)  # innermost: `self._uses` are all of its uses
 
-    def _plan_abreast(self, block: Block) -> None:
+    def _plan_vectorized(self, block: Block) -> None:
         in_place = {id(use.write) for use in self._uses}
         made = [self.layouts[id(site)].shape for site in block.sites() if id(site) not in in_place]
         widest = max((int(np.prod(shape)) for shape in made), default=0)
@@ -97,7 +99,7 @@ class _Planner:
             self.nest.vectorized[id(block)] = found
 
     def check_assumed(self) -> None:
-        """Values that come from the round before have one shape."""
+        """Values that come from the round before have one shape: `_layout` took them for unpadded."""
         for node in self._assumed:
             if node.index in self._places:
                 layout = self.layouts[self._places[node.index][0]]
@@ -127,7 +129,7 @@ class _Planner:
             case Invariant(leaf):
                 if not isinstance(leaf, Node):
                     return None, lambda frame: leaf
-                return self._layout([leaf] * rounds, rounds), lambda frame: frame.values[leaf]
+                return self._layout([leaf] * rounds, rounds), lambda frame: frame.values.fetch(leaf)
             case Table(values):
                 return self._numbers(values)
             case RegisterValue(nodes):
@@ -160,6 +162,7 @@ class _Planner:
         return layout, lambda frame: frame.table(values)[place.traced(frame)]
 
     def _layout(self, nodes: Sequence[Node], rounds: int) -> Layout:
+        """The layout of a value that is one of `nodes` in each round. A node has the shape of what counts of it."""
         shapes = set()
         offsets = np.zeros((rounds, len(nodes[0].shape)), int)
         for k, node in enumerate(nodes):
@@ -168,10 +171,10 @@ class _Planner:
                 shapes.add(self.layouts[site].shape)
                 offsets[k] = self.layouts[site].offsets[place]
             else:
-                if node.index in self.nest.registers:
+                if node.index in self.nest.registers:  # planned later: it comes from a round before
                     self._assumed.append(node)
                 shapes.add(node.shape)
-        if len(shapes) != 1:
+        if len(shapes) != 1:  # the rounds take it from sites of different sizes
             raise Irregular
         return Layout(shapes.pop(), np.array([node.shape for node in nodes], int).reshape(rounds, -1), offsets)
 
@@ -186,6 +189,7 @@ class _Planner:
         found = [self.operand(operand, rounds) for operand in site.operands]
         arrays = [layout for layout, _ in found if layout is not None]
         shapes = {each.shape for each in site.nodes}
+        # Nothing is padded: any operation will do. Otherwise it has to be one whose padding can be dealt with.
         if len(shapes) == 1 and all(layout.uniform for layout in arrays):
             _check_plain(site)
             return even(node.shape, rounds), _filled(node, [computed for _, computed in found], node.shape)
@@ -210,10 +214,11 @@ class _Planner:
                 assert layout is not None
                 over = axis + len(result.shape) - len(layout.shape)
                 if layout.shape[axis] == 1 and not layout.is_ragged(axis):
-                    continue
+                    continue  # broadcast
+                # An axis whose length is 1 in some rounds only would be broadcast in those alone.
                 if over < 0 or (layout.lengths[:, axis] != result.lengths[:, over]).any():
                     raise Irregular
-                if over not in placed:
+                if over not in placed:  # the first operand says where the result counts; the others move there
                     placed.add(over)
                     result.offsets[:, over] = layout.offsets[:, axis]
                 computed = shifted(computed, layout, axis, result.offsets[:, over], self.ints)
@@ -237,10 +242,11 @@ class _Planner:
         self.needed += int(np.prod(layout.lengths, axis=1).sum())
 
     def _product(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
+        """Sum over an axis of both operands. Both are masked: the padding of one may hold NaN, and 0 * NaN is NaN."""
         (left, one), (right, other) = [(layout, computed) for layout, computed in found if layout is not None]
         if not 1 <= len(left.shape) <= 2 or not 1 <= len(right.shape) <= 2:
             raise Irregular
-        axis = len(left.shape) - 1
+        axis = len(left.shape) - 1  # of the left operand the last; of the right one what its rule says
         product_axis = site.node.rule.padding.product_axis
         assert product_axis is not None
         over = max(len(right.shape) + product_axis, 0)
@@ -261,6 +267,7 @@ class _Planner:
     def _reduction(self, site: Site, found: list[tuple[Layout | None, Computed]]) -> tuple[Layout, Computed]:
         node = site.node
         arrays = [layout for layout, _ in found if layout is not None]
+        # `where`, `initial` and `keepdims` are not handled.
         if len(arrays) != 1 or node.args or not set(node.kwargs) <= {"a", "axis", "dtype"}:
             raise Irregular
         _check_plain(site)
@@ -305,7 +312,7 @@ class _Planner:
             return cut.layout, lambda frame: cut.read(computed(frame), frame)
         if any(each != step for each in steps) and not layout.uniform:
             raise Irregular
-        if isinstance(step, Index):
+        if isinstance(step, Index):  # axes turned round: what counts stands as far from the other end
             axes = [axis for axis, entry in enumerate(step.key) if entry != slice(None)]
             offsets = layout.offsets.copy()
             for axis in axes:
@@ -324,6 +331,8 @@ class _Planner:
     def _write(self, site: Site) -> tuple[Layout, Computed]:
         rounds = len(site.nodes)
         whole = site.operands[0]
+        # In place where the register already holds the array. Otherwise the array is put there first: the write is to a
+        # value from elsewhere (an input, or the result of another operation).
         in_place = isinstance(whole, RegisterValue) and register_of(self.nest.registers, whole) == site.register
         base: Layout | None
         stored: Computed | None = None
@@ -346,7 +355,7 @@ class _Planner:
             self._uses.append(Use(site.register, cut, write=site))
 
         def write(frame: Frame) -> Any:
-            new = fusion.taken(value(frame)) if endangered else value(frame)
+            new = fusion.snapshot(value(frame)) if endangered else value(frame)
             if stored is not None:
                 frame.registers[site.register] = stored(frame)
             frame.write(site.register, cut, new, None if mask is None else mask(frame))

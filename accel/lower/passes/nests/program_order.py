@@ -30,7 +30,7 @@ class ProgramOrder:
         if repeats:  # otherwise the tape is the program's order
             self.nodes, self.placed = [], {}
             self._first = body[-1].index + 1 + len(repeats)
-            self._latest: dict[int, Node] = {}
+            self._latest: dict[int, Node] = {}  # by index of the tape's node: its last copy so far
             self._lay_out(body, sorted(repeats, key=lambda repeat: repeat[0]))
 
     def origin(self, node: Node) -> Node:
@@ -42,6 +42,7 @@ class ProgramOrder:
         return node.index in self._repeats
 
     def _lay_out(self, body: Sequence[Node], repeats: list[tuple[int, Node, int]]) -> None:
+        """Copy the operations in the program's order. repeats: sorted; those after the last operation are of no use."""
         place = 0
         for node in body:
             while place < len(repeats) and repeats[place][0] <= node.index:
@@ -73,9 +74,10 @@ class ProgramOrder:
 def last_readers(order: ProgramOrder, virtual: set[int]) -> dict[int, int]:
     """By node: the last operation that takes it, or takes what a virtual read sees of it."""
     last: dict[int, int] = {}
-    for node in reversed(order.nodes):
+    for node in reversed(order.nodes):  # users before what they use: what reads a virtual node is known when it comes
         end = last.get(node.index, -1) if node.index in virtual else node.index
         for operand in node.operands():
+            # The copy that is read, and the one that outside of nests stands for all of them (see `find`).
             for index in {operand.index, order.placed.get(order.origin(operand).index, operand.index)}:
                 last[index] = max(end, last.get(index, -1))
     return last

@@ -102,13 +102,15 @@ def _operand(
     first, origin = column[0], body.order.origin
     if not isinstance(first, Node):
         return _static(user, column)
-    if first.index in body.virtual:
+    if first.index in body.virtual:  # a read that moved here: what it looks at is the operand
         base = _operand(user, [node.args[0] for node in column], inside, body)
         return base if first.rule is core.SCALAR else Window(base, column)
     if first.index not in inside and all(origin(node).index == origin(first).index for node in column):
         return Invariant(origin(first))
     if any(node.index in inside for node in column):  # the first rounds may take it from before the nest
         return RegisterValue(column)
+    # Another value from before the nest in each round. Only numbers that are known are handled: arrays would have to be
+    # stacked, as `Stacked` does in rolled loops.
     if first.shape or len(column) > LARGEST_TABLE:
         raise Irregular
     known = [body.value_of(origin(node)) for node in column]
@@ -124,7 +126,7 @@ def _static(user: Node, column: Sequence[Any]) -> NestOperand:
     if all(frozen_static(leaf) == frozen_static(first) for leaf in column):
         return Invariant(first)
     if not may_vary(user) or len({type(leaf) for leaf in column}) != 1:
-        raise Irregular
+        raise Irregular  # an axis or a size, for instance, which a compiled program cannot look up
     return Table(np.array(column))
 
 
@@ -132,15 +134,15 @@ class _Follower:
     """Goes through all rounds in the program's order, and sees whether registers hold what sites take.
 
     registers: by index of the node. contents: the node that each register holds. initial: the node that it has to hold
-    when the nest begins.
+    when the nest begins. Only nodes are compared, no values: this is as long as the tape, not as the computation.
     """
 
     def __init__(self, registers: dict[int, int]) -> None:
         self.registers = registers
         self.contents: dict[int, Node] = {}
         self.initial: dict[int, Node] = {}
-        self._rounds: dict[int, int] = {}
-        self._entries: dict[int, int] = {}
+        self._rounds: dict[int, int] = {}  # by block: how many are done, over all entries: the place in a site's nodes
+        self._entries: dict[int, int] = {}  # by block: how often it was entered
 
     def enter(self, block: Block) -> None:
         entry = self._entries.get(id(block), 0)
@@ -167,7 +169,7 @@ class _Follower:
         if held is None and node.index not in self.registers:
             # Nothing was written to it yet, and the value is from before the nest: the register begins with it.
             self.contents[register] = self.initial[register] = node
-        elif held is None or held.index != node.index:
+        elif held is None or held.index != node.index:  # a value of two rounds before, for instance
             raise Irregular
 
 
@@ -176,6 +178,7 @@ def _note_results(nest: Nest, follower: _Follower, run: Run, body: Body) -> None
     last = max(node.index for node in run.nodes)
     for site in nest.block.sites():
         for place, node in enumerate(site.nodes):
+            # Nothing outside takes a repeated copy: there the tape's own node stands for it.
             if body.order.is_repeat(node) or (node.index not in body.used and body.readers.get(node.index, 0) <= last):
                 continue
             if follower.contents[site.register].index == node.index:

@@ -23,6 +23,8 @@ def is_window_read(node: Any) -> bool:
 
 def sinkable(body: Sequence[Node], used: frozenset[int]) -> set[int]:
     """Indices of the reads that can move to their users, as the array is not written to before the last use."""
+    # By node: the first write to it. A write makes a new node, and the old one is the array as it was before: a read
+    # that moved past the write would keep XLA from writing in place.
     written: dict[int, int] = {}
     for node in body:
         if node.rule is core.WRITE:
@@ -35,8 +37,9 @@ def sinkable(body: Sequence[Node], used: frozenset[int]) -> set[int]:
         looks = is_window_read(node) and (node.rule is core.READ or node.args[0].index in virtual)
         if looks and node.index not in used and node.index in last:
             base = node.args[0]
+            # A read of a virtual read looks at the same array, and must not move any further.
             end = until[base.index] if base.index in virtual else written.get(base.index)
             if end is None or last[node.index] <= end:
                 virtual.add(node.index)
-                until[node.index] = end if end is not None else 1 << 62
+                until[node.index] = end if end is not None else 1 << 62  # never written to: further than any index
     return virtual

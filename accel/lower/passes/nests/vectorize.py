@@ -17,17 +17,20 @@ import numpy as np
 from accel.lower.passes.nests.layouts import Computed, Cut, Frame
 from accel.lower.passes.nests.nest import Block, Nest, Site
 
+# No measurement is known of the numbers below but what their texts say.
+
 FEW = 4
-"""Fewer rounds than this are computed one by one."""
+"""Fewer rounds than this are computed one by one: vectors of two or three gain little."""
 
 LARGEST = 1 << 19
-"""Elements that a value may have, all rounds together."""
+"""Elements that a value may have, all rounds together: 4 MiB of float64. Round by round it stays in a cache."""
 
 MOST_PAIRS = 1 << 22
-"""Pairs of rounds whose boxes are compared, where the rounds' boxes do not lie one after the other."""
+"""Pairs of rounds whose boxes are compared, where the rounds' boxes do not lie one after the other. Limits the memory
+and time of planning: each pair is an element, for each axis, of arrays that NumPy makes."""
 
 GATHERED = 1 << 12
-"""Elements that may be gathered for one use, all rounds together,"""
+"""Elements that may be gathered (one by one, without vectors) for one use, all rounds together,"""
 
 GATHERED_EACH = 32
 """or of each round: fewer cost less than the rounds of a loop."""
@@ -113,32 +116,39 @@ def plan(
     uses: what its rounds read and write, in order. carried: what a loop over them would carry; exposed: what a round
     may take from before it. widest: elements of the largest value that a round makes.
     """
+    # A program has fixed shapes: as many rounds whenever the block is entered.
     rounds = block.trips[0]
     if rounds < FEW or set(block.trips) != {rounds}:
         return None
     moving = [use.cut for use in uses if use.cut is not None and _moves(use.cut, rounds)]
     if rounds * max(widest, *(int(np.prod(cut.sizes)) for cut in moving), 0) > LARGEST:
         return None
+    # The registers that the rounds write to: those written in place only hold arrays that the rounds share (`owned`),
+    # the others values of a single round.
     sites = list(block.sites())
     written = {site.register for site in sites}
     in_place = {id(use.write) for use in uses}
     owned = written - {site.register for site in sites if id(site) not in in_place}
     collected = {id(site) for site in sites if site.collected}
     last = sorted(set(carried) - collected - owned)
+    # A round that takes such a value from the one before cannot be computed at the same time. And of an array that all
+    # rounds share there are no versions to collect.
     if exposed.intersection(last) or any(site.collected and site.register in owned for site in sites):
         return None
     if not all(_is_independent([use for use in uses if use.register == register], rounds) for register in owned):
         return None
-    courses = []
+    # Boxes that move evenly are taken and put back as one box. Of other reads `vmap` makes gathers, which may cost more
+    # than the rounds one by one; other writes cannot be put back.
+    motions = []
     for use in uses:
         if use.cut is None or (use.register in written and use.register not in owned):
-            continue
-        course = _course(use.cut, rounds)
-        if course is not None:
-            courses.append((use, course))
+            continue  # no part of an array, or of a value that the round computes itself
+        motion = _motion(use.cut, rounds)
+        if motion is not None:
+            motions.append((use, motion))
         elif use.write is not None or (_moves(use.cut, rounds) and _costs_more(rounds, int(np.prod(use.cut.sizes)))):
             return None
-    return Vectorized(rounds, courses, frozenset(owned), last)
+    return Vectorized(rounds, motions, frozenset(owned), last)
 
 
 def _is_independent(uses: Sequence[Use], rounds: int) -> bool:
@@ -151,7 +161,7 @@ def _is_independent(uses: Sequence[Use], rounds: int) -> bool:
             writes.append(use.cut)
             continue
         for write in reversed(writes):
-            if use.cut.equals(write):
+            if use.cut.equals(write):  # the value itself; writes before do not matter
                 break
             if not use.cut.apart(write):
                 return False
@@ -166,11 +176,14 @@ def _costs_more(rounds: int, size: int) -> bool:
 def _meet(one: Cut, other: Cut, rounds: int) -> bool:
     """Whether a box of one round and the other's of another round have elements in common that count."""
     (first, end), (other_first, other_end) = _ends(one, rounds), _ends(other, rounds)
+    # The usual case, without comparing pairs: if the hulls of both boxes, round by round, lie one after the other along
+    # an axis, so do the boxes.
     if _in_turn(np.minimum(first, other_first), np.maximum(end, other_end)):
         return False
     if first.shape[0] * rounds * rounds > MOST_PAIRS:
         return True
     common = (first[:, :, None] < other_end[:, None]) & (other_first[:, None] < end[:, :, None])
+    # An empty box has nothing in common with any. And what a round does to its own elements is not asked here.
     filled = (first < end).all(axis=2)[:, :, None] & (other_first < other_end).all(axis=2)[:, None]
     return bool((common.all(axis=3) & filled & ~np.eye(rounds, dtype=bool)).any())
 
@@ -197,7 +210,7 @@ def _moves(cut: Cut, rounds: int) -> bool:
     return bool(_steps(cut, rounds).any())
 
 
-def _course(cut: Cut, rounds: int) -> Motion | None:
+def _motion(cut: Cut, rounds: int) -> Motion | None:
     """How the boxes move; None if they do not, or otherwise."""
     steps = _steps(cut, rounds)
     axes = np.flatnonzero(steps.any(axis=(0, 1)))
@@ -221,13 +234,13 @@ def run(nest: Nest, block: Block, frame: Frame) -> None:
 
     found: Vectorized = nest.vectorized[id(block)]
     ends = frame.inside(block, np.int32(0)), frame.inside(block, np.int32(found.rounds - 1))
-    courses = {id(use.cut): course for use, course in found.uses}
-    taken = {
-        id(use.cut): course.take(_array(use, frame), use.cut, ends)
-        for use, course in found.uses
+    motions = {id(use.cut): motion for use, motion in found.uses}
+    boxes = {
+        id(use.cut): motion.take(_array(use, frame), use.cut, ends)
+        for use, motion in found.uses
         if use.cut is not None and use.write is None
     }
-    writes: list[tuple[int, Cut]] = []
+    writes: list[tuple[int, Cut]] = []  # as `round_` is traced: `vmap` can return arrays only
 
     def round_(k: Any, cuts: dict[int, Any]) -> Any:
         inner = frame.inside(block, k, owned=found.owned, cuts=cuts)
@@ -241,9 +254,9 @@ def run(nest: Nest, block: Block, frame: Frame) -> None:
         made = [(write.value, write.mask) for _, write in pending]
         return made, collected, [inner.held(register) for register in found.last]
 
-    values, columns, lasts = jax.vmap(round_)(jnp.arange(found.rounds, dtype=np.int32), taken)
+    values, columns, lasts = jax.vmap(round_)(jnp.arange(found.rounds, dtype=np.int32), boxes)
     for (register, cut), (value, mask) in zip(writes, values, strict=True):
-        frame.registers[register] = courses[id(cut)].put(frame.registers[register], cut, ends, value, mask)
+        frame.registers[register] = motions[id(cut)].put(frame.registers[register], cut, ends, value, mask)
         frame.written.add(register)
     for register, value in zip(found.last, lasts, strict=True):
         frame.registers[register] = value[-1]

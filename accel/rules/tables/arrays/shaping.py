@@ -153,9 +153,9 @@ def _rolled(a: Any, shift: int, axis: int) -> Any:
     if start == 0:
         return a
     by = (shift + size // 2) % size - size // 2
-    ring = fusion.ring(a) if axis == a.ndim - 1 and abs(by) <= fusion.REACH else None
-    if ring is not None:
-        return ring.rolled(by)
+    padded = fusion.wrap_padded(a) if axis == a.ndim - 1 and abs(by) <= fusion.REACH else None
+    if padded is not None:
+        return padded.rolled(by)
     parts = (lax.slice_in_dim(a, *bounds, axis=axis) for bounds in ((start, size), (0, start)))
     return join(list(parts), axis)
 
