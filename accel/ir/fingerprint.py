@@ -46,16 +46,18 @@ class Indescribable(Exception):
 
 
 def fingerprint(
-    body: Iterable[Node], results: Iterable[Node], leaf: Callable[[Node], Any], tables: Iterable[Any] = ()
+    body: Iterable[Node], results: Iterable[Iterable[Node]], leaf: Callable[[Node], Any], tables: Iterable[Any] = ()
 ) -> str:
     """The fingerprint of a program. Raises Indescribable where it has none.
 
-    body: its operations, in order. results: the nodes that it returns, in order. leaf(node): how a node that is not
+    body: its operations, in order. results: the nodes that it returns, in order, those of one use in one group: a
+    number that the program returns is packed like an outcome, but nobody checks it. leaf(node): how a node that is not
     in the body comes into the program: for an argument its place, for a value that is written into it the value.
     tables: arguments that loops and nests look up, which say how the operations are arranged in these.
     """
     describe = Describer(leaf)
-    return digest([describe.operation(node) for node in body], [describe(each) for each in (*results, *tables)])
+    operations = [describe.operation(node) for node in body]
+    return digest(operations, [[describe(node) for node in group] for group in results], [*map(describe, tables)])
 
 
 def digest(*parts: Any) -> str:

@@ -64,7 +64,8 @@ class _Lowering:
         trace = self._trace
         with np.errstate(all="ignore"):  # folding computes again what NumPy has computed, and warned of, before
             outcomes = self._outcomes()
-            targets = [*trace.outputs.arrays, *(node for _, node in trace.outputs.changed)]
+            changed = [node for _, node in trace.outputs.changed]
+            targets = [*trace.outputs.arrays, *changed]
             numbers = trace.outputs.numbers
             device_numbers = [node for node in numbers if not node.host and not self._folding.is_fixed(node)]
             checked = [outcome.node for outcome in outcomes]
@@ -76,7 +77,7 @@ class _Lowering:
                 self._leaf(node)
         host = self._host()
         function, places = self._function(parts, targets, checked, device_numbers)
-        described, indescribable = self._fingerprint(body, results)
+        described, indescribable = self._fingerprint(body, [trace.outputs.arrays, changed, checked, device_numbers])
         return Program(
             function=function,
             slots=list(self._slots),
@@ -93,7 +94,7 @@ class _Lowering:
             indescribable=indescribable,
         )
 
-    def _fingerprint(self, body: Sequence[Node], results: list[Node]) -> tuple[str | None, str]:
+    def _fingerprint(self, body: Sequence[Node], results: Sequence[Sequence[Node]]) -> tuple[str | None, str]:
         """The program's fingerprint and "", or None and what of it has no description."""
         tables = [self._constants[place].stored for place in self._tables.values()]
         try:

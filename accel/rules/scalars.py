@@ -15,8 +15,8 @@ from accel.rules.core import cast
 from accel.rules.rule import Rule, derived, own_rule, place
 from accel.rules.tables import ufuncs
 
-LARGEST_EXACT = 2.0**53
-"""The largest whole number up to which floats hold every one: devices check outcomes as floats."""
+LARGEST_EXACT = 2.0**53 - 1
+"""The largest whole number that no other one rounds to: devices check outcomes as floats. 2**53 + 1 rounds to 2**53."""
 
 
 @derived

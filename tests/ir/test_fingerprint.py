@@ -48,6 +48,21 @@ def double(x):
     return 2.0 * np.sin(x)
 
 
+def with_a_count_assumed(x):
+    count = int(np.sign(x).max())
+    y = x * 2.0
+    for _ in range(count):
+        y = -y
+    return y
+
+
+def with_a_count_returned(x):
+    count = int(np.sign(x).max())
+    y = x * 2.0
+    y = -y
+    return y, count
+
+
 VARIATIONS = [
     lambda x: 2.0 * np.sin(x),
     lambda x: 3.0 * np.sin(x),
@@ -70,6 +85,8 @@ VARIATIONS = [
     lambda x: np.min(x),
     lambda x: np.sum(x, axis=0),
     lambda x: np.sum(x, axis=1),
+    with_a_count_assumed,
+    with_a_count_returned,
 ]
 
 

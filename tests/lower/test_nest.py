@@ -296,6 +296,21 @@ def test_a_program_that_only_looks_like_a_nest_is_none(found: list[Nest]) -> Non
     assert_replays_agree(variant, swapping, inputs)
 
 
+def test_axes_that_turn_round_in_some_rounds_alone(found: list[Nest]) -> None:
+    """One view is computed for all rounds of a site, so that these are no nest."""
+    keys = [np.s_[::-1, :], np.s_[:, ::-1]]
+
+    def turning(a: Any, b: Any, v: Any) -> Any:
+        square = b[:3, :3] + 0.0
+        for i in range(1, 8):
+            for j in range(1, i + 1):
+                x = square[keys[j % 2]] * 2.0
+                a[i, j] = a[i, :j] @ a[:j, j] + x[0, 1] + x.sum() * 0.1
+        return a
+
+    assert_replays_agree(variant_of(turning, inputs), turning, inputs)
+
+
 # -- random nests -----------------------------------------------------------------------------------------------------
 
 NESTS = int(os.environ.get("ACCEL_NESTS", "24"))

@@ -686,6 +686,17 @@ def test_python_integers_do_not_wrap(check: Any, name: str) -> None:
     check(work, lambda i: np.array([large.get(i, i), 2**33 if i in large else 3]), calls=20, replays=0)
 
 
+@pytest.mark.parametrize("largest", [2**53 - 1, 2**53])
+def test_a_number_that_floats_cannot_tell_from_the_next(check: Any, largest: int) -> None:
+    """2**53 + 1 rounds to 2**53: an outcome that is checked as a float would take one for the other."""
+    factors = {2**53 - 1: 1.0, 2**53: 2.0, 2**53 + 1: 3.0}
+
+    def work(x: Any, y: Any) -> Any:
+        return y * factors[int(x.max())]
+
+    check(work, lambda i: (np.array([largest + (i == 9), 3]), np.arange(4.0)), calls=12, replays=0)
+
+
 def test_an_unsigned_integer_as_python_has_it(check: Any) -> None:
     def work(x: Any) -> Any:
         return int(x[0]), int(x[0]) + 1

@@ -108,6 +108,7 @@ class Variant:
         if not len(self._expected):
             return None
         outcomes = packed["f"][: len(self._expected)]
+        assert outcomes.shape == self._expected.shape, "NumPy would broadcast, and hide a difference"
         differs = outcomes != self._expected
         return SideExit(int(differs.argmax()), outcomes.tolist()) if differs.any() else None
 

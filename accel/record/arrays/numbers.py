@@ -95,7 +95,7 @@ def _record_python(
         recording.writer.assume(row.after, (node,), (result,))
     if type(result) is int:
         if abs(result) > scalars.LARGEST_EXACT:
-            raise Unsupported("rule.parameter", "an integer beyond 2**53 computed from an array's")
+            raise Unsupported("rule.parameter", "an integer of 2**53 or more computed from an array's")
         if function in scalars.UNWRAPPED:
             recording.writer.assume(scalars.UNWRAPPED[function], template)
         else:

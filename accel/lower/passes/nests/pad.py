@@ -301,7 +301,7 @@ class _Planner:
         return result, _filled(site.node, [computed for _, computed in found], result.shape)
 
     def _read(self, site: Site) -> tuple[Layout, Computed]:
-        """A view that is no window (those that are and stand here are read before a write)."""
+        """Read a view. A window gets here only if its array is written before its last use, so that sinking left it."""
         rounds = len(site.nodes)
         layout, computed = self.operand(site.operands[0], rounds)
         assert layout is not None
@@ -310,7 +310,7 @@ class _Planner:
         if isinstance(step, Index) and not _is_flip(step):
             cut = self._cut(layout, site.nodes)
             return cut.layout, lambda frame: cut.read(computed(frame), frame)
-        if any(each != step for each in steps) and not layout.uniform:
+        if any(each != step for each in steps):  # one step is computed for all rounds
             raise Irregular
         if isinstance(step, Index):  # axes turned round: what counts stands as far from the other end
             axes = [axis for axis, entry in enumerate(step.key) if entry != slice(None)]
@@ -324,7 +324,7 @@ class _Planner:
             return Layout(shape, layout.lengths[:, order], layout.offsets[:, order]), lambda frame: step.read(
                 computed(frame)
             )
-        if any(each != step for each in steps) or not layout.uniform:
+        if not layout.uniform:
             raise Irregular
         return even(site.node.shape, rounds), lambda frame: step.read(computed(frame))
 
