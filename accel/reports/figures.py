@@ -15,7 +15,7 @@ from typing import Any
 
 from accel.reasons import Refusal
 from accel.reports import ledger
-from accel.reports.ledger import Ledger, Run, State
+from accel.reports.ledger import Ledger, RunLedger, State
 
 SCHEMA = 2
 _DISTRIBUTIONS = ("pygcm-accel", "numpy", "scipy", "jax", "jaxlib", "wrapt")
@@ -130,7 +130,7 @@ def _steps(functions: list[dict[str, Any]], target: str | None) -> dict[str, Any
     return {"total": steps[0]["calls"], "compiled": steps[0]["compiled_calls"]} if steps else None
 
 
-def _totals(functions: list[dict[str, Any]], run: Run, wall_s: float) -> dict[str, Any]:
+def _totals(functions: list[dict[str, Any]], run: RunLedger, wall_s: float) -> dict[str, Any]:
     """Return the sums over all functions, the costs that belong to none, and what the whole run gained."""
     errors = [each["max_rel_error"] for each in functions if each["max_rel_error"] is not None]
     return {

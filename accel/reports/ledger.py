@@ -245,7 +245,7 @@ class Ledger:
 
 
 @dataclass(slots=True, eq=False)
-class Run:
+class RunLedger:
     """What concerns the whole run rather than one target.
 
     started: `time.perf_counter()` when accounting began. platform, device: what programs are compiled for; None before
@@ -285,7 +285,7 @@ class Run:
 
 
 _ledgers: dict[str, Ledger] = {}
-_run = Run()
+_run = RunLedger()
 
 
 def open_ledger(target: str) -> Ledger:
@@ -301,7 +301,7 @@ def ledgers() -> tuple[Ledger, ...]:
     return tuple(open_ledger(target) for target in sorted(_ledgers))
 
 
-def current_run() -> Run:
+def current_run() -> RunLedger:
     """Return the figures of the whole run."""
     return _run
 
@@ -311,4 +311,4 @@ def reset() -> None:
     global _run
     _ledgers.clear()
     timeline.reset()
-    _run = Run()
+    _run = RunLedger()

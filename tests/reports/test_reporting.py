@@ -14,7 +14,7 @@ import accel
 from accel import config
 from accel.reasons import REASONS, Refusal
 from accel.reports import markdown, summary
-from accel.reports.ledger import COSTS, Difference, Ledger, Run, State
+from accel.reports.ledger import COSTS, Difference, Ledger, RunLedger, State
 
 FUNCTION_KEYS = [
     *("target", "state", "calls", "compiled_calls", "numpy_calls", "inlined_calls", "variants"),
@@ -27,7 +27,7 @@ NUMBER = (int, float)
 @pytest.fixture(autouse=True)
 def ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every run has taken ten seconds."""
-    monkeypatch.setattr(Run, "wall_s", 10.0)
+    monkeypatch.setattr(RunLedger, "wall_s", 10.0)
 
 
 @pytest.fixture
