@@ -257,7 +257,7 @@ def _end_as_interrupted() -> None:
 class NoMoreImports:
     """Stops imports in accel's threads at the next module, so that exit need not wait for all of JAX."""
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         """Raise ImportError in accel's threads; find nothing in others."""
         if threading.current_thread().name in (_LOADER, _COMPILER):
             raise ImportError(f"{name}: the program has ended")

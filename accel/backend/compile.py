@@ -15,9 +15,10 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel import config, logs
 from accel.backend import cache, lapack
@@ -31,6 +32,9 @@ from accel.process import jax_internals, memory, tuning
 from accel.record import Trace
 from accel.reports import ledger
 from accel.rules.rule import Unsupported
+
+if TYPE_CHECKING:
+    from jax import Array
 
 _executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
 """All executables of this process."""
@@ -70,7 +74,9 @@ class Executable:
         """The arrays as the program takes them, and their offsets in their spans (None without spans)."""
         return prepared_arrays(arrays, self.spans, self.copied) if self.on_cpu else (list(arrays), None)
 
-    def run(self, arguments: list[Any], offsets: Any, scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def run(
+        self, arguments: list[Any], offsets: NDArray[Any] | None, scalars: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
         """Run it on prepared arrays; returns as `__call__` does."""
         import jax
 
@@ -126,7 +132,7 @@ def compile_trace(
         spans = _spans(program, samples, chosen)
         sharding = jax.sharding.SingleDeviceSharding(place)
 
-        def about(shape: tuple[int, ...], dtype: Any) -> Any:
+        def about(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Any:
             return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding)
 
         given = [about(samples[slot].shape, samples[slot].dtype) for slot in program.slots]
@@ -173,7 +179,7 @@ def _may_miscompile(node: Node) -> bool:
 
 
 def _compiled(
-    program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any, careful: bool
+    program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: object, careful: bool
 ) -> tuple[Any, str | None, str]:
     """Load the executable from the disk cache, or compile it and keep it there.
 
@@ -206,7 +212,7 @@ def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
     body = program.function
     assert body is not None, "a program that another process compiled has none"
 
-    def function(given: Any, places: Any, constants: Any, scalars: Any) -> Any:
+    def function(given: list[Any], places: Array | None, constants: list[Any], scalars: dict[str, Any]) -> Any:
         return body(arrays_from(given, places, spans), constants, scalars)
 
     return function
@@ -223,7 +229,7 @@ def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], p
     return digest(program.fingerprint, shapes, place.platform, place.device_kind, place.id, str(precision), threads())
 
 
-def _from_cache(key: str | None, place: Any) -> Any:
+def _from_cache(key: str | None, place: object) -> Any:
     payload = cache.read(key) if key is not None else None
     if key is None or payload is None:
         return None
@@ -261,7 +267,7 @@ def _payload(compiled: Any) -> bytes:
     return pickle.dumps((called, serialize_executable.serialize(compiled)))
 
 
-def _keep(program: Program, key: str | None, compiled: Any) -> str:
+def _keep(program: Program, key: str | None, compiled: object) -> str:
     """Keep a compiled program on disk. Returns "", or why it could not be kept."""
     if key is None:
         return f"it holds {program.indescribable}, which cannot be described to another process"
@@ -325,7 +331,7 @@ def without_contents(values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def shared(array: Any, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:
+def shared(array: Array, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:
     """A finished result of an executable `on_cpu` as a writable ndarray of the same memory.
 
     shape, typestr: the array's. The ndarray keeps the memory alive, and nothing else uses it. XLA's buffers are aligned

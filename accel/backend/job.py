@@ -185,7 +185,7 @@ def packed(program: Program, trace: Any) -> dict[str, Any]:
     }
 
 
-def unpacked(fields: dict[str, Any], trace: Any, known: Known) -> Program:
+def unpacked(fields: dict[str, Any], trace: Trace, known: Known) -> Program:
     """Rebuild the program, on this process's own trace. It has no function, because it is compiled already."""
     nodes, outcomes = trace.tape.nodes, trace.tape.outcomes
     return Program(

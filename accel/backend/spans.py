@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.process.memory import array_at
 
@@ -122,14 +123,14 @@ def arrays_from(arguments: Sequence[Any], offsets: Any, spans: Mapping[int, Span
     return arrays
 
 
-def aligned_copy(array: Any) -> Any:
+def aligned_copy(array: NDArray[Any]) -> Any:
     """An aligned copy, which XLA reads in place. XLA would make its own copy later, in another thread."""
     copy = aligned_room(array.nbytes).view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 
 
-def is_aligned(array: Any) -> bool:
+def is_aligned(array: NDArray[Any]) -> bool:
     """Whether XLA on the CPU can read the array in place."""
     return bool(array.ctypes.data % ALIGNED == 0 and array.flags.c_contiguous)
 

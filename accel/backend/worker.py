@@ -166,7 +166,7 @@ def _watch(program: int) -> None:
             os._exit(0)
 
 
-def _answer(answers: int, message: Any) -> None:
+def _answer(answers: int, message: object) -> None:
     try:
         text = pickle.dumps(message, protocol=5)
     except Exception as error:

@@ -109,7 +109,7 @@ def _execute(load: Callable[[], _Program], args: list[str]) -> None:
         raise
 
 
-def _show_users_traceback(hook_in_force: Callable[..., Any], kind: Any, error: BaseException, _: Any) -> None:
+def _show_users_traceback(hook_in_force: Callable[..., Any], kind: object, error: BaseException, _: object) -> None:
     """Pass the error to the program's excepthook, or Python's, without the frames that started the program."""
     _strip(error, set())
     hook_in_force(kind, error, error.__traceback__)

@@ -68,7 +68,7 @@ class Observer:
         answer = self._answering(row.target, lambda args, kwargs: function(*args, **kwargs), function)
 
         @functools.wraps(function)
-        def observed(*args: Any, **kwargs: Any) -> Any:
+        def observed(*args: object, **kwargs: object) -> Any:
             return answer(args, kwargs)
 
         return observed
@@ -110,7 +110,7 @@ class Observer:
     # -- the state ----------------------------------------------------------------------------------------------------
 
     def _sample(
-        self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, names: list[str]
+        self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: object, names: list[str]
     ) -> None:
         number = len(self._starts[target])
         if not is_sampled(number) or self._bytes > MAX_BYTES or (self._steps and target not in self._steps.fields):
@@ -120,7 +120,7 @@ class Observer:
         np.savez(self.folder / f"{target}@{number}.npz", **arrays)
 
     def _state(
-        self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, names: list[str]
+        self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: object, names: list[str]
     ) -> Iterator[tuple[str, Any]]:
         if self._steps is not None:
             owner = args[0]
@@ -146,7 +146,7 @@ class Observer:
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
-    def finish(self, **about: Any) -> None:
+    def finish(self, **about: object) -> None:
         """Write a summary of the observations, together with `about`."""
         step = None if self._steps is None else self._steps.step
         summary = {"step": step, "starts": self._starts, "seconds": self._seconds, **about}
@@ -161,7 +161,7 @@ def _given(args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]) -> I
             yield from _floats(f"{names[0]}.{name}", value)
 
 
-def _floats(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _floats(name: str, value: object) -> Iterator[tuple[str, Any]]:
     if isinstance(value, np.ndarray) and value.dtype.kind in "fc" and value.size:
         yield name, value
     elif isinstance(value, (tuple, list)):

@@ -187,7 +187,7 @@ _ROWS = (
 )
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return "-" if value is None else str(value) if isinstance(value, (int, str)) else f"{value:.3g}"
 
 
@@ -277,7 +277,7 @@ def one_line_summary(result: Mapping[str, Any], out: Path) -> str:
     )
 
 
-def _jsonable(value: Any) -> Any:
+def _jsonable(value: object) -> Any:
     """`value` with infinity and NaN as text."""
     if isinstance(value, dict):
         return {key: _jsonable(each) for key, each in value.items()}

@@ -47,7 +47,7 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
             return rest.call(target.function, args, kwargs)
         return target.answer(args, kwargs)
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Bind as functions do."""
         return self if instance is None else MethodType(self, instance)
 
@@ -57,7 +57,7 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         """Pickle by module and qualified name, as functions are."""
         return self.__wrapped__.__qualname__
 
@@ -89,7 +89,7 @@ def accelerate(
     return made
 
 
-def accelerated(fn: Any, *, name: str | None = None, rtol: float | None = None, mode: str | None = None) -> Any:
+def accelerated(fn: object, *, name: str | None = None, rtol: float | None = None, mode: str | None = None) -> Any:
     """`accelerate` without checking the settings."""
     if isinstance(fn, (staticmethod, classmethod)):
         inner = accelerated(fn.__func__, name=name, rtol=rtol, mode=mode)

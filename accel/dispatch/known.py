@@ -187,7 +187,7 @@ class KnownPaths:
         return [path.describe() for path in self.with_program]
 
 
-def starts_at_side_exit(other: Path, path: Path, place: int, value: Any) -> bool:
+def starts_at_side_exit(other: Path, path: Path, place: int, value: object) -> bool:
     """Whether `other` is the path of a side exit: like `path` up to device outcome `place`, with `value` there."""
     if len(other.outcomes) <= place:
         return False

@@ -153,7 +153,9 @@ class Target:
         # outside the handler, so that what the program's function raises gets no context of accel's
         return self._after_fault(call, fault, args, kwargs)
 
-    def _after_fault(self, call: Call | None, fault: BaseException, args: Any, kwargs: Any) -> Any:
+    def _after_fault(
+        self, call: Call | None, fault: BaseException, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """What the program gets after a fault of accel's: NumPy's answer, for this call and for all that follow."""
         self.final = True
         try:

@@ -41,7 +41,7 @@ class Patch(NamedTuple):
             setattr(owner, name, raw)
 
 
-def namespace(owner: Any) -> Any:
+def namespace(owner: object) -> Any:
     """Return the namespace of a module (a dict) or class (a view). Does not trigger modules that are loaded lazily."""
     if isinstance(owner, type):
         return type.__dict__["__dict__"].__get__(owner)

@@ -49,7 +49,7 @@ class Finder:
         return spec
 
 
-def _ask_finders(name: str, path: Any, target: ModuleType | None = None) -> Any:
+def _ask_finders(name: str, path: object, target: ModuleType | None = None) -> Any:
     """Return the first spec for `name` of a finder other than accel's, or None."""
     for finder in tuple(sys.meta_path):
         find_spec = None if isinstance(finder, Finder) else getattr(finder, "find_spec", None)

@@ -116,14 +116,14 @@ class Installation:
         _mark_present(job)
         return functools.partial(self.wrap, job)
 
-    def _unpatched(self, raw: Any) -> Any:
+    def _unpatched(self, raw: object) -> Any:
         """Return the original if `raw` is one of accel's replacements, such as an inherited one, else `raw`."""
         return next((patch.attribute.raw for patch in self.patches if patch.replacement is raw), raw)
 
 
-def _held(original: Callable[..., Any], value: Any) -> Callable[..., Any]:
+def _held(original: Callable[..., Any], value: object) -> Callable[..., Any]:
     @functools.wraps(original)
-    def held(*args: Any, **kwargs: Any) -> Any:
+    def held(*args: object, **kwargs: object) -> Any:
         return value
 
     return held
@@ -144,7 +144,7 @@ def mark_absent(jobs: Iterable[Row | Hold]) -> None:
                 book.state = State.ABSENT
 
 
-def _refuse_callable(job: Row | Hold, raw: Any) -> None:
+def _refuse_callable(job: Row | Hold, raw: object) -> None:
     """Enter that a row does not name a Python function, unless it is one that a decorator accelerates already."""
     if isinstance(job, Row) and not issubclass(type(raw), wrapt.CallableObjectProxy):
         keep_on_numpy(job, Refusal("choice.callable", detail=f"a {type(raw).__name__}"))

@@ -60,7 +60,7 @@ def fingerprint(
     return digest(operations, [[describe(node) for node in group] for group in results], [*map(describe, tables)])
 
 
-def digest(*parts: Any) -> str:
+def digest(*parts: object) -> str:
     """A short text for nested tuples and lists of plain values."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
 
@@ -84,7 +84,7 @@ class Describer:
         # The lowering too: rows of one name may be made with different functions and parameters.
         return node.rule.name, self(node.rule.lower), operands, about
 
-    def _dtype(self, dtype: Any) -> str:
+    def _dtype(self, dtype: object) -> str:
         if dtype not in self._dtypes:
             self._dtypes[dtype] = str(dtype)
         return self._dtypes[dtype]
@@ -146,7 +146,7 @@ def _code(code: CodeType) -> Any:
     return code.co_firstlineno, code.co_code, code.co_names, constants
 
 
-def _public_name(value: Any) -> tuple[str, str]:
+def _public_name(value: object) -> tuple[str, str]:
     """Module and name under which every process finds this very thing. Raises Indescribable where there are none."""
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     module = getattr(value, "__module__", None)

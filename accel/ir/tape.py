@@ -105,7 +105,7 @@ class Node:
         """The Python scalar type whose promotion is weak in NumPy 2, or None."""
         return self.scalar if self.scalar in WEAK else None
 
-    def replaced(self, **changes: Any) -> Node:
+    def replaced(self, **changes: object) -> Node:
         """Another node that differs in these attributes."""
         other = copy.copy(self)
         for name, value in changes.items():
@@ -129,14 +129,14 @@ class Node:
         return f"%{self.index} = {name} {self.dtype}{list(self.shape)}"
 
 
-def nodes_in(template: Any) -> list[Node]:
+def nodes_in(template: object) -> list[Node]:
     """The nodes of a template (nested tuples, lists, dicts and slices), in order."""
     found: list[Node] = []
     _find_nodes(template, found)
     return found
 
 
-def _find_nodes(template: Any, found: list[Node]) -> None:
+def _find_nodes(template: object, found: list[Node]) -> None:
     if isinstance(template, Node):
         found.append(template)
     elif isinstance(template, (tuple, list)):
@@ -232,7 +232,7 @@ class Storage:
         self._reads.clear()
 
 
-def frozen_static(value: Any) -> Any:
+def frozen_static(value: object) -> Any:
     """A hashable key of a static value that tells 1, 1.0 and True, and 0.0 and -0.0, apart."""
     if isinstance(value, (float, complex, np.generic)):
         return (type(value), repr(value))

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from jax import Array
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Index:
     def read(self, base: Any) -> Any:
         return base[self.key]
 
-    def write(self, base: Any, value: Any) -> Any:
+    def write(self, base: object, value: object) -> Any:
         return _set_item(base, self.key, value)
 
     # The dataclass would hash the key itself.
@@ -35,7 +38,7 @@ class Index:
         return hash(tuple((s.start, s.stop, s.step) if isinstance(s, slice) else s for s in self.key))
 
 
-def _with_own_integers(entry: Any) -> Any:
+def _with_own_integers(entry: object) -> Any:
     if isinstance(entry, slice):
         return slice(*(_with_own_integers(bound) for bound in (entry.start, entry.stop, entry.step)))
     return operator.index(entry) if hasattr(entry, "__index__") else entry
@@ -51,7 +54,7 @@ class Transpose:
         return base.transpose(self.axes)
 
     # A transposed or reshaped view shows all of the array: what is written through it is all of the new one.
-    def write(self, base: Any, value: Any) -> Any:
+    def write(self, base: object, value: Any) -> Any:
         return value.transpose(tuple(int(axis) for axis in np.argsort(self.axes)))
 
 
@@ -84,7 +87,7 @@ class Broadcast:
 
         return jnp.broadcast_to(base, self.shape)
 
-    def write(self, base: Any, value: Any) -> Any:
+    def write(self, base: object, value: object) -> Any:
         raise TypeError("a broadcast view is read-only")
 
 
@@ -94,7 +97,7 @@ class Part:
 
     name: str
 
-    def read(self, base: Any) -> Any:
+    def read(self, base: object) -> Any:
         return getattr(base, self.name)
 
     def write(self, base: Any, value: Any) -> Any:
@@ -118,7 +121,7 @@ class Diagonal:
     def read(self, base: Any) -> Any:
         return base.diagonal(self.offset, self.axis1, self.axis2)
 
-    def write(self, base: Any, value: Any) -> Any:
+    def write(self, base: object, value: object) -> Any:
         raise TypeError("a diagonal is read-only")
 
 
@@ -133,12 +136,12 @@ def is_window(step: Step) -> bool:
     )
 
 
-def basic_key(key: Any) -> tuple[Any, ...]:
+def basic_key(key: object) -> tuple[Any, ...]:
     """An indexing key as a tuple."""
     return key if isinstance(key, tuple) else (key,)
 
 
-def _set_item(base: Any, key: tuple[Any, ...], value: Any) -> Any:
+def _set_item(base: object, key: tuple[Any, ...], value: object) -> Any:
     if isinstance(base, np.ndarray):
         result = base.copy()
         result[key] = value
@@ -163,7 +166,7 @@ class Box:
     sizes: tuple[int, ...]
     given: tuple[int, ...]
 
-    def moved(self, starts: Any) -> Box:
+    def moved(self, starts: Array) -> Box:
         """The same box elsewhere."""
         return Box(starts, self.sizes, self.given)
 
@@ -226,7 +229,7 @@ def per_axis(shape: tuple[int, ...], key: tuple[Any, ...]) -> list[tuple[Any, in
     return [(entry, 0 if entry is None else next(lengths)) for entry in full]
 
 
-def seen_through(array: Any, chain: Chain) -> Any:
+def seen_through(array: object, chain: Chain) -> Any:
     """What a chain of views shows of an array: an array, or a NumPy scalar."""
     for step in chain:
         array = step.read(array)

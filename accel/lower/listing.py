@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -68,7 +67,7 @@ def _type(node: Node) -> str:
     return f"{node.dtype}{list(node.shape)}".replace(" ", "")
 
 
-def _argument(value: Any) -> str:
+def _argument(value: object) -> str:
     if isinstance(value, Node):
         return f"%{value.index}"
     if isinstance(value, (tuple, list)):
@@ -82,7 +81,7 @@ def _argument(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def _entry(entry: Any) -> str:
+def _entry(entry: object) -> str:
     if not isinstance(entry, slice):
         return "..." if entry is Ellipsis else repr(entry)
     bounds = ["" if bound is None else repr(bound) for bound in (entry.start, entry.stop, entry.step)]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.ir.fingerprint import Indescribable, fingerprint
 from accel.ir.tape import Node, Outcome
@@ -19,6 +20,9 @@ from accel.lower.program import PACKS, Known, Lowerable, Program, agrees, pack_o
 from accel.lower.values import Values
 from accel.rules import core, fusion, rounding
 from accel.rules.rule import Unsupported
+
+if TYPE_CHECKING:
+    from jax import Array
 
 EMBEDDED = 8
 """Constants of up to so many elements are written into the program, where XLA computes with them. Larger ones are
@@ -192,7 +196,7 @@ class _Lowering:
             places[node.index] = pack, len(packs[pack])
             packs[pack].append(node)
 
-        def function(arrays: Any, constants: Any, scalars: Any) -> Any:
+        def function(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
             values = Values(self, arrays, constants[:-1], scalars)
             with fusion.stored_by(constants[-1] if self._on_cpu else None), rounding.kept_by(constants[-1]):
                 for part in parts:
@@ -206,7 +210,7 @@ class _Lowering:
     def _fixed_value(self, node: Node) -> Any:
         return self._folding.value(node) if node.dtype is not None and self._folding.is_fixed(node) else None
 
-    def _own(self, node: Node, value: Any) -> Any:
+    def _own(self, node: Node, value: Array) -> Any:
         """A result that the device was given (an input, a constant), as an array of its own: callers write to it."""
         if not self.is_leaf(node):
             return value
@@ -226,12 +230,12 @@ class _Lowering:
             raise Indescribable("an operand that is no argument of it")
         return "host" if node.host else "array", found
 
-    def table(self, values: Any, constants: Any) -> Any:
+    def table(self, values: NDArray[Any], constants: list[Any]) -> Any:
         """A loop's table inside the program."""
         place = self._tables.get(id(values))
         return values if place is None else constants[place]
 
-    def leaf_value(self, node: Node, arrays: Any, constants: Any, scalars: Any) -> Any:
+    def leaf_value(self, node: Node, arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
         """A leaf's value inside the program."""
         if self._folding.is_fixed(node):
             place = self._places.get(node.index)
@@ -244,7 +248,7 @@ class _Lowering:
         return arrays[self._slots[node.args[0]]]
 
 
-def _packed(values: list[Any], dtype: Any) -> Any:
+def _packed(values: list[Any], dtype: np.dtype[Any]) -> Any:
     from jax import numpy as jnp
 
     return jnp.stack([core.cast(value, dtype).reshape(()) for value in values])

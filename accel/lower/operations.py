@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,11 @@ from accel.rules import core, fusion, rounding
 from accel.rules.rule import Rule, Unsupported
 from accel.rules.special import WritesInto
 
+if TYPE_CHECKING:
+    from jax import Array
 
-def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = None) -> Any:
+
+def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...] | None = None) -> Any:
     """One operation in a traced program, checked; Unsupported with its place in the user's program.
 
     shape: the result's, where it is not the node's.
@@ -38,13 +41,15 @@ def compute(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = 
     return check(node, value, node.shape if shape is None else shape)
 
 
-def compute_inside(node: Node, args: Any, kwargs: Any, shape: tuple[int, ...] | None = None) -> Any:
+def compute_inside(
+    node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...] | None = None
+) -> Any:
     """One operation in a loop's rounds."""
     with fusion.inside():
         return compute(node, args, kwargs, shape)
 
 
-def apply(node: Node, args: Any, kwargs: Any) -> Any:
+def apply(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """One operation by its rule's lowering."""
     rule: Rule = node.rule
     if rule.lower is None:
@@ -64,13 +69,13 @@ def jax_array() -> Any:
     return jax.Array
 
 
-def _cast_all(value: Any, dtype: Any) -> Any:
+def _cast_all(value: object, dtype: object) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_cast_all(part, dtype) for part in value)
     return value if value is None else core.cast(value, dtype)
 
 
-def as_array(value: Any) -> Any:
+def as_array(value: object) -> Any:
     """Operands of functions are arrays, whatever they were in NumPy."""
     if isinstance(value, (list, tuple)):
         return type(value)(as_array(part) for part in value)
@@ -81,7 +86,7 @@ def as_array(value: Any) -> Any:
     return value
 
 
-def check(node: Node, value: Any, shape: tuple[int, ...]) -> Any:
+def check(node: Node, value: Array | bool | tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     """The value, if it has the shape and dtype that NumPy produced there."""
     if node.dtype is None:  # several results: each is checked where it is picked
         return value
@@ -108,7 +113,7 @@ def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
     return _call(rule, args, kwargs)
 
 
-def _call(rule: Rule, args: Any, kwargs: Any) -> Any:
+def _call(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     # The tape has arguments by name. Some functions take theirs by position alone.
     if rule.signature is not None and not args:
         bound = inspect.BoundArguments(rule.signature, kwargs)

@@ -81,6 +81,6 @@ def pack_of(dtype: np.dtype[Any] | None) -> str:
     return dtype.kind if dtype.kind in "fc" or dtype == np.uint64 else "i"
 
 
-def agrees(value: Any, expected: Any) -> bool:
+def agrees(value: np.generic | bool | float, expected: np.generic | bool | float) -> bool:
     """Whether an outcome is what the path assumed."""
     return bool(value == expected) if isinstance(expected, (bool, int)) else same_number(value, expected)

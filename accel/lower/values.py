@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.ir import views
 from accel.ir.tape import Node, fill
@@ -19,6 +20,9 @@ from accel.lower.passes.nests.nest import Nest
 from accel.lower.passes.recompute import Recomputation
 from accel.rules import core, fusion
 
+if TYPE_CHECKING:
+    from jax import Array
+
 
 class Lowering(Protocol):
     """What values need of the lowering that they belong to."""
@@ -26,17 +30,17 @@ class Lowering(Protocol):
     def is_leaf(self, node: Node) -> bool:
         """Whether the device gets the node's value instead of computing it."""
 
-    def leaf_value(self, node: Node, arrays: Any, constants: Any, scalars: Any) -> Any:
+    def leaf_value(self, node: Node, arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
         """A leaf's value inside the program."""
 
-    def table(self, values: Any, constants: Any) -> Any:
+    def table(self, values: NDArray[Any], constants: list[Any]) -> Any:
         """A loop's table inside the program."""
 
 
 class Values:
     """The values of a program's nodes while it is traced."""
 
-    def __init__(self, lowering: Lowering, arrays: Any, constants: Any, scalars: Any) -> None:
+    def __init__(self, lowering: Lowering, arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> None:
         self._lowering = lowering
         self._inputs = (arrays, constants, scalars)
         self._values: dict[int, Any] = {}
@@ -76,11 +80,11 @@ class Values:
             self._values[node.index] = value
         return value
 
-    def table(self, values: Any) -> Any:
+    def table(self, values: NDArray[Any]) -> Any:
         """A loop's table: as it stands, or an argument of the program."""
         return self._lowering.table(values, self._inputs[1])
 
-    def set_row(self, node: Node, column: Any, row: int) -> None:
+    def set_row(self, node: Node, column: Array, row: int) -> None:
         """Set a node's value to a row of an array, not looked up before it is asked for."""
         self._rows[node.index] = column, row
 
@@ -104,7 +108,7 @@ class Values:
         order = [place for _, _, places in columns.values() for place in places] + single
         return jnp.concatenate(parts)[np.argsort(order)]
 
-    def set(self, node: Node, value: Any) -> None:
+    def set(self, node: Node, value: object) -> None:
         self._values[node.index] = value
 
     def compute(self, part: Part) -> None:
@@ -136,7 +140,7 @@ class Values:
         else:
             batch.run(batched, self, self._compute_in_loop)
 
-    def _compute_in_loop(self, node: Node, args: Any, kwargs: Any) -> Any:
+    def _compute_in_loop(self, node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """One operation of a loop's rounds. What it has stored, others of the round store again: XLA sees that."""
         costly = frozenset(operand.index for operand in self._recomputation.to_store(node))
         if costly:

@@ -99,7 +99,7 @@ def __getattr__(name: str) -> Callable[..., NoReturn]:
     if name not in REFUSED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+    def refuse(*args: object, **kwargs: object) -> NoReturn:
         raise NotCovered(f"accel.ndimage.{name}: {REFUSED[name]}. Use scipy.ndimage.{name}.")
 
     return refuse

@@ -33,7 +33,7 @@ _COMPLEX_RESULTS = frozenset(
 )
 
 
-def _as_input(value: Any) -> NDArray[Any]:
+def _as_input(value: NDArray[Any]) -> NDArray[Any]:
     """`value` as an array that JAX can take; RuntimeError, as in SciPy, for objects, strings and extended floats."""
     array = np.asarray(value)
     if array.dtype.kind not in "biufc" or array.dtype.char in "gG":
@@ -116,7 +116,7 @@ def public(lowering: Lowering) -> Callable[..., Any]:
     on_numpy = _CALLBACKS.get(lowering.__name__, functools.partial(_on_numpy, lowering))
 
     @functools.wraps(lowering)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = dict(bound.arguments)

@@ -3,18 +3,23 @@
 Each raises what SciPy raises, with a message to the same effect.
 """
 
+from __future__ import annotations
+
 import operator
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from accel.ndimage.errors import NotCovered
 
+if TYPE_CHECKING:
+    from jax import Array
 
-def output_dtype(output: Any, input_dtype: DTypeLike, complex_output: bool = False) -> np.dtype:
+
+def output_dtype(output: object, input_dtype: DTypeLike, complex_output: bool = False) -> np.dtype:
     """The result's dtype for SciPy's `output` parameter: None, a type, a dtype or a dtype's name.
 
     Raises RuntimeError as SciPy does for a real dtype where the result is complex. Arrays are handled by the caller.
@@ -38,7 +43,7 @@ def output_dtype(output: Any, input_dtype: DTypeLike, complex_output: bool = Fal
     return dtype
 
 
-def per_axis(value: Any, rank: int) -> list[Any]:
+def per_axis(value: object, rank: int) -> list[Any]:
     """`value` once per axis; a sequence must have that length, else RuntimeError."""
     if isinstance(value, str) or not np.iterable(value):
         return [value] * rank
@@ -48,7 +53,7 @@ def per_axis(value: Any, rank: int) -> list[Any]:
     return values
 
 
-def check_axes(axes: Any, ndim: int) -> tuple[int, ...]:
+def check_axes(axes: object, ndim: int) -> tuple[int, ...]:
     """Axes as non-negative, distinct integers; None means all. ValueError otherwise."""
     if axes is None:
         return tuple(range(ndim))
@@ -67,11 +72,11 @@ def check_axes(axes: Any, ndim: int) -> tuple[int, ...]:
     return tuple(listed)
 
 
-def is_sequence_of_modes(mode: Any) -> bool:
+def is_sequence_of_modes(mode: object) -> bool:
     return not isinstance(mode, str) and isinstance(mode, Iterable)
 
 
-def spread(values: Sequence[Any], axes: Sequence[int], ndim: int, fill: Any) -> list[Any]:
+def spread(values: Sequence[Any], axes: Sequence[int], ndim: int, fill: object) -> list[Any]:
     """One value per array axis, `fill` on the axes that are not filtered."""
     spread_values = [fill] * ndim
     for axis, value in zip(axes, values, strict=True):
@@ -79,7 +84,7 @@ def spread(values: Sequence[Any], axes: Sequence[int], ndim: int, fill: Any) -> 
     return spread_values
 
 
-def expand_kernel(kernel: Any, axes: Sequence[int], ndim: int, name: str) -> Any:
+def expand_kernel(kernel: Array | NDArray[Any], axes: Sequence[int], ndim: int, name: str) -> Any:
     """A kernel or footprint given for `axes` alone, with axes of length 1 for the others."""
     if len(axes) == ndim:
         return kernel
@@ -107,5 +112,5 @@ def fill_value(cval: Any) -> Any:
     return cval
 
 
-def as_footprint(footprint: Any) -> NDArray[np.bool_]:
+def as_footprint(footprint: object) -> NDArray[np.bool_]:
     return np.asarray(footprint, dtype=bool)

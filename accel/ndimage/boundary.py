@@ -149,13 +149,13 @@ def _remainder(a: Any, period: int, xp: Any) -> Any:
     return rest - xp.where(rest >= period, float(period), 0.0)
 
 
-def _fold_mirror(a: Any, negative: Any, n: int, xp: Any) -> Any:
+def _fold_mirror(a: Array | NDArray[Any], negative: object, n: int, xp: Any) -> Any:
     period = 2 * n - 2
     rest = _remainder(a, period, xp)
     return xp.where(rest >= xp.where(negative, n - 1, n), period - rest, rest)
 
 
-def _fold_reflect(a: Any, negative: Any, n: int, xp: Any) -> Any:
+def _fold_reflect(a: Array | NDArray[Any], negative: object, n: int, xp: Any) -> Any:
     period = 2 * n
     rest = _remainder(a, period, xp)
     # The 1e-15 is SciPy's: next to 0 the place would come out as -1, which stands for outside.
@@ -163,7 +163,7 @@ def _fold_reflect(a: Any, negative: Any, n: int, xp: Any) -> Any:
     return xp.where(negative, left, xp.where(rest >= n, period - rest - 1, rest))
 
 
-def _fold_wrap(a: Any, negative: Any, n: int, xp: Any) -> Any:
+def _fold_wrap(a: object, negative: object, n: int, xp: Any) -> Any:
     rest = _remainder(a, n - 1, xp)
     return xp.where(negative, (n - 1) - rest, xp.where(a == n - 1, a, rest))
 

@@ -5,8 +5,6 @@ conversion saturates and sends NaN to 0, so the C cast is spelled out here as x8
 do; the C standard leaves out-of-range values open).
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,7 +24,7 @@ def working_dtype() -> np.dtype:
     return np.dtype(jax.dtypes.canonicalize_dtype(np.float64))
 
 
-def result_dtype(output: Any, input_dtype: DTypeLike, complex_output: bool = False) -> np.dtype:
+def result_dtype(output: object, input_dtype: DTypeLike, complex_output: bool = False) -> np.dtype:
     """The dtype SciPy would return, or its 32-bit form where the caller's JAX has 64-bit types disabled."""
     dtype = arguments.output_dtype(output, input_dtype, complex_output)
     return np.dtype(jax.dtypes.canonicalize_dtype(dtype)) if dtype.char in "lLqQdD" else dtype

@@ -19,16 +19,16 @@ compiler_options: dict[str, bool | int] = {}
 _programs: OrderedDict[Hashable, Callable[..., Any]] = OrderedDict()
 
 
-def is_traced(*values: Any) -> bool:
+def is_traced(*values: object) -> bool:
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(values))
 
 
-def is_jax(*values: Any) -> bool:
+def is_jax(*values: object) -> bool:
     """Whether any value, or any entry of a sequence, is a JAX array."""
     return any(isinstance(leaf, jax.Array) for leaf in jax.tree_util.tree_leaves(values))
 
 
-def frozen(value: Any) -> Hashable:
+def frozen(value: object) -> Hashable:
     """A key that is equal for equal parameters, and never for 1, 1.0 and True."""
     if isinstance(value, np.ndarray | jax.Array):
         array = np.asarray(value)

@@ -81,7 +81,7 @@ class Reporter:
                 path, form = self._report
                 Path(path).write_text(reporting.report(form), encoding="utf-8")
 
-    def _write(self, **content: Any) -> None:
+    def _write(self, **content: object) -> None:
         fresh = self._news.with_suffix(".fresh")
         fresh.write_text(json.dumps(content), encoding="utf-8")
         os.replace(fresh, self._news)

@@ -143,7 +143,7 @@ def pass_on(error: BaseException) -> None:
         raise error
 
 
-def _code_of(handler: Any) -> CodeType | None:
+def _code_of(handler: Callable[..., Any]) -> CodeType | None:
     """The code that a function, method, partial or callable object runs; None if it is not written in Python."""
     while hasattr(handler, "func"):
         handler = handler.func

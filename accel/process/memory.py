@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
     import numpy as np
+    from jax import Array
 
 
 def peak_mb() -> float | None:
@@ -43,7 +46,7 @@ def addresses_left() -> int | None:
 
 
 def array_at(
-    address: int, shape: tuple[int, ...], typestr: str, *, owner: Any, writeable: bool
+    address: int, shape: tuple[int, ...], typestr: str, *, owner: Array | NDArray[Any], writeable: bool
 ) -> np.ndarray[Any, Any]:
     """The memory at an address as an ndarray, which keeps `owner` alive. typestr: the dtype's `str`, such as "<f8"."""
     import numpy as np
@@ -56,6 +59,8 @@ class _Described:
 
     __slots__ = ("__array_interface__", "_owner")
 
-    def __init__(self, address: int, shape: tuple[int, ...], typestr: str, owner: Any, writeable: bool) -> None:
+    def __init__(
+        self, address: int, shape: tuple[int, ...], typestr: str, owner: Array | NDArray[Any], writeable: bool
+    ) -> None:
         self._owner = owner
         self.__array_interface__ = {"data": (address, not writeable), "shape": shape, "typestr": typestr, "version": 3}

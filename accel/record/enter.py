@@ -49,7 +49,7 @@ NUMBERS = (int, float, complex, np.number)
 CALLABLES = (FunctionType, BuiltinFunctionType, BuiltinMethodType, MethodType, MethodWrapperType)
 
 
-def enter_value(recording: Recording, value: Any, slot: int) -> tuple[inputs.Check | None, Any]:
+def enter_value(recording: Recording, value: object, slot: int) -> tuple[inputs.Check | None, Any]:
     kind = type(value)
     for accepts, handler in _HANDLERS:
         if accepts(value, kind):
@@ -62,28 +62,28 @@ def enter_value(recording: Recording, value: Any, slot: int) -> tuple[inputs.Che
 Entered = tuple[inputs.Check | None, Any]
 
 
-def _literal(recording: Recording, value: Any, slot: int) -> Entered:
+def _literal(recording: Recording, value: object, slot: int) -> Entered:
     return (inputs.is_same(value) if value is None else inputs.is_equal(value)), value
 
 
-def _identical(recording: Recording, value: Any, slot: int) -> Entered:
+def _identical(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.is_same(value), value
 
 
-def _frozenset(recording: Recording, value: Any, slot: int) -> Entered:
+def _frozenset(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.has_parts(value, iter), value
 
 
-def _bounds(recording: Recording, value: Any, slot: int) -> Entered:
+def _bounds(recording: Recording, value: object, slot: int) -> Entered:
     """A range or slice."""
     return inputs.has_parts(value, lambda x: (("start", x.start), ("stop", x.stop), ("step", x.step))), value
 
 
-def _opaque(recording: Recording, value: Any, slot: int) -> Entered:
+def _opaque(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.is_same(value), one_per_object(recording, value, Opaque)
 
 
-def _enum(recording: Recording, value: Any, slot: int) -> Entered:
+def _enum(recording: Recording, value: object, slot: int) -> Entered:
     """A name for a value; one with methods or attributes, which would run and change unseen, is not looked into."""
     bare = is_bare_enum(type(value)) and vars(value).keys() <= _ENUM_ATTRIBUTES  # type: ignore[arg-type]
     return (_identical if bare else _opaque)(recording, value, slot)
@@ -92,7 +92,7 @@ def _enum(recording: Recording, value: Any, slot: int) -> Entered:
 _ENUM_ATTRIBUTES = frozenset({"_value_", "_name_", "_sort_order_", "__objclass__"})
 
 
-def _number(recording: Recording, value: Any, slot: int) -> Entered:
+def _number(recording: Recording, value: object, slot: int) -> Entered:
     if (type(value) is int and abs(value) >= 2**62) or (isinstance(value, np.number) and not recordable(value)):
         return inputs.satisfies(lambda now: inputs.same_scalar(now, value)), value
     node = recording.writer.input_node(slot, value)
@@ -120,7 +120,7 @@ def _array(recording: Recording, value: Any, slot: int) -> Entered:
     return inputs.is_array_like(value), remember(recording, RecordedArray(recording, value, storage, ()))
 
 
-def _array_subclass(recording: Recording, value: Any, slot: int) -> Entered:
+def _array_subclass(recording: Recording, value: object, slot: int) -> Entered:
     recording.break_("array.unknown", f"{recording.inputs.name(slot)} is a {type(value).__name__}")
     return None, value
 
@@ -147,7 +147,7 @@ def _tuple(recording: Recording, value: Any, slot: int) -> Entered:
 def _proxied(make: Callable[..., Any]) -> Callable[[Recording, Any, int], Entered]:
     """One proxy per object: `is` stays what it was; a second way to the object is guarded to lead there."""
 
-    def handler(recording: Recording, value: Any, slot: int) -> Entered:
+    def handler(recording: Recording, value: object, slot: int) -> Entered:
         seen = known(recording, value)
         if seen is not None:
             if seen._slot_ is not None:
@@ -158,7 +158,7 @@ def _proxied(make: Callable[..., Any]) -> Callable[[Recording, Any, int], Entere
     return handler
 
 
-def _module(recording: Recording, value: Any, slot: int) -> Entered:
+def _module(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.is_same(value), one_per_object(recording, value, ModuleProxy)
 
 
@@ -177,11 +177,11 @@ def _class(recording: Recording, value: Any, slot: int) -> Entered:
     return inputs.is_same(value), class_proxy(recording, value)
 
 
-def _callable(recording: Recording, value: Any, slot: int) -> Entered:
+def _callable(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.is_same(value), one_per_object(recording, value, callable_stand_in)
 
 
-def _partial(recording: Recording, value: Any, slot: int) -> Entered:
+def _partial(recording: Recording, value: object, slot: int) -> Entered:
     """A functools.partial: its function and its arguments are entered."""
     name = recording.inputs.name(slot)
 
@@ -207,7 +207,7 @@ def _bound(recording: Recording, value: Any, slot: int) -> Entered:
     return inputs.is_method_of(function), one_per_object(recording, value, lambda *_: made)
 
 
-def callable_stand_in(recording: Recording, value: Any) -> Any:
+def callable_stand_in(recording: Recording, value: object) -> Any:
     """What recorded code calls instead of a function: its rule, its followed text, or the end of the tape."""
     if lookup(value) is not None or isinstance(value, np.ufunc) or _is_pure(value):
         return RuleFunction(value)
@@ -224,7 +224,7 @@ def callable_stand_in(recording: Recording, value: Any) -> Any:
     return Followed(recording, function, (), value) if isinstance(function, FunctionType) else Opaque(recording, value)
 
 
-def _is_pure(value: Any) -> bool:
+def _is_pure(value: object) -> bool:
     """A function of Python's own that computes with numbers."""
     try:
         return value in HOST_FUNCTIONS or value in SCALAR_FUNCTIONS
@@ -232,15 +232,15 @@ def _is_pure(value: Any) -> bool:
         return False
 
 
-def _grid(recording: Recording, value: Any, slot: int) -> Entered:
+def _grid(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.is_same(value), one_per_object(recording, value, Grid)
 
 
-def _environ(recording: Recording, value: Any, slot: int) -> Entered:
+def _environ(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.is_same(value), EnvironProxy(recording)
 
 
-def _object(recording: Recording, value: Any, slot: int) -> Entered:
+def _object(recording: Recording, value: object, slot: int) -> Entered:
     if callable(value) and not isinstance(find_in_class(type(value), "__call__")[1], FunctionType):
         return _callable(recording, value, slot)
     if not followable_class(type(value)) or any(value is stream for stream in (sys.stdout, sys.stderr, sys.stdin)):
@@ -252,14 +252,14 @@ def _is(*kinds: type) -> Callable[[Any, type], bool]:
     return lambda value, kind: kind in kinds
 
 
-def _transparent(value: Any) -> bool:
+def _transparent(value: object) -> bool:
     try:
         return value in TRANSPARENT
     except Exception:  # not hashable
         return False
 
 
-def _rule_object(value: Any, kind: type) -> bool:
+def _rule_object(value: object, kind: type) -> bool:
     return lookup(value) is not None or kind is np.ufunc
 
 

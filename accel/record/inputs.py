@@ -56,11 +56,11 @@ class Inputs:
         self._environment: dict[int, tuple[str, str | None]] = {}
         self._generated: Callable[..., list[Any] | int] | None = None
 
-    def find(self, key: Any) -> int | None:
+    def find(self, key: object) -> int | None:
         """The slot that `key` was given before."""
         return self._by_key.get(key)
 
-    def add(self, key: Any, name: str, fetch: Fetch, *checks: Check) -> int:
+    def add(self, key: object, name: str, fetch: Fetch, *checks: Check) -> int:
         """A new slot's index. key: what makes it the same input when read again."""
         self._generated = None
         self.slots.append(Slot(name, fetch, checks))
@@ -132,7 +132,7 @@ class _Constants:
     def __init__(self) -> None:
         self.namespace: dict[str, Any] = {}
 
-    def name(self, value: Any) -> str:
+    def name(self, value: object) -> str:
         name = f"c{len(self.namespace)}"
         self.namespace[name] = value
         return name
@@ -172,7 +172,7 @@ class Environment:
 # -- ways to fetch ----------------------------------------------------------------------------------------------------
 
 
-def item(parent: int, key: Any) -> Fetch:
+def item(parent: int, key: object) -> Fetch:
     return Code(f"v{parent}[{{0}}]", (key,))
 
 
@@ -186,12 +186,12 @@ def attribute_or_missing(parent: int, name: str) -> Fetch:
     return Code(f"getattr(v{parent}, {{0}}, {{1}})", (name, MISSING))
 
 
-def of_object(owner: Any, name: str) -> Fetch:
+def of_object(owner: object, name: str) -> Fetch:
     """An attribute of `owner`, a module or class that the recording names itself."""
     return Code("getattr({0}, {1})", (owner, name))
 
 
-def of_constant(value: Any) -> Fetch:
+def of_constant(value: object) -> Fetch:
     return Code("{0}", (value,))
 
 
@@ -214,7 +214,7 @@ def of_class(kind: type, name: str) -> Fetch:
     return Code("{0}()", (look_up,))
 
 
-def of_cell(cell: Any) -> Fetch:
+def of_cell(cell: object) -> Fetch:
     return Code("{0}.cell_contents", (cell,))
 
 
@@ -246,16 +246,16 @@ def satisfies(predicate: Callable[[Any], Any]) -> Check:
     return Code("{0}(x)", (predicate,))
 
 
-def is_same(expected: Any) -> Check:
+def is_same(expected: object) -> Check:
     return Code("x is {0}", (expected,))
 
 
-def is_equal(expected: Any) -> Check:
+def is_equal(expected: object) -> Check:
     """Equal value of the same type, for values without parts (str, bytes, bool, enum members)."""
     return Code("type(x) is {0} and x == {1}", (type(expected), expected))
 
 
-def has_item(key: Any, known: bool) -> Check:
+def has_item(key: object, known: bool) -> Check:
     """A container that `key` is in, or is not."""
     return Code("({0} in x) is {1}", (key, known))
 
@@ -279,10 +279,10 @@ def has_keys(keys: tuple[Any, ...]) -> Check:
     return Code("tuple(x) == {0} and tuple(map(type, x)) == {1}", (keys, tuple(map(type, keys))))
 
 
-def has_parts(value: Any, parts: Callable[[Any], Iterable[Any]]) -> Check:
+def has_parts(value: object, parts: Callable[[Any], Iterable[Any]]) -> Check:
     """A value of this type whose `parts` (numbers and text) are the same, by type and bits, in any order."""
 
-    def described(x: Any) -> list[tuple[str, str]]:
+    def described(x: object) -> list[tuple[str, str]]:
         return sorted((type(part).__name__, repr(part)) for part in parts(x))
 
     return Code("type(x) is {0} and {1}(x) == {2}", (type(value), described, described(value)))
@@ -296,7 +296,7 @@ def has_code(function: Any) -> Check:
     )
 
 
-def is_method_of(function: Any) -> Check:
+def is_method_of(function: object) -> Check:
     """A method bound to whatever object."""
     return Code("type(x) is {0} and x.__func__ is {1}", (MethodType, function))
 
@@ -346,7 +346,7 @@ def _words(array: np.ndarray[Any, Any]) -> Any:
     return array.view("u8") if array.dtype.itemsize == 16 and array.ndim and array.flags.c_contiguous else None
 
 
-def same_scalar(left: Any, right: Any) -> bool:
+def same_scalar(left: object, right: object) -> bool:
     """The same type and bits: -0.0 differs from 0.0, a NaN equals itself."""
     return type(left) is type(right) and same_number(left, right)
 

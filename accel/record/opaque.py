@@ -59,7 +59,7 @@ TRANSPARENT = frozenset(
 """Calls that hand their arguments on and do no more: they are given the recorded values themselves."""
 
 
-def opaque_reason(value: Any) -> str:
+def opaque_reason(value: object) -> str:
     """The reason id for a call that cannot be followed, by where the function comes from."""
     owner = getattr(value, "__self__", None)
     if owner is not None and any(owner is stream for stream in (sys.stdout, sys.stderr, sys.stdin)):
@@ -76,11 +76,11 @@ def opaque_reason(value: Any) -> str:
     return "call.opaque"
 
 
-def _is_numpys(value: Any) -> bool:
+def _is_numpys(value: object) -> bool:
     return str(getattr(value, "__module__", None)).partition(".")[0] == "numpy"
 
 
-def computes(value: Any) -> bool:
+def computes(value: object) -> bool:
     """Whether a function is one of NumPy's that computes from its arguments and does no more."""
     return (
         _is_numpys(value)
@@ -94,7 +94,7 @@ class Harmless(StandIn):
 
     __slots__ = ()
 
-    def __init__(self, recording: Recording, function: Any) -> None:
+    def __init__(self, recording: Recording, function: object) -> None:
         self._recording_ = recording
         self._plain_ = function
 
@@ -110,7 +110,7 @@ class Harmless(StandIn):
 _LOUD = frozenset({"raise", "call", "print", "log", "error"})
 
 
-def is_harmless(function: Any) -> bool:
+def is_harmless(function: object) -> bool:
     module = (getattr(function, "__module__", "") or "").partition(".")[0]
     return module in _HARMLESS_MODULES and getattr(function, "__name__", "") in _HARMLESS
 

@@ -117,7 +117,7 @@ class Planner:
         self._new: dict[int, Shared | None] = {}  # by id of the plain object; None while its parts are looked at
         self._uses: dict[Shared, int] = {}
 
-    def plan(self, result: Any) -> Outputs:
+    def plan(self, result: object) -> Outputs:
         """The outputs, for a call that returned `result` (with wrappers). Raises Unsupported."""
         outputs, recording = self._outputs, self._recording
         outputs.result = self._template(result)
@@ -133,7 +133,7 @@ class Planner:
             write.value = self._in_one_place(write.value)
         return outputs
 
-    def _shared(self, value: Any, make: Callable[[], Any]) -> Shared:
+    def _shared(self, value: object, make: Callable[[], Any]) -> Shared:
         """The one leaf of a new object."""
         if id(value) not in self._new:
             self._new[id(value)] = None
@@ -144,7 +144,7 @@ class Planner:
         self._uses[leaf] = self._uses.get(leaf, 0) + 1
         return leaf
 
-    def _in_one_place(self, template: Any) -> Any:
+    def _in_one_place(self, template: object) -> Any:
         """The template with the leaves of objects that are in one place only replaced by what makes them."""
         return fill(template, self._unshared, Shared)
 

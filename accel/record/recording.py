@@ -193,7 +193,7 @@ class Recording:
         shape = len(args), tuple(kwargs)
         self.inputs.add(("call",), "the number of arguments", CALL_SHAPE, is_equal(shape))
 
-    def guard_missing(self, namespace: Any, name: str, text: str) -> None:
+    def guard_missing(self, namespace: object, name: str, text: str) -> None:
         """Let replays check that a module's or class's namespace still has no such name."""
         key = ("missing", id(namespace), name)
         if self.active and self.inputs.find(key) is None:
@@ -202,7 +202,7 @@ class Recording:
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 
-    def enter(self, value: Any, key: Any, name: str, fetch: Fetch) -> Any:
+    def enter(self, value: object, key: object, name: str, fetch: Fetch) -> Any:
         """The recorded form of a plain value from outside.
 
         key: what makes it the same input when read again. name: as the user would write it. fetch: how a later call
@@ -216,14 +216,14 @@ class Recording:
             return self.write_down(lambda: self._enter_first(value, slot), value)
         return self.write_down(lambda: self._enter_again(value, slot), value)
 
-    def _enter_first(self, value: Any, slot: int) -> Any:
+    def _enter_first(self, value: object, slot: int) -> Any:
         guard, wrapped = self._entered(self, value, slot)
         if guard is not None:
             self.inputs.narrow(slot, guard)
         self.entered[slot] = (value, wrapped)
         return wrapped
 
-    def _enter_again(self, value: Any, slot: int) -> Any:
+    def _enter_again(self, value: object, slot: int) -> Any:
         before, wrapped = self.entered.get(slot, (None, None))
         if before is value:
             return wrapped
@@ -241,7 +241,7 @@ class Recording:
             self._foreseen.append(error)
             raise
 
-    def is_foreseen(self, error: Any) -> bool:
+    def is_foreseen(self, error: object) -> bool:
         return any(error is each for each in self._foreseen)
 
     def note_exception(self, error: BaseException, place: Place) -> None:
@@ -255,7 +255,7 @@ class Recording:
 
     # -- writing down -------------------------------------------------------------------------------------------------
 
-    def write_down(self, action: Callable[[], Any], plain: Any) -> Any:
+    def write_down(self, action: Callable[[], Any], plain: object) -> Any:
         """`action()`, which writes to the tape and wraps `plain`; `plain` itself if the tape is or gets broken.
 
         No code of the program's runs in it, so the watch for exceptions, which slows every call, rests.
@@ -310,7 +310,7 @@ class AttributeState:
 
     __slots__ = ("held", "name", "owner", "wrapped", "written")
 
-    def __init__(self, owner: Any, name: str | Item, wrapped: Any, written: bool, held: Any) -> None:
+    def __init__(self, owner: Any, name: str | Item, wrapped: object, written: bool, held: object) -> None:
         self.held = held
         self.owner = owner
         self.name = name
@@ -345,5 +345,5 @@ def recordable(array: Any) -> bool:
     return dtype.kind in RECORDABLE_KINDS and dtype.isnative and dtype.itemsize <= (16 if dtype.kind == "c" else 8)
 
 
-def all_host(template: Any) -> bool:
+def all_host(template: tuple[Any, ...]) -> bool:
     return all(node.host for node in nodes_in(template))

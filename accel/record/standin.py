@@ -19,7 +19,7 @@ class StandIn(Wrapper):
     def __getattr__(self, name: str) -> Any:
         return getattr(self._plain_, name)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return bool(self._plain_ == unwrap(other))
 
     def __hash__(self) -> int:
@@ -28,5 +28,5 @@ class StandIn(Wrapper):
     def __repr__(self) -> str:
         return repr(self._plain_)
 
-    def __subclasscheck__(self, kind: Any) -> bool:
+    def __subclasscheck__(self, kind: type[Any]) -> bool:
         return issubclass(unwrap(kind), self._plain_)

@@ -47,7 +47,7 @@ def rebuilt(value: tuple[Any, ...], parts: Iterable[Any]) -> Any:
     return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
 
-def isinstance_wrapper(value: Any) -> bool:
+def isinstance_wrapper(value: object) -> bool:
     """Whether a value is a wrapper; `isinstance` would be misled by its `__class__`."""
     return issubclass(type(value), Wrapper)
 

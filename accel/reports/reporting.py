@@ -15,7 +15,7 @@ from accel.reports.markdown import markdown
 from accel.reports.text import text
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> Any:
     """Return `value` with infinities and NaN as strings, because JSON has no such numbers."""
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accel.rules.lowering import jnp, lax, number, where
 
+if TYPE_CHECKING:
+    from jax import Array
 
-def is_complex(*operands: Any) -> bool:
+
+def is_complex(*operands: object) -> bool:
     return any(jnp.result_type(operand).kind == "c" for operand in operands)
 
 
-def absolute(x: Any) -> Any:
+def absolute(x: Array) -> Any:
     """Infinite where one part is, even if the other is NaN."""
     if not is_complex(x):
         return jnp.absolute(x)
@@ -46,11 +49,11 @@ def reciprocal(x: Any) -> Any:
     return lax.complex(where(wide, one, ratio) / scale, -where(wide, ratio, one) / scale)
 
 
-def square(x: Any) -> Any:
+def square(x: Array) -> Any:
     return x * x
 
 
-def sign(x: Any) -> Any:
+def sign(x: Array) -> Any:
     """The direction; that of an infinity is its axis. The sign of -0.0 is 0.0."""
     if not is_complex(x):
         found = jnp.sign(x)
@@ -58,7 +61,7 @@ def sign(x: Any) -> Any:
     size, zero, nan = absolute(x), number(0, x.real), number(np.nan, x.real)
     unknown = jnp.isnan(size) | (jnp.isinf(x.real) & jnp.isinf(x.imag))
 
-    def direction(part: Any) -> Any:
+    def direction(part: Array) -> Any:
         along = where(jnp.isinf(part), jnp.sign(part), zero)
         found = where(jnp.isinf(size), along, where(size == zero, zero, part / size))
         return where(unknown, nan, found)
@@ -73,7 +76,7 @@ def compared(name: str) -> Callable[[Any, Any], Any]:
     """less, less_equal, greater or greater_equal."""
     strictly = name.partition("_")[0]
 
-    def lower(x: Any, y: Any) -> Any:
+    def lower(x: Array | float, y: Array | float) -> Any:
         if not is_complex(x, y):
             return getattr(jnp, name)(x, y)
         x, y = jnp.broadcast_arrays(x, y)
@@ -87,7 +90,7 @@ def ordered(name: str) -> Callable[[Any, Any], Any]:
     """maximum and minimum, in which the first NaN wins; fmax and fmin, in which a number does."""
     holds = compared("greater_equal" if name.endswith("max") or name == "maximum" else "less_equal")
 
-    def lower(x: Any, y: Any) -> Any:
+    def lower(x: Array | float, y: Array | float) -> Any:
         if not is_complex(x, y):
             return getattr(jnp, name)(x, y)
         x, y = jnp.broadcast_arrays(x, y)
@@ -106,7 +109,7 @@ def sided(name: str, real: int, imag: int) -> Callable[[Any], Any]:
     real, imag: 1 for the sign of that part of the argument, -1 for the opposite, 0 where it does not tell.
     """
 
-    def lower(x: Any) -> Any:
+    def lower(x: Array | float) -> Any:
         found = getattr(jnp, name)(x)
         if found.dtype.kind != "c":
             return found
@@ -116,5 +119,5 @@ def sided(name: str, real: int, imag: int) -> Callable[[Any], Any]:
     return lower
 
 
-def _signed(part: Any, like: Any, way: int) -> Any:
+def _signed(part: object, like: object, way: int) -> Any:
     return jnp.copysign(part, number(way, like) * like) if way else part

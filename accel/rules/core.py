@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.ir.tape import Node
 from accel.ir.views import Index
@@ -18,12 +19,15 @@ from accel.rules.columns import Rounding
 from accel.rules.lowering import from_start
 from accel.rules.rule import own_rule
 
+if TYPE_CHECKING:
+    from jax import Array
 
-def _never(*args: Any) -> Any:
+
+def _never(*args: object) -> Any:
     raise AssertionError("an input has no computation")
 
 
-def _cast_numpy(x: Any, dtype: np.dtype[Any]) -> Any:
+def _cast_numpy(x: NDArray[Any] | float, dtype: np.dtype[Any]) -> Any:
     return np.asarray(x).astype(dtype)[()] if np.ndim(x) == 0 else np.asarray(x).astype(dtype)
 
 
@@ -54,11 +58,11 @@ def in_common_dtype(*arrays: Any) -> list[Any]:
     return [cast(array, dtype) for array in arrays]
 
 
-def _write_numpy(base: Any, step: Any, value: Any) -> Any:
+def _write_numpy(base: object, step: Any, value: object) -> Any:
     return step.write(base, value)
 
 
-def _write(base: Any, step: Any, value: Any) -> Any:
+def _write(base: object, step: Any, value: object) -> Any:
     return step.write(base, value)
 
 
@@ -66,7 +70,7 @@ def _select_numpy(condition: Any, value: Any, base: Any) -> Any:
     return np.where(condition, np.asarray(value).astype(base.dtype), base)
 
 
-def _select(condition: Any, value: Any, base: Any) -> Any:
+def _select(condition: Array, value: Array | float, base: Array) -> Any:
     from accel.rules.lowering import jnp, where
 
     return where(jnp.asarray(condition), cast(value, base.dtype), base)
@@ -77,7 +81,7 @@ def every(truths: Any) -> Any:
     return truths if isinstance(truths, bool) else truths.all()
 
 
-def fits(x: Any, dtype: Any) -> Any:
+def fits(x: Array | NDArray[Any] | float, dtype: np.dtype[Any]) -> Any:
     """Whether every element of `x`, or its real part, can be cast to the integer `dtype`; works on NumPy and JAX."""
     x = x.real if np.iscomplexobj(x) else x
     info = np.iinfo(dtype)
@@ -86,7 +90,7 @@ def fits(x: Any, dtype: Any) -> Any:
     return ((x > low - 1.0 if info.bits < 64 else x >= low) & (x <= high)).all()
 
 
-def in_bounds(index: Any, size: int) -> Any:
+def in_bounds(index: Array | NDArray[Any] | float, size: int) -> Any:
     """Whether every index is within an axis of `size`; works on NumPy, JAX and Python's numbers."""
     index = index if hasattr(index, "dtype") else np.asarray(index)
     return _is_within(index, size).all()
@@ -138,38 +142,38 @@ def _scatter_numpy(base: Any, index: Any, value: Any) -> Any:
     return result
 
 
-def _scatter(base: Any, index: Any, value: Any) -> Any:
+def _scatter(base: Array, index: tuple[Any, ...], value: Array | float) -> Any:
     return base.at[_index(index)].set(cast(value, base.dtype))
 
 
-def _strip(value: Any, shape: tuple[int, ...]) -> Any:
+def _strip(value: Array | NDArray[Any], shape: tuple[int, ...]) -> Any:
     """Assignment drops leading axes of length 1 that the place assigned to does not have."""
     extra = value.ndim - len(shape)
     return value.reshape(value.shape[extra:]) if extra > 0 else value
 
 
-def _broadcast_numpy(value: Any, shape: tuple[int, ...]) -> Any:
+def _broadcast_numpy(value: np.generic | bool | float, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(_strip(np.asarray(value), shape), shape)
 
 
-def _broadcast(value: Any, shape: tuple[int, ...]) -> Any:
+def _broadcast(value: Array, shape: tuple[int, ...]) -> Any:
     from jax import numpy as jnp
 
     return jnp.broadcast_to(_strip(jnp.asarray(value), shape), shape)
 
 
-def _stack_numpy(nested: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+def _stack_numpy(nested: list[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
     return np.array(nested, dtype=dtype)
 
 
-def _stack(nested: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+def _stack(nested: list[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
     from jax import numpy as jnp
 
     parts = [cast(part, dtype).reshape(-1) for part in leaves(nested)]
     return (jnp.concatenate(parts) if parts else jnp.zeros(0, dtype)).reshape(shape)
 
 
-def leaves(nested: Any) -> Iterator[Any]:
+def leaves(nested: object) -> Iterator[Any]:
     """Yield what nested lists and tuples hold, in order."""
     if isinstance(nested, (list, tuple)):
         for part in nested:
@@ -178,11 +182,11 @@ def leaves(nested: Any) -> Iterator[Any]:
         yield nested
 
 
-def _full_numpy(shape: Any, value: Any, dtype: Any) -> Any:
+def _full_numpy(shape: tuple[int, ...], value: float, dtype: np.dtype[Any]) -> Any:
     return np.full(shape, value, dtype)
 
 
-def _full(shape: Any, value: Any, dtype: Any) -> Any:
+def _full(shape: tuple[int, ...], value: Array | np.generic | float, dtype: np.dtype[Any]) -> Any:
     from jax import numpy as jnp
 
     return jnp.broadcast_to(cast(value, dtype), shape)
@@ -200,7 +204,7 @@ def _unravelled_lowered(shape: tuple[int, ...], axis: int) -> Any:
     return lax.broadcasted_iota(jnp.int64, shape, axis).reshape(-1)
 
 
-def _take_rows(rows: Any, index: Any, mask: Any) -> Any:
+def _take_rows(rows: Array, index: Array, mask: Array) -> Any:
     """`rows[index]` where `mask` holds; elsewhere any row. In 64 bits (see `_index`)."""
     return rows[_xp(index).where(mask, index, 0).astype(np.int64)]
 
@@ -211,7 +215,7 @@ def _scatter_rows_numpy(rows: Any, index: Any, mask: Any, value: Any) -> Any:
     return result
 
 
-def _scatter_rows(rows: Any, index: Any, mask: Any, value: Any) -> Any:
+def _scatter_rows(rows: Array, index: Array, mask: Array, value: Array) -> Any:
     from jax import numpy as jnp
 
     value = jnp.broadcast_to(cast(value, rows.dtype), (mask.shape[0], *rows.shape[1:]))
@@ -222,11 +226,11 @@ def _selected_distinct_numpy(index: Any, mask: Any, size: int) -> Any:
     return all_differ(index[mask].astype(np.int64) % size)
 
 
-def _selected_distinct(index: Any, mask: Any, size: int) -> Any:
+def _selected_distinct(index: Array, mask: Array, size: int) -> Any:
     return _are_distinct(_places(index, mask, size), size)
 
 
-def _places(index: Any, mask: Any, size: int) -> Any:
+def _places(index: Array, mask: Array, size: int) -> Any:
     """The places, from 0, that the selected indices point to; `size` for the others, which `mode="drop"` leaves out."""
     from jax import numpy as jnp
 
@@ -237,7 +241,7 @@ def _distinct_numpy(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
     return all_differ(np.arange(math.prod(shape)).reshape(shape)[_index(index)])
 
 
-def all_differ(values: Any) -> bool:
+def all_differ(values: NDArray[Any]) -> bool:
     """Whether no two elements of a NumPy array are equal."""
     return bool(np.unique(values).size == values.size)
 
@@ -249,18 +253,18 @@ def _distinct(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
     return _are_distinct(jnp.arange(size).reshape(shape)[_index(index)].reshape(-1), size)
 
 
-def _are_distinct(places: Any, size: int) -> Any:
+def _are_distinct(places: Array, size: int) -> Any:
     """Whether no place below `size` is there twice; places beyond do not count. Counting takes less than sorting."""
     from jax import numpy as jnp
 
     return jnp.zeros(size, np.int32).at[places].add(1, mode="drop").max(initial=0) <= 1
 
 
-def _selected_in_bounds(index: Any, mask: Any, size: int) -> Any:
+def _selected_in_bounds(index: Array, mask: Array, size: int) -> Any:
     return (~mask | _is_within(index, size)).all()
 
 
-def _xp(x: Any) -> Any:
+def _xp(x: object) -> Any:
     """numpy for its own arrays, else jax.numpy."""
     if isinstance(x, (np.ndarray, np.generic)):
         return np
@@ -307,12 +311,12 @@ CONVERT = own_rule("convert", lambda x, kind: kind(x), lambda x, kind: cast(x, n
 ALL_FINITE = own_rule("all_finite", lambda x: _xp(x).isfinite(x).all(), lambda x: _xp(x).isfinite(x).all(), jumps=False)
 
 
-def _grid_numpy(grid: Any, key: Any, part: int | None = None) -> Any:
+def _grid_numpy(grid: Any, key: object, part: int | None = None) -> Any:
     made = grid[key]
     return made if part is None else made[part]
 
 
-def _grid(grid: Any, key: Any, part: int | None = None) -> Any:
+def _grid(grid: object, key: object, part: int | None = None) -> Any:
     from jax import numpy as jnp
 
     return jnp.asarray(_grid_numpy(grid, key, part))

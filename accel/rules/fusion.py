@@ -27,11 +27,14 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accel.ir.tape import Node
+
+if TYPE_CHECKING:
+    from jax import Array
 
 SMALL = 4096
 """Elements whose copy costs next to nothing."""
@@ -41,7 +44,7 @@ _padded: ContextVar[dict[int, tuple[Any, WrapPadded]]] = ContextVar("padded")
 
 
 @contextlib.contextmanager
-def stored_by(always: Any) -> Iterator[None]:
+def stored_by(always: object) -> Iterator[None]:
     """While a program is traced: store values by means of `always`, a traced bool that is true. None: store nothing."""
     token, padded = _always.set(always), _padded.set({})
     try:
@@ -102,12 +105,12 @@ def _joined(parts: Sequence[Any]) -> Any:
     return lax.optimization_barrier(lax.concatenate(parts, parts[0].ndim - 1))
 
 
-def _remember(x: Any, made: WrapPadded) -> Any:
+def _remember(x: object, made: WrapPadded) -> Any:
     _padded.get()[id(x)] = x, made  # `x` itself too: its id must not be given to another array
     return x
 
 
-def from_padded(x: Any) -> Any:
+def from_padded(x: object) -> Any:
     """`x` for later readers: a slice of the copy if `wrap_padded` has stored one, so that `x` is not computed again."""
     found = _padded.get().get(id(x)) if _always.get() is not None else None
     return x if found is None else _remember(found[1].rolled(0), found[1])
@@ -167,7 +170,7 @@ def materialize_operands(template: Any, values: Any, chosen: frozenset[int]) -> 
     return values
 
 
-def read_separately(read: Callable[[Any], Any], base: Any) -> Any:
+def read_separately(read: Callable[[Any], Any], base: object) -> Any:
     """`read(base)`, which XLA does not fuse with anything.
 
     In a loop that writes to the array too, a fusion that reads it beside or after the write makes XLA copy all of it,
@@ -187,14 +190,14 @@ class SeparateRead:
 
     step: Any
 
-    def read(self, base: Any) -> Any:
+    def read(self, base: object) -> Any:
         return read_separately(self.step.read, base)
 
 
-def _same(x: Any) -> Any:
+def _same(x: Array) -> Any:
     return x
 
 
-def _other(x: Any) -> Any:
+def _other(x: Array) -> Any:
     """Never runs; differs from `_same`, or XLA would merge the two."""
     return ~x if x.dtype == bool else x + x

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from jax import Array
 
 
 class _Lazy:
@@ -31,7 +34,7 @@ tree: Any = _Lazy("jax.tree")
 def same(name: str, module: str = "jax.numpy") -> Callable[..., Any]:
     """The function of the same name in jax.numpy, given the row's parameters as keywords."""
 
-    def lower(**bound: Any) -> Any:
+    def lower(**bound: object) -> Any:
         return getattr(_import(module), name)(**bound)
 
     return lower
@@ -40,7 +43,7 @@ def same(name: str, module: str = "jax.numpy") -> Callable[..., Any]:
 def spread(name: str, *positional: str) -> Callable[..., Any]:
     """As `same`, for functions that take the parameters `positional` by position; a tuple there is several."""
 
-    def lower(**bound: Any) -> Any:
+    def lower(**bound: object) -> Any:
         given: list[Any] = []
         for parameter in positional:
             if parameter in bound:
@@ -62,7 +65,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     return lax.select(*(part if part.shape == shape else jnp.broadcast_to(part, shape) for part in (condition, x, y)))
 
 
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: object, ndim: int) -> tuple[int, ...]:
     """The axes that an `axis` parameter names, not negative; None names all."""
     if axis is None:
         return tuple(range(ndim))
@@ -70,12 +73,12 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(int(one) % ndim for one in given)
 
 
-def nonzero(x: Any) -> Any:
+def nonzero(x: Array) -> Any:
     """Truth of each element; a complex number's cast to bool would look at its real part alone."""
     return x if x.dtype.kind == "b" else x != number(0, x)
 
 
-def axis_within(axis: Any, ndim: int) -> Any:
+def axis_within(axis: object, ndim: int) -> Any:
     """The `axis` parameter, None for arrays of no axes: NumPy accepts 0 and -1 there."""
     return axis if ndim else None
 
@@ -90,7 +93,7 @@ def from_start(indices: Any, size: int) -> Any:
     return where(indices < 0, indices + number(size, indices), indices)
 
 
-def join(parts: Any, axis: int) -> Any:
+def join(parts: tuple[Any, ...] | list[Any], axis: int) -> Any:
     """The parts, of one dtype, one after the other along an axis; empty ones left out where others are not."""
     return lax.concatenate([part for part in parts if part.shape[axis]] or list(parts[:1]), axis)
 
@@ -117,9 +120,9 @@ def extreme(
     return found if initial is None else getattr(jnp, f"{name}imum")(found, number(initial, found))
 
 
-def _larger(a: Any, b: Any) -> Any:
+def _larger(a: Array, b: Array) -> Any:
     return lax.select((a >= b) | (a != a), a, b)
 
 
-def _smaller(a: Any, b: Any) -> Any:
+def _smaller(a: Array, b: Array) -> Any:
     return lax.select((a <= b) | (a != a), a, b)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +19,14 @@ from accel.rules.columns import Contraction
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, lax, where
 
+if TYPE_CHECKING:
+    from jax import Array
+
 _true: ContextVar[Any] = ContextVar("true", default=None)
 
 
 @contextlib.contextmanager
-def kept_by(true: Any) -> Iterator[None]:
+def kept_by(true: Array) -> Iterator[None]:
     """While a program is traced: let `rounded` use `true`, a traced bool that is true, which XLA cannot know."""
     token = _true.set(true)
     try:
@@ -32,7 +35,7 @@ def kept_by(true: Any) -> Iterator[None]:
         _true.reset(token)
 
 
-def rounded(x: Any) -> Any:
+def rounded(x: Array) -> Any:
     """Hide how `x`, real floats, was computed, so that XLA cannot simplify or contract across it.
 
     An exclusive or with zero; it costs one instruction for each vector. Barriers are gone before code is generated.
@@ -45,7 +48,7 @@ def rounded(x: Any) -> Any:
     return lax.bitcast_convert_type(lax.bitcast_convert_type(x, bits) ^ zero, x.dtype)
 
 
-def divisor(y: Any, x: Any) -> Any:
+def divisor(y: Array, x: Array) -> Any:
     """`y`, by which `x` of the same dtype is divided: no number or row, whose reciprocal XLA would multiply by."""
     shape = np.broadcast_shapes(x.shape, y.shape)
     x, y = jnp.broadcast_to(x, shape), jnp.broadcast_to(y, shape)
@@ -60,7 +63,7 @@ def keeps(node: Node) -> bool:
     return contraction is not Contraction.NONE
 
 
-def kept_apart(node: Node, args: Any, kwargs: Any) -> Any:
+def kept_apart(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The operands of an operation, from which XLA then computes nothing but that operation."""
     if node.rule.numerics.contraction is not Contraction.QUOTIENT or kwargs["loop"][0].kind != "f":
         return args

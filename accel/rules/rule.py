@@ -107,7 +107,7 @@ def origin_of(rule: Rule) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     return _ORIGINS[rule]
 
 
-def place(rule: Rule, find: Callable[..., Rule], *args: Any) -> None:
+def place(rule: Rule, find: Callable[..., Rule], *args: object) -> None:
     """Note that `find(*args)` gives the rule in any process."""
     _ORIGINS[rule] = find, args
 
@@ -131,7 +131,7 @@ def derived(make: Callable[..., Rule]) -> Callable[..., Rule]:
 
     @functools.cache
     @functools.wraps(make)
-    def maker(*args: Any) -> Rule:
+    def maker(*args: object) -> Rule:
         made = make(*args)
         place(made, maker, *args)
         return made
@@ -145,7 +145,7 @@ def fill(*, everything: bool = False) -> None:
         importlib.import_module(WAITING.pop(module))
 
 
-def lookup(function: Any) -> Rule | None:
+def lookup(function: object) -> Rule | None:
     """The rule for a function object, by identity."""
     try:
         found = RULES.get(function)
@@ -183,7 +183,7 @@ def add_rule(
     return rule
 
 
-def _of_function(function: Any) -> Rule:
+def _of_function(function: object) -> Rule:
     found = lookup(function)
     assert found is not None, function
     return found
@@ -211,7 +211,7 @@ def rewritten(
     return decorate
 
 
-def own_rule(name: str, function: Callable[..., Any], lower: Callable[..., Any] | None = None, **about: Any) -> Rule:
+def own_rule(name: str, function: Callable[..., Any], lower: Callable[..., Any] | None = None, **about: object) -> Rule:
     """A rule of the engine's own, which `OPCODES` explains: it rounds nothing, unless `about` says so."""
     assert name in OPCODES, name
     return make_rule(f"accel.{name}", function, lower, **{"own": True, "rounding": Rounding.EXACT, **about})
@@ -225,7 +225,7 @@ def truth_of(rule: Rule) -> Rule:
     return Rule(f"{rule.name}, arguments", holds, holds, operands=rule.operands)
 
 
-def _home_of(function: Any) -> str:
+def _home_of(function: object) -> str:
     """The module of a ufunc, which does not say so."""
     name = getattr(function, "__name__", "")
     homes = (module for module in UFUNC_HOMES if getattr(sys.modules.get(module), name, None) is function)

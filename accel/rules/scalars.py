@@ -7,13 +7,16 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accel.rules.core import cast
 from accel.rules.rule import Rule, derived, own_rule, place
 from accel.rules.tables import ufuncs
+
+if TYPE_CHECKING:
+    from jax import Array
 
 LARGEST_EXACT = 2.0**53 - 1
 """The largest whole number that no other one rounds to: devices check outcomes as floats. 2**53 + 1 rounds to 2**53."""
@@ -49,7 +52,7 @@ POSITIVE = _check("positive", lambda x: _xp(x).logical_not(x <= 0))
 WITHIN_ONE = _check("within_one", lambda x: _xp(x).logical_not(abs(x) > 1))
 
 
-def _are_whole(*numbers: Any) -> bool:
+def _are_whole(*numbers: object) -> bool:
     return all(isinstance(x, int) or (hasattr(x, "dtype") and x.dtype.kind in "biu") for x in numbers)
 
 
@@ -68,7 +71,7 @@ def _is_in_range(x: Any, low: int, high: int) -> Any:
 IN_RANGE = _check("in_range", _is_in_range)
 
 
-def _xp(x: Any) -> Any:
+def _xp(x: Array | float) -> Any:
     if isinstance(x, (np.ndarray, np.generic, int, float, complex)):
         return np
     from jax import numpy as jnp
@@ -77,7 +80,7 @@ def _xp(x: Any) -> Any:
 
 
 def _lowered(name: str) -> Callable[..., Any]:
-    def lower(*args: Any) -> Any:
+    def lower(*args: object) -> Any:
         from jax import numpy as jnp
 
         return getattr(jnp, name)(*args)
@@ -91,12 +94,12 @@ def _row(
     return _custom(function, _lowered(jnp_name), checks, after)
 
 
-def _select_max(*args: Any) -> Any:
+def _select_max(*args: object) -> Any:
     """max() by the comparisons that Python makes: a later value wins only if it is greater."""
     return _fold(args, lambda best, x: x > best)
 
 
-def _select_min(*args: Any) -> Any:
+def _select_min(*args: object) -> Any:
     return _fold(args, lambda best, x: x < best)
 
 
@@ -109,7 +112,7 @@ def _fold(args: tuple[Any, ...], wins: Callable[[Any, Any], Any]) -> Any:
     return best
 
 
-def _to_int(x: Any) -> Any:
+def _to_int(x: Array) -> Any:
     return cast(x, np.dtype(np.int64))
 
 
@@ -135,12 +138,12 @@ def _hypot(*args: Any) -> Any:
     return functools.reduce(together, args[1:], args[0]) if len(args) > 1 else abs(args[0])
 
 
-def _power(a: Any, b: Any) -> Any:
+def _power(a: Array | float, b: Array | float) -> Any:
     dtype = np.dtype(np.int64 if _are_whole(a, b) else float)
     return ufuncs.ROWS["power"].lower(cast(a, dtype), cast(b, dtype))
 
 
-def _float(x: Any) -> Any:
+def _float(x: Array | np.generic | float) -> Any:
     """A number that does not wrap."""
     return x if isinstance(x, (int, float)) else x.astype(float)
 

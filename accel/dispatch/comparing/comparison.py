@@ -29,7 +29,9 @@ class Comparison:
     and numbers that were compared. snapshot: of the inputs, taken before the call that returned `result`.
     """
 
-    def __init__(self, variant: Variant, staged: StagedOutputs, result: Any, snapshot: Snapshot, rtol: float) -> None:
+    def __init__(
+        self, variant: Variant, staged: StagedOutputs, result: object, snapshot: Snapshot, rtol: float
+    ) -> None:
         self.points = 0
         self.differences: list[Difference] = []
         self._variant, self._staged, self._snapshot, self._rtol = variant, staged, snapshot, rtol
@@ -72,7 +74,7 @@ class Comparison:
                 explained[difference.field] = max(explained.get(difference.field, 0.0), allowed)
         return verdict
 
-    def _run(self, result: Any) -> None:
+    def _run(self, result: object) -> None:
         variant, values = self._variant, self._staged.values
         outputs = variant.trace.outputs
         self._template(outputs.result, result, "the result")
@@ -103,18 +105,18 @@ class Comparison:
             for i, (part, value) in enumerate(zip(template, actual, strict=True)):
                 self._template(part, value, f"{name}[{i}]")
 
-    def _from_slot(self, leaf: FromSlot, actual: Any, name: str) -> None:
+    def _from_slot(self, leaf: FromSlot, actual: object, name: str) -> None:
         expected = self._staged.values[leaf.slot]
         if not leaf.chain and actual is not expected:
             self._structure(name, f"NumPy gives another object, the replay {self._slot(leaf.slot)} itself")
         elif leaf.chain and not np.may_share_memory(expected, actual):
             self._structure(name, f"NumPy gives a copy, the replay a view of {self._slot(leaf.slot)}")
 
-    def _literal(self, leaf: Literal, actual: Any, name: str) -> None:
+    def _literal(self, leaf: Literal, actual: object, name: str) -> None:
         if type(actual) is not type(leaf.value) or not (actual is leaf.value or equal(actual, leaf.value)):
             self._structure(name, f"NumPy gives {actual!r}, the replay {leaf.value!r}")
 
-    def _number(self, leaf: Number, actual: Any, name: str) -> None:
+    def _number(self, leaf: Number, actual: object, name: str) -> None:
         if type(actual) is not leaf.kind:
             self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
         else:
@@ -122,7 +124,7 @@ class Comparison:
             first = len(self._staged.made) + len(self._staged.changed)
             self._arrays(np.asarray(replayed), np.asarray(actual), name, first + leaf.index)
 
-    def _made(self, leaf: Made, actual: Any, name: str) -> None:
+    def _made(self, leaf: Made, actual: object, name: str) -> None:
         made = seen_through(self._staged.made[leaf.index], leaf.chain)
         if type(actual) is not np.ndarray:
             self._structure(name, f"NumPy gives a {_kind(actual)}, the replay an array")
@@ -138,12 +140,12 @@ class Comparison:
                 self._structure(name, f"NumPy gives {what[0]}, the replay {what[1]}")
         self._arrays(made, actual, name, leaf.index, leaf.chain)
 
-    def _shared(self, leaf: Shared, actual: Any, name: str) -> None:
+    def _shared(self, leaf: Shared, actual: object, name: str) -> None:
         if not isinstance(leaf.template, Leaf):
             self._identity(("shared", id(leaf)), actual, name)
         self._template(leaf.template, actual, name)
 
-    def _identity(self, key: Any, actual: Any, name: str) -> None:
+    def _identity(self, key: object, actual: object, name: str) -> None:
         """Note a difference if an object occurs twice in one of the two outputs, but not in the other."""
         known, other = self._numpys.setdefault(key, (id(actual), name))
         if known != id(actual):
@@ -152,7 +154,7 @@ class Comparison:
         if before != key:
             self._structure(name, f"NumPy gives the same array as for {other}, the replay another")
 
-    def _arrays(self, replayed: Any, actual: Any, name: str, place: int, chain: Any = ()) -> None:
+    def _arrays(self, replayed: Any, actual: Any, name: str, place: int, chain: tuple[Any, ...] = ()) -> None:
         self.points += actual.size
         if replayed.dtype != actual.dtype or replayed.shape != actual.shape:
             self._structure(
@@ -183,5 +185,5 @@ _LEAVES: dict[type, Callable[[Comparison, Any, Any, str], None]] = {
 }
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     return "missing value" if value is MISSING else type(value).__name__

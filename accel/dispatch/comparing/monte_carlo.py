@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.dispatch.comparing.errors import Verdict, scale_of
 from accel.dispatch.comparing.snapshot import Snapshot
@@ -52,7 +53,7 @@ def explanation(
     replayed = [np.asarray(value) for value in (*staged.made, *staged.changed, *staged.numbers)]
     answers: dict[int, Any] = {}
 
-    def keep(node: Node, value: Any, operands: list[Any]) -> Any:
+    def keep(node: Node, value: object, operands: list[Any]) -> Any:
         if _jumps(node, value):
             answers[node.index] = value
         return value
@@ -72,7 +73,7 @@ def explanation(
     return Verdict.MISMATCH
 
 
-def _jumps(node: Node, value: Any) -> bool:
+def _jumps(node: Node, value: object) -> bool:
     """Whether a tiny change of an operand may change the value by a whole step: `floor`, comparisons, integers."""
     steps = fact(node.rule.numerics.rounding, node) is Rounding.EXACT and bool(fact(node.rule.numerics.jumps, node))
     return steps or (hasattr(value, "dtype") and value.dtype.kind in "biu")
@@ -145,14 +146,14 @@ class _Rounding:
         return tossed if isinstance(answer, np.ndarray) else type(answer)(tossed)
 
 
-def _matches_tape(seen: NumpyValue, value: Any, moved: tuple[Any, ...], rtol: float) -> bool:
+def _matches_tape(seen: NumpyValue, value: object, moved: tuple[Any, ...], rtol: float) -> bool:
     """Whether the tape reproduces the value of NumPy's call."""
     return _within(
         seen.value, seen_through(value, seen.chain), tuple(seen_through(each, seen.chain) for each in moved), rtol
     )
 
 
-def _within(replay: Any, value: Any, moved: tuple[Any, ...], rtol: float) -> bool:
+def _within(replay: NDArray[Any], value: Any, moved: tuple[Any, ...], rtol: float) -> bool:
     """Whether every element of the replay is within the tolerance plus its sensitivity to rounding.
 
     The 95 % quantile of the sensitivity is added for all elements. A quantile, so that a few very sensitive elements do

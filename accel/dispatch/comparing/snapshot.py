@@ -60,25 +60,25 @@ def _containers(values: list[Any]) -> list[int]:
     ]
 
 
-def parts_of(value: Any) -> dict[Any, Any]:
+def parts_of(value: object) -> dict[Any, Any]:
     """The items of a container, or the attributes of an object."""
     if type(value) is list:
         return dict(enumerate(value))
     return value if type(value) is dict else getattr(value, "__dict__", {})
 
 
-def _is_same(left: Any, right: Any) -> bool:
+def _is_same(left: object, right: object) -> bool:
     """Whether both are the same object, or equal strings or numbers: the identity of those does not matter."""
     if left is right:
         return True
     return type(left) is type(right) and isinstance(left, (str, int, float, complex, np.generic)) and equal(left, right)
 
 
-def part_name(variant: Variant, slot: int, key: Any, *, is_item: bool) -> str:
+def part_name(variant: Variant, slot: int, key: object, *, is_item: bool) -> str:
     """An item or attribute of a slot's object, as the user would write it."""
     return variant.trace.inputs.name(slot) + (f"[{key!r}]" if is_item else f".{key}")
 
 
-def equal(left: Any, right: Any) -> bool:
+def equal(left: object, right: object) -> bool:
     """Whether two scalars are equal, or both NaN."""
     return bool(left == right) or (left != left and right != right)

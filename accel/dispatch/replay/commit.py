@@ -58,7 +58,7 @@ def commit(outputs: Outputs, staged: StagedOutputs, call: PendingCall | None) ->
     return result
 
 
-def _build(staged: StagedOutputs, template: Any) -> Any:
+def _build(staged: StagedOutputs, template: object) -> Any:
     """Fill the leaves of a result, or of a value to be stored, from the staged outputs."""
     return fill(template, lambda leaf: _build_leaf(staged, leaf), Leaf)
 
@@ -79,7 +79,7 @@ def _build_leaf(staged: StagedOutputs, leaf: Any) -> Any:
     return leaf.value
 
 
-def as_scalar(value: Any, kind: type) -> Any:
+def as_scalar(value: object, kind: type) -> Any:
     """The number, converted to the type that NumPy or Python gave it in the recording."""
     return value if type(value) is kind else kind(value)
 

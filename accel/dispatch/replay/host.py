@@ -34,7 +34,7 @@ class HostTape:
         parts += [f"{name}={self._argument(part)}" for name, part in node.kwargs.items()]
         return f"{function}({', '.join(parts)})"
 
-    def _argument(self, part: Any) -> str:
+    def _argument(self, part: object) -> str:
         if isinstance(part, Node):
             return f"v{part.index}"
         if isinstance(part, tuple):
@@ -44,7 +44,7 @@ class HostTape:
         assert not nodes_in(part), "nodes elsewhere than in tuples and lists"
         return self._name(part)
 
-    def _name(self, value: Any) -> str:
+    def _name(self, value: object) -> str:
         """A new global name for a constant. Constants have no text that would give the same object again."""
         name = f"c{len(self._globals)}"
         self._globals[name] = value

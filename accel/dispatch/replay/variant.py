@@ -139,7 +139,7 @@ class Variant:
             return [np.array(array) for array in made]
         return [shared(array, *form) for array, form in zip(made, self._made, strict=True)]
 
-    def _number(self, place: Any, packed: Mapping[str, Any], host: Mapping[int, Any]) -> Any:
+    def _number(self, place: tuple[Any, ...], packed: Mapping[str, Any], host: Mapping[int, Any]) -> Any:
         kind, where = place
         if kind == "host":
             return host[where]

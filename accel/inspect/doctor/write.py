@@ -7,7 +7,6 @@ import os
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from accel.inspect.doctor.advise import SMALLEST_MS, STATIC_VERDICTS, VERDICTS, Advice
 from accel.inspect.doctor.measure import Answer
@@ -310,5 +309,5 @@ def _row(each: Answer, why: str, declined: str | None = None) -> str:
     return line if len(line) <= 116 else "Row(\n" + "".join(f"    {part},\n" for part in parts) + "),"
 
 
-def _quoted(text: Any) -> str:
+def _quoted(text: object) -> str:
     return json.dumps(text, ensure_ascii=False)

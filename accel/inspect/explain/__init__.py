@@ -62,7 +62,7 @@ class Explanation:
         return f"<explanation of {self.data['target']}: {self.data['verdict']}>"
 
 
-def explain(fn: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Explanation:
+def explain(fn: Callable[..., Any] | str, /, *args: object, **kwargs: object) -> Explanation:
     """Explain what accel records of `fn(*args, **kwargs)`: operations, guards and outcomes, or where and why it stops.
 
     fn: a function, method, static method or class method, accelerated or not, or its name as "module:Class.method".

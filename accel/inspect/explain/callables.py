@@ -50,7 +50,7 @@ def call_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PlainCall
             raise TypeError(f"explain takes a function or method written in Python, not {_what(fn)}")
 
 
-def _what(fn: Any) -> str:
+def _what(fn: object) -> str:
     if isinstance(fn, type):
         return f"the class {fn.__qualname__}"
     name = getattr(fn, "__qualname__", None)

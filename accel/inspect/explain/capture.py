@@ -38,7 +38,7 @@ def nth_call(file: str, qualname: str, nth: int, found: Callable[[PlainCall], No
     """A profile function that calls `found` with the nth call of the function `qualname` in `file`, when it begins."""
     counts = iter(range(1, nth + 1))
 
-    def profile(frame: FrameType, event: str, arg: Any) -> None:
+    def profile(frame: FrameType, event: str, arg: object) -> None:
         code = frame.f_code
         if event != "call" or code.co_qualname != qualname or real_path(code.co_filename) != file:
             return

@@ -168,7 +168,7 @@ def _about_array(value: np.ndarray[Any, Any]) -> str:
     return f"{value.dtype}{list(value.shape)}"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     text = repr(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
@@ -218,5 +218,5 @@ def _result(trace: Trace, template: Any) -> str:
     return _text(template)
 
 
-def _node(node: Node, chain: Any) -> str:
+def _node(node: Node, chain: object) -> str:
     return f"{'a view of a new' if chain else 'new'} {node.dtype}{list(node.shape)}"

@@ -128,7 +128,7 @@ class _RecordingWatcher:
             self.stop(Refusal(reason, where, f"{event}({', '.join(map(repr, args[:1]))})"))
 
 
-def _for_writing(mode: Any = None, flags: Any = 0) -> bool:
+def _for_writing(mode: object = None, flags: object = 0) -> bool:
     if isinstance(mode, str):
         return not set(mode).isdisjoint("wax+")
     return bool(isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC))

@@ -74,7 +74,7 @@ def _two_values(array: np.ndarray[Any, Any]) -> tuple[Any, Any] | None:
     return low[0], high[0]
 
 
-def _differs(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
+def _differs(array: np.ndarray[Any, Any], value: np.generic) -> np.ndarray[Any, Any]:
     """Where the bits are not those of `value`."""
     differs: np.ndarray[Any, Any] = (_bits(array) != _bits(np.asarray(value, array.dtype))).any(axis=-1)
     return differs

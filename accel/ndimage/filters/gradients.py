@@ -4,7 +4,9 @@ All are correlations along one axis after the other. What `accel.ndimage.filters
 differences from SciPy holds for them too.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -47,7 +49,7 @@ def gaussian_filter1d(
     order: int = 0,
     output: Any = None,
     mode: str = "reflect",
-    cval: Any = 0.0,
+    cval: float = 0.0,
     truncate: float = 4.0,
     *,
     radius: Any = None,
@@ -96,7 +98,9 @@ def gaussian_filter(
     return x.astype(dtype)
 
 
-def _differences(input: Array, axis: int, output: Any, mode: Any, cval: Any, smooth: list[int]) -> Array:
+def _differences(
+    input: Array, axis: int, output: object, mode: str | Sequence[str], cval: float, smooth: list[int]
+) -> Array:
     """Central difference along `axis`, smoothed by `smooth` along the others."""
     axis = normalize_axis_index(axis, input.ndim)
     dtype = casting.result_dtype(output, input.dtype)
@@ -109,12 +113,16 @@ def _differences(input: Array, axis: int, output: Any, mode: Any, cval: Any, smo
     return x.astype(dtype)
 
 
-def prewitt(input: Array, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Array:
+def prewitt(
+    input: Array, axis: int = -1, output: object = None, mode: str | Sequence[str] = "reflect", cval: float = 0.0
+) -> Array:
     """Central difference along one axis, smoothed by 1, 1, 1 along the others. See `scipy.ndimage.prewitt`."""
     return _differences(input, axis, output, mode, cval, [1, 1, 1])
 
 
-def sobel(input: Array, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Array:
+def sobel(
+    input: Array, axis: int = -1, output: object = None, mode: str | Sequence[str] = "reflect", cval: float = 0.0
+) -> Array:
     """Central difference along one axis, smoothed by 1, 2, 1 along the others. See `scipy.ndimage.sobel`."""
     return _differences(input, axis, output, mode, cval, [1, 2, 1])
 
@@ -123,8 +131,8 @@ def generic_laplace(
     input: Array,
     derivative2: Callable[..., Array],
     output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
+    mode: object = "reflect",
+    cval: object = 0.0,
     extra_arguments: tuple[Any, ...] = (),
     extra_keywords: dict[str, Any] | None = None,
     *,
@@ -146,10 +154,17 @@ def generic_laplace(
     return jnp.asarray(total, dtype)
 
 
-def laplace(input: Array, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None) -> Array:
+def laplace(
+    input: Array,
+    output: object = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: float = 0.0,
+    *,
+    axes: object = None,
+) -> Array:
     """Sum over `axes` of the second differences, by the kernel 1, -2, 1. See `scipy.ndimage.laplace`."""
 
-    def second_difference(x: Array, axis: int, dtype: Any, one_mode: str, c: Any) -> Array:
+    def second_difference(x: Array, axis: int, dtype: np.dtype[Any], one_mode: str, c: float) -> Array:
         return correlate1d(x, [1, -2, 1], axis, dtype, one_mode, c, 0)
 
     return generic_laplace(input, second_difference, output, mode, cval, axes=axes)
@@ -157,12 +172,12 @@ def laplace(input: Array, output: Any = None, mode: Any = "reflect", cval: Any =
 
 def gaussian_laplace(
     input: Array,
-    sigma: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
+    sigma: float | Sequence[float],
+    output: object = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: complex = 0.0,
     *,
-    axes: Any = None,
+    axes: int | Sequence[int] | None = None,
     **kwargs: Any,
 ) -> Array:
     """Sum over `axes` of the second derivatives of a Gaussian filter. See `scipy.ndimage.gaussian_laplace`.
@@ -172,7 +187,7 @@ def gaussian_laplace(
     axes = arguments.check_axes(axes, input.ndim)
     sigmas = arguments.spread(arguments.per_axis(sigma, len(axes)), axes, input.ndim, 0)  # 0: the axis stays as it is
 
-    def second_derivative(x: Array, axis: int, dtype: Any, one_mode: str, c: Any) -> Array:
+    def second_derivative(x: Array, axis: int, dtype: object, one_mode: str, c: object) -> Array:
         return gaussian_filter(x, sigmas, _derivative_orders(x.ndim, axis, 2), dtype, one_mode, c, **kwargs)
 
     return generic_laplace(input, second_derivative, output, mode, cval, axes=axes)
@@ -185,13 +200,13 @@ def _derivative_orders(ndim: int, axis: int, order: int) -> list[int]:
 def generic_gradient_magnitude(
     input: Array,
     derivative: Callable[..., Array],
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
+    output: object = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: complex = 0.0,
     extra_arguments: tuple[Any, ...] = (),
     extra_keywords: dict[str, Any] | None = None,
     *,
-    axes: Any = None,
+    axes: int | Sequence[int] | None = None,
 ) -> Array:
     """Root of the sum over `axes` of derivative(input, axis, output, mode, cval, ...) squared.
 
@@ -199,7 +214,7 @@ def generic_gradient_magnitude(
     `scipy.ndimage.generic_gradient_magnitude`.
     """
 
-    def squared(x: Array, *args: Any, **kwargs: Any) -> Array:
+    def squared(x: Array, *args: object, **kwargs: object) -> Array:
         slope = derivative(x, *args, **kwargs)
         return slope * slope
 
@@ -214,12 +229,12 @@ def generic_gradient_magnitude(
 
 def gaussian_gradient_magnitude(
     input: Array,
-    sigma: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
+    sigma: object,
+    output: object = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: complex = 0.0,
     *,
-    axes: Any = None,
+    axes: int | Sequence[int] | None = None,
     **kwargs: Any,
 ) -> Array:
     """Root of the sum over `axes` of the first derivatives of a Gaussian filter, squared.
@@ -228,7 +243,7 @@ def gaussian_gradient_magnitude(
     `scipy.ndimage.gaussian_gradient_magnitude`.
     """
 
-    def first_derivative(x: Array, axis: int, dtype: Any, one_mode: str, c: Any) -> Array:
+    def first_derivative(x: Array, axis: int, dtype: object, one_mode: str, c: object) -> Array:
         return gaussian_filter(x, sigma, _derivative_orders(x.ndim, axis, 1), dtype, one_mode, c, **kwargs)
 
     return generic_gradient_magnitude(input, first_derivative, output, mode, cval, axes=axes)

@@ -11,13 +11,16 @@ Known differences: sums may differ from SciPy's in the last place (fused multipl
 sum, so a NaN does not spread to the rest of its line.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 from numpy.lib.array_utils import normalize_axis_index
+from numpy.typing import NDArray
 
 from accel.ndimage import arguments, casting, kernels
 from accel.ndimage.boundary import FILTER_RULES, rule_of
@@ -50,7 +53,7 @@ def _is_complex(*arrays: Any) -> bool:
     return any(np.iscomplexobj(a) if not isinstance(a, Array) else jnp.iscomplexobj(a) for a in arrays)
 
 
-def _needs_exact_sums(x: Array, weights: Any, dtype: np.dtype) -> bool:
+def _needs_exact_sums(x: Array, weights: object, dtype: np.dtype) -> bool:
     """Whether the last bit of a sum can decide a stored integer: not where all terms are whole, and sums exact."""
     if dtype.kind not in "iub":
         return False
@@ -60,11 +63,11 @@ def _needs_exact_sums(x: Array, weights: Any, dtype: np.dtype) -> bool:
 
 def correlate1d(
     input: Array,
-    weights: Any,
+    weights: Array | NDArray[Any] | list[Any],
     axis: int = -1,
-    output: Any = None,
+    output: object = None,
     mode: str = "reflect",
-    cval: Any = 0.0,
+    cval: complex = 0.0,
     origin: int = 0,
 ) -> Array:
     """Correlate along one axis: sum over j of weights[j] * input[i + j - k // 2 - origin].
@@ -77,7 +80,7 @@ def correlate1d(
         if _is_complex(weights):
             weights = kernels.as_weights(weights, np.complex128).conj()
 
-        def part(x: Array, w: Any, c: Any) -> Array:
+        def part(x: Array, w: NDArray[Any] | list[Any], c: float) -> Array:
             return correlate1d(x, w, axis, casting.working_dtype(), mode, c, origin)
 
         return _complex_parts(part, input, weights, cval, dtype)
@@ -100,11 +103,11 @@ def correlate1d(
 
 def convolve1d(
     input: Array,
-    weights: Any,
+    weights: Array | NDArray[Any] | list[Any],
     axis: int = -1,
-    output: Any = None,
+    output: object = None,
     mode: str = "reflect",
-    cval: Any = 0.0,
+    cval: complex = 0.0,
     origin: int = 0,
 ) -> Array:
     """Convolve along one axis with `weights`, shape (k,), k > 0. See `scipy.ndimage.convolve1d`."""
@@ -116,7 +119,7 @@ def convolve1d(
 
 
 def _correlate_or_convolve(
-    input: Array, weights: Any, output: Any, mode: Any, cval: Any, origin: Any, convolution: bool, axes: Any
+    input: Array, weights: Any, output: Any, mode: Any, cval: object, origin: object, convolution: bool, axes: Any
 ) -> Array:
     if _is_complex(input, weights):
         weights = kernels.as_weights(weights, np.complex128 if _is_complex(weights) else np.float64)
@@ -124,7 +127,7 @@ def _correlate_or_convolve(
             weights = weights.conj()
         dtype = casting.result_dtype(output, input.dtype, complex_output=True)
 
-        def part(x: Array, w: Any, c: Any) -> Array:
+        def part(x: Array, w: NDArray[Any] | list[Any], c: float) -> Array:
             return _correlate_or_convolve(x, w, casting.working_dtype(), mode, c, origin, convolution, axes)
 
         return _complex_parts(part, input, weights, cval, dtype)
@@ -157,13 +160,13 @@ def _correlate_or_convolve(
 
 def correlate(
     input: Array,
-    weights: Any,
-    output: Any = None,
+    weights: Array | NDArray[Any],
+    output: object = None,
     mode: str = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    cval: complex = 0.0,
+    origin: int | Sequence[int] = 0,
     *,
-    axes: Any = None,
+    axes: int | Sequence[int] | None = None,
 ) -> Array:
     """Correlate over `axes` with a kernel of as many axes (RuntimeError otherwise). See `scipy.ndimage.correlate`.
 
@@ -174,13 +177,13 @@ def correlate(
 
 def convolve(
     input: Array,
-    weights: Any,
-    output: Any = None,
+    weights: Array | NDArray[Any],
+    output: object = None,
     mode: str = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    cval: complex = 0.0,
+    origin: int | Sequence[int] = 0,
     *,
-    axes: Any = None,
+    axes: int | Sequence[int] | None = None,
 ) -> Array:
     """Convolve over `axes` with a kernel of as many axes (RuntimeError otherwise). See `scipy.ndimage.convolve`."""
     return _correlate_or_convolve(input, weights, output, mode, cval, origin, True, axes)
@@ -190,9 +193,9 @@ def uniform_filter1d(
     input: Array,
     size: int,
     axis: int = -1,
-    output: Any = None,
+    output: object = None,
     mode: str = "reflect",
-    cval: Any = 0.0,
+    cval: complex = 0.0,
     origin: int = 0,
 ) -> Array:
     """Mean over a window of `size` cells, at least 1, along one axis. See `scipy.ndimage.uniform_filter1d`.
@@ -222,13 +225,13 @@ def uniform_filter1d(
 
 def uniform_filter(
     input: Array,
-    size: Any = 3,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    size: int | Sequence[int] | None = 3,
+    output: object = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: complex = 0.0,
+    origin: int | Sequence[int] = 0,
     *,
-    axes: Any = None,
+    axes: int | Sequence[int] | None = None,
 ) -> Array:
     """Mean over a box, one axis after the other: `size`, `origin`, `mode` as one value or one for each of `axes`.
 

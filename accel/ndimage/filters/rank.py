@@ -9,6 +9,8 @@ on a line shorter than its window SciPy's one-dimensional rank filter reads outs
 Differentiable almost everywhere.
 """
 
+from __future__ import annotations
+
 import math
 import operator
 import warnings
@@ -20,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.lib.array_utils import normalize_axis_index
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from accel.ndimage import arguments, casting, kernels
 from accel.ndimage.boundary import FILTER_RULES, rule_of
@@ -34,7 +36,7 @@ def _require_real(input: Array) -> None:
         raise TypeError("Complex type not supported")
 
 
-def _comparable(input: Array, rule: str, cval: Any) -> Array:
+def _comparable(input: Array, rule: str, cval: object) -> Array:
     """`input` in a dtype whose comparisons give SciPy's result, which compares doubles.
 
     Floats up to double are compared as they are (rounding is monotone); so are small integers, unless a `cval` that is
@@ -65,7 +67,7 @@ def _checked(input: Array, dtype: np.dtype) -> None:
 
 
 def _extreme_filter1d(
-    input: Array, size: int, axis: int, output: Any, mode: str, cval: Any, origin: int, combine: Combine
+    input: Array, size: int, axis: int, output: Any, mode: str, cval: object, origin: int, combine: Combine
 ) -> Array:
     _require_real(input)
     axis = normalize_axis_index(axis, input.ndim)
@@ -85,9 +87,9 @@ def minimum_filter1d(
     input: Array,
     size: int,
     axis: int = -1,
-    output: Any = None,
+    output: object = None,
     mode: str = "reflect",
-    cval: Any = 0.0,
+    cval: complex = 0.0,
     origin: int = 0,
 ) -> Array:
     """Minimum over a window of `size` cells, at least 1, along one axis. See `scipy.ndimage.minimum_filter1d`."""
@@ -98,16 +100,18 @@ def maximum_filter1d(
     input: Array,
     size: int,
     axis: int = -1,
-    output: Any = None,
+    output: object = None,
     mode: str = "reflect",
-    cval: Any = 0.0,
+    cval: complex = 0.0,
     origin: int = 0,
 ) -> Array:
     """Maximum over a window of `size` cells, at least 1, along one axis. See `scipy.ndimage.maximum_filter1d`."""
     return _extreme_filter1d(input, size, axis, output, mode, cval, origin, jnp.maximum)
 
 
-def _windows(input: Array, footprint: NDArray[np.bool_], origins: Sequence[int], mode: Any, cval: Any) -> list[Array]:
+def _windows(
+    input: Array, footprint: NDArray[np.bool_], origins: Sequence[int], mode: Any, cval: object
+) -> list[Array]:
     """One shifted copy of `input` per true cell of the footprint (same number of axes)."""
     reach = [arguments.check_window(n, o) for n, o in zip(footprint.shape, origins, strict=True)]
     rule, cval = rule_of(mode, FILTER_RULES), arguments.fill_value(cval)
@@ -127,9 +131,9 @@ def _extreme_filter(
     size: Any,
     footprint: Any,
     output: Any,
-    mode: Any,
-    cval: Any,
-    origin: Any,
+    mode: object,
+    cval: object,
+    origin: object,
     axes: Any,
     combine: Combine,
 ) -> Array:
@@ -165,7 +169,14 @@ def _extreme_filter(
 
 
 def _separable_extreme(
-    input: Array, size: Any, axes: Sequence[int], dtype: np.dtype, mode: Any, cval: Any, origin: Any, combine: Combine
+    input: Array,
+    size: Any,
+    axes: Sequence[int],
+    dtype: np.dtype,
+    mode: object,
+    cval: object,
+    origin: object,
+    combine: Combine,
 ) -> Array:
     columns = [arguments.per_axis(value, len(axes)) for value in (size, origin, mode)]
     x, between = input, casting.between_passes(dtype)
@@ -180,9 +191,9 @@ def minimum_filter(
     size: Any = None,
     footprint: Any = None,
     output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    mode: object = "reflect",
+    cval: object = 0.0,
+    origin: object = 0,
     *,
     axes: Any = None,
 ) -> Array:
@@ -198,9 +209,9 @@ def maximum_filter(
     size: Any = None,
     footprint: Any = None,
     output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    mode: object = "reflect",
+    cval: object = 0.0,
+    origin: object = 0,
     *,
     axes: Any = None,
 ) -> Array:
@@ -266,8 +277,8 @@ def _rank_filter(
     footprint: Any,
     output: Any,
     mode: Any,
-    cval: Any,
-    origin: Any,
+    cval: object,
+    origin: object,
     axes: Any,
 ) -> Array:
     """rank_of(number of entries) gives the rank to select; a negative one counts from the largest."""
@@ -318,7 +329,7 @@ def _uses_line_algorithm(input: Array, footprint: NDArray[np.bool_], origins: Se
     return input.ndim == 1 and (input.size - ((footprint.size - 1) // 2 - origins[0]) >= 0 or input.size == 1)
 
 
-def _element_cval(input: Array, cval: Any) -> Any:
+def _element_cval(input: Array, cval: object) -> Any:
     """With a footprint SciPy wraps `cval` round to the input's own type; bools have a byte: -3.0 is 253, and true."""
     if input.dtype.kind not in "biu" or not isinstance(cval, int | float) or not math.isfinite(cval):
         return cval
@@ -334,14 +345,14 @@ def _line_cval(input: Array, cval: Any) -> Any:
 def rank_filter(
     input: Array,
     rank: int,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    size: int | Sequence[int] | None = None,
+    footprint: ArrayLike | None = None,
+    output: object = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: complex = 0.0,
+    origin: int | Sequence[int] = 0,
     *,
-    axes: Any = None,
+    axes: int | Sequence[int] | None = None,
 ) -> Array:
     """The rank-th smallest entry of each window, from 0; negative ranks count from the largest.
 
@@ -354,14 +365,14 @@ def rank_filter(
 
 def median_filter(
     input: Array,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    size: int | Sequence[int] | None = None,
+    footprint: ArrayLike | None = None,
+    output: object = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: complex = 0.0,
+    origin: int | Sequence[int] = 0,
     *,
-    axes: Any = None,
+    axes: int | Sequence[int] | None = None,
 ) -> Array:
     """The middle entry of each window, the upper of two. See `rank_filter` and `scipy.ndimage.median_filter`."""
     return _rank_filter(input, lambda count: count // 2, size, footprint, output, mode, cval, origin, axes)
@@ -370,14 +381,14 @@ def median_filter(
 def percentile_filter(
     input: Array,
     percentile: float,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    size: int | Sequence[int] | None = None,
+    footprint: ArrayLike | None = None,
+    output: object = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: complex = 0.0,
+    origin: int | Sequence[int] = 0,
     *,
-    axes: Any = None,
+    axes: int | Sequence[int] | None = None,
 ) -> Array:
     """The entry of each window at `percentile`, 0 to 100; -20 is 80. RuntimeError for others.
 

@@ -3,6 +3,8 @@
 The functions of `accel.ndimage.interpolation.transforms` compute coordinates, and end here.
 """
 
+from __future__ import annotations
+
 import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from numpy.typing import NDArray
 
 from accel.ndimage import arguments, boundary, casting, dispatch, kernels
 from accel.ndimage.interpolation import spline
@@ -32,7 +35,7 @@ def _total(terms: Iterable[Any]) -> Any:
     return functools.reduce(operator.add, terms)
 
 
-def _prepared(input: Array, order: int, mode: str, cval: Any, prefilter: bool) -> tuple[Array, int]:
+def _prepared(input: Array, order: int, mode: str, cval: complex, prefilter: bool) -> tuple[Array, int]:
     """The array to interpolate, spline-filtered if asked, and the cells it was extended by."""
     if not prefilter or order < 2:
         return input, 0
@@ -64,7 +67,7 @@ def _strides(shape: Sequence[int]) -> list[int]:
     return [int(np.prod(shape[axis + 1 :], dtype=np.int64)) for axis in range(len(shape))]
 
 
-def _extended_for_taps(x: Array, order: int, mode: str, cval: Any) -> tuple[Array, int]:
+def _extended_for_taps(x: Array, order: int, mode: str, cval: complex) -> tuple[Array, int]:
     """`x` with the cells that taps beyond its edges read, so that no tap needs mapping; and how many on each side."""
     if mode in _CLIPPED.get(order, ()) and min(x.shape) > order:
         return x, 0
@@ -73,7 +76,7 @@ def _extended_for_taps(x: Array, order: int, mode: str, cval: Any) -> tuple[Arra
     return kernels.pad_all(casting.to_working(x), [reach] * x.ndim, size, boundary.TAP_RULES[mode], cval), reach
 
 
-def _sample(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval: Any, prepad: int) -> Array:
+def _sample(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval: complex, prepad: int) -> Array:
     """`x` at points. coordinates: one array (*points) per axis. Returns (*points), working dtype.
 
     All taps of a point share one index: each reads its own slice of the cells, a constant distance further on. An index
@@ -114,7 +117,7 @@ def _inside(folded: Sequence[Array], mode: str) -> Array:
     return total == total  # only a NaN, or infinities, make it differ
 
 
-def _resample_axis(x: Array, c: Any, axis: int, order: int, mode: str, cval: Any) -> Array:
+def _resample_axis(x: Array, c: Array | NDArray[Any], axis: int, order: int, mode: str, cval: complex) -> Array:
     """`x` interpolated along one axis at coordinates c (m,), NumPy or JAX; the axis becomes m long.
 
     Coordinates in mode "constant" that lie outside must be masked by the caller.
@@ -139,7 +142,7 @@ def _resample_axis(x: Array, c: Any, axis: int, order: int, mode: str, cval: Any
     return _total(tap(step) for step in range(order + 1))
 
 
-def _resample(x: Array, coordinates: Sequence[Any], order: int, mode: str, cval: Any, prepad: int) -> Array:
+def _resample(x: Array, coordinates: Sequence[Any], order: int, mode: str, cval: complex, prepad: int) -> Array:
     """`x` on the outer product of one coordinate vector per axis: separable, so one axis at a time."""
     x = casting.to_working(x)
     lengths, inside = x.shape, None
@@ -166,7 +169,7 @@ def interpolate(
     output: Any,
     order: int,
     mode: str,
-    cval: Any,
+    cval: object,
     prefilter: bool,
 ) -> Array:
     """kernel(input, coordinates, dtype, order, mode, cval, prefilter), compiled unless a trace is under way.
@@ -193,7 +196,13 @@ def _parts_of(kernel: Callable[..., Array]) -> Callable[..., Array]:
 
     @functools.wraps(kernel)
     def both(
-        input: Array, coordinates: Any, dtype: np.dtype, order: int, mode: str, cval: Any, prefilter: bool
+        input: Array,
+        coordinates: Array | NDArray[Any] | list[Any],
+        dtype: np.dtype,
+        order: int,
+        mode: str,
+        cval: complex,
+        prefilter: bool,
     ) -> Array:
         if not jnp.iscomplexobj(input):
             return kernel(input, coordinates, dtype, order, mode, cval, prefilter)
@@ -207,7 +216,15 @@ def _parts_of(kernel: Callable[..., Array]) -> Callable[..., Array]:
 
 
 @_parts_of
-def at_points(input: Array, points: Any, dtype: np.dtype, order: int, mode: str, cval: Any, prefilter: bool) -> Array:
+def at_points(
+    input: Array,
+    points: Array | NDArray[Any] | list[Any],
+    dtype: np.dtype,
+    order: int,
+    mode: str,
+    cval: complex,
+    prefilter: bool,
+) -> Array:
     """`input` at points[axis], arrays of one shape."""
     coordinates = [casting.to_working(jnp.asarray(points[axis])) for axis in range(input.ndim)]
     x, prepad = _prepared(input, order, mode, cval, prefilter)
@@ -216,14 +233,16 @@ def at_points(input: Array, points: Any, dtype: np.dtype, order: int, mode: str,
 
 @_parts_of
 def at_points_of_planes(
-    input: Array, points: Any, dtype: np.dtype, order: int, mode: str, cval: Any, prefilter: bool
+    input: Array, points: object, dtype: np.dtype, order: int, mode: str, cval: complex, prefilter: bool
 ) -> Array:
     """As `at_points`, for each input[k]."""
     return jax.vmap(lambda plane: at_points(plane, points, dtype, order, mode, cval, prefilter))(input)
 
 
 @_parts_of
-def on_axes(input: Array, vectors: Any, dtype: np.dtype, order: int, mode: str, cval: Any, prefilter: bool) -> Array:
+def on_axes(
+    input: Array, vectors: list[Any], dtype: np.dtype, order: int, mode: str, cval: complex, prefilter: bool
+) -> Array:
     """`input` on the outer product of vectors[axis], one-dimensional."""
     x, prepad = _prepared(input, order, mode, cval, prefilter)
     return casting.store_rounded(_resample(x, vectors, order, mode, cval, prepad), dtype)

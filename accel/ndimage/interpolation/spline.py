@@ -5,6 +5,8 @@ interpolation", IEEE Trans. PAMI 13 (1991) 277, for filter and poles; the start 
 geometric series that the extended signal sums to.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache, partial
 from typing import Any
 
@@ -13,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 from numpy.lib.array_utils import normalize_axis_index
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from accel.ndimage import casting
 from accel.ndimage.boundary import rule_of
@@ -139,7 +141,7 @@ def _causal_start(n: int, z: float, rule: str) -> NDArray[np.float64]:
     return np.concatenate([[1.0], z * forward[: n - 1][::-1]]) / (1 - z**n)
 
 
-def _anticausal_start(rows: Any, z: float, rule: str) -> Any:
+def _anticausal_start(rows: Array | NDArray[Any], z: float, rule: str) -> Any:
     """The last coefficient, from the rows (n, m) of the forward recursion, NumPy or JAX."""
     n = rows.shape[0]
     if rule == "mirror":
@@ -150,7 +152,7 @@ def _anticausal_start(rows: Any, z: float, rule: str) -> Any:
     return _weighted_sum(series, rows) * (z / (z**n - 1))
 
 
-def _weighted_sum(coefficients: NDArray[np.float64], rows: Any) -> Any:
+def _weighted_sum(coefficients: NDArray[np.float64], rows: Array | NDArray[Any]) -> Any:
     return coefficients.astype(rows.dtype) @ rows
 
 
@@ -175,10 +177,10 @@ def _recursion(rows: Array, z: float, gain: float, backward: bool) -> Array:
     """
     n = rows.shape[0]
 
-    def row(whole: Array, i: Any) -> Array:
+    def row(whole: Array, i: Array) -> Array:
         return lax.dynamic_slice_in_dim(whole, i, 1, axis=0)
 
-    def step(k: Any, whole: Array) -> Array:
+    def step(k: Array, whole: Array) -> Array:
         i = n - 1 - k if backward else k
         value = z * (row(whole, i + 1) - row(whole, i)) if backward else gain * row(whole, i) + z * row(whole, i - 1)
         return lax.dynamic_update_slice_in_dim(whole, value, i, axis=0)
@@ -246,7 +248,7 @@ def prefilter(x: Array, order: int, mode: str) -> Array:
 
 
 def spline_filter1d(
-    input: Array, order: int = 3, axis: int = -1, output: Any = np.float64, mode: str = "mirror"
+    input: Array, order: int = 3, axis: int = -1, output: DTypeLike = np.float64, mode: str = "mirror"
 ) -> Array:
     """Spline coefficients along one axis, in the input's shape. See `scipy.ndimage.spline_filter1d`.
 
@@ -267,7 +269,7 @@ def spline_filter1d(
     return casting.store(prefilter_axis(casting.to_working(input), order, axis, rule), dtype)
 
 
-def spline_filter(input: Array, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> Array:
+def spline_filter(input: Array, order: int = 3, output: DTypeLike = np.float64, mode: str = "mirror") -> Array:
     """Spline coefficients over all axes, in the input's shape. See `scipy.ndimage.spline_filter`.
 
     order: 2 to 5, RuntimeError otherwise.

@@ -15,6 +15,8 @@ may leave infinities where SciPy has NaN. Where a folding mode meets a coordinat
 cells a double no longer tells, the value is as arbitrary as SciPy's and a different one, of the input's magnitude.
 """
 
+from __future__ import annotations
+
 import itertools
 import warnings
 from collections.abc import Callable, Sequence
@@ -24,6 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.typing import NDArray
 
 from accel.ndimage import arguments, casting, kernels
 from accel.ndimage.errors import NotCovered
@@ -32,11 +35,11 @@ from accel.ndimage.interpolation import sampling, spline
 
 def map_coordinates(
     input: Array,
-    coordinates: Any,
-    output: Any = None,
+    coordinates: Array | NDArray[Any],
+    output: object = None,
     order: int = 3,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: complex = 0.0,
     prefilter: bool = True,
 ) -> Array:
     """`input` at `coordinates`, shape (input.ndim, *points); returns shape (*points).
@@ -61,11 +64,11 @@ def map_coordinates(
 def geometric_transform(
     input: Array,
     mapping: Callable[..., Any],
-    output_shape: Any = None,
-    output: Any = None,
+    output_shape: Sequence[int] | None = None,
+    output: object = None,
     order: int = 3,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: complex = 0.0,
     prefilter: bool = True,
     extra_arguments: tuple[Any, ...] = (),
     extra_keywords: dict[str, Any] | None = None,
@@ -107,14 +110,18 @@ def _mapped_points(
     return list(table)
 
 
-def _broadcast(m: Any, sizes: tuple[int, ...]) -> Any:
+def _broadcast(m: object, sizes: tuple[int, ...]) -> Any:
     if isinstance(m, Array):
         return jnp.broadcast_to(m, sizes)
     return np.array(np.broadcast_to(np.asarray(m, np.float64), sizes))
 
 
 def _agrees(
-    mapping: Callable[..., Any], sizes: tuple[int, ...], whole: list[Array], args: Any, kwargs: dict[str, Any]
+    mapping: Callable[..., Any],
+    sizes: tuple[int, ...],
+    whole: list[Array],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> bool:
     """Whether the mapping of arrays equals the mapping of single points, at the corners and the middle."""
     if 0 in sizes or any(isinstance(w, jax.core.Tracer) for w in whole):
@@ -130,11 +137,11 @@ def affine_transform(
     input: Array,
     matrix: Any,
     offset: Any = 0.0,
-    output_shape: Any = None,
-    output: Any = None,
+    output_shape: Sequence[int] | None = None,
+    output: object = None,
     order: int = 3,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: complex = 0.0,
     prefilter: bool = True,
 ) -> Array:
     """`input` at matrix @ (output coordinates) + offset, with shape `output_shape` (default: the input's).
@@ -174,7 +181,7 @@ def _affine_points(matrix: Any, offset: Any, shape: Sequence[int], xp: Any) -> l
     return points
 
 
-def _affine_parts(matrix: Any, offset: Any, input_shape: Sequence[int]) -> tuple[Any, Any]:
+def _affine_parts(matrix: Any, offset: object, input_shape: Sequence[int]) -> tuple[Any, Any]:
     """Matrix (d,) or (d, d) and offset (d,), from SciPy's several forms. NumPy arrays where values are known."""
     ndim = len(input_shape)
     matrix = kernels.as_weights(matrix)
@@ -191,7 +198,7 @@ def _affine_parts(matrix: Any, offset: Any, input_shape: Sequence[int]) -> tuple
     return matrix, _vector(offset, ndim)
 
 
-def _vector(values: Any, ndim: int) -> Any:
+def _vector(values: object, ndim: int) -> Any:
     """One float per axis: a NumPy array where the values are known."""
     if isinstance(values, jax.core.Tracer):
         if values.ndim and values.shape != (ndim,):
@@ -205,11 +212,11 @@ def _vector(values: Any, ndim: int) -> Any:
 
 def shift(
     input: Array,
-    shift: Any,
-    output: Any = None,
+    shift: Array | float | Sequence[float],
+    output: object = None,
     order: int = 3,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: complex = 0.0,
     prefilter: bool = True,
 ) -> Array:
     """`input` moved by `shift` cells, one number or one per axis; same shape. See `scipy.ndimage.shift`."""
@@ -224,11 +231,11 @@ def shift(
 
 def zoom(
     input: Array,
-    zoom: Any,
-    output: Any = None,
+    zoom: Array | float | Sequence[float],
+    output: object = None,
     order: int = 3,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: complex = 0.0,
     prefilter: bool = True,
     *,
     grid_mode: bool = False,
@@ -262,13 +269,13 @@ def zoom(
 
 def rotate(
     input: Array,
-    angle: Any,
+    angle: Array | float,
     axes: Any = (1, 0),
     reshape: bool = True,
-    output: Any = None,
+    output: object = None,
     order: int = 3,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: complex = 0.0,
     prefilter: bool = True,
 ) -> Array:
     """`input` rotated by `angle` degrees in the plane of two axes. See `scipy.ndimage.rotate`.

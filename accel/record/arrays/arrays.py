@@ -34,7 +34,7 @@ class RecordedValue(Wrapper):
         return type(self._plain_)
 
     @__class__.setter
-    def __class__(self, value: Any) -> None:
+    def __class__(self, value: object) -> None:
         raise TypeError("a recorded value's class cannot be set")
 
     def node(self) -> Node:
@@ -84,7 +84,7 @@ class RecordedValue(Wrapper):
         force_text(self)
         return format(self._plain_, spec)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         force(self, "a pickle or copy")
         return self._plain_.__reduce_ex__(protocol)
 
@@ -107,7 +107,7 @@ class RecordedValue(Wrapper):
     def __copy__(self) -> Any:
         return self.copy() if issubclass(type(self), RecordedArray) else self  # type: ignore[attr-defined]
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: object) -> Any:
         return self.__copy__()
 
 
@@ -116,7 +116,7 @@ class RecordedScalar(RecordedValue):
 
     __slots__ = ("_node",)
 
-    def __init__(self, recording: Recording, value: Any, node: Node) -> None:
+    def __init__(self, recording: Recording, value: object, node: Node) -> None:
         self._recording_ = recording
         self._plain_ = value
         recording.registry.born(self)
@@ -151,7 +151,7 @@ class RecordedArray(RecordedValue):
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in ("_recording_", "_plain_", "_storage", "_chain"):
             object.__setattr__(self, name, value)
         elif name in ("real", "imag") and self._plain_.dtype.kind == "c":
@@ -188,7 +188,7 @@ class CompressedArray(RecordedValue):
         force(self, "a loop over its elements")
         return iter(self._plain_)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         force(self, "a change of some of its elements")
         self._plain_[unwrap(key)] = unwrap(value)
 
@@ -306,13 +306,13 @@ def remember(recording: Recording, wrapper: Any) -> Any:
     return wrapper
 
 
-def known(recording: Recording, value: Any) -> Any:
+def known(recording: Recording, value: object) -> Any:
     """The wrapper that a plain object already has, or None."""
     wrapper = (recording.registry.arrays if isinstance(value, np.ndarray) else recording.registry.values).get(id(value))
     return wrapper if wrapper is not None and wrapper._plain_ is value else None
 
 
-def wrap(recording: Recording, value: Any, node: Node) -> Any:
+def wrap(recording: Recording, value: object, node: Node) -> Any:
     """The recorded form of a result: arrays, numbers, and nested tuples and lists of them."""
     if isinstance(value, np.ndarray):
         seen = known(recording, value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.ir.tape import Node
 from accel.ir.views import Reshape
@@ -28,7 +29,7 @@ from accel.rules.rule import Rule, Unsupported, derived
 from accel.rules.tables import ufuncs
 
 
-def is_compressed(value: Any) -> bool:
+def is_compressed(value: object) -> bool:
     return issubclass(type(value), CompressedArray)
 
 
@@ -49,7 +50,7 @@ def _flat(array: RecordedArray, leading: int) -> Node:
 # -- making them ------------------------------------------------------------------------------------------------------
 
 
-def select(rows: RecordedArray, mask: RecordedArray, rest: tuple[Any, ...], result: Any) -> Any:
+def select(rows: RecordedArray, mask: RecordedArray, rest: tuple[Any, ...], result: object) -> Any:
     """`rows[mask, *rest]`."""
     if mask._plain_.ndim == 0:
         raise Unsupported("shape.dynamic", "a mask without axes")
@@ -59,7 +60,7 @@ def select(rows: RecordedArray, mask: RecordedArray, rest: tuple[Any, ...], resu
     return chosen if not rest else get_item(chosen, (slice(None), *rest))
 
 
-def take(rows: RecordedArray, index: CompressedArray, rest: tuple[Any, ...], result: Any) -> Any:
+def take(rows: RecordedArray, index: CompressedArray, rest: tuple[Any, ...], result: object) -> Any:
     """`rows[index, *rest]` for indices that a mask selects."""
     recording = rows._recording_
     _refuse_masks(index)
@@ -75,7 +76,7 @@ def _refuse_masks(index: CompressedArray) -> None:
         raise Unsupported("shape.dynamic", "a mask that is itself selected by a mask, as an index of another array")
 
 
-def record_nonzero(recording: Recording, condition: Any, result: Any) -> Any:
+def record_nonzero(recording: Recording, condition: Any, result: object) -> Any:
     """`np.nonzero(condition)`: every index, selected by the condition."""
     if not issubclass(type(condition), RecordedArray) or not isinstance(result, tuple):
         raise Unsupported("shape.dynamic", "indices of the true elements of what is not an array")
@@ -107,7 +108,9 @@ def record_like(recording: Recording, bound: dict[str, Any], fill: Any, result: 
 # -- computing with them ----------------------------------------------------------------------------------------------
 
 
-def record_elementwise(recording: Recording, rule: Rule, operands: Any, kwargs: dict[str, Any], result: Any) -> Any:
+def record_elementwise(
+    recording: Recording, rule: Rule, operands: tuple[Any, ...], kwargs: dict[str, Any], result: object
+) -> Any:
     """An elementwise operation, operands by position."""
     mask = common_mask(operands, result)
     template = tuple(_operand(value, result) for value in operands)
@@ -115,7 +118,7 @@ def record_elementwise(recording: Recording, rule: Rule, operands: Any, kwargs: 
     return new(recording, result, full, mask)
 
 
-def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """A call of a function with a rule, selections among its operands."""
     chosen = [value for value in flat(bound.values()) if is_compressed(value)]
     places = rule.places
@@ -139,7 +142,7 @@ def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result:
     return _reduce(recording, rule, bound, chosen[0], result)
 
 
-def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: CompressedArray, result: Any) -> Any:
+def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: CompressedArray, result: object) -> Any:
     if any(type(bound.get(name)) in (list, tuple) for name in rule.operands):
         raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection together with a list")
     if rule.recorded.needs_elements:
@@ -160,11 +163,11 @@ def masked_rule(rule: Rule) -> Rule:
     return Rule(name=rule.name + "[mask]", function=function, lower=rule.recorded.masked)
 
 
-def _first(axis: Any, ndim: int) -> bool:
+def _first(axis: int, ndim: int) -> bool:
     return isinstance(axis, int) and axis % ndim == 0
 
 
-def _positive(axis: Any, ndim: int) -> Any:
+def _positive(axis: object, ndim: int) -> Any:
     if not isinstance(axis, int):
         raise Unsupported("shape.dynamic", "a reduction of a masked selection over several axes")
     return axis % ndim
@@ -217,7 +220,9 @@ def record_inplace(array: CompressedArray, ufunc: np.ufunc, other: Any) -> Any:
     return array
 
 
-def record_elementwise_node(recording: Recording, rule: Rule, operands: Any, kwargs: dict[str, Any], like: Any) -> Node:
+def record_elementwise_node(
+    recording: Recording, rule: Rule, operands: tuple[Any, ...], kwargs: dict[str, Any], like: NDArray[Any]
+) -> Node:
     mask = common_mask(operands, like)
     template = tuple(_operand(value, like) for value in operands)
     loop_result = np.broadcast_to(np.zeros((), kwargs["loop"][-1]), like.shape)
@@ -238,14 +243,14 @@ def count(chosen: CompressedArray) -> Any:
     return recording.write_down(write, number)
 
 
-def get_item(chosen: CompressedArray, key: Any) -> Any:
+def get_item(chosen: CompressedArray, key: object) -> Any:
     """`selection[key]`: whole rows with new axes or parts of them, or a selection of the selection."""
     recording = chosen._recording_
     result = chosen._plain_[unwrap(key)]
     return recording.write_down(lambda: _record_get(chosen, key, result), result)
 
 
-def _record_get(chosen: CompressedArray, key: Any, result: Any) -> Any:
+def _record_get(chosen: CompressedArray, key: Any, result: object) -> Any:
     recording = chosen._recording_
     if is_compressed(key) and key._plain_.dtype == np.bool_ and key._plain_.ndim == 1 and key._mask is chosen._mask:
         both = recording.writer.node(core.BOTH, (chosen._mask, key._full), {}, _like_mask(chosen._mask), host=False)
@@ -289,7 +294,7 @@ def assign(rows: RecordedArray, mask: RecordedArray, value: Any) -> None:
     recording.writer.write_view(rows._storage, rows._chain, node)
 
 
-def _check_fits(recording: Recording, value: Any, rows: RecordedArray) -> None:
+def _check_fits(recording: Recording, value: object, rows: RecordedArray) -> None:
     if not is_compressed(value):
         check_casts(recording, value, rows._plain_.dtype)
         return
@@ -317,7 +322,7 @@ def scatter(rows: RecordedArray, index: CompressedArray, value: Any) -> None:
     recording.writer.write_view(rows._storage, rows._chain, node)
 
 
-def _reshaped(recording: Recording, node: Node, shape: tuple[int, ...], dtype: Any) -> Node:
+def _reshaped(recording: Recording, node: Node, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Node:
     if node.shape == shape:
         return node
     sample = np.broadcast_to(np.zeros((), dtype), shape)

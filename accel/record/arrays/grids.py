@@ -20,12 +20,12 @@ class Grid(Wrapper):
 
     __slots__ = ("_take",)
 
-    def __init__(self, recording: Recording, value: Any) -> None:
+    def __init__(self, recording: Recording, value: object) -> None:
         self._recording_ = recording
         self._plain_ = value
         self._take = next(take for grid, take in _GRIDS if grid is value)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         recording = self._recording_
         if not recording.active:
             return self._plain_[unwrap(key)]
@@ -74,7 +74,7 @@ def _joined(axis: int, column: bool) -> Take:
     return take
 
 
-def _part(entry: Any, column: bool) -> Any:
+def _part(entry: object, column: bool) -> Any:
     part = call(np.atleast_1d, (entry,), {})
     return part[:, None] if column and unwrap(part).ndim == 1 else part
 
@@ -94,5 +94,5 @@ _GRIDS: tuple[tuple[Any, Take], ...] = (
 )
 
 
-def is_grid(value: Any) -> bool:
+def is_grid(value: object) -> bool:
     return any(value is grid for grid, _ in _GRIDS)

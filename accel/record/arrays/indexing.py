@@ -25,14 +25,14 @@ from accel.rules import core
 from accel.rules.rule import Unsupported
 
 
-def get_item(array: RecordedArray, key: Any) -> Any:
+def get_item(array: RecordedArray, key: object) -> Any:
     """`array[key]`."""
     recording = array._recording_
     result = array._plain_[unwrap(key)]
     return recording.write_down(lambda: _record_get(array, basic_key(key), result), result)
 
 
-def set_item(array: RecordedArray, key: Any, value: Any) -> None:
+def set_item(array: RecordedArray, key: object, value: object) -> None:
     """`array[key] = value`."""
     recording = array._recording_
     recording.before_write(array._storage)
@@ -44,13 +44,13 @@ def is_mask(entry: Any) -> bool:
     return issubclass(type(entry), RecordedArray) and entry._plain_.dtype == np.bool_
 
 
-def is_advanced(entry: Any) -> bool:
+def is_advanced(entry: object) -> bool:
     if issubclass(type(entry), (RecordedArray, CompressedArray)):
         return True
     return isinstance(entry, (list, tuple, np.ndarray, np.bool_, bool))
 
 
-def _record_get(array: RecordedArray, key: tuple[Any, ...], result: Any) -> Any:
+def _record_get(array: RecordedArray, key: tuple[Any, ...], result: object) -> Any:
     recording = array._recording_
     if not any(map(is_advanced, key)):
         return _view(array, as_static(key), result)
@@ -131,7 +131,7 @@ def _index_entry(recording: Any, entry: Any, size: int) -> Any:
     return as_static(entry)
 
 
-def _record_set(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
+def _record_set(array: RecordedArray, key: tuple[Any, ...], value: object) -> None:
     recording = array._recording_
     if not any(map(is_advanced, key)):
         _store(array, as_static(key), value)
@@ -151,7 +151,7 @@ def _record_set(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
     recording.writer.write_view(array._storage, array._chain, node)
 
 
-def _set_selection(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
+def _set_selection(array: RecordedArray, key: tuple[Any, ...], value: object) -> None:
     rows, entry, rest = split_at_selection(array, key)
     if rest and any(part != slice(None) and part is not Ellipsis for part in rest):
         raise Unsupported("shape.dynamic", "assignment to a part of masked rows")
@@ -168,7 +168,7 @@ def _assume_distinct(array: RecordedArray, key: tuple[Any, ...], template: tuple
     array._recording_.writer.assume_distinct(core.DISTINCT, (shape, template), core.all_differ(positions))
 
 
-def value_node(array: RecordedArray, value: Any) -> Any:
+def value_node(array: RecordedArray, value: object) -> Any:
     """The assigned value as a template, its cast to the array's dtype checked."""
     if issubclass(type(value), CompressedArray):
         raise Unsupported("shape.dynamic", "a masked selection is assigned elsewhere")

@@ -115,11 +115,11 @@ class Flags(Wrapper):
     def __getitem__(self, name: str) -> Any:
         return self._plain_[name]
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self._recording_.break_("rule.missing", "an array's flags are set", touched=True)
         setattr(self._plain_, name, unwrap(value))
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         self._recording_.break_("rule.missing", "an array's flags are set", touched=True)
         self._plain_[name] = unwrap(value)
 
@@ -138,7 +138,7 @@ def _as_function(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str,
     return record_rule(value._recording_, rule, (value, *args), kwargs, result)
 
 
-def _compress(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+def _compress(value: RecordedArray, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> Any:
     """The function takes the condition first."""
     bound = {"condition": args[0], "a": value, **dict(zip(("axis", "out"), args[1:], strict=False)), **kwargs}
     return record_rule(value._recording_, RULES[np.compress], (), bound, result)
@@ -221,12 +221,12 @@ def _item(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
     return wrap(value._recording_, result, made)
 
 
-def _transpose(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+def _transpose(value: RecordedArray, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> Any:
     axes = args[0] if len(args) == 1 and (args[0] is None or isinstance(args[0], (tuple, list))) else args or None
     return record_rule(value._recording_, RULES[np.transpose], (value, as_static(axes)), {}, result)
 
 
-def _fill(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+def _fill(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
     if not issubclass(type(value), RecordedArray):
         raise Unsupported("shape.dynamic", "fill of a masked selection")
     recording, real = value._recording_, value._plain_
@@ -237,7 +237,7 @@ def _fill(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
     recording.writer.write_view(value._storage, value._chain, node)
 
 
-def _sort(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+def _sort(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
     """In place; the function `sort` on the value gives what it holds afterwards."""
     rule = RULES[np.sort]
     bound = {"a": value.node(), **dict(zip(("axis", "kind"), as_static(args), strict=False)), **as_static(kwargs)}
@@ -247,7 +247,7 @@ def _sort(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
     one_out(value._recording_, node, value, True, value._plain_)
 
 
-def _view_method(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+def _view_method(value: RecordedArray, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> Any:
     if issubclass(type(value), CompressedArray):
         raise Unsupported("shape.dynamic", "ndarray.view of a masked selection")
     if type(result) is not np.ndarray or result.dtype != value._plain_.dtype:

@@ -66,11 +66,11 @@ def _as_python_float(value: Any) -> Any:
     return RecordedScalar(recording, float(number), node)
 
 
-def _is_python(value: Any) -> bool:
+def _is_python(value: object) -> bool:
     return type(unwrap(value)) in (bool, *NUMBERS)
 
 
-def _logarithm(recording: Recording, value: Any) -> Any:
+def _logarithm(recording: Recording, value: object) -> Any:
     """Python divides by the logarithm of the base."""
     result = math.log(unwrap(value))
     if not isinstance_wrapper(value):
@@ -79,7 +79,7 @@ def _logarithm(recording: Recording, value: Any) -> Any:
 
 
 def _record_python(
-    recording: Recording, function: Any, args: tuple[Any, ...], template: tuple[Any, ...], result: Any
+    recording: Recording, function: Any, args: tuple[Any, ...], template: tuple[Any, ...], result: object
 ) -> Any:
     """Python's own arithmetic on numbers that come from arrays: what Python would raise becomes an outcome."""
     if function is math.log and len(args) == 2:
@@ -197,7 +197,7 @@ class TypeStandIn(StandIn):
             return convert(recording, self._plain_, args[0])
         return self._of_object(recording, args[0])
 
-    def _of_object(self, recording: Recording, value: Any) -> Any:
+    def _of_object(self, recording: Recording, value: object) -> Any:
         """An object as a number, by its own special method, which is followed."""
         method = getattr(type(value), f"__{self._plain_.__name__}__", None)
         if recording.active and method is not None:
@@ -205,13 +205,13 @@ class TypeStandIn(StandIn):
         recording.break_("value.forced", f"{self._plain_.__name__}() of an object", touched=True)
         return self._plain_(unwrap(value))
 
-    def __instancecheck__(self, value: Any) -> bool:
+    def __instancecheck__(self, value: object) -> bool:
         return isinstance(value, self._plain_)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: object) -> Any:
         return self._plain_ | unwrap(other)
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: object) -> Any:
         return unwrap(other) | self._plain_
 
 

@@ -20,7 +20,7 @@ STORED = frozenset(
 """Names of parameters of NumPy's functions whose values are cast to the result's dtype."""
 
 
-def check_casts(recording: Recording, value: Any, dtype: np.dtype[Any]) -> None:
+def check_casts(recording: Recording, value: object, dtype: np.dtype[Any]) -> None:
     """Let replays check that numbers which are cast to integers fit: those of a value, and of lists and tuples in it.
 
     XLA and NumPy differ where floats do not; Python's integers raise in NumPy, and wrap in XLA.
@@ -48,7 +48,7 @@ def flat(values: Any) -> Any:
             yield value
 
 
-def ufunc_kwargs(ufunc: np.ufunc, operands: tuple[Any, ...], dtype: Any) -> dict[str, Any]:
+def ufunc_kwargs(ufunc: np.ufunc, operands: tuple[Any, ...], dtype: object) -> dict[str, Any]:
     """The loop that NumPy chose, as a keyword of the rule."""
     loop = ufuncs.loop_of(ufunc, [unwrap(operand) for operand in operands], as_static(dtype))
     for operand, kind in zip(operands, loop, strict=False):
@@ -65,7 +65,7 @@ def _check_range(operand: Any, dtype: np.dtype[Any]) -> None:
         _assume_in_range(operand._recording_, node, dtype)
 
 
-def _assume_in_range(recording: Recording, node: Node, dtype: np.dtype[Any], value: Any = None) -> None:
+def _assume_in_range(recording: Recording, node: Node, dtype: np.dtype[Any], value: object = None) -> None:
     """value: the plain number, where NumPy may have stored it although it does not fit."""
     info = np.iinfo(dtype)
     if dtype != np.int64 or node.dtype == np.uint64:

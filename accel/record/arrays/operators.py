@@ -21,7 +21,9 @@ from accel.record.recording import Recording
 from accel.record.wrapper import isinstance_wrapper, unwrap
 
 
-def binary(value: Any, other: Any, args: tuple[Any, Any], function: Callable[..., Any], ufunc: np.ufunc) -> Any:
+def binary(
+    value: RecordedValue, other: object, args: tuple[Any, Any], function: Callable[..., Any], ufunc: np.ufunc
+) -> Any:
     """`function(*args)` for an operator of the recorded `value`; args: it and `other`, either first."""
     if not _is_operand(value, other):
         return _foreign(value, other, args, function)
@@ -39,7 +41,7 @@ def _is_operand(value: Any, other: Any) -> bool:
     return isinstance(other, (np.ndarray, np.generic, bool, *NUMBERS))
 
 
-def _foreign(value: Any, other: Any, args: tuple[Any, ...], function: Callable[..., Any]) -> Any:
+def _foreign(value: RecordedValue, other: object, args: tuple[Any, ...], function: Callable[..., Any]) -> Any:
     """An operator whose other side is neither number nor array: its class answers, or NumPy, object by object."""
     recording, real = value._recording_, value._plain_
     if not isinstance(real, (np.ndarray, np.generic)) or _answers_first(unwrap(other), real):
@@ -50,7 +52,7 @@ def _foreign(value: Any, other: Any, args: tuple[Any, ...], function: Callable[.
     return function(*unwrap(args))
 
 
-def _answers_first(other: Any, real: Any) -> bool:
+def _answers_first(other: Any, real: object) -> bool:
     """Whether NumPy leaves an operator to the other side's class."""
     own = getattr(type(other), "__array_ufunc__", MISSING)
     if own is not MISSING:
@@ -60,14 +62,14 @@ def _answers_first(other: Any, real: Any) -> bool:
     return bool(priority > (0.0 if isinstance(real, np.ndarray) else least))
 
 
-def unary(value: Any, function: Callable[..., Any], ufunc: np.ufunc) -> Any:
+def unary(value: RecordedValue, function: Callable[..., Any], ufunc: np.ufunc) -> Any:
     recording = value._recording_
     result = function(value._plain_)
     return recording.write_down(lambda: _record_operator(recording, function, ufunc, (value,), result), result)
 
 
 def _record_operator(
-    recording: Recording, function: Callable[..., Any], ufunc: np.ufunc, args: tuple[Any, ...], result: Any
+    recording: Recording, function: Callable[..., Any], ufunc: np.ufunc, args: tuple[Any, ...], result: object
 ) -> Any:
     if all(issubclass(type(arg), RecordedScalar) or not isinstance_wrapper(arg) for arg in args) and not isinstance(
         result, np.ndarray
@@ -78,7 +80,7 @@ def _record_operator(
     return record_ufunc(recording, ufunc, tuple(map(_as_array, args)), {}, result)
 
 
-def _as_array(operand: Any) -> Any:
+def _as_array(operand: object) -> Any:
     """A sequence as the array that NumPy makes of it."""
     return call(np.asarray, (operand,), {}) if isinstance(operand, (list, tuple)) else operand
 
@@ -139,7 +141,7 @@ def _forward(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, An
     return lambda self, other: binary(self, other, (self, other), function, ufunc)
 
 
-def _pow(self: Any, other: Any, modulo: Any = None) -> Any:
+def _pow(self: RecordedValue, other: object, modulo: int | None = None) -> Any:
     if modulo is None:
         return binary(self, other, (self, other), operator.pow, np.power)
     return scalar_call(self._recording_, pow, (self, other, modulo))
@@ -152,7 +154,7 @@ def _reflected(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, 
 def _in_place(name: str, function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     inplace = getattr(operator, f"i{name}")
 
-    def method(self: Any, other: Any) -> Any:
+    def method(self: RecordedValue, other: object) -> Any:
         if issubclass(type(self), RecordedScalar):
             return NotImplemented
         return _inplace(self, other, inplace, ufunc)
@@ -164,11 +166,13 @@ def _single(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any], An
     return lambda self: unary(self, function, ufunc)
 
 
-def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+def _array_ufunc(self: RecordedValue, ufunc: np.ufunc, method: str, *args: object, **kwargs: object) -> Any:
     return call(getattr(ufunc, method) if method != "__call__" else ufunc, args, kwargs)
 
 
-def _array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+def _array_function(
+    self: RecordedValue, function: object, types: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     return call(function, args, kwargs)
 
 

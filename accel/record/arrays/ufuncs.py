@@ -57,14 +57,14 @@ def record_ufunc(
     return _masked_or_out(recording, ufunc, node, outs, where, result)
 
 
-def assume_defined(recording: Recording, ufunc: np.ufunc, template: Any, loop: Any) -> None:
+def assume_defined(recording: Recording, ufunc: np.ufunc, template: tuple[Any, ...], loop: tuple[Any, ...]) -> None:
     """Let replays check what NumPy raises without."""
     found = ufuncs.truths_of(ufunc, loop)
     if found is not None and isinstance(template[found[1]], Node):
         recording.writer.assume(found[0], (template[found[1]],))
 
 
-def nodes_in_any(template: Any) -> bool:
+def nodes_in_any(template: tuple[Any, ...]) -> bool:
     return bool(nodes_in(template))
 
 
@@ -72,10 +72,10 @@ def _ufunc_node(
     recording: Recording,
     rule: Rule,
     ufunc: np.ufunc,
-    template: Any,
+    template: tuple[Any, ...],
     kwargs: dict[str, Any],
-    result: Any,
-    computed: Any,
+    result: object,
+    computed: object,
 ) -> Node:
     """The node of the loop's own result: with `out`, its dtype may differ from the array that it is cast to."""
     node = recording.writer.node(rule, template, kwargs, result, host=False)

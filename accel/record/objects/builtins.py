@@ -21,7 +21,7 @@ from accel.record.wrapper import has_wrapper, unwrap
 
 
 def _type(recording: Recording) -> Callable[..., Any]:
-    def type_of(*args: Any, **kwargs: Any) -> Any:
+    def type_of(*args: object, **kwargs: object) -> Any:
         if len(args) != 1:
             recording.break_("code.unsupported", "makes a class with type()")
             return type(*unwrap(args), **unwrap(kwargs))
@@ -68,7 +68,7 @@ def _sum(recording: Recording) -> Callable[..., Any]:
 def _ending(recording: Recording, function: Callable[..., Any], reason: str) -> Callable[..., Any]:
     """A builtin with an effect: the tape ends before it."""
 
-    def ending(*args: Any, **kwargs: Any) -> Any:
+    def ending(*args: object, **kwargs: object) -> Any:
         recording.break_(reason, f"{function.__name__}()", touched=True)
         return function(*map(recording.kept.unwrap_to_store, args), **unwrap(kwargs))
 
@@ -76,7 +76,7 @@ def _ending(recording: Recording, function: Callable[..., Any], reason: str) -> 
 
 
 def _identity(recording: Recording) -> Callable[[Any], int]:
-    def identity(value: Any) -> int:
+    def identity(value: object) -> int:
         if has_wrapper(value):
             recording.break_("value.forced", "id() of a recorded value")
         return id(unwrap(value))
@@ -87,7 +87,13 @@ def _identity(recording: Recording) -> Callable[[Any], int]:
 def _import(recording: Recording) -> Callable[..., Any]:
     """`import` inside a function: the module as a proxy."""
 
-    def import_(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+    def import_(
+        name: str,
+        globals: SubstitutedGlobals | None = None,
+        locals: object = None,
+        fromlist: tuple[Any, ...] | None = (),
+        level: int = 0,
+    ) -> Any:
         namespace = globals.namespace if isinstance(globals, SubstitutedGlobals) else globals
         module = builtins.__import__(name, namespace, None, fromlist, level)
         if not recording.active or not isinstance(module, ModuleType):
@@ -120,7 +126,7 @@ def _super(recording: Recording) -> Callable[..., Any]:
 class SuperProxy:
     """`super()` in recorded code: methods of the classes after `kind`."""
 
-    def __init__(self, recording: Recording, kind: type, proxy: Any) -> None:
+    def __init__(self, recording: Recording, kind: type, proxy: ObjectProxy) -> None:
         self._recording_, self._kind, self._proxy = recording, kind, proxy
 
     def __getattribute__(self, name: str) -> Any:
@@ -161,13 +167,13 @@ class Builtin(StandIn):
 
     __slots__ = ("_call",)
 
-    def __init__(self, recording: Recording, function: Any, call: Callable[..., Any]) -> None:
+    def __init__(self, recording: Recording, function: object, call: Callable[..., Any]) -> None:
         self._recording_, self._plain_, self._call = recording, function, call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(*args, **kwargs)
 
-    def __instancecheck__(self, value: Any) -> bool:
+    def __instancecheck__(self, value: object) -> bool:
         return isinstance(unwrap(value), self._plain_)
 
 

@@ -45,7 +45,7 @@ class ContainerProxy(Proxy):
             kind, length = type(self._plain_), len(self._plain_)
             recording.inputs.narrow(slot, inputs.has_length(kind, length))
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         recording = self._recording_
         if not recording.active:
             return self._plain_[unwrap(key)]
@@ -58,7 +58,7 @@ class ContainerProxy(Proxy):
             return state.wrapped
         return self._enter(key, self._plain_[key])
 
-    def _enter(self, key: Any, value: Any) -> Any:
+    def _enter(self, key: object, value: object) -> Any:
         recording, slot = self._recording_, self._slot_
         if slot is None or not _is_simple_key(key):
             recording.break_("call.opaque", f"an element of a {type(self._plain_).__name__} by {type(key).__name__}")
@@ -66,7 +66,7 @@ class ContainerProxy(Proxy):
         name = f"{recording.inputs.name(slot)}[{key!r}]"
         return recording.enter(value, ("item", slot, Item(key)), name, inputs.item(slot, key))
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         recording, real = self._recording_, self._plain_
         key = self._key(key)
         existed = not isinstance(key, slice) and (key in real if isinstance(real, dict) else True)
@@ -81,7 +81,7 @@ class ContainerProxy(Proxy):
         if recording.active:
             recording.attributes[(id(real), Item(key))] = AttributeState(self, Item(key), value, True, real[key])
 
-    def _key(self, key: Any) -> Any:
+    def _key(self, key: object) -> Any:
         """The key as a plain value, indices of lists not negative."""
         key = self._recording_.write_down(lambda: as_static(key), unwrap(key))
         if isinstance(key, np.integer):
@@ -110,14 +110,14 @@ class ContainerProxy(Proxy):
             *map(unwrap_part, args), **{key: unwrap_part(kwargs[key]) for key in kwargs}
         )
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: object) -> None:
         self.__getattr__("__delitem__")(unwrap(key))
 
     def __iadd__(self, other: Any) -> Any:
         self.__getattr__("__iadd__")(list(other))
         return self
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         return any(value is part or value == part for part in self)
 
     def __eq__(self, other: Any) -> Any:
@@ -126,18 +126,18 @@ class ContainerProxy(Proxy):
         theirs = other.as_container() if issubclass(type(other), ContainerProxy) else other
         return self.as_container() == theirs
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         return not self == other
 
     __hash__ = None  # type: ignore[assignment]
 
 
-def _is_simple_key(key: Any) -> bool:
+def _is_simple_key(key: object) -> bool:
     """Whether a key is of Python's own immutable types, which no code of the program's hashes or compares."""
     return type(key) in (str, int, bytes, type(None)) or (type(key) is tuple and all(map(_is_simple_key, key)))
 
 
-def _is_bare_key(key: Any) -> bool:
+def _is_bare_key(key: object) -> bool:
     """Whether a key says all of itself, and there is nothing more to be read of it."""
     return _is_simple_key(key) or isinstance(key, (float, complex, np.generic, enum.Enum, type))
 
@@ -150,7 +150,7 @@ class ListProxy(ContainerProxy):
     def as_container(self) -> Any:
         return list(self)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         key = self._key(key)
         if isinstance(key, slice):
             return [self[i] for i in range(*key.indices(len(self)))]
@@ -163,25 +163,25 @@ class ListProxy(ContainerProxy):
             yield self[i]
             i += 1
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         return list(self) + list(other) if isinstance(other, list) else NotImplemented
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: object) -> Any:
         return list(other) + list(self) if isinstance(other, list) else NotImplemented
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         return list(self) * other if isinstance(other, (int, np.integer)) else NotImplemented
 
     __rmul__ = __mul__
 
-    def __imul__(self, other: Any) -> Any:
+    def __imul__(self, other: object) -> Any:
         self.__getattr__("__imul__")(unwrap(other))
         return self
 
     def copy(self) -> Any:
         return list(self)
 
-    def index(self, value: Any) -> int:
+    def index(self, value: object) -> int:
         return list(self).index(value)
 
     def journal(self) -> None:
@@ -207,7 +207,7 @@ class DictProxy(ContainerProxy):
     def _guard_length(self) -> None:
         self._guard_keys()
 
-    def __contains__(self, key: Any) -> bool:
+    def __contains__(self, key: object) -> bool:
         key = self._key(key)
         recording, slot = self._recording_, self._slot_
         if recording.active and slot is not None:
@@ -215,7 +215,7 @@ class DictProxy(ContainerProxy):
             recording.inputs.narrow(slot, inputs.has_item(key, known))
         return key in self._plain_
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         key = self._key(key)
         if key not in self:
             with self._recording_.foreseen():
@@ -226,7 +226,7 @@ class DictProxy(ContainerProxy):
         self._guard_keys()
         return iter(self._plain_)
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: object, default: object = None) -> Any:
         return self[key] if key in self else default  # noqa: SIM401
 
     def keys(self) -> Any:
@@ -245,10 +245,10 @@ class DictProxy(ContainerProxy):
     def __reversed__(self) -> Iterator[Any]:
         return iter(list(self)[::-1])
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: object) -> Any:
         return dict(self.items()) | dict(other.items()) if isinstance(other, dict) else NotImplemented
 
-    def __ior__(self, other: Any) -> Any:
+    def __ior__(self, other: object) -> Any:
         self.__getattr__("__ior__")(other)
         return self
 
@@ -267,7 +267,7 @@ class DictView(Wrapper):
 
     __slots__ = ("_part", "_source")
 
-    def __init__(self, source: DictProxy, part: Callable[[Any], Any], real: Any) -> None:
+    def __init__(self, source: DictProxy, part: Callable[[Any], Any], real: object) -> None:
         self._recording_, self._plain_ = source._recording_, real
         self._source = source
         self._part = part
@@ -281,5 +281,5 @@ class DictView(Wrapper):
     def __len__(self) -> int:
         return len(self._source)
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         return value in list(self)

@@ -59,7 +59,7 @@ class SubstitutedGlobals(dict[str, Any]):
 _CONSTANTS = (None, True, False, Ellipsis, NotImplemented)
 
 
-def is_pythons(name: str, value: Any) -> bool:
+def is_pythons(name: str, value: object) -> bool:
     """Whether what stands under a builtin's name is the builtin."""
     if isinstance(value, BuiltinFunctionType):
         return value.__name__ == name
@@ -88,7 +88,7 @@ class Followed(StandIn):
     __slots__ = ("_bound", "_function", "_slot_")
 
     def __init__(
-        self, recording: Recording, function: FunctionType, bound: tuple[Any, ...] = (), stands_for: Any = None
+        self, recording: Recording, function: FunctionType, bound: tuple[Any, ...] = (), stands_for: object = None
     ) -> None:
         if stands_for is None:
             stands_for = MethodType(function, unwrap(bound[0])) if bound else function
@@ -124,7 +124,7 @@ class Followed(StandIn):
         key = ("function attribute", id(recording.registry.keep_alive(function)), name)
         return recording.enter(value, key, f"{function.__qualname__}.{name}", inputs.of_object(function, name))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self._recording_.break_("effect.global", f"{self._function.__qualname__}.{name} is assigned", touched=True)
         setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
 
@@ -224,7 +224,7 @@ def _closure(recording: Recording, function: FunctionType) -> tuple[CellType, ..
     return tuple(cells)
 
 
-def target_function(recording: Recording, value: Any) -> Any:
+def target_function(recording: Recording, value: object) -> Any:
     """The user's own function under a wrapper of ours; its target counts as inlined."""
     while isinstance(value, wrapt.CallableObjectProxy):
         target = getattr(value, "_self_target", None)

@@ -19,7 +19,7 @@ class RuleFunction(StandIn):
 
     __slots__ = ()
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: object) -> None:
         self._plain_ = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

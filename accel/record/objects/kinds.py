@@ -38,7 +38,7 @@ def is_bare_enum(kind: type) -> bool:
     return all(map(_is_constant, values)) and not any(map(_is_own, _members(kind, enum.Enum)))
 
 
-def _is_constant(value: Any) -> bool:
+def _is_constant(value: object) -> bool:
     return type(value) in CONSTANT or (type(value) is tuple and all(map(_is_constant, value)))
 
 

@@ -34,7 +34,7 @@ class ModuleProxy(Proxy):
             value, ("global", id(module), name), f"{module.__name__}.{name}", inputs.of_object(module, name)
         )
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is assigned", touched=True)
         setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
 
@@ -47,23 +47,23 @@ class EnvironProxy(Proxy):
     def __init__(self, recording: Recording) -> None:
         super().__init__(recording, os.environ)
 
-    def get(self, name: Any, default: Any = None) -> Any:
+    def get(self, name: object, default: object = None) -> Any:
         value = read_environment(self._recording_, name)
         return default if value is None else value
 
-    def __getitem__(self, name: Any) -> Any:
+    def __getitem__(self, name: object) -> Any:
         read_environment(self._recording_, name)
         with self._recording_.foreseen():
             return os.environ[unwrap(name)]
 
-    def __contains__(self, name: Any) -> bool:
+    def __contains__(self, name: object) -> bool:
         return read_environment(self._recording_, name) is not None
 
     def __getattr__(self, name: str) -> Any:
         self._recording_.break_("call.opaque", f"os.environ.{name}", touched=True)
         return getattr(os.environ, name)
 
-    def __setitem__(self, name: Any, value: Any) -> None:
+    def __setitem__(self, name: object, value: object) -> None:
         self._recording_.break_("effect.global", "os.environ is changed", touched=True)
         os.environ[unwrap(name)] = unwrap(value)
 
@@ -99,7 +99,7 @@ class EnvironmentFunction(StandIn):
         return default if value is None else value
 
 
-def _is_method(value: Any, name: str) -> bool:
+def _is_method(value: object, name: str) -> bool:
     """Whether an attribute is a method of the value's class, found without running any code; and not hidden."""
     kind: Any = type(value)
     if kind.__getattribute__ is not object.__getattribute__ or name in getattr(value, "__dict__", ()):
@@ -130,7 +130,7 @@ class Opaque(Proxy):
         attribute = getattr(self._plain_, name)
         return Opaque(recording, attribute) if recording.active else attribute
 
-    def __instancecheck__(self, value: Any) -> bool:
+    def __instancecheck__(self, value: object) -> bool:
         return isinstance(unwrap(value), self._plain_)
 
     def __bool__(self) -> bool:
@@ -139,13 +139,13 @@ class Opaque(Proxy):
             self._recording_.break_("call.opaque", f"the truth of a {kind.__name__}")
         return bool(self._plain_)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         kind = type(self._plain_)
         if find_in_class(kind, "__eq__")[0] is not object:
             self._recording_.break_("call.opaque", f"a comparison of a {kind.__name__}")
         return self._plain_ == unwrap(other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         return not self == other
 
     def __hash__(self) -> int:
@@ -155,7 +155,7 @@ class Opaque(Proxy):
 def _opaque_special(name: str) -> Callable[..., Any]:
     """A special method of an object that accel does not look into."""
 
-    def method(self: Any, *args: Any) -> Any:
+    def method(self: Opaque, *args: object) -> Any:
         kind = type(self._plain_)
         found = getattr(kind, name, None)
         if found is None and name in OPERATORS:

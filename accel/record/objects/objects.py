@@ -43,7 +43,7 @@ class ObjectProxy(SpecialMethods):
             return object.__getattribute__(self, name)
         return get_attribute(self, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         set_attribute(self, name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -174,7 +174,7 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     return recording.enter(found, ("class", id(kind), name), f"{kind.__name__}.{name}", inputs.of_class(kind, name))
 
 
-def set_attribute(proxy: Any, name: str, value: Any, *, generic: bool = False) -> None:
+def set_attribute(proxy: ObjectProxy, name: str, value: object, *, generic: bool = False) -> None:
     """`object.name = value`: the real object gets the plain value at once.
 
     generic: by object.__setattr__, whatever the class has for that.
@@ -225,25 +225,25 @@ class ClassProxy(Proxy):
 
     __slots__ = ()
 
-    def __instancecheck__(self, value: Any) -> bool:
+    def __instancecheck__(self, value: object) -> bool:
         if getattr(self._plain_, "_is_protocol", False):  # asks for attributes
             self._recording_.break_("call.opaque", f"isinstance of the protocol {self._plain_.__name__}")
         return isinstance(unwrap(value), self._plain_)
 
-    def __subclasscheck__(self, kind: Any) -> bool:
+    def __subclasscheck__(self, kind: object) -> bool:
         return issubclass(unwrap(kind), self._plain_)
 
     def __getattribute__(self, name: str) -> Any:
         return object.__getattribute__(self, name) if name in OWN else _attribute_of_class(self, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is assigned", touched=True)
         setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return construct(self._recording_, self._plain_, args, kwargs)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: object) -> Any:
         return self._plain_ | unwrap(other)
 
 
@@ -286,7 +286,7 @@ class ObjectType(StandIn):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return object(*unwrap(args), **unwrap(kwargs))
 
-    def __instancecheck__(self, value: Any) -> bool:
+    def __instancecheck__(self, value: object) -> bool:
         return True
 
     def __getattribute__(self, name: str) -> Any:

@@ -10,12 +10,12 @@ from accel.record.objects.proxy import find_in_class
 from accel.record.recording import AttributeState, Recording
 
 
-def is_slot(found: Any) -> bool:
+def is_slot(found: object) -> bool:
     """Whether what a class holds under a name is a slot (`__slots__`)."""
     return type(found).__name__ == "member_descriptor"
 
 
-def own_attribute(real: Any, name: str) -> Any:
+def own_attribute(real: object, name: str) -> Any:
     """What an object holds itself under a name, in its namespace or in a slot; MISSING where it holds nothing."""
     _, found = find_in_class(type(real), name)
     if not is_slot(found):
@@ -26,7 +26,7 @@ def own_attribute(real: Any, name: str) -> Any:
         return MISSING
 
 
-def note_attribute(proxy: Any, name: str, wrapped: Any, *, written: bool) -> None:
+def note_attribute(proxy: Any, name: str, wrapped: object, *, written: bool) -> None:
     """Note what an attribute holds now.
 
     wrapped: its recorded form, or MISSING. written: whether the recorded call set or deleted it.
@@ -40,7 +40,7 @@ def note_attribute(proxy: Any, name: str, wrapped: Any, *, written: bool) -> Non
     attributes[key] = AttributeState(proxy, name, wrapped, written, held)
 
 
-def restore_attribute(real: Any, name: str, before: Any) -> None:
+def restore_attribute(real: object, name: str, before: object) -> None:
     """Give an object back what it held itself before, past any code of its class."""
     if before is not MISSING:
         object.__setattr__(real, name, before)

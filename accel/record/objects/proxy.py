@@ -20,7 +20,7 @@ class Proxy(Wrapper):
     __slots__ = ("_slot_",)
     _slot_: int | None
 
-    def __init__(self, recording: Recording, value: Any, slot: int | None = None) -> None:
+    def __init__(self, recording: Recording, value: object, slot: int | None = None) -> None:
         object.__setattr__(self, "_recording_", recording)
         object.__setattr__(self, "_plain_", value)
         object.__setattr__(self, "_slot_", slot)
@@ -33,10 +33,10 @@ class Proxy(Wrapper):
     def __hash__(self) -> int:
         return hash(self._plain_)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         return self._plain_ == unwrap(other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         return self._plain_ != unwrap(other)
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class Proxy(Wrapper):
         self._recording_.break_("value.forced", "the text of an object")
         return str(self._plain_)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         self._recording_.break_("escape.object", "an object is copied or pickled", touched=True)
         return self._plain_.__reduce_ex__(protocol)
 
@@ -62,7 +62,7 @@ OPERATORS = frozenset(
 ) | {"__lt__", "__le__", "__gt__", "__ge__"}
 
 
-def one_per_object(recording: Recording, value: Any, make: Callable[[Recording, Any], Any]) -> Any:
+def one_per_object(recording: Recording, value: object, make: Callable[[Recording, Any], Any]) -> Any:
     """The stand-in of a function, module or class: one per recording, so that `is` stays what it was."""
     found = recording.registry.stand_ins.get(id(value))
     if found is None or found[0] is not value:

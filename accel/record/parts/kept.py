@@ -73,12 +73,12 @@ class Kept:
             self._rebuilt[id(value)] = value, made
         return made
 
-    def entered_tuple(self, value: Any) -> EnteredTuple | None:
+    def entered_tuple(self, value: object) -> EnteredTuple | None:
         """What is known of a tuple that came in from outside: its recorded form is another object."""
         entered = self.tuples.get(id(value))
         return entered if entered is not None and entered.made is value else None
 
-    def unwrap_in_place(self, value: Any, seen: set[int] | None = None) -> Any:
+    def unwrap_in_place(self, value: object, seen: set[int] | None = None) -> Any:
         """`value` as the program may keep it: lists, dicts and sets changed in place, tuples rebuilt."""
         seen = set() if seen is None else seen
         kind = type(value)

@@ -27,7 +27,7 @@ class Registry:
         self._alive: list[Any] = []
         self._born: list[weakref.ref[Wrapper]] = []
 
-    def keep_alive(self, value: Any) -> Any:
+    def keep_alive(self, value: object) -> Any:
         """Hold on to a value, so that its id stays its own."""
         self._alive.append(value)
         return value

@@ -33,7 +33,7 @@ class Writer:
     """
 
     def __init__(
-        self, owner: Any, inputs: Inputs, start: Place, max_nodes: int, worth: Callable[[list[Node]], bool]
+        self, owner: object, inputs: Inputs, start: Place, max_nodes: int, worth: Callable[[list[Node]], bool]
     ) -> None:
         self.tape = Tape()
         self._owner = owner
@@ -74,7 +74,7 @@ class Writer:
 
     # -- nodes --------------------------------------------------------------------------------------------------------
 
-    def node(self, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, *, host: bool) -> Node:
+    def node(self, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: object, *, host: bool) -> Node:
         """Write one operation down. result: the real value, for its shape, dtype and type."""
         if len(self.tape.nodes) + self._again >= self._max_nodes:
             raise Unsupported("limit.nodes", f"more than {self._max_nodes} operations")
@@ -95,11 +95,11 @@ class Writer:
         self._numbered[key] = node
         return node
 
-    def input_node(self, slot: int, value: Any) -> Node:
+    def input_node(self, slot: int, value: object) -> Node:
         host = not isinstance(value, np.ndarray)
         return self.node(core.INPUT, (slot,), {}, value, host=host)
 
-    def outcome(self, node: Node, expected: Any) -> None:
+    def outcome(self, node: Node, expected: object) -> None:
         """Let replays check that `node` is `expected`, as it is now."""
         if node.index in self._forced:
             return
@@ -215,7 +215,7 @@ def frozen(template: Any) -> Any:
     return frozen_static(template)
 
 
-def describe(value: Any) -> tuple[tuple[int, ...], np.dtype[Any] | None, type | None]:
+def describe(value: object) -> tuple[tuple[int, ...], np.dtype[Any] | None, type | None]:
     """Shape, dtype and scalar type of a plain value; dtype None for what is neither array nor number."""
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype, None
@@ -226,7 +226,7 @@ def describe(value: Any) -> tuple[tuple[int, ...], np.dtype[Any] | None, type | 
     return (), None, type(value)
 
 
-def _python_dtype(value: Any) -> np.dtype[Any] | None:
+def _python_dtype(value: object) -> np.dtype[Any] | None:
     try:
         return np.dtype(bool) if isinstance(value, bool) else np.asarray(value).dtype
     except OverflowError:

@@ -6,7 +6,6 @@ Where nothing irreversible happened, the call is undone and run plainly instead;
 from __future__ import annotations
 
 import gc
-from typing import Any
 
 from accel.record.wrapper import unwrap
 
@@ -14,12 +13,12 @@ DEPTH = 3
 """Tuples within tuples are replaced up to so many levels."""
 
 
-def unwrap_everywhere(wrapper: Any) -> None:
+def unwrap_everywhere(wrapper: object) -> None:
     """Put the plain value in a wrapper's place wherever a list, dict, set, attribute or closure holds it."""
     _replace(wrapper, unwrap(wrapper), DEPTH)
 
 
-def _replace(old: Any, new: Any, depth: int) -> None:
+def _replace(old: object, new: object, depth: int) -> None:
     for holder in gc.get_referrers(old):
         kind = type(holder)
         if kind is list:
@@ -38,7 +37,7 @@ def _replace(old: Any, new: Any, depth: int) -> None:
             _replace_attribute(holder, old, new)
 
 
-def _replace_attribute(holder: Any, old: Any, new: Any) -> None:
+def _replace_attribute(holder: object, old: object, new: object) -> None:
     names = [*getattr(holder, "__dict__", ()), *(slot for kind in type(holder).__mro__ for slot in _slots(kind))]
     for name in names:
         if getattr(holder, name, None) is old:

@@ -46,7 +46,7 @@ class FrameWatch:
         sys.settrace(self._before)
         self._recording.on_break = None
 
-    def _on_call(self, frame: FrameType, event: str, arg: Any) -> Callable[..., Any] | None:
+    def _on_call(self, frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
         if type(frame.f_globals) is not SubstitutedGlobals:
             return None
         frame.f_trace_lines = False

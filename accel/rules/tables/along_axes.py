@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,11 +14,16 @@ from accel.rules.lowering import jnp, join, lax, number, where
 from accel.rules.rule import RULES, Unsupported, rewritten, rule
 from accel.rules.tables.statistics.sorting import find_places
 
+if TYPE_CHECKING:
+    from jax import Array
+
 # -- differences ------------------------------------------------------------------------------------------------------
 
 
 @rule(np.diff, "a prepend append | n axis", rounding=Rounding.ROUNDED, shifts=True, reshapes=False)
-def diff(*, a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(
+    *, a: Array, n: int = 1, axis: int = -1, prepend: Array | float | None = None, append: Array | float | None = None
+) -> Any:
     axis %= a.ndim
     parts = [_edge(given, a, axis) for given in (prepend, append)]
     if any(part is not None for part in parts):
@@ -30,7 +35,7 @@ def diff(*, a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     return a
 
 
-def _but_one(a: Any, start: int, axis: int) -> Any:
+def _but_one(a: Array, start: int, axis: int) -> Any:
     """All but one element along an axis, from `start` on."""
     size = a.shape[axis]
     start = min(start, size)
@@ -55,7 +60,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @rule(np.trapezoid, "y x dx | axis")
-def trapezoid(*, y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(*, y: Array, x: Array | None = None, dx: Array | float = 1.0, axis: int = -1) -> Any:
     """The width of each interval times the mean of its ends, summed."""
     axis %= y.ndim
     upper, lower = (_but_one(y, start, axis) for start in (1, 0))
@@ -70,7 +75,7 @@ def trapezoid(*, y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 @rule(np.unwrap, "p discont | axis period")
-def unwrap(*, p: Any, **bound: Any) -> Any:
+def unwrap(*, p: Array, **bound: object) -> Any:
     if p.dtype.kind != "f":
         raise Unsupported("rule.parameter", "numpy.unwrap of numbers that are no floats")
     return jnp.unwrap(p, **bound)
@@ -80,7 +85,7 @@ def unwrap(*, p: Any, **bound: Any) -> Any:
 
 
 @rule(np.gradient, "f *varargs | axis edge_order", work=9.0, shifts=True, reshapes=False)
-def gradient(*, f: Any, varargs: Any = (), axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(*, f: Array, varargs: tuple[Any, ...] = (), axis: int | None = None, edge_order: int = 1) -> Any:
     """Second-order differences inside, of first or second order at the edges, by NumPy's formulas.
 
     numpy.gradient's documentation derives them, also for uneven distances.
@@ -99,7 +104,7 @@ def _kind(x: Any) -> str:
     return "c" if type(x) is complex else "number" if type(x) in (int, float) else x.dtype.kind
 
 
-def _slope(f: Any, step: Any, axis: int, edge_order: int) -> Any:
+def _slope(f: Array, step: Array, axis: int, edge_order: int) -> Any:
     size = f.shape[axis]
 
     def part(start: int, count: int = 1) -> Any:
@@ -131,12 +136,12 @@ def _slope(f: Any, step: Any, axis: int, edge_order: int) -> Any:
     return join([begin, inner, end], axis)
 
 
-def _even_slope(before: Any, after: Any, step: Any) -> Any:
+def _even_slope(before: Array, after: Array, step: Array) -> Any:
     """At the middle of three points with equal distances: its own value does not enter."""
     return (after - before) / (number(2, step) * step)
 
 
-def _edge_slope(points: Any, near: Any, far: Any) -> Any:
+def _edge_slope(points: tuple[Any, ...], near: Array, far: Array) -> Any:
     """The slope at the first of three points, by the parabola through them."""
     total = near + far
     weights = -(near + total) / (near * total), total / (near * far), -near / (far * total)
@@ -173,7 +178,7 @@ def interp(*, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> 
 
 
 @rewritten(np.apply_over_axes, "a | func axes")
-def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+def apply_over_axes(func: Any, a: Any, axes: list[Any]) -> Any:
     for axis in axes if isinstance(axes, (list, tuple)) else (axes,):
         reduced = func(a, axis)
         a = reduced if reduced.ndim == a.ndim else np.expand_dims(reduced, axis)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +13,14 @@ from accel.rules.core import cast
 from accel.rules.lowering import jnp, number, same, spread, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
+if TYPE_CHECKING:
+    from jax import Array
+
 # -- comparisons ------------------------------------------------------------------------------------------------------
 
 
 def _close(name: str) -> Callable[..., Any]:
-    def lower(*, b: Any, **bound: Any) -> Any:
+    def lower(*, b: Array, **bound: object) -> Any:
         if getattr(b, "dtype", None) == np.float16:
             raise Unsupported("rule.parameter", f"numpy.{name} to halves, in which NumPy computes the tolerance")
         return getattr(jnp, name)(b=b, **bound)
@@ -32,18 +35,18 @@ add_rule(np.array_equiv, same("array_equiv"), "a1 a2")
 
 
 @rule(np.angle, "z | deg", elementwise=True)
-def angle(*, z: Any, deg: bool = False) -> Any:
+def angle(*, z: Array, deg: bool = False) -> Any:
     if z.dtype.kind not in "fc":
         raise Unsupported("rule.parameter", "numpy.angle of whole numbers")
     return cast(jnp.angle(z, deg), z.real.dtype)
 
 
-def _floating(x: Any) -> Any:
+def _floating(x: Array) -> Any:
     return x if x.dtype.kind in "fc" else cast(x, np.dtype(float))
 
 
 @rule(np.sinc, "x", elementwise=True)
-def sinc(*, x: Any) -> Any:
+def sinc(*, x: Array) -> Any:
     """By NumPy's formula: jax.numpy's is 0 at whole numbers and at infinity since JAX 0.12."""
     x = _floating(x)
     zero, one = x == number(0, x), number(1, x)
@@ -52,11 +55,11 @@ def sinc(*, x: Any) -> Any:
 
 
 @rule(np.i0, "x", elementwise=True)
-def i0(*, x: Any) -> Any:
+def i0(*, x: Array) -> Any:
     return jnp.i0(_floating(x))
 
 
-def _round(*, a: Any, decimals: int = 0) -> Any:
+def _round(*, a: Array, decimals: int = 0) -> Any:
     if a.dtype.kind == "b" or (a.dtype.kind in "iu" and decimals < 0):
         raise Unsupported("rule.parameter", "rounding truths, or whole numbers to tens")
     if decimals and (a.dtype == np.float16 or abs(decimals) > 30):
@@ -66,7 +69,7 @@ def _round(*, a: Any, decimals: int = 0) -> Any:
     return _to_decimals(a, decimals) if decimals and a.dtype.kind == "f" else jnp.round(a, decimals)
 
 
-def _to_decimals(a: Any, decimals: int) -> Any:
+def _to_decimals(a: Array, decimals: int) -> Any:
     """As NumPy: by the power of ten itself, which is no number for negative exponents."""
     power = number(10.0 ** abs(decimals), a)
     if decimals < 0:
@@ -102,12 +105,12 @@ def iscomplex(x: Any) -> Any:
 
 
 @rule(np.fix, "x", elementwise=True)
-def fix(*, x: Any) -> Any:
+def fix(*, x: Array) -> Any:
     return jnp.trunc(x)
 
 
 @rewritten(np.real_if_close, "a | tol")
-def real_if_close(a: Any, tol: Any = 100) -> Any:
+def real_if_close(a: Any, tol: int = 100) -> Any:
     if a.dtype.kind == "c":
         raise Unsupported("rule.parameter", "numpy.real_if_close: its dtype depends on values")
     return a

@@ -33,7 +33,7 @@ FACTS: dict[str, dict[str, Any]] = {"map_coordinates": {"jumps": _jumps_at_edges
 """What is known of single functions beyond what they have in common."""
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> Any:
     """Arrays given in a list, as one."""
     from jax import numpy as jnp
 
@@ -41,7 +41,7 @@ def _whole(value: Any) -> Any:
 
 
 def _lowered(name: str) -> Callable[..., Any]:
-    def lower(**bound: Any) -> Any:
+    def lower(**bound: object) -> Any:
         from accel.ndimage.errors import NotCovered
         from accel.ndimage.table import TABLE
 

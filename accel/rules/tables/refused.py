@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from accel.rules.rule import add_rule
@@ -29,7 +27,7 @@ _LINALG: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def _add(module: Any, rows: tuple[tuple[str, str, str], ...]) -> None:
+def _add(module: object, rows: tuple[tuple[str, str, str], ...]) -> None:
     for reason, why, names in rows:
         for name in names.split():
             add_rule(getattr(module, name), None, special=Unrecordable(reason, why))

@@ -6,9 +6,10 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.rules.core import cast, in_bounds, leaves
 from accel.rules.lowering import jnp, lax, nonzero
@@ -16,6 +17,9 @@ from accel.rules.rule import Unsupported, add_rule, rewritten
 from accel.rules.special import WritesInto
 from accel.rules.tables import ufuncs
 from accel.rules.tables.statistics.reductions import extremes, reduction, running
+
+if TYPE_CHECKING:
+    from jax import Array
 
 UNROLLED = 64
 """Reductions that XLA has not are written out, up to so many elements along the axis."""
@@ -42,30 +46,32 @@ AT: dict[Any, str] = {
 
 
 def _reduce_signature(
-    array: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = True,
+    array: object,
+    axis: object = 0,
+    dtype: object = None,
+    out: object = None,
+    keepdims: object = False,
+    initial: object = None,
+    where: object = True,
 ) -> None: ...
 
 
-def _accumulate_signature(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> None: ...
+def _accumulate_signature(array: object, axis: object = 0, dtype: object = None, out: object = None) -> None: ...
 
 
-def _reduceat_signature(array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> None: ...
+def _reduceat_signature(
+    array: object, indices: object, axis: object = 0, dtype: object = None, out: object = None
+) -> None: ...
 
 
-def _outer_signature(A: Any, B: Any, dtype: Any = None, out: Any = None) -> None: ...
+def _outer_signature(A: object, B: object, dtype: object = None, out: object = None) -> None: ...
 
 
-def _at_signature(a: Any, indices: Any, b: Any = None) -> None: ...
+def _at_signature(a: object, indices: object, b: object = None) -> None: ...
 
 
 def _reduce_by_name(name: str) -> Callable[..., Any]:
-    def lower(*, array: Any, axis: Any = 0, dtype: Any = None, **bound: Any) -> Any:
+    def lower(*, array: Array, axis: int | None = 0, dtype: np.dtype[Any] | None = None, **bound: object) -> Any:
         if dtype is not None and name not in ("sum", "prod"):
             raise Unsupported("rule.parameter", f"{name} with dtype")
         if name in ("sum", "prod"):
@@ -97,7 +103,7 @@ def _fold(ufunc: np.ufunc, array: Any, axis: Any, dtype: Any) -> list[Any]:
 
 
 def _reduce_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
-    def lower(*, array: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False) -> Any:
+    def lower(*, array: Array, axis: int | None = 0, dtype: np.dtype[Any] | None = None, keepdims: bool = False) -> Any:
         total = _fold(ufunc, array, axis, dtype)[-1]
         return jnp.expand_dims(total, axis) if keepdims else total
 
@@ -105,7 +111,7 @@ def _reduce_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _accumulate_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
-    def lower(*, array: Any, axis: Any = 0, dtype: Any = None) -> Any:
+    def lower(*, array: Array, axis: int | None = 0, dtype: np.dtype[Any] | None = None) -> Any:
         return jnp.stack(_fold(ufunc, array, axis, dtype), axis)
 
     return lower
@@ -121,7 +127,7 @@ def _outer(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
-    def rewrite(array: Any, indices: Any, axis: int = 0) -> Any:
+    def rewrite(array: Any, indices: object, axis: int = 0) -> Any:
         if not isinstance(indices, (list, tuple)):
             raise Unsupported("rule.parameter", f"{ufunc.__name__}.reduceat with indices that are no list")
         lines = np.moveaxis(array, axis, 0)
@@ -136,14 +142,14 @@ def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _at(ufunc: np.ufunc) -> Callable[..., Any]:
-    def lower(*, a: Any, indices: Any, b: Any) -> Any:
+    def lower(*, a: Array, indices: object, b: Array | float) -> Any:
         _check_at(ufunc, a.dtype, b)
         return getattr(a.at[_indices(indices)], AT[ufunc])(cast(jnp.asarray(b), a.dtype))
 
     return lower
 
 
-def _check_at(ufunc: np.ufunc, dtype: np.dtype[Any], b: Any) -> None:
+def _check_at(ufunc: np.ufunc, dtype: np.dtype[Any], b: Array | float) -> None:
     """NumPy casts each result to the array's dtype, not the operand: the same where they compute in that dtype.
 
     And where whole numbers wrap, or a number of the program's text is one of the dtype.
@@ -159,26 +165,28 @@ def _check_at(ufunc: np.ufunc, dtype: np.dtype[Any], b: Any) -> None:
         raise Unsupported("rule.parameter", f"{ufunc.__name__}.at on {dtype} with {given}")
 
 
-def _is_number_of(b: Any, dtype: np.dtype[Any]) -> bool:
+def _is_number_of(b: Array | float, dtype: np.dtype[Any]) -> bool:
     """Whether a number is one of the dtype; of floats only single precision is as good as what it is computed in."""
     if isinstance(b, int) and dtype.kind in "iu" and dtype != np.uint64:
         return bool(np.iinfo(dtype).min <= b <= np.iinfo(dtype).max)
     return isinstance(b, (int, float)) and dtype == np.float32 and abs(b) <= np.finfo(dtype).max
 
 
-def _indices(indices: Any) -> tuple[Any, ...]:
+def _indices(indices: object) -> tuple[Any, ...]:
     """An index array for each axis. Small dtypes cannot hold every size that JAX compares with."""
     entries = indices if isinstance(indices, tuple) else (indices,)
     return tuple(_index_array(entry).astype(np.int64) for entry in entries)
 
 
-def _index_array(entry: Any) -> Any:
+def _index_array(entry: object) -> Any:
     if hasattr(entry, "dtype"):
         return entry
     return np.asarray(entry) if all(map(np.isscalar, leaves(entry))) else jnp.asarray(entry)
 
 
-def _at_holds(*, a: Any, indices: Any, shape: Any, b: Any = None) -> Any:
+def _at_holds(
+    *, a: Array | NDArray[Any], indices: object, shape: tuple[Any, ...], b: Array | NDArray[Any] | float | None = None
+) -> Any:
     """Index arrays within bounds; no masks, slices or new axes."""
     entries = indices if isinstance(indices, tuple) else (indices,)
     if any(entry is None or entry is Ellipsis or isinstance(entry, slice) for entry in entries):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from accel.rules.columns import Contraction, Rounding
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, where
 from accel.rules.rule import Rule, Unsupported, derived, make_rule, own_rule, qualified_name
+
+if TYPE_CHECKING:
+    from jax import Array
 
 Loop = tuple[np.dtype[Any], ...]
 
@@ -51,7 +54,7 @@ def loop_of(ufunc: np.ufunc, operands: Sequence[Any], dtype: Any) -> Loop:
     return loop
 
 
-def _dtype_of(operand: Any) -> Any:
+def _dtype_of(operand: object) -> Any:
     kind = type(operand)
     if kind in (int, float, complex):
         return kind
@@ -67,12 +70,12 @@ def _check_literals(operands: Sequence[Any], loop: Loop) -> None:
             raise Unsupported("rule.parameter", f"the integer {operand} in an operation on {dtype}")
 
 
-def _evaluate(ufunc: np.ufunc, *operands: Any, loop: Loop) -> Any:
+def _evaluate(ufunc: np.ufunc, *operands: object, loop: Loop) -> Any:
     cast_operands = [np.asarray(x).astype(dtype) for x, dtype in zip(operands, loop, strict=False)]
     return ufunc(*cast_operands)
 
 
-def _lower(function: Callable[..., Any], *operands: Any, loop: Loop) -> Any:
+def _lower(function: Callable[..., Any], *operands: object, loop: Loop) -> Any:
     inputs = [x if _is_small_number(x) else cast(x, dtype) for x, dtype in zip(operands, loop, strict=False)]
     outputs = loop[len(operands) :]
     if function is _power and type(inputs[1]) is int and inputs[1] >= 0 and loop[1].kind in "iu":
@@ -83,7 +86,7 @@ def _lower(function: Callable[..., Any], *operands: Any, loop: Loop) -> Any:
     return tuple(cast(part, dtype) for part, dtype in zip(result, outputs, strict=True))
 
 
-def _is_small_number(x: Any) -> bool:
+def _is_small_number(x: object) -> bool:
     """Literals stay Python numbers, so that powers and products of them can be simplified."""
     return type(x) in (int, float)
 
@@ -99,7 +102,7 @@ def _in_kind(inputs: list[Any], loop: Loop) -> list[Any]:
 def _in_jax(name: str) -> Callable[..., Any]:
     """The jax.numpy function of that name."""
 
-    def lower(*operands: Any) -> Any:
+    def lower(*operands: object) -> Any:
         return getattr(jnp, name)(*operands)
 
     return lower
@@ -128,11 +131,11 @@ def _float_power(x: Any, y: Any) -> Any:
     return _at_edges(x, jnp.sqrt(x)) if half else _power(x, y)
 
 
-def _integer_power(x: Any, y: Any) -> Any:
+def _integer_power(x: object, y: object) -> Any:
     """By squaring, through all bits of the exponents: jax.numpy stops after six. What overflows wraps, as in NumPy."""
     x, y = jnp.broadcast_arrays(x, y)
 
-    def step(state: Any) -> Any:
+    def step(state: tuple[Any, ...]) -> Any:
         result, power, left = state
         return where(left % 2 == 1, result * power, result), power * power, left // 2
 
@@ -147,13 +150,13 @@ _BY_ROOTS: dict[float, Callable[[Any], Any]] = {
 """Powers that square roots give within a unit or two in the last place, eight times faster than XLA's power."""
 
 
-def _at_edges(x: Any, power: Any) -> Any:
+def _at_edges(x: object, power: object) -> Any:
     """A positive fractional power where roots differ from it: -0.0 gives 0.0, and -inf gives inf."""
     power = where(x == number(0, x), number(0, x), power)
     return where(x == number(-np.inf, x), number(np.inf, x), power)
 
 
-def _complex_power(x: Any, y: Any) -> Any:
+def _complex_power(x: object, y: Any) -> Any:
     """As NumPy has it at the edges: anything to the power of 0 is 1; 0 is 0 where the power's real part is positive."""
     x, y = jnp.broadcast_arrays(x, y)
     zero, one, nan = number(0, x), number(1, x), number(complex(np.nan, np.nan), x)
@@ -172,12 +175,12 @@ NOT_NEGATIVE = own_rule("exponent_not_negative", lambda x: every(x >= 0), lambda
 """NumPy raises for integers to negative integer powers."""
 
 
-def _signed_quotient(x: Any, y: Any, found: Any) -> Any:
+def _signed_quotient(x: Array | float, y: Array | float, found: Array) -> Any:
     found = where(y == number(0, found), x / y, found)  # NaN in jax.numpy before JAX 0.10.1
     return where(found == number(0, found), jnp.copysign(number(0, found), x / y), found)
 
 
-def _signed_remainder(x: Any, y: Any, found: Any) -> Any:
+def _signed_remainder(x: Array | float, y: Array | float, found: Array) -> Any:
     return where(found == number(0, found), jnp.copysign(number(0, found), y), found)
 
 
@@ -189,7 +192,7 @@ _SIGNED: dict[str, Callable[[Any, Any, Any], Any]] = {
 """The sign of a zero: a whole quotient has the quotient's, a remainder its divisor's."""
 
 
-def _logaddexp2(x: Any, y: Any) -> Any:
+def _logaddexp2(x: Array | float, y: Array | float) -> Any:
     """Exact where both are the same, as NumPy's is."""
     found = jnp.logaddexp2(x, y)
     x, y = (jnp.broadcast_to(cast(each, found.dtype), found.shape) for each in (x, y))
@@ -199,7 +202,7 @@ def _logaddexp2(x: Any, y: Any) -> Any:
 def _guarded(name: str) -> Callable[[Any, Any], Any]:
     """Integer division: by zero NumPy gives 0 (with a warning)."""
 
-    def lower(x: Any, y: Any) -> Any:
+    def lower(x: Array | float, y: Array | float) -> Any:
         function = getattr(jnp, name)
         if jnp.asarray(x).dtype.kind not in "iu":
             return _SIGNED[name](x, y, function(x, y))
@@ -214,46 +217,46 @@ FLOOR_DIVIDE = _guarded("floor_divide")
 REMAINDER = _guarded("remainder")
 
 
-def _divmod(x: Any, y: Any) -> Any:
+def _divmod(x: Array | float, y: Array | float) -> Any:
     return FLOOR_DIVIDE(x, y), REMAINDER(x, y)
 
 
-def _modf(x: Any) -> Any:
+def _modf(x: Array) -> Any:
     """Fraction and whole part; both keep the sign, and the fraction of an infinity is zero."""
     whole = jnp.trunc(x)
     zero = number(0, x)
     return jnp.copysign(where(abs(x) == number(np.inf, x), zero, x - whole), x), whole
 
 
-def _spacing(x: Any) -> Any:
+def _spacing(x: Array) -> Any:
     if x.dtype == np.float16:
         raise Unsupported("rule.parameter", "the spacing of halves")
     return jnp.copysign(jnp.nextafter(abs(x), number(np.inf, x)) - abs(x), x)
 
 
-def _reciprocal(x: Any) -> Any:
+def _reciprocal(x: Array) -> Any:
     if jnp.asarray(x).dtype.kind not in "fc":
         raise Unsupported("rule.parameter", "the reciprocal of whole numbers")
     return complexes.reciprocal(x) if complexes.is_complex(x) else number(1, x) / x
 
 
-def _magnitude(x: Any) -> Any:
+def _magnitude(x: Array) -> Any:
     """The absolute value as an unsigned integer, that of the smallest integer too."""
     return abs(x).astype(np.dtype(f"u{x.dtype.itemsize}"))
 
 
-def _gcd(x: Any, y: Any) -> Any:
+def _gcd(x: Array, y: Array) -> Any:
     return jnp.gcd(_magnitude(x), _magnitude(y)).astype(x.dtype)
 
 
-def _lcm(x: Any, y: Any) -> Any:
+def _lcm(x: Array, y: Array) -> Any:
     left, right = _magnitude(x), _magnitude(y)
     common = jnp.gcd(left, right)
     none = common == number(0, common)
     return (where(none, common, left // where(none, number(1, common), common)) * right).astype(x.dtype)
 
 
-def _erf(x: Any) -> Any:
+def _erf(x: Array) -> Any:
     if x.dtype.kind == "c":
         raise Unsupported("rule.parameter", "scipy.special.erf of complex numbers")
     return lax.erf(x)
@@ -263,7 +266,7 @@ def _degrees_factor(factor: float) -> Callable[[Any], Any]:
     return lambda x: x * cast(factor, x.dtype)
 
 
-def _matmul(x: Any, y: Any) -> Any:
+def _matmul(x: Array, y: Array) -> Any:
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
@@ -292,11 +295,11 @@ class UfuncRow(NamedTuple):
     facts: Mapping[str, Any]
 
 
-def _row(name: str, lower: Callable[..., Any], **facts: Any) -> dict[str, UfuncRow]:
+def _row(name: str, lower: Callable[..., Any], **facts: object) -> dict[str, UfuncRow]:
     return {name: UfuncRow(lower, facts)}
 
 
-def _rows(names: str, lowered: Callable[[str], Callable[..., Any]] = _in_jax, **facts: Any) -> dict[str, UfuncRow]:
+def _rows(names: str, lowered: Callable[[str], Callable[..., Any]] = _in_jax, **facts: object) -> dict[str, UfuncRow]:
     """One for each name. lowered: gives each its lowering."""
     return {name: UfuncRow(lowered(name), facts) for name in names.split()}
 

@@ -71,7 +71,7 @@ def plan(loop: Loop) -> Batch | None:
         return None
 
 
-def _require(truth: Any) -> None:
+def _require(truth: bool) -> None:
     if not truth:
         raise _Dependent
 
@@ -230,7 +230,7 @@ def _round(
     batch: Batch,
     read: dict[int, Any],
     looked_up: Iterator[Any],
-    values: Any,
+    values: object,
     compute: Callable[[Node, Any, Any], Any],
 ) -> list[Any]:
     """What the operations of one round give. read: what its reads do; looked_up: what differs from round to round."""

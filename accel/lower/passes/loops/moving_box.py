@@ -36,7 +36,7 @@ class MovingBox:
         """Whether boxes are one element long along the axes that they move along: one indexing reads all of them."""
         return all(self.box.sizes[axis] == 1 for axis in self.moving)
 
-    def read(self, base: Any) -> Any:
+    def read(self, base: object) -> Any:
         """The boxes of all rounds, stacked: (rounds, *given)."""
         from jax import numpy as jnp
 

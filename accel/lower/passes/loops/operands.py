@@ -128,7 +128,7 @@ def leaves(template: Any) -> Iterator[Any]:
         yield from leaves((template.start, template.stop, template.step))
 
 
-def filled(template: Any, given: Iterator[Any]) -> Any:
+def filled(template: object, given: Iterator[Any]) -> Any:
     """The template with its leaves replaced in order."""
     if isinstance(template, LEAVES):
         return next(given)
@@ -151,7 +151,7 @@ def may_vary(node: Node) -> bool:
     return bool(node.args) and not node.rule.own
 
 
-def is_box_read(node: Any) -> bool:
+def is_box_read(node: Node) -> bool:
     """Whether a node reads a part of an array by basic indexing (which need not be a box: see `views.box_of`)."""
     return isinstance(node, Node) and node.rule is core.READ and isinstance(node.args[1], Index)
 

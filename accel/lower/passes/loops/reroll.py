@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.ir.tape import Node, frozen_static
 from accel.lower.passes.loops.dependences import operand_rows
@@ -116,7 +117,7 @@ def _kinds(body: Sequence[Node]) -> list[int]:
     ]
 
 
-def _form(template: Any) -> Any:
+def _form(template: object) -> Any:
     """A template without its leaves' values."""
     if isinstance(template, Node):
         return (Node, template.shape, template.dtype)
@@ -151,7 +152,7 @@ def _repetitions(kinds: list[int]) -> list[tuple[int, int, int]]:
     return sorted(found, key=lambda each: (each[1] * each[2] < 0.9 * most, each[1], -each[2]))
 
 
-def _distances(array: Any) -> list[int]:
+def _distances(array: NDArray[Any]) -> list[int]:
     """Likely lengths of a round: the distances at which most operations repeat, and what divides them."""
     longest = min(len(array) // ROUNDS, LONGEST)
     matches = [int(np.count_nonzero(array[:-length] == array[length:])) for length in range(1, longest + 1)]

@@ -52,7 +52,7 @@ def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> No
         if isinstance(operand, (Table, MovingBox, MovingRead, Stacked))
     ]
 
-    def body(carry: Any, entries: Any) -> Any:
+    def body(carry: list[Any], entries: tuple[Any, ...]) -> Any:
         before = dict(zip(loop.carried, carry, strict=True))
         own: list[Any] = []
         entry, small = iter(entries[0]), entries[1]

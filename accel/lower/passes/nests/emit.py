@@ -6,13 +6,16 @@ Takes a nest that `accel.lower.passes.nests.pad` has planned, and sets the value
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accel.lower.passes.nests import vectorize
 from accel.lower.passes.nests.layouts import Frame
 from accel.lower.passes.nests.nest import Block, Liveness, Nest
+
+if TYPE_CHECKING:
+    from jax import Array
 
 
 def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
@@ -33,7 +36,7 @@ def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
         values.set_row(node, frame.registers[id(site)], place)
 
 
-def _enter(nest: Nest, block: Block, trips: Any, frame: Frame, liveness: Liveness) -> None:
+def _enter(nest: Nest, block: Block, trips: Array | np.generic, frame: Frame, liveness: Liveness) -> None:
     if id(block) in nest.vectorized:
         vectorize.run(nest, block, frame)
         return
@@ -49,7 +52,7 @@ def _enter(nest: Nest, block: Block, trips: Any, frame: Frame, liveness: Livenes
         # register would have an initial content.
         return jnp.zeros(likes[register].shape, likes[register].dtype) if held is None else held
 
-    def body(k: Any, carry: Any) -> Any:
+    def body(k: Array, carry: list[Any]) -> Any:
         inner = frame.inside(block, k)
         inner.registers.update(zip(carried, carry, strict=True))
         for item in block.items:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.ir.tape import Node
 from accel.ir.views import Index, per_axis
@@ -66,7 +67,13 @@ class RoundInt:
     will do. tables: gets what has to be looked up.
     """
 
-    def __init__(self, values: Any, block: Block | None, tables: list[Any], known: Any = None) -> None:
+    def __init__(
+        self,
+        values: NDArray[Any] | list[Any],
+        block: Block | None,
+        tables: list[Any],
+        known: NDArray[Any] | None = None,
+    ) -> None:
         self.block = block
         values = np.asarray(values)
         known = np.ones(len(values), bool) if known is None else known
@@ -245,7 +252,7 @@ class Frame:
     owned: frozenset[int] = frozenset()
     cuts: Mapping[int, Any] = field(default_factory=dict)
 
-    def inside(self, block: Block, round_: Any, **about: Any) -> Frame:
+    def inside(self, block: Block, round_: object, **about: Any) -> Frame:
         """A place in a round of a block that is entered here."""
         return Frame(self.values, self.compute, {**self.rounds, id(block): round_}, dict(self.registers), **about)
 
@@ -303,7 +310,7 @@ class Frame:
         for register in list(self.pending):
             self.held(register)
 
-    def table(self, values: Any) -> Any:
+    def table(self, values: NDArray[Any]) -> Any:
         from jax import numpy as jnp
 
         return jnp.asarray(self.values.table(values))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.ir.tape import Node, frozen_static
 from accel.ir.views import Index
@@ -67,7 +68,7 @@ def _kind(node: Node, virtual: set[int]) -> Any:
     return node.site, id(node.rule), node.dtype, len(node.shape), _form((node.args, node.kwargs), virtual)
 
 
-def _form(template: Any, virtual: set[int]) -> Any:
+def _form(template: object, virtual: set[int]) -> Any:
     """A template without its leaves' values, and without lengths of axes."""
     if isinstance(template, Node):
         if template.index in virtual:  # the read will be part of its user, so it is part of the user's kind
@@ -87,7 +88,7 @@ def _form(template: Any, virtual: set[int]) -> Any:
     return frozen_static(template)
 
 
-def _runs(kinds: Any, length: int) -> list[tuple[int, int]]:
+def _runs(kinds: NDArray[Any], length: int) -> list[tuple[int, int]]:
     """Start and rounds of what repeats at a distance."""
     # A stretch of n items that each equal the item `length` further on is n // length + 1 rounds: the last one has
     # nothing to equal.
@@ -103,7 +104,7 @@ def _runs(kinds: Any, length: int) -> list[tuple[int, int]]:
     return found
 
 
-def _shortest(kinds: Any) -> int | None:
+def _shortest(kinds: NDArray[Any]) -> int | None:
     """The least distance at which anything repeats."""
     for length in range(1, min(len(kinds) // 2, LONGEST) + 1):
         if _runs(kinds, length):
@@ -112,7 +113,7 @@ def _shortest(kinds: Any) -> int | None:
 
 
 def _collapsed(
-    items: list[Node | Run], kinds: Any, length: int, numbers: dict[Any, int]
+    items: list[Node | Run], kinds: NDArray[Any], length: int, numbers: dict[Any, int]
 ) -> tuple[list[Node | Run], Any]:
     """The items with rounds of `length` items as runs, single rounds too."""
     starts = dict(_runs(kinds, length))
@@ -208,6 +209,6 @@ def _starts(operand: NestOperand) -> Iterator[list[int]]:
             yield [_start(entry) for entry in entries]
 
 
-def _start(entry: Any) -> int:
+def _start(entry: slice | int) -> int:
     start = entry.start if isinstance(entry, slice) else entry
     return start if isinstance(start, int) else 0

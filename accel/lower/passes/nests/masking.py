@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.lower.passes.nests.layouts import Computed, Frame, Layout, RoundInt
 
@@ -17,7 +18,7 @@ Ints = Callable[[Any], RoundInt]
 """From whole numbers, one for each round, what gives them in a traced program."""
 
 
-def shifted(computed: Computed, layout: Layout, axis: int, offsets: Any, ints: Ints) -> Computed:
+def shifted(computed: Computed, layout: Layout, axis: int, offsets: NDArray[Any], ints: Ints) -> Computed:
     """The value with what counts of it elsewhere along an axis: from `offsets`, (rounds,).
 
     Operands whose slices begin at different places of their boxes have to be brought to one place before they meet.
@@ -40,7 +41,7 @@ def shifted(computed: Computed, layout: Layout, axis: int, offsets: Any, ints: I
     return moved
 
 
-def masked(computed: Computed, mask: Computed | None, neutral: Any) -> Computed:
+def masked(computed: Computed, mask: Computed | None, neutral: bool | float) -> Computed:
     """The value with `neutral` where the mask is false."""
     if mask is None:
         return computed

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.ir.tape import Node
 from accel.ir.views import Index, Transpose
@@ -119,7 +120,7 @@ class _Planner:
                 if len(kinds[site.register]) > 1 or not layout.uniform:
                     raise Irregular
 
-    def ints(self, values: Any) -> RoundInt:
+    def ints(self, values: NDArray[Any] | list[Any]) -> RoundInt:
         return RoundInt(values, self.current, self.nest.tables)
 
     # -- operands -----------------------------------------------------------------------------------------------------

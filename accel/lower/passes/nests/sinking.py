@@ -9,14 +9,13 @@ result of the program, or if it is a view other than consecutive elements.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from accel.ir.tape import Node
 from accel.ir.views import is_window
 from accel.rules import core
 
 
-def is_window_read(node: Any) -> bool:
+def is_window_read(node: Node) -> bool:
     """Whether a node only shows consecutive elements of another."""
     return node.rule is core.SCALAR or (node.rule is core.READ and is_window(node.args[1]))
 

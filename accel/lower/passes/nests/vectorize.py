@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accel.lower.passes.nests.layouts import Computed, Cut, Frame
 from accel.lower.passes.nests.nest import Block, Nest, Site
+
+if TYPE_CHECKING:
+    from jax import Array
 
 # No measurement is known of the numbers below but what their texts say.
 
@@ -57,7 +60,7 @@ class Motion:
     axis: int
     forward: bool
 
-    def take(self, array: Any, cut: Cut, ends: tuple[Frame, Frame]) -> Any:
+    def take(self, array: Array, cut: Cut, ends: tuple[Frame, Frame]) -> Any:
         """The boxes of all rounds: (rounds, *boxes without the axis)."""
         from jax import lax
         from jax import numpy as jnp
@@ -65,14 +68,14 @@ class Motion:
         whole = lax.dynamic_slice(array, self._place(cut, ends), self._sizes(cut))
         return self._turned(jnp.moveaxis(whole, self.axis, 0))
 
-    def put(self, array: Any, cut: Cut, ends: tuple[Frame, Frame], value: Any, mask: Any) -> Any:
+    def put(self, array: Array, cut: Cut, ends: tuple[Frame, Frame], value: Array, mask: Array | None) -> Any:
         """The array with the values of all rounds, (rounds, *layout), in their boxes, where `mask` says so."""
         from jax import lax
         from jax import numpy as jnp
 
         sizes, place = self._sizes(cut), self._place(cut, ends)
 
-        def whole(boxes: Any) -> Any:
+        def whole(boxes: Array) -> Any:
             boxes = self._turned(boxes).reshape([self.rounds, *np.delete(sizes, self.axis)])
             return jnp.moveaxis(boxes, 0, self.axis)
 
@@ -87,7 +90,7 @@ class Motion:
     def _place(self, cut: Cut, ends: tuple[Frame, Frame]) -> list[Any]:
         return cut.places(ends[0] if self.forward else ends[1])
 
-    def _turned(self, boxes: Any) -> Any:
+    def _turned(self, boxes: Array) -> Any:
         return boxes if self.forward else boxes[::-1]
 
 
@@ -242,7 +245,7 @@ def run(nest: Nest, block: Block, frame: Frame) -> None:
     }
     writes: list[tuple[int, Cut]] = []  # as `round_` is traced: `vmap` can return arrays only
 
-    def round_(k: Any, cuts: dict[int, Any]) -> Any:
+    def round_(k: Array, cuts: dict[int, Any]) -> Any:
         inner = frame.inside(block, k, owned=found.owned, cuts=cuts)
         collected = []
         for site in block.sites():

@@ -29,7 +29,7 @@ def bind(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str,
     return bound
 
 
-def is_default(value: Any, default: Any) -> bool:
+def is_default(value: object, default: object) -> bool:
     """Whether an argument is its parameter's default; recorded values never are."""
     if isinstance_wrapper(value) or isinstance(value, np.ndarray):
         return False
@@ -61,13 +61,13 @@ def _operand(recording: Recording, rule: Rule, name: str, value: Any) -> Any:
     return _stacked(recording, template, value)
 
 
-def _member(recording: Recording, rule: Rule, template: Any, value: Any) -> Any:
+def _member(recording: Recording, rule: Rule, template: object, value: object) -> Any:
     """One of several arrays, which may be a list of numbers; np.block goes through lists itself."""
     as_it_is = type(template) not in (list, tuple) or rule.recorded.nested
     return template if as_it_is else _stacked(recording, template, value)
 
 
-def _stacked(recording: Recording, template: Any, value: Any) -> Node:
+def _stacked(recording: Recording, template: object, value: object) -> Node:
     array = np.asarray(unwrap(value))
     return recording.writer.node(core.STACK, (nested(template), array.dtype, array.shape), {}, array, host=False)
 
@@ -100,7 +100,7 @@ def check_stored(recording: Recording, rule: Rule, bound: dict[str, Any], dtype:
 
 
 def assume_holds(
-    recording: Recording, rule: Rule, bound: dict[str, Any], template: dict[str, Any], result: Any
+    recording: Recording, rule: Rule, bound: dict[str, Any], template: dict[str, Any], result: object
 ) -> None:
     """Let replays check what the rule's lowering takes for granted of its arguments."""
     if rule.recorded.holds is None:

@@ -45,7 +45,7 @@ def call_without_rule(recording: Recording, function: Any, args: tuple[Any, ...]
     return function(*unwrap(args), **unwrap(kwargs))
 
 
-def written_operands(function: Any, rule: Rule | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+def written_operands(function: object, rule: Rule | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The recorded arrays that a call may write to."""
     outs = kwargs.get("out")
     found = [outs] if not isinstance(outs, tuple) else list(outs)
@@ -67,7 +67,7 @@ def record(
     return record_rule(recording, rule, args, kwargs, result)
 
 
-def record_rule(recording: Recording, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+def record_rule(recording: Recording, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> Any:
     """Write a call of a function with a rule down."""
     special = rule.recorded.special
     if isinstance(special, Static):
@@ -77,7 +77,7 @@ def record_rule(recording: Recording, rule: Rule, args: tuple[Any, ...], kwargs:
     return recorder(recording, rule, bound, result)
 
 
-def static_answer(static: Static, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+def static_answer(static: Static, args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> Any:
     """An answer that depends on types and shapes alone is a plain value: guards hold those, of lists' elements too."""
     if static.by_value:
         as_static((args, kwargs))

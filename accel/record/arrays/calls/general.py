@@ -41,7 +41,7 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
     return wrap_result(recording, rule, bound, result, node)
 
 
-def rule_node(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Node:
+def rule_node(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Node:
     template = templates(recording, rule, bound)
     check_stored(recording, rule, bound, getattr(result, "dtype", None))
     assume_holds(recording, rule, bound, template, result)
@@ -65,7 +65,7 @@ def without_out(rule: Rule, bound: dict[str, Any]) -> Any:
     return rule.function(*given.args, **given.kwargs)
 
 
-def wrap_result(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any, node: Node) -> Any:
+def wrap_result(recording: Recording, rule: Rule, bound: dict[str, Any], result: object, node: Node) -> Any:
     """The recorded result, as the view that it is where it shares memory with an operand."""
     if not isinstance(result, np.ndarray):
         if isinstance(result, (list, tuple)):

@@ -67,7 +67,7 @@ def _record_like(recording: Recording, rule: Rule, bound: dict[str, Any], result
 
 
 @records(ArrayOf)
-def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """array, asarray and kin: the operand itself, a view of it, a copy, or an array of nested values."""
     source = next(iter(bound.values()))
     for name in bound:
@@ -112,7 +112,7 @@ def _record_nan_to_num(recording: Recording, rule: Rule, bound: dict[str, Any], 
 
 
 @records(WritesInto)
-def _record_write(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+def _record_write(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """Functions that change their first argument: its new value is computed and stored."""
     name = rule.operands[0]
     target = bound[name]
@@ -128,20 +128,20 @@ def _record_write(recording: Recording, rule: Rule, bound: dict[str, Any], resul
 
 
 @records(Indices)
-def _record_indices(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+def _record_indices(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """nonzero and one-argument where: as many indices as there are true elements."""
     condition = next(iter(bound.values()))
     return compressed.record_nonzero(recording, condition, result)
 
 
 @records(Where)
-def _record_where(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+def _record_where(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     if "x" not in bound:
         return compressed.record_nonzero(recording, bound["condition"], result)
     return record_bound(recording, rule, bound, result)
 
 
-def _sliceable(rule: Rule, source: Any) -> Any:
+def _sliceable(rule: Rule, source: object) -> Any:
     """An array that the result is slices of."""
     if not issubclass(type(source), RecordedArray):
         raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection or a list")
@@ -149,7 +149,7 @@ def _sliceable(rule: Rule, source: Any) -> Any:
 
 
 @records(Split)
-def _record_split(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+def _record_split(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """Parts of an array along an axis, each a view: taken as slices of it."""
     source = _sliceable(rule, next(iter(bound.values())))
     axis = as_static(bound.get("axis", 0))
@@ -164,7 +164,7 @@ def _record_split(recording: Recording, rule: Rule, bound: dict[str, Any], resul
 
 
 @records(Unrecordable)
-def _record_refused(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+def _record_refused(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     refused = rule.recorded.special
     assert isinstance(refused, Unrecordable)
     raise Unsupported(refused.reason, f"{rule.name}: {refused.why}")
@@ -181,7 +181,7 @@ def _record_shaped(recording: Recording, rule: Rule, bound: dict[str, Any], resu
 
 
 @records(Rewrite)
-def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """A function that is a few calls of others: those are written down, and must give the same result."""
     check_parameters(rule, bound)
     rewrite = rule.recorded.special
@@ -231,7 +231,7 @@ def _constant(recording: Recording, value: Any) -> Node:
 
 
 @records(Finite)
-def _record_finite(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+def _record_finite(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """Linear algebra that raises for singular matrices: XLA gives infinities or NaN there."""
     wrapped = record_bound(recording, rule, bound, result)
     recording.writer.assume(core.ALL_FINITE, (wrapped.node(),))
@@ -251,7 +251,7 @@ def _record_flip(recording: Recording, rule: Rule, bound: dict[str, Any], result
 
 
 @records(BroadcastArrays)
-def _record_broadcast(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+def _record_broadcast(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """broadcast_arrays: views that may be written to, with a warning, where those of broadcast_to may not."""
     parts = _record_rewrite(recording, rule, bound, result)
     for part in parts:

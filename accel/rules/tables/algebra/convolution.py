@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.rules.core import cast, in_common_dtype
 from accel.rules.lowering import jnp, lax, number
 from accel.rules.rule import Unsupported, rule
+
+if TYPE_CHECKING:
+    from jax import Array
 
 
 def _kernel_finite(*, a: Any, v: Any, shape: Any, mode: str = "full") -> Any:
@@ -22,7 +26,7 @@ def _kernel_finite(*, a: Any, v: Any, shape: Any, mode: str = "full") -> Any:
 
 
 @rule(np.convolve, "a v | mode", holds=_kernel_finite)
-def convolve(*, a: Any, v: Any, mode: str = "full") -> Any:
+def convolve(*, a: Array, v: Array, mode: str = "full") -> Any:
     """The shorter one slides over the longer."""
     a, v = in_common_dtype(a, v)
     if v.shape[0] > a.shape[0]:
@@ -30,12 +34,14 @@ def convolve(*, a: Any, v: Any, mode: str = "full") -> Any:
     return _slide(a, v[::-1], mode)
 
 
-def _correlated_finite(*, a: Any, v: Any, shape: Any, mode: str = "valid") -> Any:
+def _correlated_finite(
+    *, a: Array | NDArray[Any], v: Array | NDArray[Any], shape: tuple[int, ...], mode: str = "valid"
+) -> Any:
     return _kernel_finite(a=a, v=v, shape=shape, mode=mode)
 
 
 @rule(np.correlate, "a v | mode", holds=_correlated_finite)
-def correlate(*, a: Any, v: Any, mode: str = "valid") -> Any:
+def correlate(*, a: Array, v: Array, mode: str = "valid") -> Any:
     """As NumPy: the second is conjugated; where it is the longer one, the result is turned round."""
     a, v = in_common_dtype(a, v)
     v = lax.conj(v) if v.dtype.kind == "c" else v
@@ -48,7 +54,7 @@ SHORT = 32
 """Kernels up to this length are written out as sums of slices; longer ones are products with a matrix of windows."""
 
 
-def _slide(a: Any, v: Any, mode: str) -> Any:
+def _slide(a: Array, v: Array, mode: str) -> Any:
     """sum_k a[i + k] * v[k], of halves in single precision; v is not longer than a."""
     if mode not in ("full", "same", "valid"):
         raise Unsupported("rule.parameter", f"mode={mode!r}")

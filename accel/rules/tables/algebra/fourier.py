@@ -36,7 +36,7 @@ for _name, _names in (
 
 
 def _frequencies(name: str) -> Callable[..., Any]:
-    def lower(*, d: Any, **bound: Any) -> Any:
+    def lower(*, d: object, **bound: object) -> Any:
         if getattr(d, "dtype", None) in (np.float16, np.float32):
             raise Unsupported("rule.parameter", f"numpy.fft.{name} of less than double precision")
         return getattr(jnp.fft, name)(d=d, **bound)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.rules.core import cast, in_common_dtype
 from accel.rules.lowering import axes_of, extreme, jnp, lax, same, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Finite
+
+if TYPE_CHECKING:
+    from jax import Array
 
 # -- products ---------------------------------------------------------------------------------------------------------
 
@@ -21,7 +25,7 @@ def _precise(name: str, *positional: str) -> Callable[..., Any]:
     Of truths: whether any of the products that are summed is true.
     """
 
-    def lower(**bound: Any) -> Any:
+    def lower(**bound: object) -> Any:
         given = [jnp.asarray(bound.pop(parameter)) for parameter in positional]
         given = in_common_dtype(*given)
         if given[0].dtype == np.bool_:
@@ -61,7 +65,7 @@ def linalg_vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
 
 
 @rule(np.kron, "a b")
-def kron(*, a: Any, b: Any) -> Any:
+def kron(*, a: Array, b: Array) -> Any:
     a, b = jnp.asarray(a), jnp.asarray(b)
     return _product(jnp.kron, a, b)
 
@@ -74,7 +78,7 @@ def _product(function: Any, a: Any, b: Any) -> Any:
 
 
 @rule(np.cross, "a b | axisa axisb axisc axis")
-def cross(*, a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
+def cross(*, a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
     """Of vectors of two or three components; what a vector has not is left out, as zeros times NaN would be NaN."""
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
     a, b = in_common_dtype(a, b)
@@ -93,7 +97,7 @@ def cross(*, a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, 
 
 
 @rule(np.linalg.cross, "x1 x2 | axis")
-def linalg_cross(*, x1: Any, x2: Any, axis: int = -1) -> Any:
+def linalg_cross(*, x1: Array, x2: Array, axis: int = -1) -> Any:
     return cross(a=x1, b=x2, axis=axis)
 
 
@@ -111,7 +115,7 @@ def linalg_diagonal(x: Any, offset: int = 0) -> Any:
 
 
 @rule(np.einsum, "*operands | optimize")
-def einsum(*, operands: Any, optimize: Any = True) -> Any:
+def einsum(*, operands: tuple[Any, ...], optimize: bool = True) -> Any:
     text, *arrays = operands
     if not isinstance(text, str):
         raise Unsupported("rule.parameter", "numpy.einsum without a text of subscripts")
@@ -142,14 +146,14 @@ def _matrix(name: str, *positional: str, symmetric: bool = False) -> Callable[..
     return lower
 
 
-def _in_double(function: Callable[..., Any], *given: Any, **bound: Any) -> Any:
+def _in_double(function: Callable[..., Any], *given: Array, **bound: object) -> Any:
     """What is computed in double precision, in that of the operands, as NumPy gives it."""
     wide = [cast(part, np.result_type(part.dtype, np.float64)) for part in given]
     found = function(*wide, **bound)
     return found if given[0].dtype == wide[0].dtype else tree.map(_single, found)
 
 
-def _single(x: Any) -> Any:
+def _single(x: Array) -> Any:
     return cast(x, np.dtype(np.complex64 if x.dtype.kind == "c" else np.float32))
 
 
@@ -160,7 +164,7 @@ def _from_triangle(a: Any, above: bool) -> Any:
     return where(jnp.eye(a.shape[-1], dtype=bool), cast(a.real, a.dtype), both)
 
 
-def _floating(x: Any) -> Any:
+def _floating(x: Array) -> Any:
     return x if x.dtype.kind in "fc" else x.astype(float)
 
 
@@ -186,11 +190,11 @@ add_rule(np.linalg.solve, _matrix("solve", "a", "b"), "a b", special=Finite())
 add_rule(np.linalg.cholesky, _matrix("cholesky", "a", symmetric=True), "a | upper", special=Finite())
 
 
-def _norm_holds(*, x: Any, shape: Any, ord: Any = None, **rest: Any) -> Any:
+def _norm_holds(*, x: Array | NDArray[Any], shape: tuple[int, ...], ord: object = None, **rest: object) -> Any:
     return True if ord in (None, 1, -1, np.inf, -np.inf, 0, "fro") else _finite(x=x)
 
 
-def _extreme_norm(sizes: Any, ord: float, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _extreme_norm(sizes: Array, ord: float, axes: tuple[int, ...], keepdims: bool) -> Any:
     """The largest or smallest of a vector's elements, or of the sums of a matrix's rows (ord inf) or columns (1)."""
     if len(axes) == 1:
         return extreme(sizes, axes, largest=ord > 0, keepdims=keepdims)
@@ -199,7 +203,9 @@ def _extreme_norm(sizes: Any, ord: float, axes: tuple[int, ...], keepdims: bool)
     return found if keepdims else jnp.squeeze(found, axes)
 
 
-def _norm(*, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def _norm(
+    *, x: Array, ord: float | str | None = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+) -> Any:
     """Vectors by their sums, matrices by their singular values, which are found in double precision."""
     if x.dtype == np.float16 or (isinstance(ord, (int, float)) and ord < 0 and x.size == 0):
         raise Unsupported("rule.parameter", "the norm of halves, or of nothing")

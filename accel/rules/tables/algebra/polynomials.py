@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,9 +10,12 @@ from accel.rules.core import in_common_dtype
 from accel.rules.lowering import jnp
 from accel.rules.rule import Unsupported, rewritten, rule
 
+if TYPE_CHECKING:
+    from jax import Array
+
 
 @rule(np.polyval, "p x")
-def polyval(*, p: Any, x: Any) -> Any:
+def polyval(*, p: Array, x: Array | float) -> Any:
     """Horner's scheme, step by step as NumPy computes it."""
     p, x = jnp.asarray(p), jnp.asarray(x)
     p, x = in_common_dtype(p, x)
@@ -34,13 +37,13 @@ def _lines_up(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 @rewritten(np.polyadd, "a1 a2")
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1: object, a2: object) -> Any:
     left, right = _lines_up(a1, a2)
     return left + right
 
 
 @rewritten(np.polysub, "a1 a2")
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1: object, a2: object) -> Any:
     left, right = _lines_up(a1, a2)
     return left - right
 
@@ -59,7 +62,7 @@ def _falling(p: Any, count: int) -> Any:
     return count + 1 - np.cumsum(np.ones_like(p[:count], dtype=np.int64))
 
 
-def _check_vector(p: Any) -> None:
+def _check_vector(p: object) -> None:
     if not hasattr(p, "dtype"):
         raise Unsupported("rule.parameter", "a polynomial whose coefficients are in a list")
 

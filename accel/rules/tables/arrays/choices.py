@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.rules.columns import Rounding
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, nonzero, number, where
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.special import NanToNum, Where
+
+if TYPE_CHECKING:
+    from jax import Array
 
 
 @rule(
@@ -22,7 +26,7 @@ from accel.rules.special import NanToNum, Where
     rounding=Rounding.EXACT,
     arithmetic=True,
 )
-def where_(*, condition: Any, x: Any, y: Any) -> Any:
+def where_(*, condition: Array, x: Array, y: Array) -> Any:
     return where(nonzero(jnp.asarray(condition)), x, y)
 
 
@@ -34,7 +38,14 @@ def where_(*, condition: Any, x: Any, y: Any) -> Any:
     rounding=Rounding.EXACT,
     arithmetic=True,
 )
-def clip(*, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
+def clip(
+    *,
+    a: Array,
+    a_min: Array | float | None = None,
+    a_max: Array | float | None = None,
+    min: Array | float | None = None,
+    max: Array | float | None = None,
+) -> Any:
     """minimum(maximum(a, a_min), a_max), as NumPy computes it: NaN stays NaN."""
     if a.dtype.kind == "c":
         raise Unsupported("rule.parameter", "the order of complex numbers")
@@ -51,7 +62,7 @@ def _bound(value: Any, dtype: Any) -> Any:
 
 
 @rule(np.nan_to_num, "x nan posinf neginf", elementwise=True, special=NanToNum(), rounding=Rounding.EXACT)
-def nan_to_num(*, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(*, x: Array, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
     if x.dtype.kind == "c":
         return lax.complex(*(nan_to_num(x=part, nan=nan, posinf=posinf, neginf=neginf) for part in (x.real, x.imag)))
     if x.dtype.kind != "f":
@@ -71,14 +82,14 @@ def nan_to_num(*, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
     rounding=Rounding.EXACT,
     arithmetic=True,
 )
-def select(*, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def select(*, condlist: list[Any], choicelist: list[Any], default: Array | float = 0) -> Any:
     result = cast(default, jnp.result_type(*choicelist))
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = where(jnp.asarray(condition), choice, result)
     return result
 
 
-def _within(*, a: Any, choices: Any, shape: Any, mode: str = "raise") -> Any:
+def _within(*, a: Array | NDArray[Any] | float, choices: list[Any], shape: tuple[int, ...], mode: str = "raise") -> Any:
     return mode != "raise" or every((a >= 0) & (a < len(choices)))
 
 
@@ -95,7 +106,7 @@ def choose(*, a: Any, choices: Any, mode: str = "raise") -> Any:
 
 
 @rule(np.piecewise, "x *condlist *funclist")
-def piecewise(*, x: Any, condlist: Any, funclist: Any) -> Any:
+def piecewise(*, x: Array, condlist: Array | list[Any], funclist: list[Any]) -> Any:
     """For values; functions are the program's own."""
     values = list(funclist) if isinstance(funclist, (list, tuple)) else [funclist]
     if any(map(callable, values)):

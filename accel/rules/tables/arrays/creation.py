@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, same, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import ArrayOf, Like
+
+if TYPE_CHECKING:
+    from jax import Array
 
 _function: Any
 for _function in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.copy, np.asfortranarray, np.require):
@@ -26,12 +29,12 @@ add_rule(np.tri, same("tri"), "| N M k dtype")
 
 
 @rule(np.meshgrid, "*xi | indexing sparse")
-def meshgrid(*, xi: Any, **bound: Any) -> Any:
+def meshgrid(*, xi: tuple[Any, ...], **bound: object) -> Any:
     return jnp.meshgrid(*map(jnp.ravel, map(jnp.asarray, xi)), **bound)
 
 
 @rule(np.logspace, "start stop | num endpoint base axis")
-def logspace(*, start: Any, stop: Any, **bound: Any) -> Any:
+def logspace(*, start: Array, stop: Array | float, **bound: object) -> Any:
     base = bound.pop("base", 10.0)
     exponents = linspace(start=start, stop=stop, **bound)
     return jnp.power(cast(base, exponents.dtype), exponents)
@@ -45,7 +48,7 @@ add_rule(np.kaiser, same("kaiser"), "| M beta")
 
 
 @rule(np.vander, "x | N increasing")
-def vander(*, x: Any, N: Any = None, increasing: bool = False) -> Any:
+def vander(*, x: Array, N: int | None = None, increasing: bool = False) -> Any:
     """By multiplying on and on, as NumPy does."""
     x, N = cast(x, np.promote_types(x.dtype, int)), len(x) if N is None else N
     factors = jnp.broadcast_to(x[:, None], (*x.shape, max(N, 1))).at[:, 0].set(1)
@@ -54,7 +57,7 @@ def vander(*, x: Any, N: Any = None, increasing: bool = False) -> Any:
 
 
 @rule(np.empty, "| shape dtype order", by_shape=True)
-def empty(*, shape: Any, dtype: Any = float, order: str = "C") -> Any:
+def empty(*, shape: int | tuple[int, ...], dtype: np.dtype[Any] | type[Any] = float, order: str = "C") -> Any:
     """Zeros: the program may not depend on what memory happened to hold."""
     return jnp.zeros(shape, dtype)
 
@@ -88,7 +91,7 @@ def linspace(*, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dty
     return values if dtype is None else cast(values, np.dtype(dtype))
 
 
-def _of_one_sign(*, start: Any, stop: Any, **rest: Any) -> Any:
+def _of_one_sign(*, start: Any, stop: Any, **rest: object) -> Any:
     if np.iscomplexobj(start) or np.iscomplexobj(stop):
         return False
     return every((start * stop > 0) & (abs(start) < np.inf) & (abs(stop) < np.inf))
@@ -107,7 +110,7 @@ def geomspace(*, start: Any, stop: Any, num: int = 50, endpoint: bool = True) ->
 
 
 @rewritten(np.astype, "x | dtype copy")
-def astype(x: Any, dtype: Any, copy: bool = True) -> Any:
+def astype(x: Any, dtype: object, copy: bool = True) -> Any:
     return x.astype(dtype, copy=copy)
 
 

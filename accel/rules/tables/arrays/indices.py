@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.rules.columns import Rounding
 from accel.rules.core import every, in_bounds
@@ -13,11 +14,14 @@ from accel.rules.lowering import from_start, jnp, number
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Indices
 
+if TYPE_CHECKING:
+    from jax import Array
+
 
 def _fixed(name: str) -> Any:
     """A function of static parameters: the values are NumPy's own, made while lowering."""
 
-    def lower(**bound: Any) -> Any:
+    def lower(**bound: object) -> Any:
         made = getattr(np, name)(**bound)
         return tuple(map(jnp.asarray, made)) if isinstance(made, tuple) else jnp.asarray(made)
 
@@ -50,7 +54,14 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     return tuple(reversed(places)) if order == "C" else tuple(places)
 
 
-def _multi_holds(*, multi_index: Any, dims: Any, shape: Any, mode: Any = "raise", order: Any = "C") -> Any:
+def _multi_holds(
+    *,
+    multi_index: tuple[Any, ...],
+    dims: tuple[int, ...],
+    shape: tuple[int, ...],
+    mode: str | tuple[Any, ...] = "raise",
+    order: str = "C",
+) -> Any:
     result: Any = True
     for part, size, one in _axes(multi_index, dims, mode):
         if one == "raise":
@@ -58,7 +69,7 @@ def _multi_holds(*, multi_index: Any, dims: Any, shape: Any, mode: Any = "raise"
     return result
 
 
-def _axes(multi_index: Any, dims: Any, mode: Any) -> Iterator[tuple[Any, int, str]]:
+def _axes(multi_index: tuple[Any, ...], dims: Any, mode: str | tuple[Any, ...]) -> Iterator[tuple[Any, int, str]]:
     """Indices, size and mode of each axis."""
     sizes = (dims,) if isinstance(dims, int) else tuple(dims)
     modes = (mode,) * len(sizes) if isinstance(mode, str) else tuple(mode)
@@ -68,7 +79,9 @@ def _axes(multi_index: Any, dims: Any, mode: Any) -> Iterator[tuple[Any, int, st
 
 
 @rule(np.ravel_multi_index, "*multi_index | dims mode order", holds=_multi_holds)
-def ravel_multi_index(*, multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+def ravel_multi_index(
+    *, multi_index: tuple[Any, ...], dims: tuple[int, ...], mode: str | tuple[Any, ...] = "raise", order: str = "C"
+) -> Any:
     pairs = [(_moded(part, size, one), size) for part, size, one in _axes(multi_index, dims, mode)]
     total = jnp.zeros((), np.int64)
     for part, size in pairs if order == "C" else reversed(pairs):
@@ -76,14 +89,14 @@ def ravel_multi_index(*, multi_index: Any, dims: Any, mode: Any = "raise", order
     return total
 
 
-def _moded(index: Any, size: int, mode: str) -> Any:
+def _moded(index: Array, size: int, mode: str) -> Any:
     if mode == "wrap":
         return index % size
     return jnp.clip(index, 0, size - 1) if mode == "clip" else index
 
 
 @rewritten(np.ix_, "*args")
-def ix_(args: Any) -> Any:
+def ix_(args: tuple[Any, ...]) -> Any:
     """Vectors along axes of their own; a list is as good as a vector."""
     count, made = len(args), []
     for axis, vector in enumerate(args):
@@ -137,7 +150,14 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Any:
 # -- elements by their indices ----------------------------------------------------------------------------------------
 
 
-def _indices_hold(*, a: Any, indices: Any, shape: Any, axis: Any = None, mode: str = "raise") -> Any:
+def _indices_hold(
+    *,
+    a: Array | NDArray[Any],
+    indices: Array | NDArray[Any] | float,
+    shape: tuple[int, ...],
+    axis: int | None = None,
+    mode: str = "raise",
+) -> Any:
     if axis is not None and not a.ndim:
         return False
     size = a.size if axis is None else a.shape[axis]
@@ -145,7 +165,7 @@ def _indices_hold(*, a: Any, indices: Any, shape: Any, axis: Any = None, mode: s
 
 
 @rule(np.take, "a indices | axis mode", holds=_indices_hold, rounding=Rounding.EXACT)
-def take(*, a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
+def take(*, a: Array, indices: Array | float, axis: int | None = None, mode: str = "raise") -> Any:
     """Within bounds, as the replay checks; or wrapped or clipped, as `mode` says."""
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
     indices, size = jnp.asarray(indices).astype(np.int64), a.shape[axis]
@@ -156,7 +176,9 @@ def take(*, a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
     return jnp.take(a, indices, axis=axis, mode="clip")
 
 
-def _along_holds(*, arr: Any, indices: Any, shape: Any, axis: Any = -1) -> Any:
+def _along_holds(
+    *, arr: Array | NDArray[Any], indices: Array | NDArray[Any], shape: tuple[int, ...], axis: int | None = -1
+) -> Any:
     return in_bounds(indices, arr.size if axis is None else arr.shape[axis])
 
 

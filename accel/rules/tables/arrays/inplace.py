@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.rules.core import cast, in_bounds
 from accel.rules.lowering import from_start, jnp, where
 from accel.rules.rule import Unsupported, rule
 from accel.rules.special import WritesInto
+
+if TYPE_CHECKING:
+    from jax import Array
 
 
 def _wide(value: Any, like: Any) -> Any:
@@ -20,7 +24,7 @@ def _wide(value: Any, like: Any) -> Any:
 
 
 @rule(np.copyto, "dst src where", special=WritesInto())
-def copyto(*, dst: Any, src: Any, where: Any = True) -> Any:
+def copyto(*, dst: Array, src: Array | float, where: Array | bool = True) -> Any:
     from accel.rules.lowering import where as choose
 
     return choose(jnp.broadcast_to(jnp.asarray(where), dst.shape), _wide(src, dst), dst)
@@ -35,21 +39,28 @@ def _cycled(values: Any, like: Any, places: Any) -> Any:
 
 
 @rule(np.putmask, "a mask values", special=WritesInto())
-def putmask(*, a: Any, mask: Any, values: Any) -> Any:
+def putmask(*, a: Array, mask: Array, values: Array | float) -> Any:
     """Values by the place of the element."""
     mask = jnp.broadcast_to(mask, a.shape).astype(bool)
     return where(mask, _cycled(values, a, jnp.arange(a.size).reshape(a.shape)), a)
 
 
 @rule(np.place, "arr mask vals", special=WritesInto())
-def place(*, arr: Any, mask: Any, vals: Any) -> Any:
+def place(*, arr: Array, mask: Array, vals: Array | float) -> Any:
     """Values by the place among the chosen ones."""
     chosen = mask.reshape(-1) != 0
     order = jnp.maximum(jnp.cumsum(chosen) - 1, 0)
     return where(chosen, _cycled(vals, arr, order), arr.reshape(-1)).reshape(arr.shape)
 
 
-def _put_holds(*, a: Any, ind: Any, v: Any, shape: Any, mode: str = "raise") -> Any:
+def _put_holds(
+    *,
+    a: Array | NDArray[Any],
+    ind: Array | NDArray[Any] | float,
+    v: Array | NDArray[Any] | float,
+    shape: tuple[Any, ...],
+    mode: str = "raise",
+) -> Any:
     return mode != "raise" or in_bounds(ind, a.size)
 
 
@@ -74,7 +85,14 @@ def _store_in_order(flat: Any, places: Any, values: Any) -> Any:
     return where(last >= 0, values[jnp.maximum(last, 0)], flat)
 
 
-def _along_holds(*, arr: Any, indices: Any, values: Any, axis: Any, shape: Any) -> Any:
+def _along_holds(
+    *,
+    arr: Array | NDArray[Any],
+    indices: Array | NDArray[Any],
+    values: Array | NDArray[Any] | float,
+    axis: int,
+    shape: tuple[Any, ...],
+) -> Any:
     return in_bounds(indices, arr.size if axis is None else arr.shape[axis])
 
 
@@ -91,7 +109,7 @@ def put_along_axis(*, arr: Any, indices: Any, values: Any, axis: Any) -> Any:
 
 
 @rule(np.fill_diagonal, "a val | wrap", special=WritesInto())
-def fill_diagonal(*, a: Any, val: Any, wrap: bool = False) -> Any:
+def fill_diagonal(*, a: Array, val: Array | float, wrap: bool = False) -> Any:
     """The diagonal of the flattened array; in tall matrices it starts anew after a gap where `wrap` says so."""
     step = a.shape[1] + 1 if a.ndim == 2 else 1 + sum(int(np.prod(a.shape[:axis])) for axis in range(1, a.ndim))
     end = a.shape[1] * a.shape[1] if a.ndim == 2 and not wrap else a.size

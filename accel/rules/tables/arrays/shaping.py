@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.ir.tape import Node
 from accel.ir.views import Broadcast, Diagonal, Reshape, Step, Transpose
@@ -17,21 +18,24 @@ from accel.rules.lowering import jnp, join, lax, same, spread
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import BroadcastArrays, Flip, Split
 
+if TYPE_CHECKING:
+    from jax import Array
+
 _function: Any
 
 
-def _reshaped(source: Any, result: Any, bound: Any) -> Step:
+def _reshaped(source: NDArray[Any], result: NDArray[Any], bound: dict[str, Any]) -> Step:
     if bound.get("order", "C") != "C" and not (source.flags.c_contiguous and bound["order"] in ("A", "K")):
         raise Unsupported("rule.parameter", "a view in another order than C")
     return Reshape(result.shape, source.shape)
 
 
-def _permuted(source: Any, result: Any, bound: Any) -> Step:
+def _permuted(source: NDArray[Any], result: NDArray[Any], bound: dict[str, Any]) -> Step:
     axes = bound.get("axes")
     return Transpose(tuple(axis % source.ndim for axis in axes) if axes else tuple(range(source.ndim))[::-1])
 
 
-def _permuted_last(source: Any, result: Any, bound: Any) -> Step:
+def _permuted_last(source: NDArray[Any], result: NDArray[Any], bound: dict[str, Any]) -> Step:
     axes = tuple(range(source.ndim))
     return Transpose((*axes[:-2], axes[-1], axes[-2]))
 
@@ -39,7 +43,7 @@ def _permuted_last(source: Any, result: Any, bound: Any) -> Step:
 def _moved(function: Any) -> Any:
     """The permutation that a function makes, from what it does to axis numbers."""
 
-    def view(source: Any, result: Any, bound: Any) -> Step:
+    def view(source: NDArray[Any], result: NDArray[Any], bound: dict[str, Any]) -> Step:
         probe = np.empty(tuple(range(1, source.ndim + 1)))
         others = {name: value for name, value in bound.items() if value is not source and name not in ("a", "m")}
         return Transpose(tuple(length - 1 for length in function(probe, **others).shape))
@@ -48,7 +52,7 @@ def _moved(function: Any) -> Any:
 
 
 def _ordered(name: str) -> Any:
-    def lower(*, order: str = "C", **bound: Any) -> Any:
+    def lower(*, order: str = "C", **bound: object) -> Any:
         if order not in ("C", "F"):
             raise Unsupported("rule.parameter", f"order={order!r}")
         return getattr(jnp, name)(**bound, order=order)
@@ -66,8 +70,8 @@ add_rule(np.moveaxis, same("moveaxis"), "a | source destination", view=_moved(np
 add_rule(np.rollaxis, same("rollaxis"), "a | axis start", view=_moved(np.rollaxis))
 
 
-def _at_least(function: Any) -> Any:
-    def rewrite(arys: Any) -> Any:
+def _at_least(function: object) -> Any:
+    def rewrite(arys: tuple[Any, ...]) -> Any:
         made = [_raised(function, array) for array in arys]
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -94,7 +98,7 @@ add_rule(
 
 
 @rewritten(np.broadcast_arrays, "*args", kind=BroadcastArrays)
-def broadcast_arrays(args: Any) -> Any:
+def broadcast_arrays(args: tuple[Any, ...]) -> Any:
     shape = np.broadcast_shapes(*(np.shape(array) for array in args))
     return tuple(array if np.shape(array) == shape and shape else np.broadcast_to(array, shape) for array in args)
 
@@ -138,7 +142,7 @@ def _flattens(default: int | None) -> Callable[[Node], bool]:
 
 
 @rule(np.roll, "a | shift axis", rounding=Rounding.EXACT, work=9.0, shifts=True, reshapes=_flattens(None))
-def roll(*, a: Any, shift: Any, axis: Any = None) -> Any:
+def roll(*, a: Array, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None) -> Any:
     """Two slices joined, axis by axis."""
     if axis is None:
         return _rolled(a.reshape(-1), int(np.sum(shift)), 0).reshape(a.shape)
@@ -147,7 +151,7 @@ def roll(*, a: Any, shift: Any, axis: Any = None) -> Any:
     return a
 
 
-def _rolled(a: Any, shift: int, axis: int) -> Any:
+def _rolled(a: Array, shift: int, axis: int) -> Any:
     size = a.shape[axis]
     start = -shift % size if size else 0
     if start == 0:
@@ -180,7 +184,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 def _joined(name: str) -> Any:
     """jax.numpy's join; the parts have the result's dtype already."""
 
-    def lower(*, dtype: Any = None, **bound: Any) -> Any:
+    def lower(*, dtype: type[Any] | None = None, **bound: object) -> Any:
         return getattr(jnp, name)(**bound)
 
     return lower
@@ -195,7 +199,9 @@ def _joined(name: str) -> Any:
     shifts=True,
     reshapes=_flattens(0),
 )
-def concatenate(*, arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+def concatenate(
+    *, arrays: tuple[Any, ...] | list[Any], axis: int | None = 0, dtype: np.dtype[Any] | type[Any] | None = None
+) -> Any:
     """The parts have the result's dtype already."""
     if axis is None:
         return jnp.concatenate([array.reshape(-1) for array in arrays])
@@ -240,14 +246,14 @@ add_rule(np.pad, _pad, "array constant_values end_values | pad_width mode stat_l
 
 
 @rule(np.repeat, "a | repeats axis", rounding=Rounding.EXACT)
-def repeat(*, a: Any, repeats: Any, axis: Any = None) -> Any:
+def repeat(*, a: Array, repeats: int | list[Any], axis: int | None = None) -> Any:
     """The places that each result comes from are known while recording."""
     a, axis = (a.reshape(-1), 0) if axis is None or not a.ndim else (a, axis % a.ndim)
     return jnp.take(a, np.repeat(np.arange(a.shape[axis]), repeats), axis=axis, mode="clip")
 
 
 @rule(np.delete, "arr | obj axis")
-def delete(*, arr: Any, obj: Any, axis: Any = None) -> Any:
+def delete(*, arr: Array, obj: slice | int | list[Any], axis: int | None = None) -> Any:
     arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
     return jnp.take(arr, np.delete(np.arange(arr.shape[axis]), obj), axis=axis, mode="clip")
 
@@ -269,7 +275,7 @@ def insert(*, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 
 def _triangle(name: str) -> Any:
-    def lower(*, m: Any, k: int = 0) -> Any:
+    def lower(*, m: Array, k: int = 0) -> Any:
         return getattr(jnp, name)(jnp.broadcast_to(m, (m.shape[0], m.shape[0])) if m.ndim == 1 else m, k)
 
     return lower
@@ -284,7 +290,7 @@ add_rule(np.matrix_transpose, spread("matrix_transpose", "x"), "x", view=_permut
 
 
 @rule(np.packbits, "a | axis bitorder")
-def packbits(*, a: Any, **bound: Any) -> Any:
+def packbits(*, a: Array, **bound: object) -> Any:
     if not a.ndim:
         raise Unsupported("rule.parameter", "numpy.packbits of a single value")
     return jnp.packbits(a, **bound)

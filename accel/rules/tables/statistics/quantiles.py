@@ -7,15 +7,19 @@ each element with each where there are few; else by bisection, counting how many
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.rules.core import cast
 from accel.rules.lowering import axes_of, jnp, lax, number, where
 from accel.rules.rule import Unsupported, add_rule
 from accel.rules.tables.statistics.reductions import real_only
 from accel.rules.tables.statistics.sorting import from_keys, keys_of
+
+if TYPE_CHECKING:
+    from jax import Array
 
 FEW = 12
 """Up to so many elements along an axis are ranked by comparing each with each."""
@@ -35,7 +39,7 @@ def _flat(x: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
 # -- selection --------------------------------------------------------------------------------------------------------
 
 
-def select_two(keys: Any, k: Any) -> tuple[Any, Any]:
+def select_two(keys: Array, k: Array) -> tuple[Any, Any]:
     """The k-th smallest key (from 0) along the first axis, and the one after it (the same where it is the last).
 
     keys: (n, *rest), n > 0. k: (m, 1, ..., 1) or (m, *rest). Each result: (m, *rest).
@@ -56,7 +60,7 @@ def _count(condition: Any) -> Any:
     return condition.sum(axis=0, dtype=np.int32)
 
 
-def _by_rank(keys: Any, k: Any) -> tuple[Any, Any]:
+def _by_rank(keys: Array, k: Array) -> tuple[Any, Any]:
     """By each key's rank: how many keys are smaller, or equal and before it."""
     size = keys.shape[0]
     ranks = [
@@ -66,7 +70,7 @@ def _by_rank(keys: Any, k: Any) -> tuple[Any, Any]:
         for i in range(size)
     ]
 
-    def at(place: Any) -> Any:
+    def at(place: Array) -> Any:
         place = jnp.broadcast_to(place, (place.shape[0], *keys.shape[1:]))
         chosen = jnp.broadcast_to(keys[0], place.shape)
         for i in range(1, size):
@@ -76,7 +80,7 @@ def _by_rank(keys: Any, k: Any) -> tuple[Any, Any]:
     return at(k), at(jnp.minimum(k + 1, size - 1))
 
 
-def _bisect(keys: Any, k: Any) -> Any:
+def _bisect(keys: Array, k: Array) -> Any:
     """Halve the bracket of keys that holds the k-th until it holds one element, or one value.
 
     The state: the bracket's ends `low` and `high`; `below` and `upto`, how many keys are below it, and not above it.
@@ -86,11 +90,11 @@ def _bisect(keys: Any, k: Any) -> Any:
     first = jnp.broadcast_to(keys.min(axis=0), k.shape)
     last = jnp.broadcast_to(keys.max(axis=0), k.shape)
 
-    def open_(state: Any) -> Any:
+    def open_(state: tuple[Any, ...]) -> Any:
         low, high, below, upto = state
         return ((low < high) & (upto - below > 1)).any()
 
-    def halve(state: Any) -> Any:
+    def halve(state: tuple[Any, ...]) -> Any:
         low, high, below, upto = state
         middle = (low & high) + ((low ^ high) >> 1)
         count = _count(wide <= middle[None])
@@ -124,13 +128,13 @@ def _median(*, a: Any, mask: Any = None, axis: Any = None, keepdims: bool = Fals
     return where(bad, number(np.nan, middle), middle).reshape(shape)
 
 
-def _mean_of(low: Any, high: Any) -> Any:
+def _mean_of(low: Array, high: Array) -> Any:
     if low.dtype == np.float16:  # NumPy sums halves in single precision
         return ((cast(low, np.dtype("f")) + cast(high, np.dtype("f"))) / 2).astype(np.float16)
     return (low + high) / 2
 
 
-def _selected(mask: Any, a: Any, axis: Any) -> Any:
+def _selected(mask: Any, a: Any, axis: object) -> Any:
     """A mask of rows, shaped like the flattened array."""
     if mask is None:
         return None
@@ -181,12 +185,19 @@ VIRTUAL: dict[str, Callable[[Any, Any], Any]] = {
 "Sample Quantiles in Statistical Packages", The American Statistician 50 (1996) 361)."""
 
 
-def _xp(x: Any) -> Any:
+def _xp(x: object) -> Any:
     return np if isinstance(x, (int, np.ndarray, np.generic)) else jnp
 
 
 def _quantiles(scale: float, skip_nan: bool) -> Callable[..., Any]:
-    def lower(*, a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Any:
+    def lower(
+        *,
+        a: Array,
+        q: np.generic | float | list[Any],
+        axis: int | None = None,
+        method: str = "linear",
+        keepdims: bool = False,
+    ) -> Any:
         if method not in VIRTUAL:
             raise Unsupported("rule.parameter", f"method={method!r}")
         weak = type(q) in (int, float)
@@ -215,20 +226,20 @@ def _quantiles(scale: float, skip_nan: bool) -> Callable[..., Any]:
     return lower
 
 
-def _places(method: str, q: Any, count: Any, flat: Any, skip_nan: bool) -> Any:
+def _places(method: str, q: NDArray[Any], count: Array, flat: Array, skip_nan: bool) -> Any:
     wide = (len(q),) + (1,) * (flat.ndim - 1)
     if skip_nan and flat.dtype.kind == "f":
         return VIRTUAL[method](count.astype(float)[None], jnp.asarray(q).reshape(wide))
     return jnp.asarray(VIRTUAL[method](flat.shape[0], q), float).reshape(wide)
 
 
-def _quantile_dtype(dtype: Any, weak: bool) -> Any:
+def _quantile_dtype(dtype: np.dtype[Any], weak: bool) -> Any:
     if dtype.kind != "f":
         return np.dtype(float)
     return dtype if weak else np.result_type(dtype, float)
 
 
-def _lerp(low: Any, high: Any, t: Any) -> Any:
+def _lerp(low: Array, high: Array, t: Array) -> Any:
     """NumPy's own: from the nearer end, so that both ends are exact; the step is taken in the data's dtype."""
     step = cast(low != high if low.dtype.kind == "b" else high - low, t.dtype)
     low, high = cast(low, t.dtype), cast(high, t.dtype)

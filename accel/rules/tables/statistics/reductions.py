@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.rules.columns import Rounding
 from accel.rules.core import cast, counted
 from accel.rules.lowering import axes_of, axis_within, extreme, jnp, nonzero, number, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+
+if TYPE_CHECKING:
+    from jax import Array
 
 _function: Any
 SUMS = "a initial where | axis dtype keepdims"
@@ -27,12 +31,12 @@ def _where(mask: Any, x: Any, other: Any) -> Any:
     return where(mask.reshape(mask.shape + (1,) * (x.ndim - 1)), x, number(other, x))
 
 
-def _axis(axis: Any) -> Any:
+def _axis(axis: object) -> Any:
     """The axis of a selection that is reduced: the first one, or all."""
     return None if axis is None else 0
 
 
-def _always(value: Any) -> Callable[[Any], Any]:
+def _always(value: bool | int) -> Callable[[Any], Any]:
     return lambda given: value
 
 
@@ -46,7 +50,7 @@ def _highest(dtype: np.dtype[Any]) -> Any:
     return np.inf if dtype.kind == "f" else np.iinfo(dtype).max if dtype.kind in "iu" else None
 
 
-def _least(x: Any) -> Any:
+def _least(x: Array) -> Any:
     return False if real_only(x).dtype.kind == "b" else _lowest(x.dtype)
 
 
@@ -66,19 +70,19 @@ def extremes(name: str) -> Callable[..., Any]:
 def _filled(reduce: Callable[..., Any], neutral: Callable[[Any], Any]) -> Callable[..., Any]:
     """A reduction over a selection: what is left out is filled with the value that changes nothing."""
 
-    def lower(*, a: Any, mask: Any, axis: Any = None, **bound: Any) -> Any:
+    def lower(*, a: Array, mask: Array, axis: int | tuple[int, ...] | None = None, **bound: object) -> Any:
         return reduce(a=_where(mask, a, neutral(a)), axis=_axis(axis), **bound)
 
     return lower
 
 
-def _selected(mask: Any, a: Any, axis: Any) -> Any:
+def _selected(mask: object, a: Any, axis: Any) -> Any:
     """How many values each result of a reduction over a selection stands for."""
     count = counted(mask)
     return count * (a.size // max(1, a.shape[0])) if axis is None else count
 
 
-def _masked_mean(*, a: Any, mask: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+def _masked_mean(*, a: Any, mask: object, axis: object = None, dtype: Any = None, keepdims: bool = False) -> Any:
     a = a if a.dtype.kind in "fc" else a.astype(float)
     return jnp.sum(_where(mask, a, 0), axis=_axis(axis), dtype=dtype, keepdims=keepdims) / _selected(mask, a, axis)
 
@@ -102,7 +106,7 @@ def _masked_std(**bound: Any) -> Any:
 def reduction(name: str, prepare: Callable[[Any], Any] | None = None) -> Callable[..., Any]:
     """jax.numpy's reduction of that name. prepare: what to do to the operand first."""
 
-    def lower(*, a: Any, axis: Any = None, **bound: Any) -> Any:
+    def lower(*, a: Array, axis: int | tuple[int, ...] | None = None, **bound: object) -> Any:
         a = _as_real(a, bound.get("dtype"))
         return getattr(jnp, name)(a if prepare is None else prepare(a), axis=axis_within(axis, a.ndim), **bound)
 
@@ -121,13 +125,13 @@ def real_only(a: Any) -> Any:
     return a
 
 
-def _sum(*, a: Any, axis: Any = None, **bound: Any) -> Any:
+def _sum(*, a: Array, axis: int | tuple[int, ...] | None = None, **bound: object) -> Any:
     if a.dtype == np.bool_ and not {"dtype", "initial"} & bound.keys():
         return counted(a, axis=axis_within(axis, a.ndim), **bound)
     return reduction("sum")(a=a, axis=axis, **bound)
 
 
-def _count_nonzero(*, a: Any, axis: Any = None, **bound: Any) -> Any:
+def _count_nonzero(*, a: Array, axis: int | None = None, **bound: object) -> Any:
     return counted(nonzero(a), axis=axis_within(axis, a.ndim), **bound)
 
 
@@ -205,7 +209,7 @@ def _mean(*, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False
     return cast(_divided(total, count), outer)
 
 
-def _divided(total: Any, count: Any) -> Any:
+def _divided(total: Array, count: Array | float) -> Any:
     return total / cast(count, np.dtype("f") if total.dtype in (np.float32, np.complex64) else np.dtype(float))
 
 
@@ -274,7 +278,7 @@ def running(name: str, prepare: Callable[[Any], Any] | None = None, along: int |
     along: the axis where none is given.
     """
 
-    def lower(*, dtype: Any = None, axis: Any = along, **bound: Any) -> Any:
+    def lower(*, dtype: object = None, axis: object = along, **bound: Any) -> Any:
         ((parameter, a),) = ((key, value) for key, value in bound.items() if key in ("a", "x", "array"))
         if not a.ndim and name.startswith("cumulative"):
             raise Unsupported("rule.parameter", f"numpy.{name} of a single value")
@@ -303,7 +307,7 @@ for _function in (np.cumulative_sum, np.cumulative_prod):
 # -- without NaN ------------------------------------------------------------------------------------------------------
 
 
-def _is_nan(a: Any) -> Any:
+def _is_nan(a: object) -> Any:
     return a != a
 
 
@@ -315,7 +319,7 @@ def _nan_extreme(name: str, fill: float) -> Callable[..., Any]:
     """NaN only where all are."""
     reduce = reduction(name, _nan_as(fill))
 
-    def lower(*, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def lower(*, a: Array, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
         axis = axis_within(axis, real_only(a).ndim)
         result = reduce(a=a, axis=axis, keepdims=keepdims)
         if a.dtype.kind != "f":
@@ -329,7 +333,7 @@ add_rule(np.nanmax, _nan_extreme("max", -np.inf), "a | axis keepdims")
 add_rule(np.nanmin, _nan_extreme("min", np.inf), "a | axis keepdims")
 
 
-def _some(*, a: Any, shape: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def _some(*, a: Array | NDArray[Any], shape: tuple[int, ...], axis: int | None = None, keepdims: bool = False) -> Any:
     """NumPy raises where a slice is all NaN."""
     return (~_is_nan(a).all(axis=axis_within(axis, a.ndim))).all()
 
@@ -337,7 +341,7 @@ def _some(*, a: Any, shape: Any, axis: Any = None, keepdims: bool = False) -> An
 def _nan_place(name: str, fill: float) -> Callable[..., Any]:
     find = reduction(name, real_only)
 
-    def lower(*, a: Any, **bound: Any) -> Any:
+    def lower(*, a: Array, **bound: object) -> Any:
         return find(a=where(_is_nan(a), number(fill, a), a) if a.dtype.kind == "f" else a, **bound)
 
     return lower
@@ -348,7 +352,7 @@ add_rule(np.nanargmin, _nan_place("argmin", np.inf), "a | axis keepdims", holds=
 
 
 @rule(np.nanmean, "a where | axis dtype keepdims")
-def nanmean(*, a: Any, where: Any = None, **bound: Any) -> Any:
+def nanmean(*, a: object, where: Any = None, **bound: Any) -> Any:
     return _mean(a=a, where=_seen(a, where), **bound)
 
 
@@ -374,7 +378,7 @@ def _nanvar(*, a: Any, where: Any = None, ddof: Any = 0, correction: Any = None,
     return choose(left <= 0, number(np.nan, result), result)
 
 
-def _nanstd(**bound: Any) -> Any:
+def _nanstd(**bound: object) -> Any:
     return jnp.sqrt(_nanvar(**bound))
 
 

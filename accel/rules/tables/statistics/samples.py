@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.rules.core import cast
 from accel.rules.lowering import jnp
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Shaped
 
+if TYPE_CHECKING:
+    from jax import Array
+
 # -- counting ---------------------------------------------------------------------------------------------------------
 
 
-def _counts(*, x: Any, shape: Any, weights: Any = None, minlength: int = 0) -> Any:
+def _counts(
+    *, x: Array | NDArray[Any], shape: tuple[int, ...], weights: Array | NDArray[Any] | None = None, minlength: int = 0
+) -> Any:
     """NumPy raises for negative numbers, and the largest decides the length."""
     if not x.size:
         return True
@@ -25,7 +31,7 @@ def _counts(*, x: Any, shape: Any, weights: Any = None, minlength: int = 0) -> A
 
 
 @rule(np.bincount, "x weights | minlength", holds=_counts, special=Shaped())
-def bincount(*, x: Any, shape: Any, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(*, x: Array, shape: tuple[int, ...], weights: Array | None = None, minlength: int = 0) -> Any:
     x = x.astype(np.int64)
     if weights is None:
         return jnp.zeros(shape, np.int64).at[x].add(1)
@@ -47,7 +53,7 @@ def _even_edges(a: Any, bins: Any, range: Any) -> Any:
 
 
 @rewritten(np.histogram, "a bins weights | range density")
-def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+def histogram(a: Any, bins: Any = 10, range: object = None, density: object = None, weights: Any = None) -> Any:
     """By searching the edges: the last bin holds its right edge too."""
     if density or (weights is not None and weights.dtype != np.float64):
         raise Unsupported("rule.parameter", "numpy.histogram: density, or weights that are not float64")
@@ -71,7 +77,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     return counted[1 : count + 1], edges
 
 
-def _listed(edges: Any) -> Any:
+def _listed(edges: object) -> Any:
     return edges.tolist() if type(edges) is np.ndarray else edges
 
 

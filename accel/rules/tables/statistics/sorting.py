@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.rules.columns import Rounding
 from accel.rules.core import in_common_dtype
 from accel.rules.lowering import jnp, lax, number, where
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.tables.statistics.reductions import real_only
+
+if TYPE_CHECKING:
+    from jax import Array
 
 # -- keys -------------------------------------------------------------------------------------------------------------
 
@@ -36,7 +40,7 @@ def keys_of(x: Any) -> Any:
     return where(x != x, largest, ordered)
 
 
-def from_keys(keys: Any, dtype: Any) -> Any:
+def from_keys(keys: Array, dtype: np.dtype[Any]) -> Any:
     """The values that `keys_of` made `keys` from; any NaN becomes the ordinary one."""
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
@@ -53,7 +57,7 @@ def from_keys(keys: Any, dtype: Any) -> Any:
 # -- sorting ----------------------------------------------------------------------------------------------------------
 
 
-def _check_kind(kind: Any, order: Any = None) -> None:
+def _check_kind(kind: object, order: Any = None) -> None:
     if kind not in (None, "quicksort", "stable", "mergesort", "heapsort"):
         raise Unsupported("rule.parameter", f"kind={kind!r}")
 
@@ -63,7 +67,7 @@ def _line_up(a: Any, axis: Any) -> tuple[Any, int]:
 
 
 @rule(np.sort, "a | axis kind stable", rounding=Rounding.EXACT)
-def sort(*, a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
+def sort(*, a: Array, axis: int | None = -1, kind: str | None = None, stable: object = None) -> Any:
     """By keys; equal elements cannot be told apart, so stability does not matter."""
     _check_kind(kind)
     a, axis = _line_up(a, axis)
@@ -72,7 +76,7 @@ def sort(*, a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any
     return from_keys(lax.sort(keys_of(a), dimension=axis), a.dtype)
 
 
-def _sort_complex(a: Any, axis: int) -> Any:
+def _sort_complex(a: Array, axis: int) -> Any:
     """By real part, then by imaginary part, NaN in either last, as NumPy orders complex numbers."""
     *_, real, imag = lax.sort((*_complex_keys(a), a.real, a.imag), dimension=axis, num_keys=3)
     return lax.complex(real, imag)
@@ -100,11 +104,17 @@ def _sort_keys(a: Any) -> tuple[Any, ...]:
     return (keys_of(one_zero(a)),)
 
 
-def _is_stable(kind: Any = None, stable: Any = None) -> bool:
+def _is_stable(kind: str | None = None, stable: bool | None = None) -> bool:
     return bool(stable) or kind in ("stable", "mergesort")
 
 
-def _determined(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None, shape: Any = None) -> Any:
+def _determined(
+    a: Array | NDArray[Any],
+    axis: int | None = -1,
+    kind: str | None = None,
+    stable: bool | None = None,
+    shape: tuple[int, ...] | None = None,
+) -> Any:
     """Whether no two keys along the axis are equal, nor NaN both; None for stable kinds, for which that is no matter.
 
     Otherwise the order is NumPy's own: its unstable sorts differ between dtypes, sizes and processors.
@@ -123,7 +133,7 @@ def _determined(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None, sh
     return functools.reduce(operator.or_, differ).all()
 
 
-def _differ(in_order: Any, axis: int) -> Any:
+def _differ(in_order: Array | NDArray[Any], axis: int) -> Any:
     """Whether each element differs from the next along an axis, which is made the first; works on NumPy and JAX."""
     line = in_order.swapaxes(0, axis)
     return line[:-1] != line[1:]
@@ -135,7 +145,7 @@ def _differ(in_order: Any, axis: int) -> Any:
     holds=_determined,
     otherwise='equal keys, whose order NumPy leaves open but for kind="stable"',
 )
-def argsort(*, a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
+def argsort(*, a: Any, axis: Any = -1, kind: object = None, stable: object = None) -> Any:
     """Stable; where NumPy's kind is not, the keys differ (see `_determined`)."""
     _check_kind(kind)
     if not a.ndim:
@@ -150,7 +160,7 @@ def _order(keys: tuple[Any, ...], shape: tuple[int, ...], axis: int) -> Any:
 
 
 @rule(np.lexsort, "*keys | axis")
-def lexsort(*, keys: Any, axis: int = -1) -> Any:
+def lexsort(*, keys: tuple[Any, ...], axis: int = -1) -> Any:
     columns = [real_only(jnp.asarray(key)) for key in keys]
     if not columns[0].ndim:
         raise Unsupported("rule.parameter", "lexsort of scalars")
@@ -168,7 +178,7 @@ def sort_complex(a: Any) -> Any:
 # -- searching --------------------------------------------------------------------------------------------------------
 
 
-def _common(a: Any, v: Any) -> tuple[Any, Any]:
+def _common(a: Any, v: object) -> tuple[Any, Any]:
     """Both as the dtype in which NumPy compares them, as keys that sort as NumPy's comparison does."""
     a, v = in_common_dtype(jnp.asarray(a), jnp.asarray(v))
     if a.dtype.kind == "c":
@@ -178,7 +188,7 @@ def _common(a: Any, v: Any) -> tuple[Any, Any]:
     return keys_of(a), keys_of(v)
 
 
-def find_places(a: Any, v: Any, side: str) -> Any:
+def find_places(a: object, v: object, side: str) -> Any:
     """np.searchsorted by bisection, all values at once; NumPy's answer where `a` is sorted."""
     keys, wanted = _common(a, v)
     low = jnp.zeros(wanted.shape, np.int64)
@@ -191,13 +201,13 @@ def find_places(a: Any, v: Any, side: str) -> Any:
     return low
 
 
-def rising(a: Any) -> Any:
+def rising(a: Array | NDArray[Any]) -> Any:
     """Whether a vector is sorted, NaN last; works on NumPy and JAX."""
     return ((a[:-1] <= a[1:]) | (a[1:] != a[1:])).all()
 
 
 @rule(np.searchsorted, "a v | side", holds=lambda a, **rest: rising(a))
-def searchsorted(*, a: Any, v: Any, side: str = "left") -> Any:
+def searchsorted(*, a: Array, v: Array | float, side: str = "left") -> Any:
     return find_places(a, v, side)
 
 
