@@ -22,7 +22,7 @@ caller's own `jax.jit`, and is differentiable where the mathematics is.
 """
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from accel.ndimage.api import (
     affine_transform,
