@@ -163,7 +163,7 @@ class Values:
         """
         while node.rule is core.READ and node.args[0].rule is core.WRITE:
             before, step = node.args[0].args[:2]
-            if not views.apart(before.shape, step, node.args[1]) or not self._is_known(before):
+            if not views.disjoint(before.shape, step, node.args[1]) or not self._is_known(before):
                 break
             node = node.replaced(args=(before, *node.args[1:]))
         return node

@@ -137,7 +137,7 @@ class Cut:
         same = self.block is other.block and self.kept == other.kept and self.sizes == other.sizes
         return same and self.layout.uniform and other.layout.uniform and bool((self.begins == other.begins).all())
 
-    def apart(self, other: Cut) -> bool:
+    def disjoint(self, other: Cut) -> bool:
         """Whether they have no element in common in any round, as computed."""
         if self.block is not other.block:
             return False  # their rounds are not the same ones: nothing to compare
@@ -294,7 +294,7 @@ class Frame:
         for write in reversed(self.pending.get(register, ())):
             if cut.equals(write.cut):
                 return write.value
-            if not cut.apart(write.cut):  # part of it was written: read the array after the writes
+            if not cut.disjoint(write.cut):  # part of it was written: read the array after the writes
                 self.held(register)
                 break
         if id(cut) in self.cuts:

@@ -165,7 +165,7 @@ def _is_independent(uses: Sequence[Use], rounds: int) -> bool:
         for write in reversed(writes):
             if use.cut.equals(write):  # the value itself; writes before do not matter
                 break
-            if not use.cut.apart(write):
+            if not use.cut.disjoint(write):
                 return False
     return not any(_meet(write, use.cut, rounds) for write in writes for use in uses if use.cut is not None)
 
