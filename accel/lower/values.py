@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -58,6 +58,15 @@ class Values:
             self._recomputation.stored(node)
             self._store(node, fusion.materialize)
         return self._least(node).whole()
+
+    def ensure(self, nodes: Iterable[Node]) -> None:
+        """Fetch what a loop takes from outside, before its rounds are traced.
+
+        What is first computed inside a loop exists only there, but would be kept for the rest of the program (a leaked
+        tracer).
+        """
+        for node in nodes:
+            self.fetch(node)
 
     def _store(self, node: Node, store: Callable[[Any], Any]) -> None:
         """Have XLA store the value, instead of computing it again wherever it is read."""

@@ -22,8 +22,7 @@ def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
     """Compute a nest in a traced program; arguments as in `accel.lower.passes.loops.scan.run`."""
     from jax import numpy as jnp
 
-    for node in nest.operands():
-        values.fetch(node)  # not first inside a loop: `values` would keep what exists only there (a leaked tracer)
+    values.ensure(nest.operands())
     registers = {register: jnp.asarray(values.fetch(node)) for register, node in nest.initial.items()}
     columns: dict[Site, Any] = {
         site: jnp.zeros((len(site.nodes), *site.node.shape), site.node.dtype)

@@ -33,10 +33,10 @@ MOST_PAIRS = 1 << 22
 and time of planning: each pair is an element, for each axis, of arrays that NumPy makes."""
 
 GATHERED = 1 << 12
-"""Elements that may be gathered (one by one, without vectors) for one use, all rounds together,"""
+"""Elements, all rounds together, that one use may gather: a gather takes them one by one, without vectors."""
 
 GATHERED_EACH = 32
-"""or of each round: fewer cost less than the rounds of a loop."""
+"""Elements of each round that one use may gather, however many rounds: so few cost less than the rounds of a loop."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
