@@ -253,7 +253,7 @@ class Target:
             return call.run()
         finally:
             if call.seconds is not None:
-                self.account.count_numpy(call, looked_s, timed=quiet)
+                self.account.count_numpy(call, looked_s, quiet=quiet)
                 if self._is_limited and not self.paths.with_program:
                     self.account.begin_rest(looked_s, call.seconds)
 

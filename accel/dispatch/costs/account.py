@@ -20,14 +20,14 @@ RELIABLE_CALL_S = 1e-3
 class Account:
     """What one target's calls take, entered into its ledger.
 
-    rest: see accel.dispatch.costs.rest. call_s: seconds of the last call on NumPy. timed: calls on NumPy so far.
-    total_s: their seconds and those of rests, including other targets called inside them (but for rests).
+    rest: see accel.dispatch.costs.rest. call_s: seconds of the last call on NumPy. numpy_calls: calls on NumPy so far,
+    but for rested ones. total_s: seconds of all calls on NumPy, nested targets included; rested calls add their own.
     """
 
     def __init__(self, name: str) -> None:
         self.rest = Rest()
         self.call_s = 0.0
-        self.timed = 0
+        self.numpy_calls = 0
         self.total_s = 0.0
         self._name = name
         self._recording_s: float | None = None
@@ -55,20 +55,24 @@ class Account:
         if not self.rest.is_over and self.rest not in rests:
             rests.append(self.rest)
 
-    def count_numpy(self, call: Call, looked_s: float, *, timed: bool) -> None:
-        """Count a call that NumPy has answered. looked_s: seconds that examining it took. timed: see `Ledger`."""
+    def count_numpy(self, call: Call, looked_s: float, *, quiet: bool) -> None:
+        """Count a call that NumPy has answered.
+
+        looked_s: seconds that examining it took. quiet: whether nothing of accel's slowed it, so that its time may be
+        compared with those of compiled calls.
+        """
         assert call.seconds is not None
         ledger = self.ledger
-        ledger.count_numpy(call.seconds if timed else None, call.own_s)
+        ledger.count_numpy(call.seconds if quiet else None, call.own_s)
         ledger.charge("guards", looked_s)
         self.call_s = call.seconds
-        self.timed += 1
+        self.numpy_calls += 1
         self.total_s += call.seconds
 
     @property
     def knows_numpy(self) -> bool:
         """Whether enough calls have shown how long NumPy takes."""
-        return self.timed >= (1 if self.call_s > RELIABLE_CALL_S else 2)
+        return self.numpy_calls >= (1 if self.call_s > RELIABLE_CALL_S else 2)
 
     @property
     def is_small(self) -> bool:

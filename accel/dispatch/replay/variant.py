@@ -14,6 +14,7 @@ from accel.dispatch.replay.commit import PendingCall, StagedOutputs, commit
 from accel.dispatch.replay.host import HostTape
 from accel.ir.tape import needed_by
 from accel.lower import PACKS, Program
+from accel.lower.program import Fixed, OnHost, OutputNumber, Packed
 from accel.process import interrupts
 from accel.record import Trace
 from accel.record.inputs import Content, same_scalar
@@ -100,7 +101,7 @@ class Variant:
             values,
             self._own(made[:count]),
             [np.asarray(array) for array in made[count:]],
-            [self._number(place, packed, host) for place in program.numbers],
+            [_number(source, packed, host) for source in program.numbers],
         )
 
     def _side_exit(self, packed: Mapping[str, Any]) -> SideExit | None:
@@ -139,15 +140,19 @@ class Variant:
             return [np.array(array) for array in made]
         return [shared(array, *form) for array, form in zip(made, self._made, strict=True)]
 
-    def _number(self, place: tuple[Any, ...], packed: Mapping[str, Any], host: Mapping[int, Any]) -> Any:
-        kind, where = place
-        if kind == "host":
-            return host[where]
-        return where if kind == "fixed" else packed[kind][where]
-
     def commit(self, staged: StagedOutputs, call: PendingCall | None = None) -> Any:
         """Make a run's outputs the call's; see `accel.dispatch.replay.commit`."""
         return commit(self.trace.outputs, staged, call)
+
+
+def _number(source: OutputNumber, packed: Mapping[str, Any], host: Mapping[int, Any]) -> Any:
+    match source:
+        case Packed(pack, place):
+            return packed[pack][place]
+        case OnHost(index):
+            return host[index]
+        case Fixed(value):
+            return value
 
 
 def _wait_for(results: list[Any]) -> None:

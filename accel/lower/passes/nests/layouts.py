@@ -239,8 +239,8 @@ class Frame:
 
     rounds: of each block, since it was entered last. registers: their contents, but for writes of this round that are
     pending. written: those to which this round's writes have been made. owned: those that all rounds write to at once
-    (see accel.lower.passes.vectorize): there this round's writes stay pending. cuts: what this round reads, where it
-    is known: by identity of the cut, in the shape of its boxes.
+    (see accel.lower.passes.nests.vectorize): there this round's writes stay pending. cuts: what this round reads, where
+    it is known: by identity of the cut, in the shape of its boxes.
     """
 
     values: Any
