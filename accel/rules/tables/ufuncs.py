@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from accel.ir.fingerprint import home_of
 from accel.ir.tape import Node
 from accel.rules import complexes
 from accel.rules.columns import Contraction, Rounding
@@ -27,8 +28,11 @@ Loop = tuple[np.dtype[Any], ...]
 
 @derived
 def rule_for(ufunc: np.ufunc) -> Rule:
-    """The rule of a ufunc's plain call; Unsupported where jax.numpy has no such function."""
-    if ufunc.__name__ not in ROWS:
+    """The rule of a ufunc's plain call; Unsupported where jax.numpy has no such function.
+
+    Another library's ufunc may have the name of one of NumPy's, and compute something else.
+    """
+    if ufunc.__name__ not in ROWS or home_of(ufunc) is None:
         raise Unsupported("rule.missing", qualified_name(ufunc))
     row = ROWS[ufunc.__name__]
     return make_rule(
