@@ -26,6 +26,7 @@ def diff(*, a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
         a = join(in_common_dtype(*pieces), axis)
     for _ in range(n):
         upper, lower = (_but_one(a, start, axis) for start in (1, 0))
+        # NumPy has no subtraction of truths, and takes whether they differ
         a = upper != lower if a.dtype.kind == "b" else upper - lower
     return a
 
@@ -64,6 +65,7 @@ def trapezoid(*, y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     else:
         width = diff(a=x, axis=-1 if x.ndim == 1 else axis)
         width = width.reshape((-1,) + (1,) * (y.ndim - axis - 1)) if x.ndim == 1 else width
+    # NumPy's sum of truths is their `or`
     height = cast(upper | lower, jnp.result_type(width, float)) if y.dtype.kind == "b" else upper + lower
     area = (cast(width, height.dtype) if getattr(width, "dtype", None) == np.bool_ else width) * height
     return ((area if area.dtype.kind in "fc" else cast(area, np.dtype(float))) / 2.0).sum(axis=axis)
@@ -119,6 +121,7 @@ def _slope(f: Any, step: Any, axis: int, edge_order: int) -> Any:
             + (after - before) / (before * after) * part(1, size - 2)
             + before / (after * total) * part(2, size - 2)
         )
+        # NumPy takes the formula for even distances where all are equal. That depends on values: both are computed
         inner = where((steps == first).all(), _even_slope(part(0, size - 2), part(2, size - 2), first), uneven)
     else:
         first = second = penult = last = cast(step, real)

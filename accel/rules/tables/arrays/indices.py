@@ -153,6 +153,7 @@ def take(*, a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
         indices = indices % number(size, indices)
     elif mode == "raise":
         indices = from_start(indices, size)
+    # JAX's mode is of no account: the indices are within bounds by now, but for those to be clipped
     return jnp.take(a, indices, axis=axis, mode="clip")
 
 
