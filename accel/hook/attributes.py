@@ -33,7 +33,7 @@ class Patch(NamedTuple):
     def undo(self) -> None:
         """Put the original back, unless other code has replaced the attribute meanwhile."""
         owner, name, raw, inherited = self.attribute
-        # such as a test's `monkeypatch`, or another installation
+        # such as a test's `monkeypatch`
         if namespace(owner).get(name, _ABSENT) is not self.replacement:
             return
         if inherited:

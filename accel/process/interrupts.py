@@ -66,7 +66,7 @@ class Deferral:
     def _hold(self) -> None:
         """Replace all handlers by one that notes the signal."""
         for number, handler in _handlers().items():
-            # else this is the second try of `_in_full`, and the first one has come so far
+            # else this is another try of `_in_full`: the one before got this far
             if handler != self._wait:
                 self._handlers[number] = handler
                 signal.signal(number, self._wait)
