@@ -76,6 +76,7 @@ def import_jax() -> Any:
     if _jax is not None:
         return _jax
     if _program_uses_jax is None:
+        # asked before accel's own import: a program that uses JAX itself keeps JAX's usual settings
         _program_uses_jax = "jax" in sys.modules
     with interrupts.Deferral(), forks.delayed():
         import jax
@@ -152,6 +153,7 @@ def is_cpu_alone() -> bool:
     chosen = config.current().platform or os.environ.get("JAX_PLATFORMS", "").lower()
     if chosen:
         return chosen == "cpu"
+    # an accelerator would come as a plugin of JAX's, or as libtpu
     return find_spec("jax_plugins") is None and find_spec("libtpu") is None and not entry_points(group="jax_plugins")
 
 

@@ -42,6 +42,7 @@ def cast(x: Any, dtype: Any) -> Any:
     x = jnp.asarray(x)
     if x.dtype == dtype:
         return x
+    # the imaginary part is dropped, but for the truth of a complex number, which regards both parts
     if x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
         x = x.real
     if x.dtype.kind == "c" and np.dtype(dtype).kind == "b":
@@ -109,6 +110,7 @@ def counted(mask: Any, **about: Any) -> Any:
 
     Counted in 32 bits where those suffice: XLA adds twice as many of these at once.
     """
+    # the count cannot be larger than the size
     small = mask.size <= np.iinfo(np.int32).max
     return mask.sum(dtype=np.int32 if small else np.int64, **about).astype(np.int64)
 
@@ -257,6 +259,7 @@ def _are_distinct(places: Array, size: int) -> Any:
     """Whether no place below `size` is there twice; places beyond do not count. Counting takes less than sorting."""
     from jax import numpy as jnp
 
+    # how often each place occurs
     return jnp.zeros(size, np.int32).at[places].add(1, mode="drop").max(initial=0) <= 1
 
 

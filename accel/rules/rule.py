@@ -102,6 +102,7 @@ def origin_of(rule: Rule) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
     Raises PicklingError where none is known.
     """
+    # neither made by a function nor found by NumPy's: an attribute of one of accel's modules
     if rule not in _ORIGINS:
         _ORIGINS[rule] = _named, _find_name(rule)
     return _ORIGINS[rule]
@@ -151,6 +152,7 @@ def lookup(function: object) -> Rule | None:
         found = RULES.get(function)
     except Exception:  # what cannot be hashed has no rule
         return None
+    # the program may have imported the library since the last look
     if found is None and WAITING:
         fill()
         found = RULES.get(function)

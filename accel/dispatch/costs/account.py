@@ -42,16 +42,19 @@ class Account:
     def add_rested(self) -> tuple[int, float]:
         """Add the calls that have gone straight to NumPy since this was called last: their number and seconds."""
         before, self._rested = self._rested, self.rest.ever
+        # `ever` is only read: the ledger enters these calls by `Rest.settle`, whenever that comes
         calls, seconds = self._rested[0] - before[0], self._rested[1] - before[1]
         self.total_s += seconds
         return calls, seconds
 
     def begin_rest(self, looked_s: float, call_s: float) -> None:
         """Leave as many calls to NumPy as pay for examining this one."""
+        # there every call is observed, whatever it costs
         if budget.for_later_runs:
             return
         self.rest.begin(looked_s, call_s)
         rests = self.ledger.rests
+        # so that `Ledger.settle` finds the calls of this rest
         if not self.rest.is_over and self.rest not in rests:
             rests.append(self.rest)
 
@@ -88,6 +91,7 @@ class Account:
 
     def count_recorded(self, spent: float) -> None:
         """Count a recorded call: as NumPy's call, which it is, and what it took longer."""
+        # its own time on NumPy cannot be told from the recording's: the last call's stands for it
         usual = min(spent, self.call_s)
         self._recording_s = spent - usual
         self.ledger.count_numpy(None, usual)

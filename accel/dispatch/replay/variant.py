@@ -71,6 +71,7 @@ class Variant:
         self._host = HostTape(host)
         self._read = sorted({node.args[0] for node in host if node.is_input})
         self._prepared: tuple[list[Any], dict[int, Any], dict[str, Any]] | None = None
+        # compared as one vector; the program returns all outcomes as float64, branches as 0.0 and 1.0
         self._expected = np.array([float(outcome.expected) for outcome in program.outcomes])
         self._made = [(node.shape, np.dtype(node.dtype).str) for node in trace.outputs.arrays]
 
@@ -119,6 +120,7 @@ class Variant:
         Those of the last run are reused if it read the same objects.
         """
         read = [values[slot] for slot in self._read]
+        # numbers are immutable: the same objects have the same values
         if self._prepared is not None and all(map(operator.is_, read, self._prepared[0])):
             return self._prepared[1:]
         try:
@@ -137,6 +139,7 @@ class Variant:
     def _own(self, made: list[Any]) -> list[Any]:
         """The new arrays as ndarrays that the caller may write to."""
         if not self.executable.on_cpu:
+            # a copy from the device; on the CPU, the result's own memory is handed over
             return [np.array(array) for array in made]
         return [shared(array, *form) for array, form in zip(made, self._made, strict=True)]
 
