@@ -317,6 +317,7 @@ def load(
             return None
         constants = [jax.device_put(value, place) for value in program.constants]
     spans = _spans(program, samples, frozenset(spanned))
+    # on_cpu: products are made for the CPU alone (see `describe`)
     return Executable(program, compiled, constants, product.seconds, True, spans, product.key)
 
 
