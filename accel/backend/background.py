@@ -242,9 +242,8 @@ def stop() -> None:
     threads = [line.stop() for line in (_loading, _compiling)]
     supervisor.drop(None)
     sys.meta_path.insert(0, NoMoreImports())
-    patience = time.perf_counter() + LEAVE_S
+    patience = time.perf_counter() + LEAVE_S  # for both threads together
     for thread in threads:
-        # one deadline for both threads
         if thread is not None and thread is not threading.current_thread():
             thread.join(max(0.0, patience - time.perf_counter()))
     leak_executables()

@@ -150,7 +150,7 @@ def compile_trace(
         except Unsupported:
             raise
         except Exception as error:
-            raise Unsupported("compile.failed", f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
+            raise Unsupported("compile.failed", f"{type(error).__name__}: {error}".splitlines()[0]) from error
     seconds = time.perf_counter() - started
     return Executable(program, compiled, constants, seconds, on_cpu, spans, key, unkept=unkept)
 
@@ -323,6 +323,7 @@ def load(
             return None
         constants = [jax.device_put(value, place) for value in program.constants]
     spans = _spans(program, samples, frozenset(spanned))
+    # on_cpu: products are made for the CPU alone (see `describe`)
     return Executable(program, compiled, constants, product.seconds, True, spans, product.key)
 
 

@@ -142,6 +142,7 @@ def _plan_threads(largest: int, advised: int | None = None) -> None:
     if not _planned:
         chosen = config.current()
         few = largest <= SMALL_ARRAY and chosen.platform in (None, "cpu")
+        # earlier runs' number comes first: this program is on disk for that one. 0 stands for all
         usual = (1 if few else None) if advised is None else advised or None
         _threads = chosen.threads or usual
         _planned = True

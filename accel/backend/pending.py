@@ -87,6 +87,7 @@ class PendingProgram(Future[Executable]):
             return False
         try:
             self._prepare()
+            # the job that `_prepare` has made is also what the worker gets, if there is no product
             started, product = time.perf_counter(), self._product_on_disk()
             executable = None if product is None else load(product, *self._arguments)
         except Indescribable as error:

@@ -180,6 +180,7 @@ def _answer(answers: int, message: object) -> None:
     left = memoryview(_LENGTH.pack(len(text)) + text)
     try:
         while left:
+            # a write to a socket may take a part of it only
             left = left[os.write(answers, left) :]
     except OSError:
         os._exit(0)

@@ -76,6 +76,7 @@ def _load_module(name: str) -> _Program:
     """Return the module as `python -m` would run it. Imports the packages around it: the user's code."""
     spec: Any = find_spec(name)
     if spec is not None and spec.submodule_search_locations is not None:
+        # `python -m package` runs package/__main__.py
         return _load_module(f"{name}.__main__")
     code = spec.loader.get_code(spec.name) if hasattr(getattr(spec, "loader", None), "get_code") else None
     if code is None:

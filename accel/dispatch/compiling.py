@@ -54,7 +54,7 @@ class Compiling:
         if budget.for_later_runs:
             path.keep_samples(values)
             self._let_others_observe(path, call)
-        # this call is counted already
+        # `observed` includes this call: compiling starts at the next call after OBSERVED of them
         if path.observed > OBSERVED and self._is_due(path, limited):
             self.start(path, values, call)
 

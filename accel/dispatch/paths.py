@@ -237,10 +237,7 @@ class Path:
         return Refusal("limit.compile", "", f"more than {limit:g} s")
 
     def finish(self) -> Refusal | None:
-        """Use the program that is ready from now on. Returns why there is none if compiling failed, else None.
-
-        Raises SettingError if the settings name a device that does not exist.
-        """
+        """Use the program that is ready from now on. Returns why there is none if compiling failed, else None."""
         from accel.rules.rule import Unsupported
 
         assert self.pending is not None
@@ -249,8 +246,6 @@ class Path:
             self._install(pending)
         except Unsupported as gap:
             return Refusal(gap.reason, "", gap.detail)
-        except config.SettingError:
-            raise
         except Exception as error:
             if interrupts.raised_by_handler(error):
                 self.pending = pending  # the program is still there for the next call

@@ -271,6 +271,8 @@ class Target:
     def _run_without_program(self, path: Path, call: Call) -> Any:
         """Answer a call of a path that has no program yet: on NumPy, to learn how long it takes there."""
         if budget.for_later_runs:
+            # without nested targets, each call is recorded again; with some, every second of the first calls: those
+            # between run on NumPy, where the nested targets get programs of their own
             by_turns = path.observed % 2 and path.observed <= 2 * OBSERVED
             if path.stage is Stage.OBSERVING and (by_turns or not path.trace.inlined):
                 return self._record(call, again=True)  # it may turn out to take a rare path, which a later run meets

@@ -66,6 +66,7 @@ def find(module: ModuleType, qualname: str) -> Attribute | None:
 
 
 def _rebuild_property(original: property, wrap: Callable[[Any], Any]) -> property:
+    # a row names the getter: setter and deleter stay the program's
     getter = original.fget and wrap(original.fget)
     return property(getter, original.fset, original.fdel, original.__doc__)
 

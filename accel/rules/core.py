@@ -88,6 +88,7 @@ def fits(x: Array | NDArray[Any] | float, dtype: np.dtype[Any]) -> Any:
     info = np.iinfo(dtype)
     # the largest float below the bound: the bound itself may round up to a value that does not fit
     low, high = np.float64(info.min), np.nextafter(np.float64(info.max) + 1.0, 0.0)
+    # casts cut off fractions, so -128.9 fits into int8; at 64 bits, `low - 1.0` would be `low` itself
     return ((x > low - 1.0 if info.bits < 64 else x >= low) & (x <= high)).all()
 
 

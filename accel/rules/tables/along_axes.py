@@ -119,6 +119,7 @@ def _slope(f: Array, step: Array, axis: int, edge_order: int) -> Any:
         steps = cast(step[1:] - step[:-1], real)
         at = (1,) * axis + (-1,) + (1,) * (f.ndim - axis - 1)
         before, after = steps[:-1].reshape(at), steps[1:].reshape(at)
+        # two points have one step
         first, second, penult, last = steps[0], steps[min(1, size - 2)], steps[max(-2, 1 - size)], steps[-1]
         total = before + after
         uneven = (
