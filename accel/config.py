@@ -102,6 +102,7 @@ def _is_bool(value: object) -> bool:
 
 
 def _is_count(value: object) -> bool:
+    # to Python, True is an int
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
@@ -192,6 +193,7 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
         for field, variable in _BY_FIELD.items()
         if environ.get(variable.name, "").strip()
     }
+    # settings that are made in code keep nothing on disk, unless they name a folder
     return Settings(**{"cache_dir": _default_cache_dir(environ), **values})
 
 

@@ -40,6 +40,7 @@ class _Fallback(logging.StreamHandler[TextIO]):
     """Writes a message to standard error if the program has no handler that shows it."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        # asked for each message: the program may set up logging after accel was installed
         shown = logging.root.handlers if LOGGER.propagate else []
         if not shown and all(type(handler) in (_Fallback, logging.NullHandler) for handler in LOGGER.handlers):
             super().emit(record)

@@ -293,6 +293,7 @@ def source_line(filename: str, line: int) -> str:
     >>> source_line(os.path.join(sys.path[-1], "pkg", "mod.py"), 7)
     'pkg/mod.py:7'
     """
+    # the longest first, because entries may lie inside one another
     roots = sorted((os.path.abspath(entry) + os.sep for entry in sys.path), key=len, reverse=True)
     root = next((root for root in roots if filename.startswith(root)), "")
     return f"{filename[len(root) :].replace(os.sep, '/')}:{line}"

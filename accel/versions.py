@@ -27,6 +27,7 @@ def _lack(name: str, floor: str) -> str | None:
         found = metadata.version(name)
     except metadata.PackageNotFoundError:  # it may be installed without metadata; then its version is unknown
         return None if util.find_spec(name) else f"{name} is not installed; accel needs {floor} or newer"
+    # a version that does not begin with a number is taken for new enough
     too_old = () < _numbers(str(found)) < _numbers(floor)
     return f"{name} is {found}; accel needs {floor} or newer" if too_old else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import re
 from contextlib import redirect_stdout
@@ -47,6 +48,28 @@ def test_links_lead_to_files(path: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
     local = [target for target in targets if not target.startswith("http")]
     assert [target for target in local if not (path.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "accel"], ids=lambda path: path.name)
+def test_modules_that_are_named_are_there(path: Path) -> None:
+    """Names of two parts are left out: operations, reasons and entry points have such, too."""
+    files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+    named = {name for file in files for name in re.findall(r"(?<![\w./-])accel(?:\.\w+){2,}", file.read_text("utf-8"))}
+    assert [name for name in sorted(named) if not _is_there(name)] == []
+
+
+def _is_there(name: str) -> bool:
+    """Whether a dotted name is a module, or something in one."""
+    parts = name.split(".")
+    depths = [depth for depth in range(len(parts), 0, -1) if _is_module(ROOT.joinpath(*parts[:depth]))]
+    value: object = importlib.import_module(".".join(parts[: depths[0]]))
+    for part in parts[depths[0] :]:
+        value = getattr(value, part, None)
+    return value is not None
+
+
+def _is_module(path: Path) -> bool:
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

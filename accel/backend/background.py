@@ -116,16 +116,19 @@ class Queue:
 
 def _load(pending: PendingProgram) -> None:
     """The step of the loading queue."""
+    # compiled by the worker, but JAX, which loading needs, is not worth its import yet
     if pending.has_product and not devices.is_started():
         _under_way.discard(pending)  # waiting keeps no processor busy: calls may be timed meanwhile
         _potential_gain.wait()
         _under_way.add(pending)
+    # done: withdrawn, or failed, while it waited
     if not pending.done() and not pending.load_product() and not pending.load_from_disk():
         _compiling.add(pending)
 
 
 def _compile(pending: PendingProgram) -> None:
     """The step of the compiling queue."""
+    # back to the loading queue, so that the worker gets its next job at once
     if pending.compile_in_worker():
         _loading.add(pending)
 
@@ -199,8 +202,10 @@ def compile_in_background(
     pending = PendingProgram((trace, known, samples, spanned), missed_s)
     _under_way.add(pending)
     pending.add_done_callback(_under_way.discard)
+    # `_load_now` is for the import of JAX: it is done, or there is nothing on disk to do it for
     if devices.is_started() or not cache.holds_programs():
         _loading.add(pending)
+    # not in the loading queue: it has just been looked for on disk
     elif not _load_now(pending):
         _compiling.add(pending)
     return pending
@@ -231,11 +236,13 @@ def abandon(pending: PendingProgram) -> None:
 def stop() -> None:
     """At exit: drop the queues, end the worker, and wait until the threads have left JAX's code."""
     _under_way.clear()
+    # wakes the loading thread, which may wait until JAX is worth importing
     add_potential_gain(inf)
+    # the queues first, then the worker: its end makes the compiling thread return, and then there must be no next job
     threads = [line.stop() for line in (_loading, _compiling)]
     supervisor.drop(None)
     sys.meta_path.insert(0, NoMoreImports())
-    patience = time.perf_counter() + LEAVE_S
+    patience = time.perf_counter() + LEAVE_S  # for both threads together
     for thread in threads:
         if thread is not None and thread is not threading.current_thread():
             thread.join(max(0.0, patience - time.perf_counter()))
@@ -266,6 +273,7 @@ class NoMoreImports:
 def _forget() -> None:
     """In a forked child, which does not have the threads: start afresh."""
     global _loading, _compiling
+    # new ones, because their conditions may be held by threads that do not exist here
     _loading, _compiling = Queue(_LOADER, _load), Queue(_COMPILER, _compile)
     _under_way.clear()
     supervisor.forget()

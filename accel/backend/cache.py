@@ -82,6 +82,7 @@ def read(key: str, suffix: str = SUFFIX) -> bytes | None:
         payload = content[_DIGEST_SIZE:]
         if content[:_DIGEST_SIZE] == _DIGEST(payload).digest():
             return payload
+        # damaged: this user's entry is removed; one in the shared folder is another's
         if not shared:
             discard(key, suffix)
     return None
@@ -97,6 +98,7 @@ def save(key: str, payload: bytes, suffix: str = SUFFIX) -> str:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_safe(path.parent.stat(), _trusted(root)):
             return f"{path.parent}: {_UNSAFE}"
+        # beside its final place: a rename is atomic within one file system only
         handle, partial = tempfile.mkstemp(prefix=f"{key}-", suffix=_PARTIAL, dir=path.parent)
         with open(handle, "wb") as file:
             file.write(_DIGEST(payload).digest() + payload)
@@ -156,6 +158,7 @@ def _read(path: Path, owners: Collection[int]) -> bytes | None:
     """An entry's content; None if it is missing, or if it or its folder is not safe."""
     try:
         with open(path, "rb") as file:
+            # the open file is examined, not its name: the name could lead to another file a moment later
             if _is_safe(os.fstat(file.fileno()), owners) and _is_safe(path.parent.stat(), owners):
                 return file.read()
     except FileNotFoundError:
@@ -202,6 +205,7 @@ def environment_hash() -> str:
     parts = [
         sys.version,
         *(f"{name} {_version(name)}" for name in ("numpy", "scipy", "jax", "jaxlib")),
+        # what XLA compiles depends on these three
         os.environ.get("XLA_FLAGS", ""),
         os.environ.get("LIBTPU_INIT_ARGS", ""),
         os.environ.get("NPROC", ""),

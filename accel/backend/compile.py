@@ -95,6 +95,7 @@ class Executable:
             copied = [each for place, each in enumerate(given) if place not in self.spans and not is_aligned(each)]
             started = time.perf_counter()
         else:
+            # the results have been copied to the host already: put back untimed, so that their copy can be timed below
             place = device(config.current().platform)
             with jax.enable_x64(True):
                 copied = jax.block_until_ready(jax.device_put(list(made), place))
@@ -126,6 +127,7 @@ def compile_trace(
     place = _begin(samples)
     jax = import_jax()
     on_cpu = place.platform == "cpu"
+    # other devices copy their inputs anyway
     chosen = frozenset(spanned) if on_cpu else frozenset()
     with jax.enable_x64(True), jax.default_device(place):
         program = lower(trace, known, on_cpu=on_cpu, spanned=chosen)
@@ -141,13 +143,14 @@ def compile_trace(
         places = about((len(spans),), np.int32) if spans else None
         scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
         constants = [jax.device_put(value, place) for value in program.constants]
+        # the whole program: XLA has the option for a compile, not for one operation
         careful = on_cpu and any(map(_may_miscompile, trace.tape.nodes))
         try:
             compiled, key, unkept = _compiled(program, spans, (given, places, constants, scalars), place, careful)
         except Unsupported:
             raise
         except Exception as error:
-            raise Unsupported("compile.failed", f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
+            raise Unsupported("compile.failed", f"{type(error).__name__}: {error}".splitlines()[0]) from error
     seconds = time.perf_counter() - started
     return Executable(program, compiled, constants, seconds, on_cpu, spans, key, unkept=unkept)
 
@@ -191,6 +194,7 @@ def _compiled(
     cached = _from_cache(key, place)
     if cached is not None:
         return cached, key, ""
+    # `jax.jit` sees the lowered tape, a pure function over jax.numpy, and never the program's own code
     lowered = jax.jit(entry(program, spans)).lower(*arguments)
     compiled = jax_internals.compiled_with_care(lowered) if careful else lowered.compile()
     unkept = "" if config.current().cache_dir is None else _keep(program, key, compiled)
@@ -248,8 +252,10 @@ def _executable(payload: bytes, place: Any) -> Any:
 
     deserialize = serialize_executable.deserialize_and_load
     where = {"backend": place.client, "execution_devices": [place]}
+    # versions of JAX differ in what they take
     where = {name: value for name, value in where.items() if name in inspect.signature(deserialize).parameters}
     called, parts = pickle.loads(payload)
+    # before the program is loaded: a kernel that is not initialised would crash the process, and raise nothing
     problem = lapack.unavailable(called)
     if problem:
         raise lapack.KernelUnavailable(problem)
@@ -317,6 +323,7 @@ def load(
             return None
         constants = [jax.device_put(value, place) for value in program.constants]
     spans = _spans(program, samples, frozenset(spanned))
+    # on_cpu: products are made for the CPU alone (see `describe`)
     return Executable(program, compiled, constants, product.seconds, True, spans, product.key)
 
 
@@ -337,6 +344,7 @@ def shared(array: Array, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any
     shape, typestr: the array's. The ndarray keeps the memory alive, and nothing else uses it. XLA's buffers are aligned
     to 64 bytes, so that an array which is passed to the next call need not be copied.
     """
+    # an empty array has no memory to share
     if 0 in shape:
         return np.array(array)
     return memory.array_at(array.unsafe_buffer_pointer(), shape, typestr, owner=array, writeable=True)

@@ -76,6 +76,7 @@ def import_jax() -> Any:
     if _jax is not None:
         return _jax
     if _program_uses_jax is None:
+        # asked before accel's own import: a program that uses JAX itself keeps JAX's usual settings
         _program_uses_jax = "jax" in sys.modules
     with interrupts.Deferral(), forks.delayed():
         import jax
@@ -141,6 +142,7 @@ def _plan_threads(largest: int, advised: int | None = None) -> None:
     if not _planned:
         chosen = config.current()
         few = largest <= SMALL_ARRAY and chosen.platform in (None, "cpu")
+        # earlier runs' number comes first: this program is on disk for that one. 0 stands for all
         usual = (1 if few else None) if advised is None else advised or None
         _threads = chosen.threads or usual
         _planned = True
@@ -152,6 +154,7 @@ def is_cpu_alone() -> bool:
     chosen = config.current().platform or os.environ.get("JAX_PLATFORMS", "").lower()
     if chosen:
         return chosen == "cpu"
+    # an accelerator would come as a plugin of JAX's, or as libtpu
     return find_spec("jax_plugins") is None and find_spec("libtpu") is None and not entry_points(group="jax_plugins")
 
 

@@ -18,8 +18,8 @@ class Experience:
     """What is known about one path.
 
     varied: slots of numbers and arrays that some run did not fold, because they changed. spanned: slots of arrays that
-    should be passed as spans. threads:
-    the number of threads that its programs were compiled for, 0 for all; None if it is not known.
+    should be passed as spans. threads: the number of threads that its programs were compiled for, 0 for all; None if it
+    is not known.
     """
 
     varied: frozenset[int] = frozenset()

@@ -67,6 +67,8 @@ class PendingProgram(Future[Executable]):
     def add_missed(self, seconds: float) -> None:
         """Note that a call took `seconds` without it."""
         weight = time.perf_counter() / HALF_LIFE_S
+        # 2**missed is the sum of seconds * 2**(time / half-life). Later calls weigh more, in place of earlier ones that
+        # decay: so no sum needs renewing as time passes. Kept as a logarithm, because the powers would overflow
         self.missed = np.logaddexp2(self.missed, weight + math.log2(seconds) if seconds > 0.0 else -inf)
 
     def seconds(self) -> float:
@@ -80,10 +82,12 @@ class PendingProgram(Future[Executable]):
 
     def load_from_disk(self) -> bool:
         """Load it if it is on disk. Returns whether it was."""
+        # jobs are for the CPU; programs for other devices are found on disk after lowering (`backend.compile._key`)
         if not has_worker():
             return False
         try:
             self._prepare()
+            # the job that `_prepare` has made is also what the worker gets, if there is no product
             started, product = time.perf_counter(), self._product_on_disk()
             executable = None if product is None else load(product, *self._arguments)
         except Indescribable as error:
@@ -109,9 +113,11 @@ class PendingProgram(Future[Executable]):
         self._job = job = describe(trace, known, samples, spanned, None)
         path = path_key_of(job) if cache.is_used() else None
         earlier = Experience() if path is None else experience.read(path)
+        # the first program decides it for the process, and a program for another number of threads is another program
         job.settings["threads"] = threads = devices.plan_threads(largest(samples), earlier.threads)
         if path is None:
             return
+        # fold no more than earlier runs did: else this run would look for a program that none of them compiled
         scalars = {slot: value for slot, value in known.scalars.items() if slot not in earlier.varied}
         arrays = {slot: value for slot, value in known.arrays.items() if slot not in earlier.varied}
         job.known = Known(scalars, arrays)
@@ -175,9 +181,11 @@ class PendingProgram(Future[Executable]):
             return None
         try:
             product = worker.compile(job)
+        # this very program may have crashed the compiler: it is not tried again, neither there nor here
         except WorkerLost as lost:
             supervisor.drop(worker)
             raise Unsupported("compile.failed", str(lost)) from None
+        # what `pickle` raises for objects that it cannot send
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             logs.LOGGER.info("a program is compiled by this process: %s", error)
             return None
@@ -188,6 +196,7 @@ class PendingProgram(Future[Executable]):
     def _from_product(self) -> Executable:
         assert self._product is not None
         executable = load(self._product, *self._arguments)
+        # its entry may have been removed from the cache meanwhile
         return compile_trace(*self._arguments) if executable is None else executable
 
     def _compiled_here(self) -> Executable:
@@ -198,6 +207,7 @@ class PendingProgram(Future[Executable]):
 
     def _keep(self, product: Product) -> None:
         """Save the product on disk, where a later process finds it by the trace."""
+        # a product without an executable would be of no use to a later process
         is_whole = product.key is not None or product.payload is not None
         if self._key is not None and is_whole:
             unkept = cache.save(self._key, pickle.dumps(product), cache.TRACE)

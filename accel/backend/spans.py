@@ -70,10 +70,12 @@ class Span:
 def _start(array: np.ndarray[Any, Any]) -> int | None:
     """The address of the array's span; None if the array is not contiguous, or its pages do not hold the span."""
     first, itemsize = array.ctypes.data, array.dtype.itemsize
+    # the span must begin at an element, or the offset would be no whole number
     if not array.flags.c_contiguous or ALIGNED % itemsize or first % itemsize:
         return None
     length = _length(array)
     last = first + array.nbytes
+    # from the aligned address before the array; if its end would reach into a foreign page, 64 bytes earlier
     for start in (first - first % ALIGNED, first - first % ALIGNED - ALIGNED):
         if start >= first - first % PAGE and last <= start + length <= last + -last % PAGE:
             return start
@@ -92,6 +94,7 @@ def span_of(sample: np.ndarray[Any, Any]) -> Span:
 
 def _length(array: np.ndarray[Any, Any]) -> int:
     """Bytes of the spans of arrays of this size, whatever their addresses."""
+    # room for the array wherever it starts between two aligned addresses: one shape, one program
     return array.nbytes + -array.nbytes % ALIGNED + ALIGNED
 
 
@@ -105,6 +108,7 @@ def prepared_arrays(
     arguments = list(arrays)
     for at, array in enumerate(arrays):
         if at not in spans and not is_aligned(array):
+            # counted where it gains: `Path.reconsider` compiles the program again if most runs copy
             copied[at] += gains_by_span(array)
             arguments[at] = aligned_copy(array)
     if not spans:
@@ -138,5 +142,6 @@ def is_aligned(array: NDArray[Any]) -> bool:
 def aligned_room(nbytes: int) -> np.ndarray[Any, Any]:
     """New aligned memory of `nbytes` bytes."""
     room = np.empty(nbytes + ALIGNED, np.uint8)
+    # NumPy aligns to 16 bytes only: take 64 more, and begin at the first aligned one
     first = -room.ctypes.data % ALIGNED
     return room[first : first + nbytes]

@@ -46,6 +46,7 @@ class Supervisor:
     def drop(self, worker: Worker | None) -> None:
         """End a worker, by default the current one. The next job gets a new one."""
         with self._lock:
+            # named: it has crashed. Without a name it is ended on purpose, which does not count
             if worker is not None and worker is self._worker:
                 self._lost += 1
             if worker is None or worker is self._worker:

@@ -44,6 +44,7 @@ sys.path[:] = pickle.loads(bytes.fromhex(sys.argv[1]))
 from accel.backend.worker import serve
 serve(int(sys.argv[2]))
 """
+"""What the process runs. It forks and ends at once, so that the worker is no child of the program's (see above)."""
 
 _LENGTH = struct.Struct("<Q")
 """The header of each message: its length in bytes."""
@@ -63,6 +64,7 @@ class Worker:
 
     def __init__(self) -> None:
         """Start the process. Raises WorkerLost."""
+        # `-I` leaves out PYTHONPATH and the current folder: the worker is given the program's own path instead
         path = [os.path.abspath(each) for each in (*sys.path, str(Path(__file__).parents[2]))]
         self._pid = 0
         self._line, its_end = socket.socketpair()
@@ -75,11 +77,13 @@ class Worker:
                     stdout=its_end.fileno(),
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
+                    # jobs are for the CPU: JAX starts no other platform there
                     env={**os.environ, "JAX_PLATFORMS": "cpu"},
                     check=False,
                 )
             if start.returncode:
                 raise WorkerLost(f"the compiling process could not be started: exit code {start.returncode}")
+            # it sends its id first: `subprocess` knows only the process that forked it and ended
             self._pid = pickle.loads(_read(self._line.fileno()))
         except (OSError, ValueError) as error:
             raise WorkerLost(f"the compiling process could not be started: {error}") from error
@@ -138,6 +142,7 @@ def serve(program: int) -> None:
     answers = os.dup(1)
     os.dup2(2, 1)  # what libraries print must not get between the answers
     jobs: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
+    # in threads, so that it ends in the middle of a compile too
     threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
     threading.Thread(target=_watch, args=(program,), daemon=True).start()
     if hasattr(os, "nice"):
@@ -160,6 +165,7 @@ def _watch(program: int) -> None:
         time.sleep(_WATCHED_S)
         try:
             os.kill(program, 0)
+        # it is there, but belongs to another user
         except PermissionError:
             pass
         except OSError:
@@ -174,6 +180,7 @@ def _answer(answers: int, message: object) -> None:
     left = memoryview(_LENGTH.pack(len(text)) + text)
     try:
         while left:
+            # a write to a socket may take a part of it only
             left = left[os.write(answers, left) :]
     except OSError:
         os._exit(0)

@@ -231,6 +231,7 @@ def _writable(option: str, name: str, named: tuple[str, ...], suffixes: tuple[st
         raise SettingError(option, name, possible, "has an unknown suffix")
     fresh = not path.exists()
     try:
+        # for appending, which does not empty a file that is there
         with path.open("a"):
             pass
         if fresh:

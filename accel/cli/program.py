@@ -76,6 +76,7 @@ def _load_module(name: str) -> _Program:
     """Return the module as `python -m` would run it. Imports the packages around it: the user's code."""
     spec: Any = find_spec(name)
     if spec is not None and spec.submodule_search_locations is not None:
+        # `python -m package` runs package/__main__.py
         return _load_module(f"{name}.__main__")
     code = spec.loader.get_code(spec.name) if hasattr(getattr(spec, "loader", None), "get_code") else None
     if code is None:
@@ -100,11 +101,13 @@ def _execute(load: Callable[[], _Program], args: list[str]) -> None:
         main = ModuleType("__main__")
         vars(main).update(program.names)
         sys.argv = [program.argv0, *args]
+        # where `pickle` and `multiprocessing` look for it
         sys.modules["__main__"] = main
         exec(program.code, vars(main))
     except _NoProgram:
         raise
     except BaseException:
+        # not before: the program may set a hook of its own, which is called with the stripped traceback
         sys.excepthook = functools.partial(_show_users_traceback, sys.excepthook)
         raise
 
@@ -137,6 +140,7 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
     started = [not _is_ours(frame) and frame.tb_frame.f_code.co_filename not in _LAUNCHERS for frame in frames]
     first = started.index(True) if True in started else len(frames)
     kept = [frame for frame in frames[first:] if not _is_ours(frame)]
+    # an error of accel's own
     if frames and _is_ours(frames[-1]) and _raised_by_accel(frames[-1]):
         kept = frames
     following: TracebackType | None = None

@@ -46,6 +46,7 @@ def _write(text: str, path: Path | None) -> None:
     if path is not None:
         path.write_text(text, encoding="utf-8")
     elif sys.stderr is not None and not sys.stderr.closed:
+        # both streams may go to one file: the summary comes after the program's output
         sys.stdout.flush()
         sys.stderr.write(text)
 

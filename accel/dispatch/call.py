@@ -54,6 +54,7 @@ class Call:
         finally:
             self.seconds = time.perf_counter() - started
             self.own_s = self.seconds - (THREAD.counted_s - before)
+            # not added up: `seconds` contains what targets called inside it have counted
             THREAD.counted_s = before + self.seconds
         return self.result
 
@@ -63,6 +64,7 @@ def is_fault(error: BaseException) -> bool:
     if not isinstance(error, Exception):
         return False
     try:
+        # the program's signal handlers run between any two bytecodes, accel's too: what they raise is the program's
         return not interrupts.raised_by_handler(error)
     except Exception:
         return True

@@ -54,6 +54,7 @@ class Compiling:
         if budget.for_later_runs:
             path.keep_samples(values)
             self._let_others_observe(path, call)
+        # `observed` includes this call: compiling starts at the next call after OBSERVED of them
         if path.observed > OBSERVED and self._is_due(path, limited):
             self.start(path, values, call)
 
@@ -69,9 +70,12 @@ class Compiling:
     def _is_due(self, path: Path, limited: bool) -> bool:
         """Whether to compile the path: not before its calls have taken a share of its expected compile time."""
         if budget.for_later_runs:
+            # the programs of nested targets first: a later run may call them before it has the outer one's
             return path.observed > MAX_OBSERVED or not any(nested.is_observing for nested in path.trace.inlined)
         if not limited:
+            # whatever it costs: do not wait until importing JAX has paid off
             note_potential_gain(inf)
+        # with QD_JAX_AOT=0 the call waits for its program: nothing is weighed
         if not config.current().ahead_of_time:
             return True
         return _is_worth_jax() and self._paths.is_worth_compiling(path)
@@ -86,6 +90,7 @@ class Compiling:
         """Note a call of a path that has no program: the time on NumPy, and by how much compiling slowed it down."""
         path.note_numpy(seconds, quiet=quiet)
         self.note_missed(path, seconds)
+        # compiling in the background costs what it slows the program down by, and not what it takes
         if not quiet and path.speed.knows_numpy:
             open_ledger(self._name).charge("slowdown", seconds - path.speed.numpy_s.median())
 
@@ -125,6 +130,7 @@ class Compiling:
         names = [path.trace.inputs.name(slot) for slot in changed]
         logs.LOGGER.info("%s is compiled again: %s changed", self._name, ", ".join(names))
         path.respecialize(changed)
+        # what changes on one path is likely to change on the others: spare each of them a run in vain and a compile
         self._paths.stop_folding(names, path)
         self.start(path, values, call)
 

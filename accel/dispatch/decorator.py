@@ -37,10 +37,12 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
         if rest.untimed > 0 and rest.settings is config.in_force and timeline.calls is None:
             rest.untimed -= 1  # spelled out here: a call of a method would take longer than all of this
             return target.function(*args, **kwargs) if kwargs else target.function(*args)
+        # a timed call of a rest, or one to be examined
         try:
             resting, recursive = rest.takes_next_call(), target.is_calling_itself
         except Exception:  # an error in accel must not reach the program: take the usual way
             resting = recursive = False
+        # part of the call that is under way: f(n) that calls f(n - 1) is one call of the target
         if recursive:
             return target.function(*args, **kwargs)
         if resting:
@@ -94,6 +96,7 @@ def accelerated(fn: object, *, name: str | None = None, rtol: float | None = Non
     if isinstance(fn, (staticmethod, classmethod)):
         inner = accelerated(fn.__func__, name=name, rtol=rtol, mode=mode)
         return type(fn)(inner)
+    # decorated twice, or named by two catalogues: the function gets a new target, and not one around the other
     function = getattr(fn, "__wrapped__", fn) if isinstance(fn, Accelerated) else fn
     if not isinstance(function, FunctionType):
         raise TypeError(f"accelerate takes a function written in Python, not {type(fn).__name__}")

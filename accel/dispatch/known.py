@@ -49,6 +49,7 @@ class PathPredictor:
         """The paths, the predicted one first."""
         if len(paths) < 2:
             return list(paths)
+        # paths are identified by `id` in the sequences: an id that is used again costs one wrong prediction
         likely = self._after.get(self._recent)
         if likely is None or likely is paths[0] or likely not in paths:
             return list(paths)
@@ -91,6 +92,7 @@ class KnownPaths:
 
     def after(self, exit: SideExit, path: Path) -> Iterator[Path]:
         """The known paths that a side exit of `path` leads to."""
+        # the program checks no outcomes that lowering has folded, so its numbering is not the path's
         place = path.outcomes.index(path.variant.executable.program.outcomes[exit.place])
         for other in self:
             if other is not path and starts_at_side_exit(other, path, place, exit.outcomes[exit.place]):
@@ -146,10 +148,13 @@ class KnownPaths:
     def is_worth_compiling(self, path: Path) -> bool:
         """Whether the path's calls on NumPy have taken a large enough share of what compiling it will take."""
         known = [other.variant.executable.seconds for other in self.with_program]
+        # what the first programs took is the best estimate for the next
         if known:
             return path.waited_s >= COMPILE_THRESHOLD * statistics.fmean(known)
+        # soon there will be such a time
         if any(other.stage is Stage.PENDING for other in self._paths):
             return False
+        # the first program of the target
         expected = COMPILE_S + COMPILE_NODE_S * len(path.trace.tape.nodes)
         return path.waited_s >= FIRST_COMPILE_THRESHOLD * expected
 
@@ -172,6 +177,7 @@ class KnownPaths:
             for outcome in path.trace.tape.outcomes:
                 place = f"line {outcome.where[1]} = {outcome.expected!r}"
                 counts[place] = counts.get(place, 0) + 1
+        # an outcome that all paths share does not tell them apart
         rare = [place for place, count in counts.items() if count < len(self._paths)]
         return "paths differ at " + ", ".join(rare[:3]) if rare else "arguments of many shapes or types"
 
@@ -191,6 +197,7 @@ def starts_at_side_exit(other: Path, path: Path, place: int, value: object) -> b
     """Whether `other` is the path of a side exit: like `path` up to device outcome `place`, with `value` there."""
     if len(other.outcomes) <= place:
         return False
+    # up to there both must have taken the same branches
     for mine, theirs in zip(path.outcomes[:place], other.outcomes[:place], strict=True):
         if mine.where != theirs.where or mine.expected != theirs.expected:
             return False

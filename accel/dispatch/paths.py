@@ -110,6 +110,7 @@ class Path:
         self.backoff = 0
         self._discarded = 0  # runs in a row
         self.speed = Speed()
+        # the others depend on scalars alone, and are guards: the matcher checks them before a run
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
         self._candidates = foldable(trace)
 
@@ -135,8 +136,10 @@ class Path:
         for slot in self._candidates - self.varying:
             value = values[slot]
             if slot not in self.constants:
+                # a copy, because the program may write to its array
                 self.constants[slot] = value.copy() if isinstance(value, np.ndarray) else value
             elif isinstance(value, np.ndarray):
+                # bit by bit: a NaN is equal to itself, and -0.0 is not 0.0
                 if value.tobytes() != self.constants[slot].tobytes():
                     self._stop_folding_slots((slot,))
             elif not same_scalar(value, self.constants[slot]):
@@ -216,6 +219,7 @@ class Path:
         arguments = self.trace, self._foldable_now(), without_contents(values), self.spanned
         try:
             if config.current().ahead_of_time:
+                # the last call's time is its first priority in the queue
                 return background.compile_in_background(*arguments, missed_s=self.numpy_call_s)
             return background.compile_now(*arguments)
         finally:
@@ -233,20 +237,15 @@ class Path:
         return Refusal("limit.compile", "", f"more than {limit:g} s")
 
     def finish(self) -> Refusal | None:
-        """Use the program that is ready from now on. Returns why there is none if compiling failed, else None.
-
-        Raises SettingError if the settings name a device that does not exist.
-        """
+        """Use the program that is ready from now on. Returns why there is none if compiling failed, else None."""
         from accel.rules.rule import Unsupported
 
         assert self.pending is not None
-        pending, self.pending = self.pending, None
+        pending, self.pending = self.pending, None  # whatever comes of it, the path waits for it no longer
         try:
             self._install(pending)
         except Unsupported as gap:
             return Refusal(gap.reason, "", gap.detail)
-        except config.SettingError:
-            raise
         except Exception as error:
             if interrupts.raised_by_handler(error):
                 self.pending = pending  # the program is still there for the next call
@@ -259,10 +258,12 @@ class Path:
         from accel.dispatch.replay import Variant
 
         self._variant = Variant(self.trace, made.result())
+        # a program from disk may have spans already
         self._spans_tried |= bool(self.variant.executable.spans)
         self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
         if self.stage is not Stage.COMPILED:  # as it is if a program with spans takes the place of one without
             self._enter(Stage.COMPILED)
+        # times and comparisons of the earlier program say nothing about this one
         self.replays = self.compared_at = 0
         self.speed.compiled_s.clear()
 
@@ -272,6 +273,7 @@ class Path:
         self._stop_folding_slots(changed)
         if self._respecialized >= MAX_RESPECIALIZED:
             self._stop_folding_slots(tuple(self.constants))
+        # a program with spans that is on its way has folded the same constants
         self._variant = self.pending_spans = None
         self._enter(Stage.OBSERVING)
 
@@ -290,6 +292,7 @@ class Path:
         Returns whether the program with spans has just replaced the one without.
         """
         if self.pending_spans is not None:
+            # it is on its way: until it is there, the program without spans goes on
             return self.pending_spans.done() and self._renew()
         samples = SPAN_SAMPLES_FOUND if self.found_on_disk else SPAN_SAMPLES
         if self.replays % samples or self._spans_tried:
@@ -298,8 +301,10 @@ class Path:
 
         executable, changed = self.variant.executable, {slot for slot, _ in self.trace.outputs.changed}
         copied = {executable.program.slots[at] for at, count in executable.copied.items() if 2 * count > samples}
+        # counted afresh for the next samples
         executable.copied.clear()
         copied -= changed  # a program has to copy them anyway, and aligned memory makes the faster copy
+        # it is an improvement only: programs that paths wait for come first
         if copied and not background.busy():
             self.spanned, self._spans_tried = frozenset(copied), True
             self.pending_spans = self._compile(values)
@@ -311,6 +316,7 @@ class Path:
         try:
             self._install(again)
         except Exception as error:
+            # the program without spans stays in use
             self.spanned = frozenset()
             logs.LOGGER.info("%s could not be compiled with spans: %s", self.name, error)
             return False

@@ -32,10 +32,13 @@ def unmet_precondition(mode: str) -> Refusal | None:
         return Refusal("environment.versions", "", short)
     if forks.happened:
         return _FORKED
+    # a debugger or coverage tool wants to see every line run
     if sys.gettrace() is not None:
         return _TRACED
+    # a compiled program computes infinities and NaNs in silence: it could not raise at `1.0 / array` as NumPy would
     if any(value not in ("ignore", "warn") for value in np.geterr().values()) or _warnings_raise():
         return _RAISING
+    # under a low `ulimit -v`, JAX's start could crash the program
     if not (devices.is_started() or devices.has_room()):
         return _CRAMPED
     return None

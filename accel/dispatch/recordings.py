@@ -82,6 +82,7 @@ class Recordings:
         """Why an earlier call like this one was refused; None if none was."""
         for matcher, refusal in self.refused:
             if isinstance(matcher.match(call.args, call.kwargs), list):
+                # matching takes time too: each call that is recognised lets one more of the next calls go by unmatched
                 self._repeats += 1
                 self.calls_to_skip = max(self.calls_to_skip, min(self._repeats, MAX_SKIPPED))
                 return refusal

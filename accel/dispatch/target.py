@@ -99,6 +99,7 @@ class Target:
         """
         try:
             mode = self.mode
+            # in mode "strict" even a call of a demoted target takes the long way, which raises Refused
             stays = mode == "off" or (self.final and mode != "strict")
         except Exception:  # it comes up again where it is caught
             stays = False
@@ -127,11 +128,14 @@ class Target:
         try:
             call = Call(self.function, args, kwargs)
             call.began = time.perf_counter()
+            # nothing to match the call against, and nothing to record now: spare it the lock and the preconditions
             if self.final or (not self.paths and self.recordings.skip()):
                 self._refusals.refuse_again()
                 return self._run_numpy(call)
+            # part of an outer target's call, which is recorded or compared as a whole
             if inside:
                 return call.run()
+            # it never waits for the lock: see `__init__`
             locked = self._lock.acquire(blocking=False)
             if not locked:
                 self._refusals.refuse(unmet_precondition(self.mode) or Refusal("environment.busy"))
@@ -175,11 +179,13 @@ class Target:
     def _dispatch(self, call: Call) -> Any:
         """Answer a call that no other call of the target is under way around."""
         self._enter_rested()
+        # asked at each call: the program may set `np.errstate(all="raise")`, or a tracer, between two calls
         refusal = unmet_precondition(self.mode)
         if refusal is not None:
             self._refusals.refuse(refusal)
             return self._run_numpy(call, nested=True)
         if self._is_limited:
+            # the first calls are only timed: the budget, and whether the function is small, are judged by these times
             if not self.account.knows_numpy:  # before anything is compiled
                 return self._run_numpy(call, quiet=is_quiet())
             if self.account.is_small and not self.paths.with_program:  # but the next call may have larger arrays
@@ -189,6 +195,7 @@ class Target:
             values = path.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
                 return self._follow(path, values, call)
+        # no known path takes it: is it like a call whose recording was refused?
         refusal = self.recordings.refusal_of(call)
         if refusal is not None:
             self._refusals.refuse(refusal)
@@ -197,13 +204,16 @@ class Target:
 
     def _follow(self, path: Path, values: list[Any], call: Call) -> Any:
         """Answer a call that matches a known path, as the path's stage says."""
+        # first, as this may change the stage: a call that finds its program ready is already replayed
         if path.stage in (Stage.OBSERVING, Stage.PENDING):
             self._advance(path, values, call)
         if path.stage is Stage.GIVEN_UP:
             self._refusals.refuse_again()
             return self._run_numpy(call, nested=True)
+        # still OBSERVING or PENDING
         if path.stage is not Stage.COMPILED:
             return self._run_without_program(path, call)
+        # the last runs of its program were discarded
         if path.backoff:
             path.backoff -= 1
             self._refusals.refuse_again()
@@ -229,6 +239,7 @@ class Target:
         if self._is_limited and not self.account.covers_recording():
             self._refusals.note_wait("wait.budget")
             return self._run_numpy(call, nested=True, quiet=is_quiet())  # the budget may cover nested targets
+        # asked last, because it may drop another path
         if not self.paths.make_room():
             self._refusals.refuse(Refusal("limit.variants", "", self.paths.why_many()))
             return self._run_numpy(call, nested=True)
@@ -253,13 +264,15 @@ class Target:
             return call.run()
         finally:
             if call.seconds is not None:
-                self.account.count_numpy(call, looked_s, timed=quiet)
+                self.account.count_numpy(call, looked_s, quiet=quiet)
                 if self._is_limited and not self.paths.with_program:
                     self.account.begin_rest(looked_s, call.seconds)
 
     def _run_without_program(self, path: Path, call: Call) -> Any:
         """Answer a call of a path that has no program yet: on NumPy, to learn how long it takes there."""
         if budget.for_later_runs:
+            # without nested targets, each call is recorded again; with some, every second of the first calls: those
+            # between run on NumPy, where the nested targets get programs of their own
             by_turns = path.observed % 2 and path.observed <= 2 * OBSERVED
             if path.stage is Stage.OBSERVING and (by_turns or not path.trace.inlined):
                 return self._record(call, again=True)  # it may turn out to take a rare path, which a later run meets
@@ -285,7 +298,7 @@ class Target:
         if isinstance(recorded, Undone):
             self.account.charge_undone(spent)
             self._note_refused(recorded.refusal, recorded.trace)
-            call.began = time.perf_counter()
+            call.began = time.perf_counter()  # the recording has been charged: it must not count as examining the call
             return self._run_numpy(call)
         self.account.count_recorded(spent)
         if isinstance(recorded, Raised):
@@ -380,6 +393,7 @@ class Target:
             path.speed.compiled_s.add(seconds)
         if path.reconsider(values):
             self._compiling.note_compiled(path)
+        # while a program with spans is on its way, the one without is not judged: the other may be faster
         if path.pending_spans is None and not budget.for_later_runs:
             slower = path.speed.evidence_of_slowness()
             if slower is not None:
@@ -396,6 +410,7 @@ class Target:
         """An outcome differs: the call takes another path, a known one or a new one."""
         self.account.charge_discarded(call)
         for other in self.paths.after(exit, path) if siblings else ():
+            # like `path` up to the outcome that differs, but its guards may be others
             values = other.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
                 if other.stage is not Stage.COMPILED:
@@ -403,6 +418,7 @@ class Target:
                 return self._replay(other, values, call, siblings=False)
         known = set(self.paths)
         result = self._new_path(call)
+        # nothing was recorded that the next call of this kind could take instead
         if known.issuperset(self.paths):
             path.back_off()
         return result
@@ -415,6 +431,7 @@ class Target:
         if refusal is not None:
             self.final = self.mode != "verify"  # which goes on: NumPy's results stand, and there may be more to find
             self._refusals.demote(refusal)
+        # raised here and not in `compare`, so that the comparison is in the books
         if call.raised is not None:
             raise call.raised
         return call.result

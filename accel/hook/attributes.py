@@ -33,6 +33,7 @@ class Patch(NamedTuple):
     def undo(self) -> None:
         """Put the original back, unless other code has replaced the attribute meanwhile."""
         owner, name, raw, inherited = self.attribute
+        # such as a test's `monkeypatch`
         if namespace(owner).get(name, _ABSENT) is not self.replacement:
             return
         if inherited:
@@ -56,6 +57,7 @@ def find(module: ModuleType, qualname: str) -> Attribute | None:
         owner = namespace(owner).get(part)
         if not isinstance(owner, type):
             return None
+    # an inherited function is replaced in this class alone, by an attribute of its own: others inherit it too
     for depth, place in enumerate(owner.__mro__ if isinstance(owner, type) else (owner,)):
         raw = namespace(place).get(name, _ABSENT)
         if raw is not _ABSENT:
@@ -64,6 +66,7 @@ def find(module: ModuleType, qualname: str) -> Attribute | None:
 
 
 def _rebuild_property(original: property, wrap: Callable[[Any], Any]) -> property:
+    # a row names the getter: setter and deleter stay the program's
     getter = original.fget and wrap(original.fget)
     return property(getter, original.fset, original.fdel, original.__doc__)
 

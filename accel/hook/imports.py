@@ -63,6 +63,7 @@ def locate(name: str) -> Any:
     """Return the spec of module `name`, or None. Imports neither the module nor the packages around it."""
     path: Any = None
     spec: Any = None
+    # from the outermost package inwards: each says where the next one is looked for
     for end in (index for index, sign in enumerate(f"{name}.") if sign == "."):
         spec = getattr(sys.modules.get(name[:end]), "__spec__", None) or _ask_finders(name[:end], path)
         if spec is None or (end < len(name) and spec.submodule_search_locations is None):

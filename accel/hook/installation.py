@@ -56,6 +56,7 @@ class Installation:
 
     def start(self) -> None:
         """Patch the modules that are imported, watch for the others, and mark those that do not exist as absent."""
+        # first, so that a module that another thread imports meanwhile is not missed
         sys.meta_path.insert(0, self.finder)
         for name, jobs in self.jobs.items():
             module = sys.modules.get(name)
@@ -98,6 +99,7 @@ class Installation:
             mark_absent([job])
             return None
         owner, raw = attribute.owner, attribute.raw
+        # patched already. A module that was reloaded has new functions, and is patched again
         if any(raw is patch.replacement and owner is patch.attribute.owner for patch in self.patches):
             return None
         replacement = replace(self._unpatched(raw), self._wrapper_for(job))

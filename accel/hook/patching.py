@@ -145,6 +145,7 @@ def _switch_to(new: Installation | None) -> None:
     """Replace the current installation, unless both are equivalent."""
     global _current
     with installation.lock:
+        # the same targets go on, with what they have recorded and compiled
         if new is not None and _current is not None and new.is_equivalent_to(_current):
             _current.replace_new_aliases()
             return
@@ -176,4 +177,5 @@ def installed(
         yield
     finally:
         if _current is not before:
+            # a copy, because an installation that has been stopped still lists what it had replaced
             _switch_to(before and before.copy())

@@ -76,6 +76,7 @@ _RUNNERS = {"module": _run_module, "script": _run_script, "callable": _run_calla
 def output_to_stderr() -> Iterator[int]:
     """Redirect the process's standard output to standard error. Yields a descriptor of the real standard output."""
     sys.stdout.flush()
+    # descriptors, and not `sys.stdout` alone: C libraries and child processes print too
     real = os.dup(1)
     os.dup2(2, 1)
     try:

@@ -162,6 +162,7 @@ def _functions(
     for node in body:
         if isinstance(node, Definition):
             qualname = prefix + node.name
+            # the first line of a function's code is that of its first decorator
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             code = codes.get((qualname, first))
             if code is not None:  # else the compiler dropped it, because it is under a condition that is never true

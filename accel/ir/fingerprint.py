@@ -34,11 +34,8 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None), EllipsisType)
 PACKAGES = ("accel", "numpy", "scipy", "jax")
 """Packages whose code changes with a version number, or is hashed, and nothing else. So does Python's own library."""
 
-UFUNC_HOMES = ("numpy", "scipy.special")
-"""Where ufuncs are found, which do not say where they come from."""
-
-_UNSIGNED = (*UFUNC_HOMES, "numpy._core.umath")
-"""The same, with those that NumPy has for itself alone."""
+_UFUNC_HOMES = ("numpy", "scipy.special", "numpy._core.umath")
+"""Where ufuncs are found, which do not say where they come from. The last has those that NumPy keeps for itself."""
 
 
 class Indescribable(Exception):
@@ -146,11 +143,16 @@ def _code(code: CodeType) -> Any:
     return code.co_firstlineno, code.co_code, code.co_names, constants
 
 
+def home_of(ufunc: np.ufunc) -> str | None:
+    """The module of NumPy's or SciPy's that has this very ufunc; None for another library's, whatever its name."""
+    return next((home for home in _UFUNC_HOMES if _found(home, ufunc.__name__) is ufunc), None)
+
+
 def _public_name(value: object) -> tuple[str, str]:
     """Module and name under which every process finds this very thing. Raises Indescribable where there are none."""
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     module = getattr(value, "__module__", None)
-    for home in (module, *(_UNSIGNED if isinstance(value, np.ufunc) else ())):
+    for home in (module, home_of(value) if isinstance(value, np.ufunc) else None):
         if isinstance(name, str) and isinstance(home, str) and _is_versioned(home) and _found(home, name) is value:
             return home, name
     raise Indescribable(_told(value))

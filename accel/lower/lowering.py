@@ -16,7 +16,18 @@ from accel.lower.operations import as_array
 from accel.lower.passes.arrange import Part, check_size
 from accel.lower.passes.broadcast import Repeating, without_repetition
 from accel.lower.pipeline import About, Watch
-from accel.lower.program import PACKS, Known, Lowerable, Program, agrees, pack_of
+from accel.lower.program import (
+    PACKS,
+    Fixed,
+    Known,
+    Lowerable,
+    OnHost,
+    OutputNumber,
+    Packed,
+    Program,
+    agrees,
+    pack_of,
+)
 from accel.lower.values import Values
 from accel.rules import core, fusion, rounding
 from accel.rules.rule import Unsupported
@@ -106,12 +117,12 @@ class _Lowering:
         except Indescribable as error:
             return None, str(error)
 
-    def _number(self, node: Node, places: dict[int, tuple[str, int]]) -> Any:
+    def _number(self, node: Node, places: dict[int, Packed]) -> OutputNumber:
         if node.index in places:
             return places[node.index]
         if node.host and not self._folding.is_fixed(node):
-            return "host", node.index
-        return "fixed", self._folding.value(node)
+            return OnHost(node.index)
+        return Fixed(self._folding.value(node))
 
     def _outcomes(self) -> list[Outcome]:
         """What the device checks. Outcomes on the host are guards, which the matcher checks."""
@@ -188,12 +199,12 @@ class _Lowering:
 
     def _function(
         self, parts: Sequence[Part], targets: list[Node], outcomes: list[Node], numbers: list[Node]
-    ) -> tuple[Callable[..., Any], dict[int, tuple[str, int]]]:
+    ) -> tuple[Callable[..., Any], dict[int, Packed]]:
         packs: dict[str, list[Node]] = {**{pack: [] for pack in PACKS}, "f": list(outcomes)}
         places = {}
         for node in numbers:
             pack = pack_of(node.dtype)
-            places[node.index] = pack, len(packs[pack])
+            places[node.index] = Packed(pack, len(packs[pack]))
             packs[pack].append(node)
 
         def function(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:

@@ -31,6 +31,32 @@ class Known:
         return self.scalars[slot] if slot in self.scalars else self.arrays[slot]
 
 
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """An output number that the device computes: an element of the vector `pack` (see PACKS)."""
+
+    pack: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnHost:
+    """An output number that Python computes before each launch: the value of the host node of this index."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """An output number that is the same in every run."""
+
+    value: Any
+
+
+OutputNumber = Packed | OnHost | Fixed
+"""Where a number that leaves the call comes from."""
+
+
 @dataclass(slots=True)
 class Program:
     """A lowered tape.
@@ -39,7 +65,7 @@ class Program:
     changed arrays, and the packed outcomes and numbers. The last constant is true, which XLA cannot know: `always` of
     accel.rules.fusion and accel.rules.rounding.
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
-    outcomes: what the device checks. numbers: where each output number is: ("f" | "i" | "c" | "host", place).
+    outcomes: what the device checks. numbers: where each output number comes from.
     operations: how many it has. fingerprint: of what it computes, or None (see accel.ir.fingerprint) where it holds
     something that has no description: indescribable says what.
     """
@@ -50,7 +76,7 @@ class Program:
     host: list[Node]
     scalars: dict[str, list[Node]]
     outcomes: list[Any]
-    numbers: list[tuple[str, int]]
+    numbers: list[OutputNumber]
     known: Known
     operations: int
     folded: int

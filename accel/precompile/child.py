@@ -102,6 +102,7 @@ def _tell_after_calls(after: Callable[[Target, bool], None]) -> None:
 
 def settings_for_later(settings: config.Settings) -> config.Settings:
     """The settings for compiling ahead of time, for later runs that have `settings`."""
+    # without ahead_of_time, each call waits for its program and no budget holds
     return replace(
         settings, mode="auto", ahead_of_time=False, quiet=True, max_variants=MORE_VARIANTS * settings.max_variants
     )
@@ -122,6 +123,7 @@ def main() -> int:
         return refuse(error)
     reporter = Reporter(Path(spec["news"]), Watch(spec["settled"], spec["steps"]), spec["report"])
     _tell_after_calls(reporter.after)
+    # for a program that comes to its end by itself: `os._exit` skips this
     atexit.register(reporter.finish)
     return program.execute(command, script)
 

@@ -208,6 +208,7 @@ def _run(plan: _CommandLine, script: str | None) -> _Ended:
                 code = _INTERRUPTED
             finally:
                 status.clear()
+                # in any case: nothing of the program may go on after this command
                 process.kill()
                 process.wait()
             output.seek(0)
@@ -268,6 +269,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.write(messages.before(Path.cwd(), plan.settled, plan.steps))
         sys.stderr.flush()
     ended = _run(plan, script)
+    # the child refused its input, such as a pattern that selects nothing: no program has run
     if ended.code == BAD_INPUT and ended.last is None:
         sys.stderr.write("\n".join(ended.output) + "\n")
         return BAD_INPUT

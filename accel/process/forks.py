@@ -78,9 +78,9 @@ def _go_on() -> None:
 @in_child
 def _renew() -> None:
     global _lock
-    if _forking.waited:
+    if _forking.waited:  # this thread, which goes on in the child, holds it
         _go_on()
-    else:
+    else:  # whoever holds it does not exist here
         _lock = threading.RLock()
 
 
@@ -158,6 +158,7 @@ def _hush() -> None:
     global _warning_filter
     if _warning_filter is not None:
         _warning_filter.leave()
+    # where the program has threads too, Python's warning is deserved
     _warning_filter = _WarningFilter(also_pythons=all(_is_ours(thread) for thread in threading.enumerate()))
     _warning_filter.enter()
 

@@ -66,6 +66,7 @@ class Deferral:
     def _hold(self) -> None:
         """Replace all handlers by one that notes the signal."""
         for number, handler in _handlers().items():
+            # else this is another try of `_in_full`: the one before got this far
             if handler != self._wait:
                 self._handlers[number] = handler
                 signal.signal(number, self._wait)
@@ -128,6 +129,7 @@ def _handlers() -> dict[int, Handler]:
 def raised_by_handler(error: BaseException) -> bool:
     """Whether an error that was caught in accel's code was raised by a signal handler of the program."""
     waiting = [handler for each in _under_way for handler in each.held()]
+    # a handler shows in the traceback, called from the line of accel's that it interrupted
     codes = {_code_of(handler) for handler in (*_handlers().values(), *waiting)}
     trace: TracebackType | None = error.__traceback__
     while trace is not None:

@@ -60,9 +60,11 @@ def _reasons(refusals: Mapping[Refusal, int]) -> list[dict[str, Any]]:
 def _refusals(book: Ledger) -> Counter[Refusal]:
     """Return what kept calls on NumPy, including what they waited for if nothing has been compiled."""
     refusals = Counter(book.refusals)
+    # calls that waited for a program were not refused one by one: they are what the counted refusals leave over
     awaited = book.waits() if book.waits is not None and book.state is State.NUMPY else None
     if awaited is not None:
         refusals[awaited] = book.numpy_calls - refusals.total()
+    # without counts of 0 and below, which arise where paths were refused besides calls
     return +refusals
 
 

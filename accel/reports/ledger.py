@@ -184,7 +184,7 @@ class Ledger:
         self.charge("comparing", seconds - numpy_s)
         if quiet:
             self.numpy_s.append(numpy_s)
-        if self.state is not State.DEMOTED:
+        if self.state is not State.DEMOTED:  # mode "verify" goes on comparing a demoted target
             self.state = State.COMPILED
         if timeline.calls is not None:
             timeline.note_call(self.target, timeline.COMPARED, seconds)
@@ -232,6 +232,7 @@ class Ledger:
         if refusal in self.refusals:
             self.refusals[refusal] += 1
             return False
+        # whatever its detail, which may differ in every call: the log would repeat itself
         new = all((each.reason, each.where) != (refusal.reason, refusal.where) for each in self.refusals)
         if len(self.refusals) >= MAX_REFUSALS:
             refusal = Refusal(refusal.reason, refusal.where)
@@ -290,6 +291,7 @@ _run = RunLedger()
 
 def open_ledger(target: str) -> Ledger:
     """Return the ledger of `target`, made at the first call, with all calls entered."""
+    # asked in every call: `setdefault` alone would make a ledger each time
     book = _ledgers.get(target) or _ledgers.setdefault(target, Ledger(target))
     if book.rests:
         book.settle()

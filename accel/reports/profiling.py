@@ -182,6 +182,7 @@ def _call_blocks(calls: Sequence[CallRecord], began: float, scale: float) -> lis
 
     began: in seconds. scale: pixels per second.
     """
+    # a rectangle for each call would be too many for a page: there may be MAX_CALLS
     pixels: dict[int, dict[str, float]] = {}
     for call in calls:
         left, right = int((call.end - call.seconds - began) * scale), int((call.end - began) * scale)

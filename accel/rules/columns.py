@@ -100,15 +100,15 @@ class Numerics:
     """How the result is rounded, and what a difference in the last place may lead to."""
 
     rounding: Fact[Rounding] = Rounding.FREE
-    """See `Rounding`. Read by the exact pass and by dispatch.verify."""
+    """See `Rounding`. Read by the exact pass and by dispatch.comparing.monte_carlo."""
     contraction: Contraction = Contraction.NONE
     """See `Contraction`. Read by rules.rounding."""
     jumps: Fact[bool | None] = None
     """Whether an operand's last place may decide between quite different results, as in `floor`. None: it does where
-    the result is whole or bool and an operand a float. Read by the exact pass and by dispatch.verify."""
+    the result is whole or bool and an operand a float. Read by the exact pass and by dispatch.comparing.monte_carlo."""
     compares: bool = False
     """There is a threshold: where the operands are closer than the tolerance, either answer is right. Read by
-    dispatch.verify."""
+    dispatch.comparing.monte_carlo."""
     careful: bool = False
     """XLA's own reductions on the CPU may be wrong where they read the result. Read by backend.compile, which then
     compiles the program without them."""

@@ -34,6 +34,7 @@ def divide(x: Any, y: Any) -> Any:
     wide, zero = abs(c) >= abs(d), (c == 0) & (d == 0)
     large, small = where(wide, c, d), where(wide, d, c)
     ratio = small / large
+    # by the larger part of the divisor: `c*c + d*d` of the plain formula overflows where the quotient does not
     scale = number(1, c) / (large + small * ratio)
     real = where(wide, a + b * ratio, a * ratio + b) * scale
     imag = where(wide, b - a * ratio, b * ratio - a) * scale
@@ -80,6 +81,7 @@ def compared(name: str) -> Callable[[Any, Any], Any]:
         if not is_complex(x, y):
             return getattr(jnp, name)(x, y)
         x, y = jnp.broadcast_arrays(x, y)
+        # NaN in any part makes the comparison false, as in NumPy
         apart = getattr(jnp, strictly)(x.real, y.real) & ~jnp.isnan(x.imag) & ~jnp.isnan(y.imag)
         return apart | ((x.real == y.real) & getattr(jnp, name)(x.imag, y.imag))
 

@@ -42,6 +42,7 @@ def cast(x: Any, dtype: Any) -> Any:
     x = jnp.asarray(x)
     if x.dtype == dtype:
         return x
+    # the imaginary part is dropped, but for the truth of a complex number, which regards both parts
     if x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
         x = x.real
     if x.dtype.kind == "c" and np.dtype(dtype).kind == "b":
@@ -87,6 +88,7 @@ def fits(x: Array | NDArray[Any] | float, dtype: np.dtype[Any]) -> Any:
     info = np.iinfo(dtype)
     # the largest float below the bound: the bound itself may round up to a value that does not fit
     low, high = np.float64(info.min), np.nextafter(np.float64(info.max) + 1.0, 0.0)
+    # casts cut off fractions, so -128.9 fits into int8; at 64 bits, `low - 1.0` would be `low` itself
     return ((x > low - 1.0 if info.bits < 64 else x >= low) & (x <= high)).all()
 
 
@@ -109,6 +111,7 @@ def counted(mask: Any, **about: Any) -> Any:
 
     Counted in 32 bits where those suffice: XLA adds twice as many of these at once.
     """
+    # the count cannot be larger than the size
     small = mask.size <= np.iinfo(np.int32).max
     return mask.sum(dtype=np.int32 if small else np.int64, **about).astype(np.int64)
 
@@ -257,6 +260,7 @@ def _are_distinct(places: Array, size: int) -> Any:
     """Whether no place below `size` is there twice; places beyond do not count. Counting takes less than sorting."""
     from jax import numpy as jnp
 
+    # how often each place occurs
     return jnp.zeros(size, np.int32).at[places].add(1, mode="drop").max(initial=0) <= 1
 
 

@@ -60,6 +60,7 @@ def _import(module: str) -> Any:
 
 def where(condition: Any, x: Any, y: Any) -> Any:
     """jax.numpy.where as single operations; x and y of one dtype."""
+    # `jnp.where` is one of those compiled functions
     x, y = jnp.asarray(x), jnp.asarray(y)
     shape = np.broadcast_shapes(condition.shape, x.shape, y.shape)
     return lax.select(*(part if part.shape == shape else jnp.broadcast_to(part, shape) for part in (condition, x, y)))
@@ -121,6 +122,7 @@ def extreme(
 
 
 def _larger(a: Array, b: Array) -> Any:
+    # a NaN wins: `a != a` takes a; if b is one, both comparisons are false and take b
     return lax.select((a >= b) | (a != a), a, b)
 
 

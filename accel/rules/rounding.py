@@ -44,6 +44,7 @@ def rounded(x: Array) -> Any:
     if always is None or x.dtype.kind != "f":
         return x
     bits = np.dtype(f"i{x.dtype.itemsize}")
+    # XLA cannot know that it is zero, so it cannot drop the exclusive or, nor look through it
     zero = lax.select(always, bits.type(0), bits.type(1))
     return lax.bitcast_convert_type(lax.bitcast_convert_type(x, bits) ^ zero, x.dtype)
 
@@ -52,6 +53,7 @@ def divisor(y: Array, x: Array) -> Any:
     """`y`, by which `x` of the same dtype is divided: no number or row, whose reciprocal XLA would multiply by."""
     shape = np.broadcast_shapes(x.shape, y.shape)
     x, y = jnp.broadcast_to(x, shape), jnp.broadcast_to(y, shape)
+    # it depends on x, so that XLA sees neither number nor row; where x is NaN, the quotient is NaN in any case
     return where(x != x, x, y)
 
 
@@ -59,6 +61,7 @@ def keeps(node: Node) -> bool:
     """Whether XLA might compute the operation's result together with what reads it."""
     contraction: Contraction = node.rule.numerics.contraction
     if contraction is Contraction.SUM:
+        # merged where one operand is a single number
         return not all(isinstance(operand, Node) and operand.shape for operand in node.args[:2])
     return contraction is not Contraction.NONE
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.fingerprint import UFUNC_HOMES
+from accel.ir.fingerprint import home_of
 from accel.reasons import REASONS
 from accel.rules.columns import Cost, Numerics, Padding, Places, RecordedAs, Rounding
 from accel.rules.opcodes import OPCODES
@@ -102,6 +102,7 @@ def origin_of(rule: Rule) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
     Raises PicklingError where none is known.
     """
+    # neither made by a function nor found by NumPy's: an attribute of one of accel's modules
     if rule not in _ORIGINS:
         _ORIGINS[rule] = _named, _find_name(rule)
     return _ORIGINS[rule]
@@ -151,6 +152,7 @@ def lookup(function: object) -> Rule | None:
         found = RULES.get(function)
     except Exception:  # what cannot be hashed has no rule
         return None
+    # the program may have imported the library since the last look
     if found is None and WAITING:
         fill()
         found = RULES.get(function)
@@ -225,19 +227,12 @@ def truth_of(rule: Rule) -> Rule:
     return Rule(f"{rule.name}, arguments", holds, holds, operands=rule.operands)
 
 
-def _home_of(function: object) -> str:
-    """The module of a ufunc, which does not say so."""
-    name = getattr(function, "__name__", "")
-    homes = (module for module in UFUNC_HOMES if getattr(sys.modules.get(module), name, None) is function)
-    return next(homes, np.__name__)
-
-
 @functools.cache
 def qualified_name(function: Any) -> str:
     """A name as users write it: numpy.sum, scipy.ndimage.convolve, math.sqrt."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, np.ufunc):
         return ".".join(("numpy", owner.__name__, function.__name__))
-    module = getattr(function, "__module__", None) or _home_of(function)
-    public = ".".join(part for part in module.split(".") if not part.startswith("_") and part != "core")
-    return f"{public}.{getattr(function, '__name__', function)}"
+    module = home_of(function) if isinstance(function, np.ufunc) else getattr(function, "__module__", None)
+    public = [part for part in (module or "").split(".") if part and not part.startswith("_") and part != "core"]
+    return ".".join((*public, getattr(function, "__name__", str(function))))

@@ -56,6 +56,7 @@ def _are_whole(*numbers: object) -> bool:
     return all(isinstance(x, int) or (hasattr(x, "dtype") and x.dtype.kind in "biu") for x in numbers)
 
 
+# `2 ** -1` is a float though both are whole, `(-8.0) ** 0.5` is complex, and `0.0 ** -1.0` raises
 POWER = _check("power_defined", lambda a, b: b >= 0 if _are_whole(a, b) else (a > 0) | ((a == 0) & (b >= 0)))
 
 
@@ -134,6 +135,7 @@ def _python_rule(function: Callable[..., Any]) -> Rule:
 def _hypot(*args: Any) -> Any:
     from jax import numpy as jnp
 
+    # math.hypot takes any number of arguments, jnp.hypot two
     together: Any = jnp.hypot
     return functools.reduce(together, args[1:], args[0]) if len(args) > 1 else abs(args[0])
 

@@ -14,6 +14,7 @@ import pytest
 
 import accel
 from accel import config, dispatch
+from accel.backend import compile
 from accel.dispatch.comparing import policy
 from accel.dispatch.costs import speed
 from accel.dispatch.replay import Variant
@@ -218,6 +219,21 @@ def test_a_lowering_that_raises_leaves_the_function_on_numpy(monkeypatch: pytest
     assert re.fullmatch(
         r"numpy\.exp at tests/dispatch/test_planted\.py:\d+: ZeroDivisionError: planted", refusal.detail
     )
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("out of memory\nin a pass")], ids=["silent", "long"])
+def test_what_the_compiler_raised_is_told(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """In a line, whether it has a message or a page of it."""
+
+    def broken(*args: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(compile, "_compiled", broken)
+    fast = accel.accelerate(exponential, name="uncompiled")
+    for i in range(CALLS):
+        assert np.array_equal(fast(field(i)), exponential(field(i)))
+    (refusal,) = open_ledger("uncompiled").refusals
+    assert (refusal.reason, refusal.detail) == ("compile.failed", f"{type(error).__name__}: {error}".splitlines()[0])
 
 
 def test_a_program_that_cannot_run_leaves_the_function_on_numpy(monkeypatch: pytest.MonkeyPatch) -> None:

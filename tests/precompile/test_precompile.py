@@ -132,7 +132,7 @@ def test_the_next_run_compiles_nothing(bench: Bench, tmp_path: Path) -> None:
     assert not (tmp_path / "restart.txt").exists(), "it was ended before its end"
     assert all(each["kept_bytes"] > 0 for each in programs(json.loads((tmp_path / "made.json").read_text())))
     found, report = bench.counted("program.py", "300", report=tmp_path / "next.json")
-    assert found == {"compiled": 0, "workers": 0}
+    assert found == {"compiled": 0, "workers": 0}, programs(report)
     assert {each["found_on_disk"] for each in programs(report)} == {True}
     again = bench.compile("--steps", "40", "program.py", "1000000")
     assert "(nothing had to be compiled: all of them were there before)" in again.out
@@ -215,7 +215,7 @@ def test_the_miniature_compiles_nothing_after_it(bench: Bench, tmp_path: Path) -
     assert re.search(r"need not compile anything that was seen in \d+ (steps|calls of)", done.out)
     for name in ("second", "third"):
         found, report = bench.counted(*target, report=tmp_path / f"{name}.json", **planet)
-        assert found == {"compiled": 0, "workers": 0}
+        assert found == {"compiled": 0, "workers": 0}, programs(report)
         assert programs(report), "it was long enough to use some"
 
 

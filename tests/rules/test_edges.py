@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy._core import _umath_tests
 
 from accel.rules import load
 from accel.rules.rule import Unsupported
@@ -107,3 +109,10 @@ def test_ufuncs_at_the_edges(case: tuple[str, str]) -> None:
             wrong = np.flatnonzero(differs(case[0], part, its, abs(one)))
             shown = [(*(operand[i] for operand in operands), "NumPy", one[i], "accel", other[i]) for i in wrong[:5]]
             assert not wrong.size, f"{wrong.size} of {part.size}: {shown}"
+
+
+@pytest.mark.parametrize("ufunc", [_umath_tests.matmul, np.frompyfunc(lambda x: x, 1, 1)], ids=["C", "Python"])
+def test_another_librarys_ufunc_is_not_taken_for_numpys(ufunc: np.ufunc) -> None:
+    """Its name may be that of one of NumPy's: these have no module."""
+    with pytest.raises(Unsupported, match=re.escape(ufunc.__name__)):
+        ufuncs.rule_for(ufunc)

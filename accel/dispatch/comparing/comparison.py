@@ -107,6 +107,7 @@ class Comparison:
 
     def _from_slot(self, leaf: FromSlot, actual: object, name: str) -> None:
         expected = self._staged.values[leaf.slot]
+        # `return x` must give the caller's own array, and `return x[1:]` a view of it: a later write to it would show
         if not leaf.chain and actual is not expected:
             self._structure(name, f"NumPy gives another object, the replay {self._slot(leaf.slot)} itself")
         elif leaf.chain and not np.may_share_memory(expected, actual):
@@ -121,6 +122,7 @@ class Comparison:
             self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
         else:
             replayed = as_scalar(self._staged.numbers[leaf.index], leaf.kind)
+            # places count new arrays, then changed arrays, then numbers, as in `explanation`
             first = len(self._staged.made) + len(self._staged.changed)
             self._arrays(np.asarray(replayed), np.asarray(actual), name, first + leaf.index)
 
@@ -147,6 +149,7 @@ class Comparison:
 
     def _identity(self, key: object, actual: object, name: str) -> None:
         """Note a difference if an object occurs twice in one of the two outputs, but not in the other."""
+        # both ways: `return a, a` in one and `return a, a.copy()` in the other, and the reverse
         known, other = self._numpys.setdefault(key, (id(actual), name))
         if known != id(actual):
             self._structure(name, f"NumPy gives an array of its own, the replay the same as for {other}")

@@ -60,10 +60,12 @@ def explanation(
 
     try:
         with np.errstate(all="ignore"):
+            # once as it is, to keep its answers and as the centre of the spread
             base = _run_tape(nodes, snapshot.values, keep)
             for verdict, kept, near in ((Verdict.ROUNDING, answers, 0.0), (Verdict.THRESHOLD, {}, rtol)):
                 moved = [_run_tape(nodes, snapshot.values, _Rounding(seed, kept, near)) for seed in SEEDS]
                 spread = list(zip(base, zip(*moved, strict=True), strict=True))
+                # does the tape do what NumPy's call did? If not, its spread says nothing about that call
                 if not all(_matches_tape(each, *spread[each.place], rtol) for each in seen):
                     return Verdict.MISMATCH
                 if all(_within(value, *each, rtol) for value, each in zip(replayed, spread, strict=True)):
@@ -99,6 +101,7 @@ def _run_tape(nodes: list[Node], values: list[Any], perturb: Callable[[Node, Any
         results[node.index] = perturb(node, value, operands)
         for operand in node.operands():
             if last[operand.index] == node.index:
+                # None: an operand may occur twice among a node's
                 results.pop(operand.index, None)
     return [np.asarray(results[node.index]) for node in nodes]
 
@@ -117,12 +120,14 @@ class _Rounding:
     def __call__(self, node: Node, value: Any, operands: list[Any]) -> Any:
         if node.index in self._kept:
             return self._kept[node.index]
+        # the second round: a comparison may go the other way
         if operands and self._near:
             return self._toss(value, *operands[:2])
         if fact(node.rule.numerics.rounding, node) is Rounding.EXACT:
             return value
         if not isinstance(value, (np.ndarray, np.inexact)) or value.dtype.kind not in "fc" or node.host:
             return value
+        # a rounded floating-point value: real and imaginary parts are rounded separately
         moved = np.empty_like(value)
         if value.dtype.kind == "c":
             moved.real, moved.imag = self._moved(value.real), self._moved(value.imag)
@@ -161,6 +166,7 @@ def _within(replay: NDArray[Any], value: Any, moved: tuple[Any, ...], rtol: floa
     """
     same = (replay == value) | ((replay != replay) & (value != value))
     if value.dtype.kind not in "fc":
+        # an integer or a bool is excused where some perturbed run gives another one, too
         return bool((same | np.logical_or.reduce([other != value for other in moved])).all())
     sensitivity = np.maximum.reduce([np.nan_to_num(np.abs(other - value)) for other in moved])
     allowed = rtol * np.abs(value) + AMPLIFIED * (sensitivity + np.quantile(sensitivity, 0.95))

@@ -58,11 +58,13 @@ class Comparisons:
         """Whether the path's next replay is to be compared."""
         if mode == "verify" or path.replays < FIRST_COMPARED:
             return True
+        # a comparison also times NumPy, by which the program's speed is judged: only useful while nothing is compiled
         if not path.speed.knows_numpy:
             return is_quiet()
         if path.replays >= COMPARE_AGAIN_FACTOR * max(1, path.compared_at):
             return True
         share = config.current().check_share
+        # a share of what this target has gained, and of what all targets have
         accounts = self._ledger, current_run()
         return all(each.costs["comparing"] + self.last_s < share * each.gained_s for each in accounts)
 
@@ -76,6 +78,7 @@ class Comparisons:
 
         started = time.perf_counter()
         replay_s = started - call.began
+        # before NumPy's call, which may change its arguments
         snapshot = Snapshot(path.variant, staged.values)
         self._time_copies(path.variant.executable, staged)
         try:
@@ -98,6 +101,7 @@ class Comparisons:
         path.compared_at = path.replays
         self.last_s = replay_s + comparing_s - numpy_s
         self._ledger.count_compared(replay_s + comparing_s, numpy_s, quiet=quiet)
+        # without NumPy's own time, which `Call.run` has counted
         THREAD.counted_s += replay_s + comparing_s - numpy_s
 
     def _time_copies(self, executable: Executable, staged: StagedOutputs) -> None:
@@ -113,6 +117,7 @@ class Comparisons:
 
         ledger, verdict, beyond = self._ledger, comparison.judge(self._explained), comparison.beyond
         self._points += comparison.points
+        # an explained difference does not raise the error that the report shows as the target's largest
         if verdict in (Verdict.WITHIN, Verdict.MISMATCH):
             ledger.compared(comparison.error)
         if verdict is Verdict.THRESHOLD:

@@ -23,6 +23,7 @@ class Snapshot:
         trace = variant.trace
         self.values = list(values)
         for slot in trace.array_slots:
+            # of all arrays, changed ones too: explaining a difference computes from the values before the call
             self.values[slot] = values[slot].copy()
         changed = {slot for slot, _ in trace.outputs.changed}
         self._kept = [slot for slot in trace.array_slots if slot not in changed]
@@ -37,6 +38,7 @@ class Snapshot:
                 yield Difference(variant.trace.inputs.name(slot), "", what, np.inf)
         for slot, before in self._parts.items():
             now = parts_of(values[slot])
+            # as text, because keys of one dict may have types that do not compare
             for key in sorted(before.keys() | now.keys(), key=str):
                 if (id(values[slot]), key) not in self._written and not _is_same(
                     before.get(key, MISSING), now.get(key, MISSING)

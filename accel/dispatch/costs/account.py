@@ -20,14 +20,14 @@ RELIABLE_CALL_S = 1e-3
 class Account:
     """What one target's calls take, entered into its ledger.
 
-    rest: see accel.dispatch.costs.rest. call_s: seconds of the last call on NumPy. timed: calls on NumPy so far.
-    total_s: their seconds and those of rests, including other targets called inside them (but for rests).
+    rest: see accel.dispatch.costs.rest. call_s: seconds of the last call on NumPy. numpy_calls: calls on NumPy so far,
+    but for rested ones. total_s: seconds of all calls on NumPy, nested targets included; rested calls add their own.
     """
 
     def __init__(self, name: str) -> None:
         self.rest = Rest()
         self.call_s = 0.0
-        self.timed = 0
+        self.numpy_calls = 0
         self.total_s = 0.0
         self._name = name
         self._recording_s: float | None = None
@@ -42,33 +42,40 @@ class Account:
     def add_rested(self) -> tuple[int, float]:
         """Add the calls that have gone straight to NumPy since this was called last: their number and seconds."""
         before, self._rested = self._rested, self.rest.ever
+        # `ever` is only read: the ledger enters these calls by `Rest.settle`, whenever that comes
         calls, seconds = self._rested[0] - before[0], self._rested[1] - before[1]
         self.total_s += seconds
         return calls, seconds
 
     def begin_rest(self, looked_s: float, call_s: float) -> None:
         """Leave as many calls to NumPy as pay for examining this one."""
+        # there every call is observed, whatever it costs
         if budget.for_later_runs:
             return
         self.rest.begin(looked_s, call_s)
         rests = self.ledger.rests
+        # so that `Ledger.settle` finds the calls of this rest
         if not self.rest.is_over and self.rest not in rests:
             rests.append(self.rest)
 
-    def count_numpy(self, call: Call, looked_s: float, *, timed: bool) -> None:
-        """Count a call that NumPy has answered. looked_s: seconds that examining it took. timed: see `Ledger`."""
+    def count_numpy(self, call: Call, looked_s: float, *, quiet: bool) -> None:
+        """Count a call that NumPy has answered.
+
+        looked_s: seconds that examining it took. quiet: whether nothing of accel's slowed it, so that its time may be
+        compared with those of compiled calls.
+        """
         assert call.seconds is not None
         ledger = self.ledger
-        ledger.count_numpy(call.seconds if timed else None, call.own_s)
+        ledger.count_numpy(call.seconds if quiet else None, call.own_s)
         ledger.charge("guards", looked_s)
         self.call_s = call.seconds
-        self.timed += 1
+        self.numpy_calls += 1
         self.total_s += call.seconds
 
     @property
     def knows_numpy(self) -> bool:
         """Whether enough calls have shown how long NumPy takes."""
-        return self.timed >= (1 if self.call_s > RELIABLE_CALL_S else 2)
+        return self.numpy_calls >= (1 if self.call_s > RELIABLE_CALL_S else 2)
 
     @property
     def is_small(self) -> bool:
@@ -84,6 +91,7 @@ class Account:
 
     def count_recorded(self, spent: float) -> None:
         """Count a recorded call: as NumPy's call, which it is, and what it took longer."""
+        # its own time on NumPy cannot be told from the recording's: the last call's stands for it
         usual = min(spent, self.call_s)
         self._recording_s = spent - usual
         self.ledger.count_numpy(None, usual)

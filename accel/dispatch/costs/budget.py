@@ -44,7 +44,9 @@ def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float) -> 
     far, including other targets called inside them.
     """
     run = current_run()
+    # what a function has taken or gained itself pays for this, whatever other targets have cost
     if estimate_s <= OWN_SHARE * numpy_s + ledger.saved_s:
         return True
     own = TARGET_FIXED_S + TARGET_CALLS * call_s + TARGET_SHARE * numpy_s + ledger.saved_s
+    # `wall_s - cost_s` is the time without accel: a share of accel's own costs would let them grow by themselves
     return estimate_s <= own and estimate_s <= FIXED_S + SHARE * (run.wall_s - run.cost_s) + run.saved_s

@@ -76,6 +76,7 @@ class Rest:
 
         looked_s: seconds that examining the last call took. call_s: seconds that NumPy took for it.
         """
+        # the long call that the looks were waiting for has been examined
         if call_s > self._long_s:
             self._looks_left = 0
         if not self.allowed:
@@ -83,6 +84,7 @@ class Rest:
         if self._looks_left:
             self._looks_left -= 1
             return
+        # n calls of `call_s` pay for one look if look_s <= SHARE * n * call_s
         look_s = min(looked_s, MAX_LOOK_S)
         self._left = min(int(look_s / (SHARE * call_s)), MAX_REST) if call_s > 0 else 0
         self._long_s = LONG_CALL_FACTOR * max(call_s, SMALL_CALL_S)
@@ -90,6 +92,7 @@ class Rest:
 
     def takes_next_call(self) -> bool:
         """Whether the next call goes straight to NumPy, timed. Not asked for calls that come untimed."""
+        # untimed calls do not come here, unless the settings have changed or each call is to be in a profile
         if self.untimed > 0 or self.settings is not config.current() or timeline.calls is not None:
             self._end()
         if self._left <= 0:
@@ -120,12 +123,14 @@ class Rest:
             if spent > self._long_s:
                 self._end()
                 self._looks_left = LOOKS_AFTER_LONG_CALL
+            # it stands for the untimed ones too that follow it (none, if it has just ended the rest)
             calls = 1 + self.untimed
             self.seconds += (spent - (THREAD.counted_s - before)) * calls
             THREAD.counted_s = before + spent * calls
 
     def _end(self) -> None:
         """Let the next call be examined."""
+        # these will not be taken any more
         self._granted -= self.untimed
         self._left = self.untimed = 0
 

@@ -73,6 +73,7 @@ def _build_leaf(staged: StagedOutputs, leaf: Any) -> Any:
         return as_scalar(staged.numbers[leaf.index], leaf.kind)
     if kind is Shared:
         if leaf not in staged.shared:
+            # once: in `return (a, a)` both must be the same object
             staged.shared[leaf] = _build(staged, leaf.template)
         return staged.shared[leaf]
     assert kind is Literal

@@ -39,6 +39,7 @@ class Guards:
         objects = set(trace.objects) if trace.outputs.writes or trace.identity else set()
         if trace.identity:
             objects |= set(trace.array_slots)
+        # slots that must hold different objects. It does not matter if nothing is written to them or tested with `is`
         self._objects = sorted(objects) if len(objects) > 1 else []
 
     def hold(self, values: list[Any]) -> bool:
@@ -48,6 +49,7 @@ class Guards:
                 return False
         if self._objects and len({id(values[slot]) for slot in self._objects}) != len(self._objects):
             return False
+        # f(a, b) with `a += 1; return a + b`: recorded with separate arrays, it must not be replayed for f(x, x[:])
         for slot in self._changed:
             written = values[slot]
             for other in self._others:
@@ -68,6 +70,7 @@ class Matcher:
 
     def match(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any] | GuardFailure:
         """The slots' values if the call matches, else the guard that failed."""
+        # in this order: each kind of guard may rely on the values that the one before has checked
         values, failed = self.trace.inputs.fetch(args, kwargs)
         if failed is not None:
             return GuardFailure(f"{failed.name} differs from the recording")

@@ -14,6 +14,7 @@ from accel.dispatch.replay.commit import PendingCall, StagedOutputs, commit
 from accel.dispatch.replay.host import HostTape
 from accel.ir.tape import needed_by
 from accel.lower import PACKS, Program
+from accel.lower.program import Fixed, OnHost, OutputNumber, Packed
 from accel.process import interrupts
 from accel.record import Trace
 from accel.record.inputs import Content, same_scalar
@@ -70,6 +71,7 @@ class Variant:
         self._host = HostTape(host)
         self._read = sorted({node.args[0] for node in host if node.is_input})
         self._prepared: tuple[list[Any], dict[int, Any], dict[str, Any]] | None = None
+        # compared as one vector; the program returns all outcomes as float64, branches as 0.0 and 1.0
         self._expected = np.array([float(outcome.expected) for outcome in program.outcomes])
         self._made = [(node.shape, np.dtype(node.dtype).str) for node in trace.outputs.arrays]
 
@@ -100,7 +102,7 @@ class Variant:
             values,
             self._own(made[:count]),
             [np.asarray(array) for array in made[count:]],
-            [self._number(place, packed, host) for place in program.numbers],
+            [_number(source, packed, host) for source in program.numbers],
         )
 
     def _side_exit(self, packed: Mapping[str, Any]) -> SideExit | None:
@@ -118,6 +120,7 @@ class Variant:
         Those of the last run are reused if it read the same objects.
         """
         read = [values[slot] for slot in self._read]
+        # numbers are immutable: the same objects have the same values
         if self._prepared is not None and all(map(operator.is_, read, self._prepared[0])):
             return self._prepared[1:]
         try:
@@ -136,18 +139,23 @@ class Variant:
     def _own(self, made: list[Any]) -> list[Any]:
         """The new arrays as ndarrays that the caller may write to."""
         if not self.executable.on_cpu:
+            # a copy from the device; on the CPU, the result's own memory is handed over
             return [np.array(array) for array in made]
         return [shared(array, *form) for array, form in zip(made, self._made, strict=True)]
-
-    def _number(self, place: tuple[Any, ...], packed: Mapping[str, Any], host: Mapping[int, Any]) -> Any:
-        kind, where = place
-        if kind == "host":
-            return host[where]
-        return where if kind == "fixed" else packed[kind][where]
 
     def commit(self, staged: StagedOutputs, call: PendingCall | None = None) -> Any:
         """Make a run's outputs the call's; see `accel.dispatch.replay.commit`."""
         return commit(self.trace.outputs, staged, call)
+
+
+def _number(source: OutputNumber, packed: Mapping[str, Any], host: Mapping[int, Any]) -> Any:
+    match source:
+        case Packed(pack, place):
+            return packed[pack][place]
+        case OnHost(index):
+            return host[index]
+        case Fixed(value):
+            return value
 
 
 def _wait_for(results: list[Any]) -> None:

@@ -102,6 +102,7 @@ def _key(function: Function) -> tuple[str, str, int]:
 
 def _entry(function: Function, scanned: Scan, reached: float, book: Answer | None, inside_s: float | None) -> Answer:
     """The results for one function. inside_s: seconds in all functions; None if nothing was measured."""
+    # a script's module has this name while it runs: no catalogue can name it so
     is_main = book is not None and book["module"] == "__main__"
     module = book["module"] if book is not None and not is_main else function.source.module
     entry: Answer = {
@@ -192,6 +193,7 @@ def _mark_outer(functions: Iterable[Answer]) -> None:
     """Mark rows as outer that are called by a function which is no row and does not run inside rows only."""
     by_key = {(each["file"], each["qualname"]): each for each in functions}
     inside = {key for key, each in by_key.items() if each["verdict"] == Advice.ROW}
+    # what is called by functions inside rows alone is inside them too, and so on
     for _ in range(len(by_key)):
         fresh = {
             key

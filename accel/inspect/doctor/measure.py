@@ -175,6 +175,7 @@ class Profile:
         try:
             call = call_of_frame(frame)
             if call is None:
+                # as many as there may be: it would not be found later either
                 book.tries += [{"verdict": "unknown", "notes": ["its function could not be found"]}] * len(TRY_AT)
                 return
             explained = explain_call(call, seconds=TRY_SECONDS, in_thread=True, jax=False).data

@@ -166,6 +166,7 @@ class _Look(ast.NodeVisitor):
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
         literals = isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)
+        # `%` may format text
         self.arithmetic += not literals and not isinstance(node.op, ast.Mod)
         self.generic_visit(node)
 

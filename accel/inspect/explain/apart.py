@@ -127,7 +127,9 @@ def _settle_in() -> None:
     for watched in (sys, threading):  # the program's profile and trace functions must not see the recording
         watched.setprofile(None)
         watched.settrace(None)
+    # modules that the job imports must not leave files behind
     sys.dont_write_bytecode = True
+    # Ctrl-C ends the child, and runs no handler of the program there
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

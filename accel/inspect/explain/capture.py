@@ -56,6 +56,7 @@ def call_of_frame(frame: FrameType) -> PlainCall | None:
     function = function_of(code, frame.f_globals)
     if function is None:
         return None
+    # CPython's order of variables: arguments, keyword-only ones, then *args and **kwargs
     names = iter(code.co_varnames)
     args = [values[next(names)] for _ in range(code.co_argcount)]
     kwargs = {name: values[name] for name in (next(names) for _ in range(code.co_kwonlyargcount))}

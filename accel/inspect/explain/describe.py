@@ -82,6 +82,7 @@ def _file_of(where: str) -> Place:
 
 def _columns(frame: FrameType) -> tuple[int, int] | None:
     """The columns (first, and exclusive last, in bytes) of the expression that the frame is evaluating, on its line."""
+    # there is one entry for each two bytes of code
     positions = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
     line, end_line, column, end = positions
     if line != frame.f_lineno or column is None or end is None or (line, column) == (end_line, end):

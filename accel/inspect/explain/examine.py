@@ -80,6 +80,7 @@ class _RecordingWatcher:
         self._recording = recording
         recording.watcher = self._look
         self.armed = True
+        # Python cannot remove an audit hook: `armed` switches it off
         sys.addaudithook(self._audit)
 
     def _look(self) -> None:
@@ -93,6 +94,7 @@ class _RecordingWatcher:
         if recording.raised is not None:
             what, place = recording.raised
             refusal = Refusal("path.exception", describe.place_text(place), what)
+            # kept, as its frames will be gone. The program may catch it: then something later may be the stop
             self._at_exception = describe.stop(refusal, recording)
             return
         self.values = {slot: value for slot, (value, _) in recording.entered.items()}

@@ -55,7 +55,7 @@ def _known(trace: Trace, values: dict[int, Any]) -> Known:
 
 def _trace_with_jax(program: Program, trace: Trace) -> None:
     """Let JAX trace every operation without computing anything. Raises Unsupported."""
-    os.environ["JAX_PLATFORMS"] = "cpu"  # shapes and dtypes are the same everywhere
+    os.environ["JAX_PLATFORMS"] = "cpu"  # in the child alone; shapes and dtypes are the same everywhere
     import jax
 
     nodes = {node.args[0]: node for node in trace.tape.nodes if node.is_input}

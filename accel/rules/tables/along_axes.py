@@ -31,6 +31,7 @@ def diff(
         a = join(in_common_dtype(*pieces), axis)
     for _ in range(n):
         upper, lower = (_but_one(a, start, axis) for start in (1, 0))
+        # NumPy has no subtraction of truths, and takes whether they differ
         a = upper != lower if a.dtype.kind == "b" else upper - lower
     return a
 
@@ -69,6 +70,7 @@ def trapezoid(*, y: Array, x: Array | None = None, dx: Array | float = 1.0, axis
     else:
         width = diff(a=x, axis=-1 if x.ndim == 1 else axis)
         width = width.reshape((-1,) + (1,) * (y.ndim - axis - 1)) if x.ndim == 1 else width
+    # NumPy's sum of truths is their `or`
     height = cast(upper | lower, jnp.result_type(width, float)) if y.dtype.kind == "b" else upper + lower
     area = (cast(width, height.dtype) if getattr(width, "dtype", None) == np.bool_ else width) * height
     return ((area if area.dtype.kind in "fc" else cast(area, np.dtype(float))) / 2.0).sum(axis=axis)
@@ -117,6 +119,7 @@ def _slope(f: Array, step: Array, axis: int, edge_order: int) -> Any:
         steps = cast(step[1:] - step[:-1], real)
         at = (1,) * axis + (-1,) + (1,) * (f.ndim - axis - 1)
         before, after = steps[:-1].reshape(at), steps[1:].reshape(at)
+        # two points have one step
         first, second, penult, last = steps[0], steps[min(1, size - 2)], steps[max(-2, 1 - size)], steps[-1]
         total = before + after
         uneven = (
@@ -124,6 +127,7 @@ def _slope(f: Array, step: Array, axis: int, edge_order: int) -> Any:
             + (after - before) / (before * after) * part(1, size - 2)
             + before / (after * total) * part(2, size - 2)
         )
+        # NumPy takes the formula for even distances where all are equal. That depends on values: both are computed
         inner = where((steps == first).all(), _even_slope(part(0, size - 2), part(2, size - 2), first), uneven)
     else:
         first = second = penult = last = cast(step, real)

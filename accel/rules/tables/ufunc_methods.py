@@ -131,6 +131,7 @@ def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
         if not isinstance(indices, (list, tuple)):
             raise Unsupported("rule.parameter", f"{ufunc.__name__}.reduceat with indices that are no list")
         lines = np.moveaxis(array, axis, 0)
+        # from each index up to the next; where the next is not larger, the one element at the index
         stops = [*indices[1:], len(lines)]
         parts = [
             ufunc.reduce(lines[start:stop], axis=0) if start < stop else ufunc.reduce(lines[start : start + 1], axis=0)

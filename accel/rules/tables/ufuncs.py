@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from accel.ir.fingerprint import home_of
 from accel.ir.tape import Node
 from accel.rules import complexes
 from accel.rules.columns import Contraction, Rounding
@@ -27,8 +28,11 @@ Loop = tuple[np.dtype[Any], ...]
 
 @derived
 def rule_for(ufunc: np.ufunc) -> Rule:
-    """The rule of a ufunc's plain call; Unsupported where jax.numpy has no such function."""
-    if ufunc.__name__ not in ROWS:
+    """The rule of a ufunc's plain call; Unsupported where jax.numpy has no such function.
+
+    Another library's ufunc may have the name of one of NumPy's, and compute something else.
+    """
+    if ufunc.__name__ not in ROWS or home_of(ufunc) is None:
         raise Unsupported("rule.missing", qualified_name(ufunc))
     row = ROWS[ufunc.__name__]
     return make_rule(
@@ -78,6 +82,7 @@ def _evaluate(ufunc: np.ufunc, *operands: object, loop: Loop) -> Any:
 def _lower(function: Callable[..., Any], *operands: object, loop: Loop) -> Any:
     inputs = [x if _is_small_number(x) else cast(x, dtype) for x, dtype in zip(operands, loop, strict=False)]
     outputs = loop[len(operands) :]
+    # XLA writes a known exponent out as a few multiplications
     if function is _power and type(inputs[1]) is int and inputs[1] >= 0 and loop[1].kind in "iu":
         return lax.integer_pow(inputs[0], inputs[1])
     result = function(*_in_kind(inputs, loop))
@@ -207,6 +212,7 @@ def _guarded(name: str) -> Callable[[Any, Any], Any]:
         if jnp.asarray(x).dtype.kind not in "iu":
             return _SIGNED[name](x, y, function(x, y))
         x, y = jnp.broadcast_arrays(x, y)
+        # XLA is given no division by zero
         none = y == number(0, y)
         return where(none, number(0, y), function(x, where(none, number(1, y), y)))
 
@@ -253,6 +259,7 @@ def _lcm(x: Array, y: Array) -> Any:
     left, right = _magnitude(x), _magnitude(y)
     common = jnp.gcd(left, right)
     none = common == number(0, common)
+    # divided first: the product of both may overflow where their common multiple does not
     return (where(none, common, left // where(none, number(1, common), common)) * right).astype(x.dtype)
 
 
@@ -267,6 +274,7 @@ def _degrees_factor(factor: float) -> Callable[[Any], Any]:
 
 
 def _matmul(x: Array, y: Array) -> Any:
+    # accelerators would shorten float32 operands otherwise
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
@@ -278,6 +286,7 @@ def _compared(name: str) -> Callable[[Any, Any], Any]:
         kinds = [part.dtype.kind if hasattr(part, "dtype") else "" for part in (x, y)]
         if sorted(kinds) != ["i", "u"]:
             return complexes.compared(name)(x, y) if ordered else getattr(jnp, name)(x, y)
+        # a negative number stands to any unsigned one as -1 to 0; the others fit into uint64
         signed, as_signed = (x, (-1, 0)) if kinds[0] == "i" else (y, (0, -1))
         found = getattr(jnp, name)(x.astype(np.uint64), y.astype(np.uint64))
         return where(signed < 0, bool(getattr(np, name)(*as_signed)), found)

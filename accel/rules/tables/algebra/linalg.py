@@ -181,6 +181,7 @@ add_rule(np.linalg.eigvalsh, _matrix("eigvalsh", "a", symmetric=True), "a | UPLO
 add_rule(np.linalg.eigh, _matrix("eigh", "a", symmetric=True), "a | UPLO", holds=_finite)
 add_rule(np.linalg.qr, _matrix("qr", "a"), "a | mode", holds=_finite)
 add_rule(np.linalg.svd, _matrix("svd", "a"), "a | full_matrices compute_uv hermitian", holds=_finite)
+# 1e-15 is NumPy's own default
 add_rule(np.linalg.pinv, lambda **bound: _matrix("pinv", "a")(rtol=1e-15, **bound), "a | hermitian", holds=_finite)
 add_rule(np.linalg.svdvals, _matrix("svdvals", "x"), "x", holds=_finite)
 add_rule(np.linalg.det, _matrix("det", "a"), "a", holds=_finite)

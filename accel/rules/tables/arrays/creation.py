@@ -83,6 +83,7 @@ def linspace(*, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dty
     line = cast(jnp.arange(num), exact).reshape((-1,) + (1,) * start.ndim)
     delta = stop - start
     step = delta / number(max(count, 1), delta)
+    # a step may underflow to 0: NumPy then divides first
     values = where(jnp.broadcast_to(step == number(0, step), (num, *step.shape)), line / count * delta, line * step)
     values = (values if count > 0 else line * delta) + start
     if endpoint and num > 1:

@@ -173,6 +173,7 @@ def take(*, a: Array, indices: Array | float, axis: int | None = None, mode: str
         indices = indices % number(size, indices)
     elif mode == "raise":
         indices = from_start(indices, size)
+    # JAX's mode is of no account: the indices are within bounds by now, but for those to be clipped
     return jnp.take(a, indices, axis=axis, mode="clip")
 
 

@@ -52,6 +52,7 @@ def select_two(keys: Array, k: Array) -> tuple[Any, Any]:
     wide = keys[:, None]
     count = _count(wide <= found[None])
     largest = number(np.iinfo(keys.dtype).max, keys)
+    # the one after it is the next larger key, or the same again where that occurs several times
     later = where(wide > found[None], wide, largest).min(axis=0)
     return found, where((count > k + 1) | (count >= keys.shape[0]), found, later)
 
@@ -96,6 +97,7 @@ def _bisect(keys: Array, k: Array) -> Any:
 
     def halve(state: tuple[Any, ...]) -> Any:
         low, high, below, upto = state
+        # the mean, rounded down: `low + high` could overflow
         middle = (low & high) + ((low ^ high) >> 1)
         count = _count(wide <= middle[None])
         left = count > k
@@ -109,6 +111,7 @@ def _bisect(keys: Array, k: Array) -> Any:
     start = (first, last, jnp.zeros(k.shape, np.int32), jnp.full(k.shape, size, np.int32))
     low, _, _, _ = lax.while_loop(open_, halve, start)
     largest = number(np.iinfo(keys.dtype).max, keys)
+    # the bracket holds one element, wherever in it: the smallest key from `low` on
     return where(wide >= low[None], wide, largest).min(axis=0)
 
 

@@ -282,6 +282,7 @@ def running(name: str, prepare: Callable[[Any], Any] | None = None, along: int |
         ((parameter, a),) = ((key, value) for key, value in bound.items() if key in ("a", "x", "array"))
         if not a.ndim and name.startswith("cumulative"):
             raise Unsupported("rule.parameter", f"numpy.{name} of a single value")
+        # NumPy itself says which
         dtype = np.add.accumulate(np.empty(1, a.dtype)).dtype if dtype is None else dtype
         bound.pop(parameter)
         a = _as_real(a, dtype)

@@ -32,8 +32,10 @@ def keys_of(x: Any) -> Any:
         return x.astype(np.int8)
     if kind == "i":
         return x
+    # a float's bits, read as an integer, sort as the float does if it is positive, and the other way round if not
     raw = lax.bitcast_convert_type(x, np.dtype(f"i{x.dtype.itemsize}"))
     if kind == "u":
+        # unsigned numbers, moved down by half of their range
         return raw ^ number(np.iinfo(raw.dtype).min, raw)
     largest = number(np.iinfo(raw.dtype).max, raw)
     ordered = raw ^ ((raw >> (width - 1)) & largest)
@@ -193,6 +195,7 @@ def find_places(a: object, v: object, side: str) -> Any:
     keys, wanted = _common(a, v)
     low = jnp.zeros(wanted.shape, np.int64)
     high = jnp.full(wanted.shape, keys.shape[0], np.int64)
+    # each round halves the places that are left
     for _ in range(keys.shape[0].bit_length()):
         middle = (low + high) >> 1
         probe = keys[jnp.minimum(middle, keys.shape[0] - 1)]
