@@ -206,7 +206,7 @@ def box_of(shape: tuple[int, ...], key: tuple[Any, ...]) -> Box | None:
     return Box(tuple(starts), tuple(sizes), tuple(given))
 
 
-def apart(shape: tuple[int, ...], one: Step, other: Step) -> bool:
+def disjoint(shape: tuple[int, ...], one: Step, other: Step) -> bool:
     """Whether two steps into an array of `shape` certainly look at different elements."""
     if not (isinstance(one, Index) and isinstance(other, Index)):
         return False

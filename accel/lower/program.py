@@ -61,8 +61,9 @@ OutputNumber = Packed | OnHost | Fixed
 class Program:
     """A lowered tape.
 
-    function: takes the arrays of `slots`, then `constants` (the last is true; see accel.rules.fusion), then
-    the packed scalars (see PACKS), and gives new arrays, changed arrays, and the packed outcomes and numbers.
+    function: takes the arrays of `slots`, then `constants`, then the packed scalars (see PACKS), and gives new arrays,
+    changed arrays, and the packed outcomes and numbers. The last constant is true, which XLA cannot know: `always` of
+    accel.rules.fusion and accel.rules.rounding.
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
     outcomes: what the device checks. numbers: where each output number comes from.
     operations: how many it has. fingerprint: of what it computes, or None (see accel.ir.fingerprint) where it holds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from accel.lower.operations import compute, compute_inside
 from accel.lower.passes.arrange import Part
 from accel.lower.passes.broadcast import Repeated
 from accel.lower.passes.loops import batch, scan
+from accel.lower.passes.loops.loop import Loop
 from accel.lower.passes.loops.operands import is_box_read
 from accel.lower.passes.nests import emit
 from accel.lower.passes.nests.nest import Nest
@@ -57,6 +58,15 @@ class Values:
             self._recomputation.stored(node)
             self._store(node, fusion.materialize)
         return self._least(node).whole()
+
+    def ensure(self, nodes: Iterable[Node]) -> None:
+        """Fetch what a loop takes from outside, before its rounds are traced.
+
+        What is first computed inside a loop exists only there, but would be kept for the rest of the program (a leaked
+        tracer).
+        """
+        for node in nodes:
+            self.fetch(node)
 
     def _store(self, node: Node, store: Callable[[Any], Any]) -> None:
         """Have XLA store the value, instead of computing it again wherever it is read."""
@@ -115,34 +125,41 @@ class Values:
         """Compute an operation, or all rounds of a loop or nest."""
         if isinstance(part, Nest):
             emit.run(part, self, compute_inside)
-            return
-        if isinstance(part, Node):
-            part = self._before_writes(part)  # first: it changes what is read, and so what is to be stored
-            for operand in self._recomputation.to_copy(part):
-                self._store(operand, fusion.materialize_by_copy)
-            for operand in self._recomputation.to_store(part):
-                self._store(operand, fusion.materialize)
-            shape = self._repeated_shape(part)
-            value_of = self.fetch if shape is None else self._least_value
-            value = compute(part, fill(part.args, value_of), fill(part.kwargs, value_of), shape)
-            self.set(part, value if shape is None else Repeated(value, part.shape))
-            # The rule may have stored a padded copy of an operand. Whoever reads that next shall read the copy.
-            for operand in part.operands():
-                if operand.index in self._values:
-                    self.set(operand, fusion.from_padded(self._values[operand.index]))
-            return
-        for node in part.rounds[0]:
-            self.compute(node)
-        batched = batch.plan(part)
+        elif isinstance(part, Node):
+            self._compute_node(part)
+        else:
+            self._compute_loop(part)
+
+    def _compute_node(self, node: Node) -> None:
+        node = self._before_writes(node)  # first: it changes what is read, and so what is to be stored
+        storing = self._recomputation.enter(node)
+        for operand in storing.copy:
+            self._store(operand, fusion.materialize_by_copy)
+        for operand in storing.materialize:
+            self._store(operand, fusion.materialize)
+        shape = self._repeated_shape(node)
+        value_of = self.fetch if shape is None else self._least_value
+        value = compute(node, fill(node.args, value_of), fill(node.kwargs, value_of), shape)
+        self.set(node, value if shape is None else Repeated(value, node.shape))
+        # The rule may have stored a padded copy of an operand. Whoever reads that operand next shall read the copy:
+        # otherwise XLA would compute the operand again.
+        for operand in node.operands():
+            if operand.index in self._values:
+                self.set(operand, fusion.from_padded(self._values[operand.index]))
+
+    def _compute_loop(self, loop: Loop) -> None:
+        for node in loop.rounds[0]:
+            self._compute_node(node)
+        batched = batch.plan(loop)
         if batched is None:
-            with self._recomputation.in_loop(part.stored_before()):
-                scan.run(part, self, self._compute_in_loop)
+            with self._recomputation.in_loop(loop.stored_before()):
+                scan.run(loop, self, self._compute_in_loop)
         else:
             batch.run(batched, self, self._compute_in_loop)
 
     def _compute_in_loop(self, node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """One operation of a loop's rounds. What it has stored, others of the round store again: XLA sees that."""
-        costly = frozenset(operand.index for operand in self._recomputation.to_store(node))
+        costly = frozenset(operand.index for operand in self._recomputation.enter_in_loop(node))
         if costly:
             args, kwargs = fusion.materialize_operands((node.args, node.kwargs), (args, kwargs), costly)
         return compute_inside(node, args, kwargs)
@@ -155,7 +172,7 @@ class Values:
         """
         while node.rule is core.READ and node.args[0].rule is core.WRITE:
             before, step = node.args[0].args[:2]
-            if not views.apart(before.shape, step, node.args[1]) or not self._is_known(before):
+            if not views.disjoint(before.shape, step, node.args[1]) or not self._is_known(before):
                 break
             node = node.replaced(args=(before, *node.args[1:]))
         return node

@@ -22,17 +22,17 @@ from accel.rules.lowering import jnp, lax, where
 if TYPE_CHECKING:
     from jax import Array
 
-_true: ContextVar[Any] = ContextVar("true", default=None)
+_always: ContextVar[Any] = ContextVar("always", default=None)
 
 
 @contextlib.contextmanager
-def kept_by(true: Array) -> Iterator[None]:
-    """While a program is traced: let `rounded` use `true`, a traced bool that is true, which XLA cannot know."""
-    token = _true.set(true)
+def kept_by(always: Array) -> Iterator[None]:
+    """While a program is traced: let `rounded` use `always`, a traced bool that is true, which XLA cannot know."""
+    token = _always.set(always)
     try:
         yield
     finally:
-        _true.reset(token)
+        _always.reset(token)
 
 
 def rounded(x: Array) -> Any:
@@ -40,12 +40,12 @@ def rounded(x: Array) -> Any:
 
     An exclusive or with zero; it costs one instruction for each vector. Barriers are gone before code is generated.
     """
-    true = _true.get()
-    if true is None or x.dtype.kind != "f":
+    always = _always.get()
+    if always is None or x.dtype.kind != "f":
         return x
     bits = np.dtype(f"i{x.dtype.itemsize}")
     # XLA cannot know that it is zero, so it cannot drop the exclusive or, nor look through it
-    zero = lax.select(true, bits.type(0), bits.type(1))
+    zero = lax.select(always, bits.type(0), bits.type(1))
     return lax.bitcast_convert_type(lax.bitcast_convert_type(x, bits) ^ zero, x.dtype)
 
 

@@ -3,7 +3,8 @@
 A whole step reads a hundred and more megabytes, most of it the same few fields again and again; and on grids most of
 the constants, such as the cosine of latitude, are one number per row repeated along it. What is repeated is stored
 once, and what is computed from such arrays alone is computed once for each distinct element: the sun's hour angle has
-240 cosines on a grid of 29,040 points. Of two values alone (a mask, as numbers) which of them is stored.
+240 cosines on a grid of 29,040 points. Of an array that has only two distinct values (a mask, as numbers), a boolean
+array is stored that says for each element which of the two it is.
 """
 
 from __future__ import annotations

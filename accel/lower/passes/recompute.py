@@ -9,6 +9,7 @@ import contextlib
 import math
 import operator
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from accel.ir.tape import Node
@@ -41,6 +42,18 @@ Cone = Mapping[Any, float]
 """What is computed again with a value: work, by the node that stands for it and the moves from here to there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Storing:
+    """Operands that are better stored before an operation reads them.
+
+    copy: first, as a copy, apart from the operation: so that this gets whole vectors. materialize: then, so that they
+    are not computed again.
+    """
+
+    copy: list[Node]
+    materialize: list[Node]
+
+
 class Recomputation:
     """How much work each value of a program stands for, if whatever reads it computes it again.
 
@@ -51,7 +64,7 @@ class Recomputation:
 
     def __init__(self) -> None:
         self._cones: dict[int, Cone] = {}
-        self._scalar: set[int] = set()
+        self._unvectorized: set[int] = set()  # values that XLA computes element by element
         self._looping = False
 
     @contextlib.contextmanager
@@ -60,7 +73,7 @@ class Recomputation:
 
         So is an array of which a round writes a part: the loop carries it, and XLA writes in place.
         """
-        outside = dict(self._cones), set(self._scalar)
+        outside = dict(self._cones), set(self._unvectorized)
         for node in stored:
             self.stored(node)
         self._looping = True
@@ -68,10 +81,15 @@ class Recomputation:
             yield
         finally:
             self._looping = False
-            self._cones, self._scalar = outside
+            self._cones, self._unvectorized = outside
 
-    def to_store(self, node: Node) -> list[Node]:
-        """The operands that are better stored before `node` reads them."""
+    def enter(self, node: Node) -> Storing:
+        """Register an operation that is about to be traced: once per node, in tape order."""
+        copied = self._copy(node)  # first: it changes what counts as stored, and so the node's own cone
+        return Storing(copied, self.enter_in_loop(node))
+
+    def enter_in_loop(self, node: Node) -> list[Node]:
+        """The same for an operation of a loop's rounds, where nothing is copied: the operands to materialize."""
         operands = {operand.index: operand for operand in node.operands() if operand.shape}
         looks_around = fact(node.rule.places.shifts, node)
         most = SLICED if node.rule is core.READ else RECOMPUTED
@@ -81,15 +99,15 @@ class Recomputation:
         stored = node.rule.cost.stored or (self._looping and _writes_part(node))
         self._cones[node.index] = {} if stored else self._cone(node, operands)
         # Without whole vectors: what looks at several places, and what is fused with it.
-        if looks_around or self._scalar.intersection(operands):
-            self._scalar.add(node.index)
+        if looks_around or self._unvectorized.intersection(operands):
+            self._unvectorized.add(node.index)
         return found
 
-    def to_copy(self, node: Node) -> list[Node]:
-        """The operands that are better computed before `node`, apart from it: so that it gets whole vectors."""
+    def _copy(self, node: Node) -> list[Node]:
+        """The operands to copy, which count as stored from now on."""
         if node.rule.cost.work < COSTLY or math.prod(node.shape) <= FEW:
             return []
-        found = [operand for operand in node.operands() if operand.index in self._scalar]
+        found = [operand for operand in node.operands() if operand.index in self._unvectorized]
         for each in found:
             self.stored(each)
         return found
@@ -101,7 +119,7 @@ class Recomputation:
     def stored(self, node: Node) -> None:
         """Count the value as stored from now on."""
         self._cones[node.index] = {}
-        self._scalar.discard(node.index)
+        self._unvectorized.discard(node.index)
 
     def _of(self, node: Node) -> float:
         return sum(self._cones.get(node.index, {}).values())

@@ -194,8 +194,7 @@ def run(batch: Batch, values: Any, compute: Callable[[Node, Any, Any], Any]) -> 
     rounds, count = loop.rounds, len(loop.rounds) - 1
     # The arrays that are written to, as the first round (computed as it stands) leaves them.
     before = {place: values.fetch(rounds[0][thread[-1]]) for thread in batch.threads for place in thread}
-    for leaf in loop.from_outside():
-        values.fetch(leaf)  # not first inside the rounds, as in `scan.run`
+    values.ensure(loop.from_outside())
 
     def base_of(place: int) -> Any:
         operand = loop.rows[place][0]

@@ -68,10 +68,7 @@ def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> No
             own.append(compute(node, args, kwargs))
         return [own[place] for place in loop.carried], [own[place] for place in loop.collected]
 
-    for leaf in loop.from_outside():
-        # What is computed inside the scan exists only there, but `values` would keep it for the rest of the program (a
-        # leaked tracer). So whatever comes from outside is fetched before.
-        values.fetch(leaf)
+    values.ensure(loop.from_outside())
     first = [values.fetch(rounds[0][place]) for place in loop.carried]
     carry, collected = lax.scan(body, first, (tables, _small_parts(loop, values)), length=len(rounds) - 1)
     for place, value in zip(loop.carried, carry, strict=True):

@@ -12,7 +12,7 @@ import numpy as np
 
 from accel.lower.passes.nests import vectorize
 from accel.lower.passes.nests.layouts import Frame
-from accel.lower.passes.nests.nest import Block, Liveness, Nest
+from accel.lower.passes.nests.nest import Block, Liveness, Nest, Register, Site
 
 if TYPE_CHECKING:
     from jax import Array
@@ -22,22 +22,23 @@ def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
     """Compute a nest in a traced program; arguments as in `accel.lower.passes.loops.scan.run`."""
     from jax import numpy as jnp
 
-    for node in nest.operands():
-        values.fetch(node)  # not first inside a loop: `values` would keep what exists only there (a leaked tracer)
+    values.ensure(nest.operands())
     registers = {register: jnp.asarray(values.fetch(node)) for register, node in nest.initial.items()}
-    for site in nest.block.sites():
-        if site.collected:
-            registers[id(site)] = jnp.zeros((len(site.nodes), *site.node.shape), site.node.dtype)
-    frame = Frame(values, compute, {}, registers)
+    columns: dict[Site, Any] = {
+        site: jnp.zeros((len(site.nodes), *site.node.shape), site.node.dtype)
+        for site in nest.block.sites()
+        if site.collected
+    }
+    frame = Frame(values, compute, {}, registers, columns)
     _enter(nest, nest.block, np.int32(nest.block.rounds), frame, Liveness(nest))
     for register, node in nest.final.items():
         values.set(node, frame.registers[register])
     for node, site, place in nest.collected:
-        values.set_row(node, frame.registers[id(site)], place)
+        values.set_row(node, frame.columns[site], place)
 
 
 def _enter(nest: Nest, block: Block, trips: Array | np.generic, frame: Frame, liveness: Liveness) -> None:
-    if id(block) in nest.vectorized:
+    if block in nest.vectorized:
         vectorize.run(nest, block, frame)
         return
     from jax import lax
@@ -46,27 +47,29 @@ def _enter(nest: Nest, block: Block, trips: Array | np.generic, frame: Frame, li
     carried = liveness.carried(block)
     likes = {site.register: site.node for site in block.sites()}
 
-    def first(register: int) -> Any:
+    def first(register: Register) -> Any:
         held = frame.registers.get(register)
         # A loop has to carry something. What no round has written yet is written before it is read: otherwise the
         # register would have an initial content.
         return jnp.zeros(likes[register].shape, likes[register].dtype) if held is None else held
 
-    def body(k: Array, carry: list[Any]) -> Any:
+    def body(k: Array, carry: tuple[list[Any], list[Any]]) -> Any:
         inner = frame.inside(block, k)
-        inner.registers.update(zip(carried, carry, strict=True))
+        inner.set(carried, carry)
         for item in block.items:
             if isinstance(item, Block):
                 inner.flush()  # the inner loop starts from the registers alone, without this round's pending writes
-                _enter(nest, item, nest.places[id(item)].traced(inner), inner, liveness)
+                _enter(nest, item, nest.places[item].traced(inner), inner, liveness)
                 continue
             inner.perform(item)
             if item.collected:
                 value = inner.held(item.register)
-                column, place = inner.registers[id(item)], nest.places[id(item)].traced(inner)
-                inner.registers[id(item)] = lax.dynamic_update_index_in_dim(column, value, place, 0)
+                column, place = inner.columns[item], nest.places[item].traced(inner)
+                inner.columns[item] = lax.dynamic_update_index_in_dim(column, value, place, 0)
         inner.flush()
-        return [inner.registers[register] for register in carried]
+        return [inner.registers[register] for register in carried.registers], [
+            inner.columns[site] for site in carried.columns
+        ]
 
-    made = lax.fori_loop(np.int32(0), trips, body, [first(register) for register in carried])
-    frame.registers.update(zip(carried, made, strict=True))
+    before = [first(register) for register in carried.registers], [frame.columns[site] for site in carried.columns]
+    frame.set(carried, lax.fori_loop(np.int32(0), trips, body, before))

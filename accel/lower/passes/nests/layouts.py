@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from accel.ir.tape import Node
 from accel.ir.views import Index, per_axis
-from accel.lower.passes.nests.nest import Block, Irregular, Site
+from accel.lower.passes.nests.nest import Block, Carried, Irregular, Register, Site
 from accel.rules import fusion
 
 
@@ -109,8 +109,8 @@ class RoundInt:
         if self.is_constant or self.block is None:
             return np.int32(self.constant)
         if self._start is not None:
-            return self._start.traced(frame) + np.int32(self._step) * frame.rounds[id(self.block)]
-        return frame.table(self._table)[self._first.traced(frame) + frame.rounds[id(self.block)]]
+            return self._start.traced(frame) + np.int32(self._step) * frame.rounds[self.block]
+        return frame.table(self._table)[self._first.traced(frame) + frame.rounds[self.block]]
 
 
 @dataclass(slots=True)
@@ -137,7 +137,7 @@ class Cut:
         same = self.block is other.block and self.kept == other.kept and self.sizes == other.sizes
         return same and self.layout.uniform and other.layout.uniform and bool((self.begins == other.begins).all())
 
-    def apart(self, other: Cut) -> bool:
+    def disjoint(self, other: Cut) -> bool:
         """Whether they have no element in common in any round, as computed."""
         if self.block is not other.block:
             return False  # their rounds are not the same ones: nothing to compare
@@ -238,34 +238,49 @@ class Frame:
     """A place in a running nest.
 
     rounds: of each block, since it was entered last. registers: their contents, but for writes of this round that are
+<<<<<<< HEAD
+    pending. columns: of collected sites, the values of all rounds so far. written: those to which this round's writes
+    have been made. owned: those that all rounds write to at once (see accel.lower.passes.vectorize): there this round's
+    writes stay pending. cuts: what this round reads, where it is known: by identity of the cut, in the shape of its
+    boxes.
+=======
     pending. written: those to which this round's writes have been made. owned: those that all rounds write to at once
     (see accel.lower.passes.nests.vectorize): there this round's writes stay pending. cuts: what this round reads, where
     it is known: by identity of the cut, in the shape of its boxes.
+>>>>>>> main
     """
 
     values: Any
     compute: Callable[..., Any]
-    rounds: dict[int, Any]
-    registers: dict[int, Any]
-    pending: dict[int, list[BoxWrite]] = field(default_factory=dict)
-    written: set[int] = field(default_factory=set)
-    owned: frozenset[int] = frozenset()
+    rounds: dict[Block, Any]
+    registers: dict[Register, Any]
+    columns: dict[Site, Any]
+    pending: dict[Register, list[BoxWrite]] = field(default_factory=dict)
+    written: set[Register] = field(default_factory=set)
+    owned: frozenset[Register] = frozenset()
     cuts: Mapping[int, Any] = field(default_factory=dict)
 
     def inside(self, block: Block, round_: object, **about: Any) -> Frame:
         """A place in a round of a block that is entered here."""
-        return Frame(self.values, self.compute, {**self.rounds, id(block): round_}, dict(self.registers), **about)
+        rounds = {**self.rounds, block: round_}
+        return Frame(self.values, self.compute, rounds, dict(self.registers), dict(self.columns), **about)
+
+    def set(self, carried: Carried, contents: tuple[list[Any], list[Any]]) -> None:
+        """Set what a loop carries: the registers' contents, and the columns."""
+        self.registers.update(zip(carried.registers, contents[0], strict=True))
+        self.columns.update(zip(carried.columns, contents[1], strict=True))
 
     def perform(self, site: Site) -> None:
         """Compute a site's operation; what writes in place does so."""
         from jax import numpy as jnp
 
+        assert site.plan is not None
         value = site.plan(self)
         if value is not None:
             self.pending.pop(site.register, None)
             self.registers[site.register] = jnp.asarray(value)
 
-    def held(self, register: int) -> Any:
+    def held(self, register: Register) -> Any:
         """What a register holds, all that was written to it in place."""
         for write in self.pending.pop(register, ()):
             self.registers[register] = write.cut.write(self.registers[register], write.value, self)
@@ -277,7 +292,7 @@ class Frame:
         found = self.cuts.get(id(cut))
         return cut.read(array(self), self) if found is None else found.reshape(cut.layout.shape)
 
-    def read(self, register: int, cut: Cut) -> Any:
+    def read(self, register: Register, cut: Cut) -> Any:
         """A box of what a register holds: of what a round wrote there, or of what was there before.
 
         Reads and writes of one array that XLA need not put in order cost no copies of it.
@@ -285,7 +300,7 @@ class Frame:
         for write in reversed(self.pending.get(register, ())):
             if cut.equals(write.cut):
                 return write.value
-            if not cut.apart(write.cut):  # part of it was written: read the array after the writes
+            if not cut.disjoint(write.cut):  # part of it was written: read the array after the writes
                 self.held(register)
                 break
         if id(cut) in self.cuts:
@@ -295,7 +310,7 @@ class Frame:
             return fusion.read_separately(lambda whole: cut.read(whole, self), array)
         return cut.read(array, self)
 
-    def write(self, register: int, cut: Cut, value: Any, mask: Any) -> None:
+    def write(self, register: Register, cut: Cut, value: Any, mask: Any) -> None:
         from jax import numpy as jnp
 
         if mask is not None and register not in self.owned:  # the padding keeps what is there

@@ -8,10 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NewType
 
 from accel.ir.tape import Node
 from accel.lower.passes.loops.operands import Invariant, NestOperand, RegisterValue, looked_at
+
+if TYPE_CHECKING:
+    from accel.lower.passes.nests.layouts import Computed, RoundInt
+    from accel.lower.passes.nests.vectorize import Vectorized
+
+Register = NewType("Register", int)
+"""The number of a register."""
+
+UNSET = Register(-1)
+"""The register of a site that has not got one yet."""
 
 
 class Irregular(Exception):
@@ -23,13 +33,14 @@ class Site:
     """One operation of a block's rounds. nodes: one for each round, of all times that the block is entered.
 
     Filled in step by step: operands, register and collected by `registers`; plan, which computes it, by `pad`.
-    collected: whether values of single rounds are used after the nest, so that those of all rounds are kept.
+    register: the one that it writes to. collected: whether values of single rounds are used after the nest, so that
+    those of all rounds are kept.
     """
 
     nodes: list[Node]
     operands: list[NestOperand] = field(default_factory=list)
-    plan: Any = None
-    register: int = -1
+    plan: Computed | None = None
+    register: Register = UNSET
     collected: bool = False
 
     @property
@@ -71,21 +82,23 @@ class Block:
 class Nest:
     """A block that the program enters once, with what it takes and gives.
 
-    registers: by index of a node, the number of the register that holds it; the other dictionaries go by that number.
-    initial: what registers hold before, where anything. final: nodes that are used afterwards and that a register
-    still holds then. collected: nodes that are used afterwards otherwise, with their site and round. tables: what it
-    looks up; places: whole numbers of blocks and sites, vectorized: blocks whose rounds are computed at once, both by
-    identity (see accel.lower.passes.nests.pad and accel.lower.passes.nests.vectorize).
+    registers: by index of a node, the register that holds it. initial: what registers hold before, where anything.
+    final: nodes that are used afterwards and that a register still holds then. collected: nodes that are used
+    afterwards otherwise, with their site and round.
+
+    Filled in by `pad`: tables, the arrays of numbers that it looks up; places, for each inner block how many rounds it
+    has when it is entered, for each collected site the row that a round's value gets; vectorized, the blocks whose
+    rounds are computed at once, and how.
     """
 
     block: Block
-    registers: dict[int, int]
-    initial: dict[int, Node]
-    final: dict[int, Node]
+    registers: dict[int, Register]
+    initial: dict[Register, Node]
+    final: dict[Register, Node]
     collected: list[tuple[Node, Site, int]]
     tables: list[Any] = field(default_factory=list)
-    places: dict[int, Any] = field(default_factory=dict)
-    vectorized: dict[int, Any] = field(default_factory=dict)
+    places: dict[Site | Block, RoundInt] = field(default_factory=dict)
+    vectorized: dict[Block, Vectorized] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -100,7 +113,7 @@ class Nest:
                     yield base.leaf
 
 
-def register_of(registers: Mapping[int, int], content: RegisterValue) -> int:
+def register_of(registers: Mapping[int, Register], content: RegisterValue) -> Register:
     """The register whose content an operand is. registers: by index of the node.
 
     All of its nodes that the nest computes share one register. Those from before the nest have none: the register
@@ -109,28 +122,35 @@ def register_of(registers: Mapping[int, int], content: RegisterValue) -> int:
     return next(registers[node.index] for node in content.nodes if node.index in registers)
 
 
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a block's loop carries: contents of registers, and for collected sites their values of all rounds."""
+
+    registers: list[Register]
+    columns: list[Site]
+
+
 class Liveness:
     """Which registers a block's loop carries: those that it writes and that are used in a later round, or after it."""
 
     def __init__(self, nest: Nest) -> None:
         self._nest = nest
-        self._uses = [(id(site), _registers(nest, site)) for site in nest.block.sites()]
+        self._uses = [(site, _registers(nest, site)) for site in nest.block.sites()]
 
-    def carried(self, block: Block) -> list[int]:
+    def carried(self, block: Block) -> Carried:
         written = {site.register for site in block.sites()}
-        inside = {id(site) for site in block.sites()}
-        outside: set[int] = set(self._nest.final)
-        for site, registers in self._uses:
+        inside = set(block.sites())
+        outside = set(self._nest.final)
+        for site, used in self._uses:
             if site not in inside:
-                outside |= registers
-        # What is collected is carried as an array of all rounds. It stands among the registers by its site's identity.
-        collected = [id(site) for site in block.sites() if site.collected]
-        return [*sorted(written & (outside | self.exposed(block))), *collected]
+                outside |= used
+        registers = written & (outside | self.exposed(block))
+        return Carried(sorted(registers), [site for site in block.sites() if site.collected])
 
-    def exposed(self, block: Block) -> set[int]:
+    def exposed(self, block: Block) -> set[Register]:
         """Registers whose content a round may take from before it (upward-exposed uses)."""
-        found: set[int] = set()
-        written: set[int] = set()
+        found: set[Register] = set()
+        written: set[Register] = set()
         for item in block.items:
             if isinstance(item, Block):  # what it writes is not added to `written`: rather too much is carried
                 found |= self.exposed(item) - written
@@ -140,6 +160,6 @@ class Liveness:
         return found
 
 
-def _registers(nest: Nest, site: Site) -> set[int]:
+def _registers(nest: Nest, site: Site) -> set[Register]:
     bases = map(looked_at, site.operands)
     return {register_of(nest.registers, base) for base in bases if isinstance(base, RegisterValue)}

@@ -49,7 +49,7 @@ def plan(nest: Nest) -> bool:
     planner = _Planner(nest)
     planner.block(nest.block)
     for site in nest.block.sites():
-        layout = planner.layouts[id(site)]
+        layout = planner.layouts[site]
         # Rows of what is collected are the nodes' values as they stand: there is nobody to cut the padding off.
         if site.collected and (not layout.uniform or len(site.nodes) * int(np.prod(layout.shape)) > LARGEST_TABLE):
             raise Irregular
@@ -61,10 +61,10 @@ def plan(nest: Nest) -> bool:
 class _Planner:
     def __init__(self, nest: Nest) -> None:
         self.nest = nest
-        self.layouts: dict[int, Layout] = {}  # by site
+        self.layouts: dict[Site, Layout] = {}
         self.computed = 0
         self.needed = 0
-        self._places: dict[int, tuple[int, int]] = {}  # by node: its site and round; of the sites planned so far
+        self._places: dict[int, tuple[Site, int]] = {}  # by node: its site and round; of the sites planned so far
         self._assumed: list[Node] = []  # nodes that a site takes before their own site is planned
         self._uses: list[Use] = []  # in the current block
         self._lives = Liveness(nest)
@@ -75,29 +75,30 @@ class _Planner:
         for item in block.items:
             self.current = block  # again after each inner block
             if isinstance(item, Block):
-                self.nest.places[id(item)] = self.ints(item.trips)
+                self.nest.places[item] = self.ints(item.trips)
                 self.block(item)
                 continue
             if item.collected:
-                self.nest.places[id(item)] = self.ints(np.arange(len(item.nodes)))
+                self.nest.places[item] = self.ints(np.arange(len(item.nodes)))
             layout, item.plan = self._site(item)
             if any(size == 0 for size in layout.shape):  # empty in all rounds: not handled
                 raise Irregular
-            self.layouts[id(item)] = layout
+            self.layouts[item] = layout
             for place, node in enumerate(item.nodes):
-                self._places[node.index] = id(item), place
+                self._places[node.index] = item, place
             if item.node.rule is not core.WRITE:  # a write costs what its value does, which was counted
                 self._count(layout)
         if not any(isinstance(item, Block) for item in block.items):
             self._plan_vectorized(block)  # innermost: `self._uses` are all of its uses
 
     def _plan_vectorized(self, block: Block) -> None:
-        in_place = {id(use.write) for use in self._uses}
-        made = [self.layouts[id(site)].shape for site in block.sites() if id(site) not in in_place]
+        in_place = {use.write for use in self._uses}
+        made = [self.layouts[site].shape for site in block.sites() if site not in in_place]
         widest = max((int(np.prod(shape)) for shape in made), default=0)
-        found = vectorize.plan(block, self._uses, self._lives.carried(block), self._lives.exposed(block), widest)
+        carried = self._lives.carried(block).registers
+        found = vectorize.plan(block, self._uses, carried, self._lives.exposed(block), widest)
         if found is not None:
-            self.nest.vectorized[id(block)] = found
+            self.nest.vectorized[block] = found
 
     def check_assumed(self) -> None:
         """Values that come from the round before have one shape: `_layout` took them for unpadded."""
@@ -110,12 +111,12 @@ class _Planner:
     def check_carried(self) -> None:
         """What a loop carries has one shape and dtype."""
         lives = self._lives
-        carried = {register for block in self.nest.block.blocks() for register in lives.carried(block)}
+        carried = {register for block in self.nest.block.blocks() for register in lives.carried(block).registers}
         carried |= set(self.nest.initial)
         kinds = {register: {(node.shape, node.dtype)} for register, node in self.nest.initial.items()}
         for site in self.nest.block.sites():
             if site.register in carried:
-                layout = self.layouts[id(site)]
+                layout = self.layouts[site]
                 kinds.setdefault(site.register, set()).add((layout.shape, site.node.dtype))
                 if len(kinds[site.register]) > 1 or not layout.uniform:
                     raise Irregular

@@ -29,7 +29,7 @@ from accel.lower.passes.loops.operands import (
     may_vary,
 )
 from accel.lower.passes.nests.loop_tree import Run, block_of, split
-from accel.lower.passes.nests.nest import Block, Irregular, Nest, Site, register_of
+from accel.lower.passes.nests.nest import Block, Irregular, Nest, Register, Site, register_of
 from accel.lower.passes.nests.program_order import ProgramOrder
 from accel.lower.passes.union_find import UnionFind
 from accel.rules import core
@@ -71,7 +71,7 @@ def nest_of(run: Run, body: Body) -> Nest:
     # Not before the operands are known: where their boxes jump back shows that a long loop is two.
     for innermost in [each for each in block.blocks() if not any(isinstance(item, Block) for item in each.items)]:
         split(innermost)
-    registers = {node.index: sets.of(node) for site in block.sites() for node in site.nodes}
+    registers = {node.index: Register(sets.of(node)) for site in block.sites() for node in site.nodes}
     for site in block.sites():
         site.register = registers[site.node.index]
     follower = _Follower(registers)
@@ -137,19 +137,19 @@ class _Follower:
     when the nest begins. Only nodes are compared, no values: this is as long as the tape, not as the computation.
     """
 
-    def __init__(self, registers: dict[int, int]) -> None:
+    def __init__(self, registers: dict[int, Register]) -> None:
         self.registers = registers
-        self.contents: dict[int, Node] = {}
-        self.initial: dict[int, Node] = {}
-        self._rounds: dict[int, int] = {}  # by block: how many are done, over all entries: the place in a site's nodes
-        self._entries: dict[int, int] = {}  # by block: how often it was entered
+        self.contents: dict[Register, Node] = {}
+        self.initial: dict[Register, Node] = {}
+        self._rounds: dict[Block, int] = {}  # how many are done, over all entries: the place in a site's nodes
+        self._entries: dict[Block, int] = {}  # how often it was entered
 
     def enter(self, block: Block) -> None:
-        entry = self._entries.get(id(block), 0)
-        self._entries[id(block)] = entry + 1
+        entry = self._entries.get(block, 0)
+        self._entries[block] = entry + 1
         for _ in range(block.trips[entry]):
-            place = self._rounds.get(id(block), 0)
-            self._rounds[id(block)] = place + 1
+            place = self._rounds.get(block, 0)
+            self._rounds[block] = place + 1
             for item in block.items:
                 if isinstance(item, Block):
                     self.enter(item)

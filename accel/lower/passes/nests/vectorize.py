@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel.lower.passes.nests.layouts import Computed, Cut, Frame
-from accel.lower.passes.nests.nest import Block, Nest, Site
+from accel.lower.passes.nests.nest import Block, Nest, Register, Site
 
 if TYPE_CHECKING:
     from jax import Array
@@ -33,10 +33,10 @@ MOST_PAIRS = 1 << 22
 and time of planning: each pair is an element, for each axis, of arrays that NumPy makes."""
 
 GATHERED = 1 << 12
-"""Elements that may be gathered (one by one, without vectors) for one use, all rounds together,"""
+"""Elements, all rounds together, that one use may gather: a gather takes them one by one, without vectors."""
 
 GATHERED_EACH = 32
-"""or of each round: fewer cost less than the rounds of a loop."""
+"""Elements of each round that one use may gather, however many rounds: so few cost less than the rounds of a loop."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ class Use:
     cut: None for all of it. write: the site that writes there in place; None for a read.
     """
 
-    register: int | None
+    register: Register | None
     cut: Cut | None
     write: Site | None = None
     array: Computed | None = None
@@ -104,20 +104,20 @@ class Vectorized:
 
     rounds: int
     uses: list[tuple[Use, Motion]]
-    owned: frozenset[int]
-    last: list[int]
+    owned: frozenset[Register]
+    last: list[Register]
 
 
 # -- whether it can be done -------------------------------------------------------------------------------------------
 
 
 def plan(
-    block: Block, uses: Sequence[Use], carried: Sequence[int], exposed: set[int], widest: int
+    block: Block, uses: Sequence[Use], carried: Sequence[Register], exposed: set[Register], widest: int
 ) -> Vectorized | None:
     """How to compute a block's rounds at once; None where they depend on one another, or where it does not pay.
 
-    uses: what its rounds read and write, in order. carried: what a loop over them would carry; exposed: what a round
-    may take from before it. widest: elements of the largest value that a round makes.
+    uses: what its rounds read and write, in order. carried: the registers that a loop over them would carry; exposed:
+    what a round may take from before it. widest: elements of the largest value that a round makes.
     """
     # A program has fixed shapes: as many rounds whenever the block is entered.
     rounds = block.trips[0]
@@ -130,10 +130,9 @@ def plan(
     # the others values of a single round.
     sites = list(block.sites())
     written = {site.register for site in sites}
-    in_place = {id(use.write) for use in uses}
-    owned = written - {site.register for site in sites if id(site) not in in_place}
-    collected = {id(site) for site in sites if site.collected}
-    last = sorted(set(carried) - collected - owned)
+    in_place = {use.write for use in uses}
+    owned = written - {site.register for site in sites if site not in in_place}
+    last = sorted(set(carried) - owned)
     # A round that takes such a value from the one before cannot be computed at the same time. And of an array that all
     # rounds share there are no versions to collect.
     if exposed.intersection(last) or any(site.collected and site.register in owned for site in sites):
@@ -166,7 +165,7 @@ def _is_independent(uses: Sequence[Use], rounds: int) -> bool:
         for write in reversed(writes):
             if use.cut.equals(write):  # the value itself; writes before do not matter
                 break
-            if not use.cut.apart(write):
+            if not use.cut.disjoint(write):
                 return False
     return not any(_meet(write, use.cut, rounds) for write in writes for use in uses if use.cut is not None)
 
@@ -235,7 +234,7 @@ def run(nest: Nest, block: Block, frame: Frame) -> None:
     from jax import lax
     from jax import numpy as jnp
 
-    found: Vectorized = nest.vectorized[id(block)]
+    found = nest.vectorized[block]
     ends = frame.inside(block, np.int32(0)), frame.inside(block, np.int32(found.rounds - 1))
     motions = {id(use.cut): motion for use, motion in found.uses}
     boxes = {
@@ -243,7 +242,7 @@ def run(nest: Nest, block: Block, frame: Frame) -> None:
         for use, motion in found.uses
         if use.cut is not None and use.write is None
     }
-    writes: list[tuple[int, Cut]] = []  # as `round_` is traced: `vmap` can return arrays only
+    writes: list[tuple[Register, Cut]] = []  # as `round_` is traced: `vmap` can return arrays only
 
     def round_(k: Array, cuts: dict[int, Any]) -> Any:
         inner = frame.inside(block, k, owned=found.owned, cuts=cuts)
@@ -264,8 +263,8 @@ def run(nest: Nest, block: Block, frame: Frame) -> None:
     for register, value in zip(found.last, lasts, strict=True):
         frame.registers[register] = value[-1]
     for site, column in zip([site for site in block.sites() if site.collected], columns, strict=True):
-        place = nest.places[id(site)].traced(ends[0])
-        frame.registers[id(site)] = lax.dynamic_update_slice_in_dim(frame.registers[id(site)], column, place, 0)
+        place = nest.places[site].traced(ends[0])
+        frame.columns[site] = lax.dynamic_update_slice_in_dim(frame.columns[site], column, place, 0)
 
 
 def _array(use: Use, frame: Frame) -> Any:
