@@ -24,7 +24,7 @@ from accel.ndimage.interpolation import spline, transforms
 
 Lowering = Callable[..., Array]
 
-# Parameters that may hold JAX arrays; the first two are arrays in SciPy too and never become static.
+# Parameters that may hold JAX arrays. If any of a call does, its result is one, too.
 _ARRAYS = ("input", "coordinates", "weights", "matrix", "offset", "shift", "cval")
 # Lowerings whose result is complex where input or weights are.
 _COMPLEX_RESULTS = frozenset(
@@ -41,8 +41,8 @@ def _as_input(value: NDArray[Any]) -> NDArray[Any]:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _warn_again(name: str, given: dict[str, Any]) -> None:
-    """What the lowering would warn of: it is traced once only, and SciPy warns in every call."""
+def _warn_and_settle(name: str, given: dict[str, Any]) -> None:
+    """Warn as the lowering would, which is traced once only while SciPy warns in every call; and drop the cause."""
     if given.get("size") is not None and given.get("footprint") is not None:
         warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=4)
         given["size"] = None
@@ -88,7 +88,7 @@ def _plans_its_own(lowering: Lowering) -> bool:
 
 
 def _on_numpy(lowering: Lowering, given: dict[str, Any]) -> NDArray[Any]:
-    _warn_again(lowering.__name__, given)
+    _warn_and_settle(lowering.__name__, given)
     target = _separate_output(given)
     stored = given["output"] if isinstance(given["output"], np.dtype) and not given["output"].isnative else None
     if stored is not None:  # JAX has native byte order alone: converted at the end

@@ -54,7 +54,10 @@ def per_axis(value: object, rank: int) -> list[Any]:
 
 
 def check_axes(axes: object, ndim: int) -> tuple[int, ...]:
-    """Axes as non-negative, distinct integers; None means all. ValueError otherwise."""
+    """The axes as a tuple; None means all. ValueError if they are no distinct integers.
+
+    As in SciPy, several are normalised, while a single one stays as it is.
+    """
     if axes is None:
         return tuple(range(ndim))
     if np.isscalar(axes):

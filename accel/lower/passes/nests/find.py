@@ -16,15 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from accel.ir.tape import Node
+from accel.lower.passes.loops.reroll import OPERATIONS
 from accel.lower.passes.nests.loop_tree import Run, fold, nodes_of
 from accel.lower.passes.nests.nest import Irregular, Nest
 from accel.lower.passes.nests.program_order import ProgramOrder, last_readers
 from accel.lower.passes.nests.registers import Body, nest_of
 from accel.lower.passes.nests.sinking import sinkable
-
-OPERATIONS = 48
-"""Fewer operations than this, all rounds together, are not worth a nest: as straight code they compile fast, and XLA
-can fuse them. Chosen as in `reroll`; no measurement is known."""
 
 
 def find(

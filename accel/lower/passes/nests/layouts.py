@@ -238,16 +238,10 @@ class Frame:
     """A place in a running nest.
 
     rounds: of each block, since it was entered last. registers: their contents, but for writes of this round that are
-<<<<<<< HEAD
     pending. columns: of collected sites, the values of all rounds so far. written: those to which this round's writes
-    have been made. owned: those that all rounds write to at once (see accel.lower.passes.vectorize): there this round's
-    writes stay pending. cuts: what this round reads, where it is known: by identity of the cut, in the shape of its
-    boxes.
-=======
-    pending. written: those to which this round's writes have been made. owned: those that all rounds write to at once
-    (see accel.lower.passes.nests.vectorize): there this round's writes stay pending. cuts: what this round reads, where
-    it is known: by identity of the cut, in the shape of its boxes.
->>>>>>> main
+    have been made. owned: those that all rounds write to at once (see accel.lower.passes.nests.vectorize): there this
+    round's writes stay pending. cuts: what this round reads, where it is known: by identity of the cut, in the shape of
+    its boxes.
     """
 
     values: Any
