@@ -131,9 +131,9 @@ def rivals(case: Case, image: NDArray[np.float64]) -> dict[str, Callable[[], Any
     import jax.numpy as jnp
 
     from accel import ndimage
-    from accel.ndimage.table import TABLE
+    from accel.ndimage.table import lowering
 
-    theirs, ours, options = getattr(scipy.ndimage, case.name), TABLE[case.name], dict(case.options)
+    theirs, ours, options = getattr(scipy.ndimage, case.name), lowering(case.name), dict(case.options)
     callback = next((name for name in ("derivative", "derivative2") if name in options), None)
     if callback is not None:
         make = options.pop(callback)

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel import config, logs
-from accel.backend import cache, lapack
-from accel.backend.devices import device, has_room, import_jax, start, threads
+from accel.backend import cache, devices, lapack
+from accel.backend.devices import has_room, import_jax, start, threads
 from accel.backend.job import Job, Product, packed, unpacked
 from accel.backend.spans import Span, arrays_from, is_aligned, prepared_arrays, span_of
 from accel.ir.fingerprint import digest
@@ -92,15 +92,17 @@ class Executable:
         import jax
 
         if self.on_cpu:
-            copied = [each for place, each in enumerate(given) if place not in self.spans and not is_aligned(each)]
+            copied = [
+                each for position, each in enumerate(given) if position not in self.spans and not is_aligned(each)
+            ]
             started = time.perf_counter()
         else:
             # the results have been copied to the host already: put back untimed, so that their copy can be timed below
-            place = device(config.current().platform)
+            device = devices.device(config.current().platform)
             with jax.enable_x64(True):
-                copied = jax.block_until_ready(jax.device_put(list(made), place))
+                copied = jax.block_until_ready(jax.device_put(list(made), device))
                 started = time.perf_counter()
-                jax.block_until_ready(jax.device_put(list(given), place))
+                jax.block_until_ready(jax.device_put(list(given), device))
         for each in (*copied, *changed):
             np.array(each)
         return time.perf_counter() - started
@@ -124,15 +126,15 @@ def compile_trace(
     passed as spans, on the CPU.
     """
     started = time.perf_counter()
-    place = _begin(samples)
+    device = _begin(samples)
     jax = import_jax()
-    on_cpu = place.platform == "cpu"
+    on_cpu = device.platform == "cpu"
     # other devices copy their inputs anyway
     chosen = frozenset(spanned) if on_cpu else frozenset()
-    with jax.enable_x64(True), jax.default_device(place):
+    with jax.enable_x64(True), jax.default_device(device):
         program = lower(trace, known, on_cpu=on_cpu, spanned=chosen)
         spans = _spans(program, samples, chosen)
-        sharding = jax.sharding.SingleDeviceSharding(place)
+        sharding = jax.sharding.SingleDeviceSharding(device)
 
         def about(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Any:
             return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding)
@@ -140,13 +142,13 @@ def compile_trace(
         given = [about(samples[slot].shape, samples[slot].dtype) for slot in program.slots]
         for at, span in spans.items():
             given[at] = about((span.length,), span.dtype)
-        places = about((len(spans),), np.int32) if spans else None
+        offsets = about((len(spans),), np.int32) if spans else None
         scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
-        constants = [jax.device_put(value, place) for value in program.constants]
+        constants = [jax.device_put(value, device) for value in program.constants]
         # the whole program: XLA has the option for a compile, not for one operation
         careful = on_cpu and any(map(_may_miscompile, trace.tape.nodes))
         try:
-            compiled, key, unkept = _compiled(program, spans, (given, places, constants, scalars), place, careful)
+            compiled, key, unkept = _compiled(program, spans, (given, offsets, constants, scalars), device, careful)
         except Unsupported:
             raise
         except Exception as error:
@@ -162,7 +164,7 @@ def _begin(samples: Sequence[Any]) -> Any:
     tuning.keep_freed()
     start(largest(samples))
     try:
-        return device(config.current().platform)
+        return devices.device(config.current().platform)
     except config.SettingError as error:  # `install` checked it, but the device has gone since
         raise Unsupported("device.missing", str(error)) from error
 
@@ -182,7 +184,7 @@ def _may_miscompile(node: Node) -> bool:
 
 
 def _compiled(
-    program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: object, careful: bool
+    program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], device: object, careful: bool
 ) -> tuple[Any, str | None, str]:
     """Load the executable from the disk cache, or compile it and keep it there.
 
@@ -190,8 +192,8 @@ def _compiled(
     """
     import jax
 
-    key = _key(program, spans, arguments, place)
-    cached = _from_cache(key, place)
+    key = _key(program, spans, arguments, device)
+    cached = _from_cache(key, device)
     if cached is not None:
         return cached, key, ""
     # `jax.jit` sees the lowered tape, a pure function over jax.numpy, and never the program's own code
@@ -216,13 +218,13 @@ def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
     body = program.function
     assert body is not None, "a program that another process compiled has none"
 
-    def function(given: list[Any], places: Array | None, constants: list[Any], scalars: dict[str, Any]) -> Any:
-        return body(arrays_from(given, places, spans), constants, scalars)
+    def function(given: list[Any], offsets: Array | None, constants: list[Any], scalars: dict[str, Any]) -> Any:
+        return body(arrays_from(given, offsets, spans), constants, scalars)
 
     return function
 
 
-def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], place: Any) -> str | None:
+def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], device: Any) -> str | None:
     """The key of the program's entry in the disk cache; None if it cannot have one."""
     import jax
 
@@ -230,15 +232,17 @@ def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], p
         return None
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)], sorted(spans)
     precision = getattr(jax.config, "jax_default_matmul_precision", None)
-    return digest(program.fingerprint, shapes, place.platform, place.device_kind, place.id, str(precision), threads())
+    return digest(
+        program.fingerprint, shapes, device.platform, device.device_kind, device.id, str(precision), threads()
+    )
 
 
-def _from_cache(key: str | None, place: object) -> Any:
+def _from_cache(key: str | None, device: object) -> Any:
     payload = cache.read(key) if key is not None else None
     if key is None or payload is None:
         return None
     try:
-        return _executable(payload, place)
+        return _executable(payload, device)
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
     logs.LOGGER.info("a program on disk could not be used and is compiled again: %s", problem)
@@ -246,12 +250,12 @@ def _from_cache(key: str | None, place: object) -> Any:
     return None
 
 
-def _executable(payload: bytes, place: Any) -> Any:
+def _executable(payload: bytes, device: Any) -> Any:
     """Deserialize what `_payload` serialized. Raises what JAX raises, and KernelUnavailable if a kernel is missing."""
     from jax.experimental import serialize_executable
 
     deserialize = serialize_executable.deserialize_and_load
-    where = {"backend": place.client, "execution_devices": [place]}
+    where = {"backend": device.client, "execution_devices": [device]}
     # versions of JAX differ in what they take
     where = {name: value for name, value in where.items() if name in inspect.signature(deserialize).parameters}
     called, parts = pickle.loads(payload)
@@ -311,17 +315,17 @@ def load(
     product: Product, trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int]
 ) -> Executable | None:
     """Load the executable of a product in this process; None if its entry on disk is gone or cannot be used."""
-    place = _begin(samples)
+    device = _begin(samples)
     jax = import_jax()
     program = unpacked(product.program, trace, known)
-    with jax.enable_x64(True), jax.default_device(place):
+    with jax.enable_x64(True), jax.default_device(device):
         if product.key is not None:
-            compiled = _from_cache(product.key, place)
+            compiled = _from_cache(product.key, device)
         else:
-            compiled = None if product.payload is None else _executable(product.payload, place)
+            compiled = None if product.payload is None else _executable(product.payload, device)
         if compiled is None:
             return None
-        constants = [jax.device_put(value, place) for value in program.constants]
+        constants = [jax.device_put(value, device) for value in program.constants]
     spans = _spans(program, samples, frozenset(spanned))
     # on_cpu: products are made for the CPU alone (see `describe`)
     return Executable(program, compiled, constants, product.seconds, True, spans, product.key)

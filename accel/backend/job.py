@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from accel.ir.fingerprint import Describer, Indescribable, digest
-from accel.ir.tape import Node, Outcome, Tape, fill
+from accel.ir.tape import Node, Outcome, Tape
+from accel.ir.template import fill
 from accel.lower import Known, Program
 from accel.record import Trace
 from accel.record.outputs import Outputs
@@ -103,7 +104,7 @@ _ABOUT = ("shape", "dtype", "scalar", "host", "where", "site")
 
 
 def _row(node: Node) -> tuple[Any, ...]:
-    args, kwargs = fill((node.args, node.kwargs), lambda operand: Ref(operand.index))
+    args, kwargs = fill((node.args, node.kwargs), lambda operand: Ref(operand.index), Node)
     return node.rule, args, kwargs, {name: getattr(node, name) for name in _ABOUT}, node.repeats
 
 
@@ -176,11 +177,11 @@ _AS_THEY_ARE = ("slots", "constants", "numbers", "operations", "folded", "finger
 
 def packed(program: Program, trace: Any) -> dict[str, Any]:
     """A program's fields as data."""
-    place = {id(outcome): index for index, outcome in enumerate(trace.tape.outcomes)}
+    positions = {id(outcome): index for index, outcome in enumerate(trace.tape.outcomes)}
     return {
         "host": [node.index for node in program.host],
         "scalars": {pack: [node.index for node in nodes] for pack, nodes in program.scalars.items()},
-        "outcomes": [place[id(outcome)] for outcome in program.outcomes],
+        "outcomes": [positions[id(outcome)] for outcome in program.outcomes],
         **{name: getattr(program, name) for name in _AS_THEY_ARE},
     }
 

@@ -59,12 +59,12 @@ class Span:
         around = array_at(start, (self.length,), self.dtype.str, owner=array, writeable=False)
         return around, (array.ctypes.data - start) // self.dtype.itemsize
 
-    def read(self, memory: Any, place: Any) -> Any:
+    def read(self, memory: Any, offset: Any) -> Any:
         """Inside a program: the array, from its span and offset."""
         from jax import lax
 
         size = int(np.prod(self.shape))
-        return lax.dynamic_slice(memory, (place,), (size,)).reshape(self.shape)
+        return lax.dynamic_slice(memory, (offset,), (size,)).reshape(self.shape)
 
 
 def _start(array: np.ndarray[Any, Any]) -> int | None:

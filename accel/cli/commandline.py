@@ -94,9 +94,9 @@ def _parser() -> _Parser:
         usage="python -m accel.run [OPTION]... TARGET [ARGS...]",
         allow_abbrev=False,
     )
-    place = parser.add_mutually_exclusive_group()
+    group = parser.add_mutually_exclusive_group()
     for option in PLACES:
-        place.add_argument(option.name, **option.argparse)
+        group.add_argument(option.name, **option.argparse)
     for option in OPTIONS:
         parser.add_argument(option.name, **option.argparse)
     what = "a dotted module, run as python -m would, or a script file; then its own arguments"

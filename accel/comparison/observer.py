@@ -165,6 +165,6 @@ def _floats(name: str, value: object) -> Iterator[tuple[str, Any]]:
     if isinstance(value, np.ndarray) and value.dtype.kind in "fc" and value.size:
         yield name, value
     elif isinstance(value, (tuple, list)):
-        for place, part in enumerate(value):
+        for position, part in enumerate(value):
             if isinstance(part, np.ndarray):
-                yield from _floats(f"{name}[{place}]", part)
+                yield from _floats(f"{name}[{position}]", part)

@@ -176,5 +176,5 @@ def _note_device() -> None:
 
     run = current_run()
     if run.device is None:
-        place = device(config.current().platform)
-        run.platform, run.device = place.platform, place.device_kind
+        chosen = device(config.current().platform)
+        run.platform, run.device = chosen.platform, chosen.device_kind

@@ -93,9 +93,9 @@ class KnownPaths:
     def after(self, exit: SideExit, path: Path) -> Iterator[Path]:
         """The known paths that a side exit of `path` leads to."""
         # the program checks no outcomes that lowering has folded, so its numbering is not the path's
-        place = path.outcomes.index(path.variant.executable.program.outcomes[exit.place])
+        position = path.outcomes.index(path.variant.executable.program.outcomes[exit.position])
         for other in self:
-            if other is not path and starts_at_side_exit(other, path, place, exit.outcomes[exit.place]):
+            if other is not path and starts_at_side_exit(other, path, position, exit.outcomes[exit.position]):
                 yield other
 
     # -- adding one ---------------------------------------------------------------------------------------------------
@@ -175,10 +175,10 @@ class KnownPaths:
         counts: dict[str, int] = {}
         for path in self._paths:
             for outcome in path.trace.tape.outcomes:
-                place = f"line {outcome.where[1]} = {outcome.expected!r}"
-                counts[place] = counts.get(place, 0) + 1
+                text = f"line {outcome.where[1]} = {outcome.expected!r}"
+                counts[text] = counts.get(text, 0) + 1
         # an outcome that all paths share does not tell them apart
-        rare = [place for place, count in counts.items() if count < len(self._paths)]
+        rare = [text for text, count in counts.items() if count < len(self._paths)]
         return "paths differ at " + ", ".join(rare[:3]) if rare else "arguments of many shapes or types"
 
     def wait_reason(self) -> Refusal | None:
@@ -193,13 +193,13 @@ class KnownPaths:
         return [path.describe() for path in self.with_program]
 
 
-def starts_at_side_exit(other: Path, path: Path, place: int, value: object) -> bool:
-    """Whether `other` is the path of a side exit: like `path` up to device outcome `place`, with `value` there."""
-    if len(other.outcomes) <= place:
+def starts_at_side_exit(other: Path, path: Path, position: int, value: object) -> bool:
+    """Whether `other` is the path of a side exit: like `path` up to device outcome `position`, with `value` there."""
+    if len(other.outcomes) <= position:
         return False
     # up to there both must have taken the same branches
-    for mine, theirs in zip(path.outcomes[:place], other.outcomes[:place], strict=True):
+    for mine, theirs in zip(path.outcomes[:position], other.outcomes[:position], strict=True):
         if mine.where != theirs.where or mine.expected != theirs.expected:
             return False
-    at = other.outcomes[place]
-    return bool(at.where == path.outcomes[place].where and float(at.expected) == value)
+    at = other.outcomes[position]
+    return bool(at.where == path.outcomes[position].where and float(at.expected) == value)

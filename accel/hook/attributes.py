@@ -58,8 +58,8 @@ def find(module: ModuleType, qualname: str) -> Attribute | None:
         if not isinstance(owner, type):
             return None
     # an inherited function is replaced in this class alone, by an attribute of its own: others inherit it too
-    for depth, place in enumerate(owner.__mro__ if isinstance(owner, type) else (owner,)):
-        raw = namespace(place).get(name, _ABSENT)
+    for depth, holder in enumerate(owner.__mro__ if isinstance(owner, type) else (owner,)):
+        raw = namespace(holder).get(name, _ABSENT)
         if raw is not _ABSENT:
             return Attribute(owner, name, raw, inherited=depth > 0)
     return None

@@ -49,7 +49,7 @@ def fingerprint(
 
     body: its operations, in order. results: the nodes that it returns, in order, those of one use in one group: a
     number that the program returns is packed like an outcome, but nobody checks it. leaf(node): how a node that is not
-    in the body comes into the program: for an argument its place, for a value that is written into it the value.
+    in the body comes into the program: for an argument its position, for a value that is written into it the value.
     tables: arguments that loops and nests look up, which say how the operations are arranged in these.
     """
     describe = Describer(leaf)
@@ -67,15 +67,15 @@ class Describer:
 
     def __init__(self, leaf: Callable[[Node], Any]) -> None:
         self._leaf = leaf
-        self._places: dict[int, int] = {}
+        self._positions: dict[int, int] = {}
         self._functions: dict[FunctionType, Any] = {}
         self._dtypes: dict[Any, str] = {}
 
     def operation(self, node: Node) -> Any:
         """One node of the body; what comes later may refer to it."""
         operands = self(node.args), self(node.kwargs)
-        # Its place among the operations, not its index on the tape, which depends on what else was recorded.
-        self._places[node.index] = len(self._places)
+        # Its position among the operations, not its index on the tape, which depends on what else was recorded.
+        self._positions[node.index] = len(self._positions)
         scalar = None if node.scalar is None else self(node.scalar)
         about = node.shape, self._dtype(node.dtype), scalar, node.exact
         # The lowering too: rows of one name may be made with different functions and parameters.
@@ -91,9 +91,9 @@ class Describer:
         if kind in PLAIN:  # by exact type: a subclass may compute or print as it likes
             return kind.__name__, repr(value)
         if isinstance(value, Node):
-            place = self._places.get(value.index)
-            if place is not None:
-                return "result", place
+            position = self._positions.get(value.index)
+            if position is not None:
+                return "result", position
             return "leaf", value.shape, self._dtype(value.dtype), self(self._leaf(value))
         if isinstance(value, (tuple, list)):
             return kind.__name__, [self(part) for part in value]

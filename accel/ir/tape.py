@@ -1,8 +1,8 @@
 """The tape: what one recorded NumPy call computed, as a graph of nodes.
 
 A `Node` is one value. Its `rule` says how NumPy computes it (`rule.function`) and how JAX does (`rule.lower`); its
-`args` and `kwargs` are that call's arguments with nodes in the place of recorded values (a *template*). Nodes hold
-shape and dtype, never values: a step of a model has more than a thousand intermediates.
+`args` and `kwargs` are that call's arguments with nodes in the place of recorded values (a *template*, see
+`accel.ir.template`). Nodes hold shape and dtype, never values: a step of a model has more than a thousand.
 
 Arrays that share memory share a `Storage`. A storage has versions (nodes); a view is a storage plus a chain of view
 steps. Reading a view applies the chain to the newest version, writing through it makes a new version.
@@ -11,11 +11,13 @@ steps. Reading a view applies the chain to the newest version, writing through i
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from accel.ir.template import leaves
 
 if TYPE_CHECKING:
     from accel.rules.rule import Rule
@@ -130,24 +132,8 @@ class Node:
 
 
 def nodes_in(template: object) -> list[Node]:
-    """The nodes of a template (nested tuples, lists, dicts and slices), in order."""
-    found: list[Node] = []
-    _find_nodes(template, found)
-    return found
-
-
-def _find_nodes(template: object, found: list[Node]) -> None:
-    if isinstance(template, Node):
-        found.append(template)
-    elif isinstance(template, (tuple, list)):
-        for part in template:
-            _find_nodes(part, found)
-    elif isinstance(template, dict):
-        for part in template.values():
-            _find_nodes(part, found)
-    elif isinstance(template, slice):
-        for part in (template.start, template.stop, template.step):
-            _find_nodes(part, found)
+    """The nodes of a template, in order."""
+    return leaves(template, Node)
 
 
 def needed_by(roots: Iterable[Node]) -> list[Node]:
@@ -160,22 +146,6 @@ def needed_by(roots: Iterable[Node]) -> list[Node]:
             found[node.index] = node
             stack.extend(node.operands())
     return [found[index] for index in sorted(found)]
-
-
-def fill(template: Any, value_of: Callable[[Any], Any], leaf: type | tuple[type, ...] = Node) -> Any:
-    """The template with each `leaf` replaced by `value_of(leaf)`."""
-    if isinstance(template, leaf):
-        return value_of(template)
-    kind = type(template)
-    if kind in (tuple, list):
-        return kind(fill(part, value_of, leaf) for part in template)
-    if isinstance(template, tuple):  # a namedtuple
-        return kind(*(fill(part, value_of, leaf) for part in template))
-    if kind is dict:
-        return {key: fill(part, value_of, leaf) for key, part in template.items()}
-    if kind is slice:
-        return slice(*(fill(part, value_of, leaf) for part in (template.start, template.stop, template.step)))
-    return template
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,14 +200,3 @@ class Storage:
         self.version = version
         self.written = True
         self._reads.clear()
-
-
-def frozen_static(value: object) -> Any:
-    """A hashable key of a static value that tells 1, 1.0 and True, and 0.0 and -0.0, apart."""
-    if isinstance(value, (float, complex, np.generic)):
-        return (type(value), repr(value))
-    try:
-        hash(value)
-    except TypeError:
-        return object()  # equal to nothing: it might change
-    return (type(value), value)

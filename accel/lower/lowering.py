@@ -68,10 +68,10 @@ class _Lowering:
         self._folding = Folding(trace, known)
         self._slots: dict[int, int] = {}
         self._constants: list[Repeating] = []
-        self._places: dict[int, int] = {}
+        self._positions: dict[int, int] = {}
         self._tables: dict[int, int] = {}
         self._scalars: dict[str, list[Node]] = {pack: [] for pack in PACKS}
-        self._scalar_places: dict[int, tuple[str, int]] = {}
+        self._scalar_positions: dict[int, tuple[str, int]] = {}
 
     # -- the parts ----------------------------------------------------------------------------------------------------
 
@@ -87,11 +87,11 @@ class _Lowering:
             results = [*targets, *checked, *device_numbers]
             body: Sequence[Node] = [node for node in self._needed(results) if not self.is_leaf(node)]
             body, parts = self._optimized(body, results)
-            # In the order of their use: the places of arguments are part of the fingerprint.
+            # In the order of their use: the positions of arguments are part of the fingerprint.
             for node in (*(operand for part in parts for operand in part.operands()), *results):
                 self._leaf(node)
         host = self._host()
-        function, places = self._function(parts, targets, checked, device_numbers)
+        function, positions = self._function(parts, targets, checked, device_numbers)
         described, indescribable = self._fingerprint(body, [trace.outputs.arrays, changed, checked, device_numbers])
         return Program(
             function=function,
@@ -101,7 +101,7 @@ class _Lowering:
             host=host,
             scalars=self._scalars,
             outcomes=outcomes,
-            numbers=[self._number(node, places) for node in numbers],
+            numbers=[self._number(node, positions) for node in numbers],
             known=self._known,
             operations=len(body),
             folded=self._folding.count,
@@ -111,15 +111,15 @@ class _Lowering:
 
     def _fingerprint(self, body: Sequence[Node], results: Sequence[Sequence[Node]]) -> tuple[str | None, str]:
         """The program's fingerprint and "", or None and what of it has no description."""
-        tables = [self._constants[place].stored for place in self._tables.values()]
+        tables = [self._constants[position].stored for position in self._tables.values()]
         try:
             return fingerprint(body, results, self._entry, tables), ""
         except Indescribable as error:
             return None, str(error)
 
-    def _number(self, node: Node, places: dict[int, Packed]) -> OutputNumber:
-        if node.index in places:
-            return places[node.index]
+    def _number(self, node: Node, positions: dict[int, Packed]) -> OutputNumber:
+        if node.index in positions:
+            return positions[node.index]
         if node.host and not self._folding.is_fixed(node):
             return OnHost(node.index)
         return Fixed(self._folding.value(node))
@@ -162,17 +162,17 @@ class _Lowering:
         if self._folding.is_fixed(node):
             self._constant(node)
         elif node.host:
-            if node.index not in self._scalar_places:
+            if node.index not in self._scalar_positions:
                 pack = pack_of(node.dtype)
-                self._scalar_places[node.index] = pack, len(self._scalars[pack])
+                self._scalar_positions[node.index] = pack, len(self._scalars[pack])
                 self._scalars[pack].append(node)
         else:
             self._slots.setdefault(node.args[0], len(self._slots))
 
     def _constant(self, node: Node) -> None:
         value = self._folding.value(node)
-        if isinstance(value, np.ndarray) and value.size > EMBEDDED and node.index not in self._places:
-            self._places[node.index] = len(self._constants)
+        if isinstance(value, np.ndarray) and value.size > EMBEDDED and node.index not in self._positions:
+            self._positions[node.index] = len(self._constants)
             self._constants.append(without_repetition(value))
 
     def _host(self) -> list[Node]:
@@ -201,10 +201,10 @@ class _Lowering:
         self, parts: Sequence[Part], targets: list[Node], outcomes: list[Node], numbers: list[Node]
     ) -> tuple[Callable[..., Any], dict[int, Packed]]:
         packs: dict[str, list[Node]] = {**{pack: [] for pack in PACKS}, "f": list(outcomes)}
-        places = {}
+        positions = {}
         for node in numbers:
             pack = pack_of(node.dtype)
-            places[node.index] = Packed(pack, len(packs[pack]))
+            positions[node.index] = Packed(pack, len(packs[pack]))
             packs[pack].append(node)
 
         def function(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
@@ -216,7 +216,7 @@ class _Lowering:
             read = {pack: [values.fetch(node) for node in nodes] for pack, nodes in packs.items() if nodes}
             return arrays_out, {pack: _packed(found, PACKS[pack]) for pack, found in read.items()}
 
-        return function, places
+        return function, positions
 
     def _fixed_value(self, node: Node) -> Any:
         return self._folding.value(node) if node.dtype is not None and self._folding.is_fixed(node) else None
@@ -230,32 +230,32 @@ class _Lowering:
         return jnp.array(value, copy=True)
 
     def _entry(self, node: Node) -> Any:
-        """How a leaf comes into the program: a value that is written into it, or the place of an argument."""
+        """How a leaf comes into the program: a value that is written into it, or the position of an argument."""
         if self._folding.is_fixed(node):
-            place = self._places.get(node.index)
-            if place is None:
+            position = self._positions.get(node.index)
+            if position is None:
                 return "value", self._folding.value(node)
-            return "constant", place, self._constants[place].form
-        found = self._scalar_places.get(node.index) if node.host else self._slots.get(node.args[0])
+            return "constant", position, self._constants[position].form
+        found = self._scalar_positions.get(node.index) if node.host else self._slots.get(node.args[0])
         if found is None:
             raise Indescribable("an operand that is no argument of it")
         return "host" if node.host else "array", found
 
     def table(self, values: NDArray[Any], constants: list[Any]) -> Any:
         """A loop's table inside the program."""
-        place = self._tables.get(id(values))
-        return values if place is None else constants[place]
+        position = self._tables.get(id(values))
+        return values if position is None else constants[position]
 
     def leaf_value(self, node: Node, arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
         """A leaf's value inside the program."""
         if self._folding.is_fixed(node):
-            place = self._places.get(node.index)
-            if place is None:
+            position = self._positions.get(node.index)
+            if position is None:
                 return as_array(self._folding.value(node))
-            return self._constants[place].restore(constants[place])
+            return self._constants[position].restore(constants[position])
         if node.host:
-            pack, place = self._scalar_places[node.index]
-            return scalars[pack][place].astype(node.dtype)
+            pack, position = self._scalar_positions[node.index]
+            return scalars[pack][position].astype(node.dtype)
         return arrays[self._slots[node.args[0]]]
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accel.ir.tape import Node, fill
+from accel.ir.tape import Node
+from accel.ir.template import fill
 from accel.reasons import source_line
 from accel.rules import core, fusion, rounding
 from accel.rules.rule import Rule, Unsupported
@@ -56,7 +57,7 @@ def apply(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise Unsupported("rule.missing", rule.name)
     kwargs = {name: as_array(value) if name in rule.operands else value for name, value in kwargs.items()}
     kwargs.update((name, _cast_all(kwargs[name], node.dtype)) for name in rule.cast if name in kwargs)
-    for name in rule.places.scattered:  # XLA would compute the operand again at each of the places
+    for name in rule.locality.scattered:  # XLA would compute the operand again at each of the places
         if isinstance(kwargs.get(name), jax_array()):
             kwargs[name] = fusion.materialize(kwargs[name])
     return rule.lower(*args, **kwargs)
@@ -105,7 +106,7 @@ def check(node: Node, value: Array | bool | tuple[Any, ...], shape: tuple[int, .
 def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
     """One operation by NumPy itself."""
     rule: Rule = node.rule
-    args, kwargs = fill(node.args, value_of), fill(node.kwargs, value_of)
+    args, kwargs = fill((node.args, node.kwargs), value_of, Node)
     if isinstance(rule.recorded.special, WritesInto):  # NumPy changes the first operand, and gives nothing
         changed = kwargs[rule.operands[0]] = np.array(kwargs[rule.operands[0]])
         _call(rule, args, kwargs)

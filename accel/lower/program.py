@@ -36,7 +36,7 @@ class Packed:
     """An output number that the device computes: an element of the vector `pack` (see PACKS)."""
 
     pack: str
-    place: int
+    position: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.ir import views
-from accel.ir.tape import Node, fill
+from accel.ir.tape import Node
+from accel.ir.template import fill
 from accel.lower.operations import compute, compute_inside
 from accel.lower.passes.arrange import Part
 from accel.lower.passes.broadcast import Repeated
 from accel.lower.passes.loops import batch, scan
 from accel.lower.passes.loops.loop import Loop
-from accel.lower.passes.loops.operands import is_box_read
+from accel.lower.passes.loops.operands import filled, is_box_read, leaves_of
 from accel.lower.passes.nests import emit
 from accel.lower.passes.nests.nest import Nest
 from accel.lower.passes.recompute import Recomputation
@@ -84,7 +85,7 @@ class Values:
                 column, row = self._rows[node.index]
                 value = column[row]
             elif is_box_read(node) and not self._lowering.is_leaf(node):  # a loop had it, and left it to others
-                value = compute(node, fill(node.args, self.fetch), {})
+                value = compute(node, fill(node.args, self.fetch, Node), {})
             else:
                 value = self._lowering.leaf_value(node, *self._inputs)
             self._values[node.index] = value
@@ -104,18 +105,18 @@ class Values:
 
         # Rows of one column are taken together: one operation, not one for each node. The last line puts the parts back
         # into the order of the nodes.
-        columns: dict[int, tuple[Any, list[int], list[int]]] = {}  # array, its rows, their places in the stack
-        single = [place for place, node in enumerate(nodes) if node.index not in self._rows]
-        for place, node in enumerate(nodes):
+        columns: dict[int, tuple[Any, list[int], list[int]]] = {}  # array, its rows, their positions in the stack
+        single = [position for position, node in enumerate(nodes) if node.index not in self._rows]
+        for position, node in enumerate(nodes):
             if node.index in self._rows:
                 column, row = self._rows[node.index]
-                _, rows, places = columns.setdefault(id(column), (column, [], []))
+                _, rows, positions = columns.setdefault(id(column), (column, [], []))
                 rows.append(row)
-                places.append(place)
+                positions.append(position)
         parts = [column[np.array(rows)] for column, rows, _ in columns.values()]
         if single:
-            parts.append(jnp.stack([jnp.asarray(self.fetch(nodes[place])) for place in single]))
-        order = [place for _, _, places in columns.values() for place in places] + single
+            parts.append(jnp.stack([jnp.asarray(self.fetch(nodes[position])) for position in single]))
+        order = [position for _, _, positions in columns.values() for position in positions] + single
         return jnp.concatenate(parts)[np.argsort(order)]
 
     def set(self, node: Node, value: object) -> None:
@@ -139,7 +140,8 @@ class Values:
             self._store(operand, fusion.materialize)
         shape = self._repeated_shape(node)
         value_of = self.fetch if shape is None else self._least_value
-        value = compute(node, fill(node.args, value_of), fill(node.kwargs, value_of), shape)
+        args, kwargs = fill((node.args, node.kwargs), value_of, Node)
+        value = compute(node, args, kwargs, shape)
         self.set(node, value if shape is None else Repeated(value, node.shape))
         # The rule may have stored a padded copy of an operand. Whoever reads that operand next shall read the copy:
         # otherwise XLA would compute the operand again.
@@ -157,12 +159,15 @@ class Values:
         else:
             batch.run(batched, self, self._compute_in_loop)
 
-    def _compute_in_loop(self, node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _compute_in_loop(self, node: Node, operands: Sequence[Any]) -> Any:
         """One operation of a loop's rounds. What it has stored, others of the round store again: XLA sees that."""
-        costly = frozenset(operand.index for operand in self._recomputation.enter_in_loop(node))
+        costly = {operand.index for operand in self._recomputation.enter_in_loop(node)}
         if costly:
-            args, kwargs = fusion.materialize_operands((node.args, node.kwargs), (args, kwargs), costly)
-        return compute_inside(node, args, kwargs)
+            operands = [
+                fusion.materialize(value) if isinstance(leaf, Node) and leaf.index in costly else value
+                for leaf, value in zip(leaves_of(node), operands, strict=True)
+            ]
+        return compute_inside(node, *filled(node, operands))
 
     def _before_writes(self, node: Node) -> Node:
         """If the last writes were to other parts of the array, read the array as it was before them.
@@ -184,7 +189,7 @@ class Values:
     def _repeated_shape(self, node: Node) -> tuple[int, ...] | None:
         """The shape of what repeats in the result, where that follows from the operands alone."""
         arrays = [operand for operand in node.operands() if operand.shape]
-        if not node.rule.places.elementwise or node.dtype is None or not arrays:
+        if not node.rule.locality.elementwise or node.dtype is None or not arrays:
             return None
         values = [self._least(operand) for operand in arrays]
         if not all(isinstance(value, Repeated) for value in values):

@@ -17,10 +17,9 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from accel.ndimage import arguments, dispatch
+from accel.ndimage import arguments, dispatch, table
 from accel.ndimage.errors import NotCovered
-from accel.ndimage.filters import gradients, linear, rank
-from accel.ndimage.interpolation import spline, transforms
+from accel.ndimage.interpolation import transforms
 
 Lowering = Callable[..., Array]
 
@@ -110,10 +109,12 @@ def _on_numpy(lowering: Lowering, given: dict[str, Any]) -> NDArray[Any]:
     return target
 
 
-def public(lowering: Lowering) -> Callable[..., Any]:
-    """The function that users call, with SciPy's signature."""
+@functools.cache
+def public(name: str) -> Callable[..., Any]:
+    """The function that users call, with SciPy's signature. name: in `table.COVERED`."""
+    lowering = table.lowering(name)
     signature = inspect.signature(lowering)
-    on_numpy = _CALLBACKS.get(lowering.__name__, functools.partial(_on_numpy, lowering))
+    on_numpy = _CALLBACKS.get(name, functools.partial(_on_numpy, lowering))
 
     @functools.wraps(lowering)
     def call(*args: object, **kwargs: object) -> Any:
@@ -165,36 +166,3 @@ _CALLBACKS: dict[str, Callable[[dict[str, Any]], NDArray[Any]]] = {
     "generic_laplace": functools.partial(_derivative_sum, derivative="derivative2", square=False),
     "generic_gradient_magnitude": functools.partial(_derivative_sum, derivative="derivative", square=True),
 }
-
-# -- the names ---------------------------------------------------------------------------------------------------------
-
-affine_transform = public(transforms.affine_transform)
-convolve = public(linear.convolve)
-convolve1d = public(linear.convolve1d)
-correlate = public(linear.correlate)
-correlate1d = public(linear.correlate1d)
-gaussian_filter = public(gradients.gaussian_filter)
-gaussian_filter1d = public(gradients.gaussian_filter1d)
-gaussian_gradient_magnitude = public(gradients.gaussian_gradient_magnitude)
-gaussian_laplace = public(gradients.gaussian_laplace)
-generic_gradient_magnitude = public(gradients.generic_gradient_magnitude)
-generic_laplace = public(gradients.generic_laplace)
-geometric_transform = public(transforms.geometric_transform)
-laplace = public(gradients.laplace)
-map_coordinates = public(transforms.map_coordinates)
-maximum_filter = public(rank.maximum_filter)
-maximum_filter1d = public(rank.maximum_filter1d)
-median_filter = public(rank.median_filter)
-minimum_filter = public(rank.minimum_filter)
-minimum_filter1d = public(rank.minimum_filter1d)
-percentile_filter = public(rank.percentile_filter)
-prewitt = public(gradients.prewitt)
-rank_filter = public(rank.rank_filter)
-rotate = public(transforms.rotate)
-shift = public(transforms.shift)
-sobel = public(gradients.sobel)
-spline_filter = public(spline.spline_filter)
-spline_filter1d = public(spline.spline_filter1d)
-uniform_filter = public(linear.uniform_filter)
-uniform_filter1d = public(linear.uniform_filter1d)
-zoom = public(transforms.zoom)

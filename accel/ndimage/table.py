@@ -1,55 +1,73 @@
-"""What this package covers of `scipy.ndimage`, one row a function, and why it leaves the rest to SciPy."""
+"""What this package covers of `scipy.ndimage`, and why it leaves the rest to SciPy: the one list of names.
+
+It can be read without importing JAX: `lowering` imports a function's module when it is asked for.
+"""
 
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
-from jax import Array
-
-from accel.ndimage.filters import gradients, linear, rank
-from accel.ndimage.interpolation import spline, transforms
-
-# SciPy's name -> lowering: jax arrays in, jax array out, SciPy's parameters (`output`: None or a dtype).
-TABLE: dict[str, Callable[..., Array]] = {
-    function.__name__: function
-    for function in (
-        linear.convolve,
-        linear.convolve1d,
-        linear.correlate,
-        linear.correlate1d,
-        gradients.gaussian_filter,
-        gradients.gaussian_filter1d,
-        gradients.gaussian_gradient_magnitude,
-        gradients.gaussian_laplace,
-        gradients.generic_gradient_magnitude,
-        gradients.generic_laplace,
-        gradients.laplace,
-        gradients.prewitt,
-        gradients.sobel,
-        linear.uniform_filter,
-        linear.uniform_filter1d,
-        transforms.affine_transform,
-        transforms.geometric_transform,
-        transforms.map_coordinates,
-        transforms.rotate,
-        transforms.shift,
-        transforms.zoom,
-        rank.maximum_filter,
-        rank.maximum_filter1d,
-        rank.median_filter,
-        rank.minimum_filter,
-        rank.minimum_filter1d,
-        rank.percentile_filter,
-        rank.rank_filter,
-        spline.spline_filter,
-        spline.spline_filter1d,
-    )
+_COVERED = {
+    "filters.gradients": (
+        "gaussian_filter",
+        "gaussian_filter1d",
+        "gaussian_gradient_magnitude",
+        "gaussian_laplace",
+        "generic_gradient_magnitude",
+        "generic_laplace",
+        "laplace",
+        "prewitt",
+        "sobel",
+    ),
+    "filters.linear": (
+        "convolve",
+        "convolve1d",
+        "correlate",
+        "correlate1d",
+        "uniform_filter",
+        "uniform_filter1d",
+    ),
+    "filters.rank": (
+        "maximum_filter",
+        "maximum_filter1d",
+        "median_filter",
+        "minimum_filter",
+        "minimum_filter1d",
+        "percentile_filter",
+        "rank_filter",
+    ),
+    "interpolation.spline": (
+        "spline_filter",
+        "spline_filter1d",
+    ),
+    "interpolation.transforms": (
+        "affine_transform",
+        "geometric_transform",
+        "map_coordinates",
+        "rotate",
+        "shift",
+        "zoom",
+    ),
 }
+
+COVERED: dict[str, str] = {name: f"accel.ndimage.{module}" for module, names in _COVERED.items() for name in names}
+"""SciPy's name -> module of the lowering, which has the same name."""
+
+CALLBACKS = frozenset({"generic_gradient_magnitude", "generic_laplace", "geometric_transform"})
+"""Covered functions that call a function of the program's. The engine leaves them to SciPy, without a rule."""
+
+
+def lowering(name: str) -> Callable[..., Any]:
+    """A covered function on JAX arrays: SciPy's parameters (`output`: None or a dtype), a JAX array out."""
+    function: Callable[..., Any] = getattr(import_module(COVERED[name]), name)
+    return function
+
 
 _CALLBACK = "it calls a Python function for every window"
 _FOURIER = "it multiplies a Fourier transform that the program made elsewhere; SciPy's cost is negligible beside that"
 _LABELS = "its result depends on labels whose number is known only from the data"
 _MORPHOLOGY = "it iterates over a structuring element until the data stop changing"
 
-# SciPy's name -> why there is no lowering. The engine leaves these calls to SciPy.
 REFUSED: dict[str, str] = {
     **dict.fromkeys(("generic_filter", "generic_filter1d", "vectorized_filter"), _CALLBACK),
     **dict.fromkeys(("fourier_ellipsoid", "fourier_gaussian", "fourier_shift", "fourier_uniform"), _FOURIER),
@@ -102,3 +120,4 @@ REFUSED: dict[str, str] = {
         _MORPHOLOGY,
     ),
 }
+"""SciPy's name -> why there is no lowering. The engine leaves these calls to SciPy."""

@@ -91,9 +91,9 @@ def _parser() -> Parser:
         epilog=_EPILOG,
         allow_abbrev=False,
     )
-    place = parser.add_mutually_exclusive_group()
+    group = parser.add_mutually_exclusive_group()
     for option in commandline.PLACES:
-        place.add_argument(option.name, **option.argparse)
+        group.add_argument(option.name, **option.argparse)
     for option in commandline.OPTIONS:
         if option.name in _SHARED:
             parser.add_argument(option.name, **option.argparse)

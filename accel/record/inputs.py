@@ -102,18 +102,18 @@ class Inputs:
         return [], self.slots[found]
 
     def _generate(self) -> Callable[..., list[Any] | int]:
-        """A function of args and kwargs that gives all values, or the place of the slot that failed.
+        """A function of args and kwargs that gives all values, or the position of the slot that failed.
 
         Environment variables are checked together, at the end.
         """
         lines, constants = ["def fetch(v0, v1):", "  at = 0", "  try:"], _Constants()
-        for place, slot in enumerate(self.slots):
-            index = place + self.ROOTS
-            lines += [f"    at = {place}", f"    x = v{index} = {constants.fill(slot.fetch)}"]
+        for position, slot in enumerate(self.slots):
+            index = position + self.ROOTS
+            lines += [f"    at = {position}", f"    x = v{index} = {constants.fill(slot.fetch)}"]
             lines += [f"    if not ({constants.fill(check)}): return at" for check in slot.checks]
         if self._environment:
-            places = {name: index - self.ROOTS for index, (name, _) in self._environment.items()}
-            changed = constants.name(Environment(dict(self._environment.values()), places).changed)
+            positions = {name: index - self.ROOTS for index, (name, _) in self._environment.items()}
+            changed = constants.name(Environment(dict(self._environment.values()), positions).changed)
             lines += [f"    at = {changed}()", "    if at is not None: return at"]
         lines.append("  except Exception: return at")  # a property of the user's, a missing item: another path
         lines.append(f"  return [{', '.join(f'v{i}' for i in range(len(self.slots) + self.ROOTS))}]")
@@ -147,8 +147,8 @@ class Environment:
     Most of what programs ask for is not set, and asking `os.environ` for that costs an exception each time.
     """
 
-    def __init__(self, expected: Mapping[str, str | None], places: Mapping[str, int]) -> None:
-        self._places = places
+    def __init__(self, expected: Mapping[str, str | None], positions: Mapping[str, int]) -> None:
+        self._positions = positions
         self._original = os.environ
         self._raw: Any = getattr(os, "environb", os.environ)  # the same variables, less the decoding
         encode: Callable[[str], Any] = os.fsencode if self._raw is not os.environ else str
@@ -157,16 +157,16 @@ class Environment:
         self._names = frozenset(self._unset)
 
     def changed(self) -> int | None:
-        """The place of a variable that is not what it was."""
+        """The position of a variable that is not what it was."""
         if os.environ is not self._original:
-            return next(iter(self._places.values()))
+            return next(iter(self._positions.values()))
         get = self._raw.get
         for name, value, text in self._set:
             if get(name) != value:
-                return self._places[text]
+                return self._positions[text]
         if self._names.isdisjoint(self._raw):
             return None
-        return next(self._places[text] for name, text in self._unset.items() if name in self._raw)
+        return next(self._positions[text] for name, text in self._unset.items() if name in self._raw)
 
 
 # -- ways to fetch ----------------------------------------------------------------------------------------------------

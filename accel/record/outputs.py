@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import Node, Storage, fill
+from accel.ir.tape import Node, Storage
+from accel.ir.template import fill
 from accel.ir.views import Chain, Index, Reshape, seen_through
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedScalar
 from accel.record.arrays.numbers import TypeStandIn

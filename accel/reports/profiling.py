@@ -87,7 +87,7 @@ def steps_of(calls: Sequence[CallRecord], target: str | None) -> list[Step]:
 def binned(steps: Sequence[Step], columns: int) -> list[Step]:
     """At most `columns` steps: means over neighbouring ones."""
     size = -(-len(steps) // columns) if steps else 1
-    return [_mean(steps[place : place + size]) for place in range(0, len(steps), size)]
+    return [_mean(steps[start : start + size]) for start in range(0, len(steps), size)]
 
 
 def _mean(steps: Sequence[Step]) -> Step:
@@ -128,7 +128,7 @@ def _ticks(top: float, count: int = 5) -> list[float]:
     raw = top / count
     power = 10.0 ** math.floor(math.log10(raw))
     width = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
-    return [width * place for place in range(int(top / width) + 1)]
+    return [width * i for i in range(int(top / width) + 1)]
 
 
 def _steps_chart(steps: Sequence[Step]) -> str:
@@ -140,7 +140,7 @@ def _steps_chart(steps: Sequence[Step]) -> str:
     for tick in _ticks(top):
         y = HEIGHT - 30 - tick * scale
         drawn += [_line(MARGIN, y, WIDTH - 10, y), _text(MARGIN - 6, y + 4, f"{tick:g} ms", "end")]
-    for place, column in enumerate(columns):
+    for i, column in enumerate(columns):
         y = HEIGHT - 30.0
         named = f"step {column.first}" if column.first == column.last else f"steps {column.first} to {column.last}"
         for part in PARTS:
@@ -149,7 +149,7 @@ def _steps_chart(steps: Sequence[Step]) -> str:
             y -= height
             if ms > 0:
                 title = f"{named}: {1e3 * column.seconds:.3g} ms, of which {ms:.3g} ms {_LABELS[part]}"
-                drawn.append(_rect(MARGIN + place * width, y, width * 0.9, height, part, title))
+                drawn.append(_rect(MARGIN + i * width, y, width * 0.9, height, part, title))
     drawn += [_text(MARGIN, HEIGHT - 12, "step 1"), _text(WIDTH - 10, HEIGHT - 12, f"step {len(steps)}", "end")]
     return _svg(HEIGHT, drawn, "time per step")
 
@@ -166,14 +166,14 @@ def _time_line(calls: Sequence[CallRecord], events: Sequence[Event], began: floa
         _rect(MARGIN + 20 + x, 4, width, LANE - 8, kind, f"{kind}, {seconds:.3g} s of calls")
         for x, width, kind, seconds in _call_blocks(calls, began, scale)
     ]
-    for place, lane in enumerate(_LANES, 1):
-        drawn.append(_text(MARGIN + 12, (place + 1) * LANE - 8, _LANE_LABELS[lane], "end"))
+    for row, lane in enumerate(_LANES, 1):
+        drawn.append(_text(MARGIN + 12, (row + 1) * LANE - 8, _LANE_LABELS[lane], "end"))
         for event in events:
             if event.kind == lane:
                 x = MARGIN + 20 + (event.end - event.seconds - began) * scale
                 width = max(event.seconds * scale, 2.0)
                 title = f"{event.target}: {_LANE_LABELS[lane]} at {event.end - began:.2f} s, {event.detail}"
-                drawn.append(_rect(x, place * LANE + 4, width, LANE - 8, lane, title))
+                drawn.append(_rect(x, row * LANE + 4, width, LANE - 8, lane, title))
     return _svg(height, drawn, "timeline")
 
 

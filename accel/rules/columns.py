@@ -73,7 +73,7 @@ class RecordedAs:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Locality:
     """Which elements of the operands an element of the result comes from."""
 
     elementwise: bool = False

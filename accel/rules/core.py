@@ -150,7 +150,7 @@ def _scatter(base: Array, index: tuple[Any, ...], value: Array | float) -> Any:
 
 
 def _strip(value: Array | NDArray[Any], shape: tuple[int, ...]) -> Any:
-    """Assignment drops leading axes of length 1 that the place assigned to does not have."""
+    """Assignment drops leading axes of length 1 that what is assigned to does not have."""
     extra = value.ndim - len(shape)
     return value.reshape(value.shape[extra:]) if extra > 0 else value
 
@@ -222,7 +222,7 @@ def _scatter_rows(rows: Array, index: Array, mask: Array, value: Array) -> Any:
     from jax import numpy as jnp
 
     value = jnp.broadcast_to(cast(value, rows.dtype), (mask.shape[0], *rows.shape[1:]))
-    return rows.at[_places(index, mask, rows.shape[0])].set(value, mode="drop")
+    return rows.at[_positions(index, mask, rows.shape[0])].set(value, mode="drop")
 
 
 def _selected_distinct_numpy(index: Any, mask: Any, size: int) -> Any:
@@ -230,11 +230,11 @@ def _selected_distinct_numpy(index: Any, mask: Any, size: int) -> Any:
 
 
 def _selected_distinct(index: Array, mask: Array, size: int) -> Any:
-    return _are_distinct(_places(index, mask, size), size)
+    return _are_distinct(_positions(index, mask, size), size)
 
 
-def _places(index: Array, mask: Array, size: int) -> Any:
-    """The places, from 0, that the selected indices point to; `size` for the others, which `mode="drop"` leaves out."""
+def _positions(index: Array, mask: Array, size: int) -> Any:
+    """The positions, from 0, that selected indices point to; `size` for the others, which `mode="drop"` leaves out."""
     from jax import numpy as jnp
 
     return jnp.where(mask, from_start(index.astype(np.int64), size), size)
@@ -256,12 +256,12 @@ def _distinct(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
     return _are_distinct(jnp.arange(size).reshape(shape)[_index(index)].reshape(-1), size)
 
 
-def _are_distinct(places: Array, size: int) -> Any:
-    """Whether no place below `size` is there twice; places beyond do not count. Counting takes less than sorting."""
+def _are_distinct(positions: Array, size: int) -> Any:
+    """Whether no position below `size` is there twice; others do not count. Counting takes less than sorting."""
     from jax import numpy as jnp
 
-    # how often each place occurs
-    return jnp.zeros(size, np.int32).at[places].add(1, mode="drop").max(initial=0) <= 1
+    # how often each position occurs
+    return jnp.zeros(size, np.int32).at[positions].add(1, mode="drop").max(initial=0) <= 1
 
 
 def _selected_in_bounds(index: Array, mask: Array, size: int) -> Any:
@@ -278,7 +278,7 @@ def _xp(x: object) -> Any:
 
 
 def _reads_elsewhere(node: Node) -> bool:
-    """Whether a read takes a slice: its elements then come from other places of the array."""
+    """Whether a read takes a slice: its elements then come from other positions of the array."""
     step = node.args[1]
     return isinstance(step, Index) and any(isinstance(entry, slice) and entry != slice(None) for entry in step.key)
 

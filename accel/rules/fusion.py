@@ -1,6 +1,6 @@
-"""Fusion: making XLA store a value that it would otherwise compute again at every place that reads it.
+"""Fusion: making XLA store a value that it would otherwise compute again wherever it is read.
 
-XLA:CPU fuses a producer into whatever reads it. Where the reader looks at several places (a stencil, an
+XLA:CPU fuses a producer into whatever reads it. Where the reader looks at several elements (a stencil, an
 interpolation), the producer is computed once for each: an interpolation of a field that took 330 us to compute cost
 2,000 us instead of 390. And code that decides at each element where to read gets no vector instructions.
 
@@ -17,7 +17,7 @@ How: optimization barriers alone do not help, as they are gone before XLA:CPU fu
 - The result of a conditional is stored, at the cost of a copy. The predicate is an argument of the program that is
   always true, which XLA cannot know.
 - What is updated in place is stored first, without a copy, where several operations read it. Here the first element is
-  written over itself, at a place that the same argument decides.
+  written over itself, at an index that the same argument decides.
 - A concatenation along the last axis is copied together row by row.
 """
 
@@ -30,8 +30,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from accel.ir.tape import Node
 
 if TYPE_CHECKING:
     from jax import Array
@@ -129,8 +127,8 @@ def materialize(x: Any) -> Any:
     if x.size <= SMALL:
         return lax.cond(always, _same, _other, x)
     first = lax.slice(x, (0,) * x.ndim, (1,) * x.ndim)
-    place = lax.select(always, np.int32(0), np.int32(1))
-    return lax.dynamic_update_slice(x, first, (place,) * x.ndim)
+    index = lax.select(always, np.int32(0), np.int32(1))
+    return lax.dynamic_update_slice(x, first, (index,) * x.ndim)
 
 
 def materialize_by_copy(x: Any) -> Any:
@@ -156,18 +154,6 @@ def snapshot(x: Any) -> Any:
 
     always = _always.get()
     return x if always is None or x.size == 0 else lax.cond(always, _same, _other, x)
-
-
-def materialize_operands(template: Any, values: Any, chosen: frozenset[int]) -> Any:
-    """`values`, which fill `template`, with those of the nodes `chosen` (their indices) stored."""
-    if isinstance(template, Node):
-        return materialize(values) if template.index in chosen else values
-    if isinstance(template, dict):
-        return {name: materialize_operands(part, values[name], chosen) for name, part in template.items()}
-    if isinstance(template, (tuple, list)):
-        parts = [materialize_operands(part, value, chosen) for part, value in zip(template, values, strict=True)]
-        return type(values)(*parts) if hasattr(values, "_fields") else type(values)(parts)
-    return values
 
 
 def read_separately(read: Callable[[Any], Any], base: object) -> Any:

@@ -21,7 +21,7 @@ import numpy as np
 
 from accel.ir.fingerprint import home_of
 from accel.reasons import REASONS
-from accel.rules.columns import Cost, Numerics, Padding, Places, RecordedAs, Rounding
+from accel.rules.columns import Cost, Locality, Numerics, Padding, RecordedAs, Rounding
 from accel.rules.opcodes import OPCODES
 from accel.rules.signatures import signature_of
 from accel.rules.special import Rewrite
@@ -66,7 +66,7 @@ class Rule:
     """An operation of the engine's, no function of NumPy's (see rules.core). Its arguments that are no recorded values
     are static. Read by the reroll and pad passes."""
     recorded: RecordedAs = field(default_factory=RecordedAs)
-    places: Places = field(default_factory=Places)
+    locality: Locality = field(default_factory=Locality)
     numerics: Numerics = field(default_factory=Numerics)
     cost: Cost = field(default_factory=Cost)
     padding: Padding = field(default_factory=Padding)
@@ -79,7 +79,7 @@ class Rule:
         return origin_of(self)
 
 
-_GROUPS = {"recorded": RecordedAs, "places": Places, "numerics": Numerics, "cost": Cost, "padding": Padding}
+_GROUPS = {"recorded": RecordedAs, "locality": Locality, "numerics": Numerics, "cost": Cost, "padding": Padding}
 
 
 def make_rule(name: str, function: Callable[..., Any], lower: Callable[..., Any] | None, **columns: Any) -> Rule:
@@ -108,7 +108,7 @@ def origin_of(rule: Rule) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     return _ORIGINS[rule]
 
 
-def place(rule: Rule, find: Callable[..., Rule], *args: object) -> None:
+def note_origin(rule: Rule, find: Callable[..., Rule], *args: object) -> None:
     """Note that `find(*args)` gives the rule in any process."""
     _ORIGINS[rule] = find, args
 
@@ -134,7 +134,7 @@ def derived(make: Callable[..., Rule]) -> Callable[..., Rule]:
     @functools.wraps(make)
     def maker(*args: object) -> Rule:
         made = make(*args)
-        place(made, maker, *args)
+        note_origin(made, maker, *args)
         return made
 
     return maker
@@ -181,7 +181,7 @@ def add_rule(
         **columns,
     )
     RULES[function] = rule
-    place(rule, _of_function, function)
+    note_origin(rule, _of_function, function)
     return rule
 
 

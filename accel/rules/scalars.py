@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel.rules.core import cast
-from accel.rules.rule import Rule, derived, own_rule, place
+from accel.rules.rule import Rule, derived, note_origin, own_rule
 from accel.rules.tables import ufuncs
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _custom(
     after: Rule | None = None,
 ) -> tuple[Callable[..., Any], PythonRow]:
     rule = Rule(name="python." + function.__name__, function=function, lower=lower)
-    place(rule, _python_rule, function)
+    note_origin(rule, _python_rule, function)
     return function, PythonRow(rule, checks, after)
 
 

@@ -18,7 +18,7 @@ import scipy.ndimage
 from hypothesis import settings
 
 from accel import ndimage
-from accel.ndimage.table import TABLE
+from accel.ndimage.table import COVERED
 
 INSTALLED = Path(scipy.ndimage.__file__).parent / "tests"
 FILES = ("test_filters", "test_interpolation", "test_splines")
@@ -28,7 +28,7 @@ def _replacement() -> ModuleType:
     """A module like `scipy.ndimage`, in which covered functions are accel's."""
     module = ModuleType("scipy.ndimage")
     module.__dict__.update(scipy.ndimage.__dict__)
-    module.__dict__.update({name: getattr(ndimage, name) for name in TABLE})
+    module.__dict__.update({name: getattr(ndimage, name) for name in COVERED})
     return module
 
 
@@ -38,7 +38,7 @@ def _in_place() -> Iterator[None]:
     from scipy._lib import _array_api
 
     original, known = scipy.ndimage, getattr(_array_api, "xp_capabilities_table", {})
-    pairs = [(getattr(ndimage, name), getattr(original, name)) for name in TABLE]
+    pairs = [(getattr(ndimage, name), getattr(original, name)) for name in COVERED]
     added = {ours: known[theirs] for ours, theirs in pairs if theirs in known}
     known.update(added)
     sys.modules["scipy.ndimage"] = scipy.ndimage = _replacement()

@@ -96,8 +96,8 @@ def test_a_row_says_nothing_that_it_was_not_given() -> None:
     assert rule.numerics.rounding is Rounding.FREE
     assert rule.numerics.contraction is Contraction.NONE
     assert rule.numerics.jumps is None
-    assert rule.places.reshapes is True
-    assert not (rule.own or rule.places.shifts or rule.numerics.careful)
+    assert rule.locality.reshapes is True
+    assert not (rule.own or rule.locality.shifts or rule.numerics.careful)
     assert not (rule.cost.stored or rule.cost.by_shape or rule.cost.arithmetic)
 
 
@@ -191,12 +191,12 @@ def test_only_squares_are_powers_that_round_alike(function: Any, expected: Round
 )
 def test_what_works_on_flattened_arrays_reshapes(function: Any, expected: bool) -> None:
     *_, node = nodes_of(function, np.ones((3, 4)))
-    assert fact(node.rule.places.reshapes, node) is expected
+    assert fact(node.rule.locality.reshapes, node) is expected
 
 
 def test_a_flattened_vector_keeps_its_shape() -> None:
     (node,) = nodes_of(lambda x: np.roll(x, 1), np.ones(3))
-    assert fact(node.rule.places.reshapes, node) is False
+    assert fact(node.rule.locality.reshapes, node) is False
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_flattened_vector_keeps_its_shape() -> None:
 )
 def test_reading_a_slice_shifts(function: Any, expected: bool) -> None:
     reads = [node for node in nodes_of(function, np.ones((3, 4))) if node.rule is core.READ]
-    assert any(fact(node.rule.places.shifts, node) for node in reads) is expected
+    assert any(fact(node.rule.locality.shifts, node) for node in reads) is expected
 
 
 @pytest.mark.parametrize(

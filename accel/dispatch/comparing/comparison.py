@@ -83,8 +83,8 @@ class Comparison:
             now = parts_of(owner).get(write.name, MISSING) if write.is_item else getattr(owner, write.name, MISSING)
             self._template(write.value, now, part_name(variant, write.owner, write.name, is_item=write.is_item))
         first = len(self._staged.made)
-        for place, ((slot, _), array) in enumerate(zip(outputs.changed, self._staged.changed, strict=True), first):
-            self._arrays(array, values[slot], variant.trace.inputs.name(slot), place)
+        for position, ((slot, _), array) in enumerate(zip(outputs.changed, self._staged.changed, strict=True), first):
+            self._arrays(array, values[slot], variant.trace.inputs.name(slot), position)
         self.differences += self._snapshot.differences(variant, values)
 
     def _structure(self, name: str, what: str) -> None:
@@ -122,7 +122,7 @@ class Comparison:
             self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
         else:
             replayed = as_scalar(self._staged.numbers[leaf.index], leaf.kind)
-            # places count new arrays, then changed arrays, then numbers, as in `explanation`
+            # positions count new arrays, then changed arrays, then numbers, as in `explanation`
             first = len(self._staged.made) + len(self._staged.changed)
             self._arrays(np.asarray(replayed), np.asarray(actual), name, first + leaf.index)
 
@@ -157,7 +157,7 @@ class Comparison:
         if before != key:
             self._structure(name, f"NumPy gives the same array as for {other}, the replay another")
 
-    def _arrays(self, replayed: Any, actual: Any, name: str, place: int, chain: tuple[Any, ...] = ()) -> None:
+    def _arrays(self, replayed: Any, actual: Any, name: str, position: int, chain: tuple[Any, ...] = ()) -> None:
         self.points += actual.size
         if replayed.dtype != actual.dtype or replayed.shape != actual.shape:
             self._structure(
@@ -168,7 +168,7 @@ class Comparison:
         errors = relative_errors(replayed, actual)
         if errors is None:
             return
-        self._seen.append(NumpyValue(place, chain, actual))
+        self._seen.append(NumpyValue(position, chain, actual))
         worst = int(errors.argmax())
         at = tuple(int(i) for i in np.unravel_index(worst, actual.shape))
         what = f"NumPy {actual[at]!r}, replay {replayed[at]!r}"

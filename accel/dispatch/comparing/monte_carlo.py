@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from accel.dispatch.comparing.errors import Verdict, scale_of
 from accel.dispatch.comparing.snapshot import Snapshot
 from accel.dispatch.replay import StagedOutputs, Variant
-from accel.ir.tape import Node, fill, needed_by
+from accel.ir.tape import Node, needed_by
+from accel.ir.template import fill
 from accel.ir.views import seen_through
 from accel.lower.operations import evaluate
 from accel.rules.columns import Rounding, fact
@@ -26,10 +27,10 @@ AMPLIFIED = 32.0
 class NumpyValue(NamedTuple):
     """A value of NumPy's call that differs from the replay's.
 
-    place: index among the trace's new arrays, changed arrays and numbers, in this order. chain: the view of it.
+    position: index among the trace's new arrays, changed arrays and numbers, in this order. chain: the view of it.
     """
 
-    place: int
+    position: int
     chain: Any
     value: Any
 
@@ -66,7 +67,7 @@ def explanation(
                 moved = [_run_tape(nodes, snapshot.values, _Rounding(seed, kept, near)) for seed in SEEDS]
                 spread = list(zip(base, zip(*moved, strict=True), strict=True))
                 # does the tape do what NumPy's call did? If not, its spread says nothing about that call
-                if not all(_matches_tape(each, *spread[each.place], rtol) for each in seen):
+                if not all(_matches_tape(each, *spread[each.position], rtol) for each in seen):
                     return Verdict.MISMATCH
                 if all(_within(value, *each, rtol) for value, each in zip(replayed, spread, strict=True)):
                     return verdict
@@ -96,7 +97,7 @@ def _run_tape(nodes: list[Node], values: list[Any], perturb: Callable[[Node, Any
         operands = []
         if node.rule.numerics.compares:
             operands = [
-                fill(part, lambda operand: results[operand.index]) for part in (*node.args, *node.kwargs.values())
+                fill(part, lambda operand: results[operand.index], Node) for part in (*node.args, *node.kwargs.values())
             ]
         results[node.index] = perturb(node, value, operands)
         for operand in node.operands():

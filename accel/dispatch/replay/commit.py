@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from accel.ir.tape import fill
+from accel.ir.template import fill
 from accel.ir.views import seen_through
 from accel.process import interrupts
 from accel.record.inputs import MISSING

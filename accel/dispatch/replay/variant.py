@@ -40,10 +40,10 @@ class Constants:
 class SideExit:
     """A run whose outcomes differ from those that the path assumed: its call takes another path.
 
-    place: index of the first outcome that differs. outcomes: the values of all of them in this run.
+    position: index of the first outcome that differs. outcomes: the values of all of them in this run.
     """
 
-    place: int
+    position: int
     outcomes: list[Any]
 
 
@@ -150,8 +150,8 @@ class Variant:
 
 def _number(source: OutputNumber, packed: Mapping[str, Any], host: Mapping[int, Any]) -> Any:
     match source:
-        case Packed(pack, place):
-            return packed[pack][place]
+        case Packed(pack, position):
+            return packed[pack][position]
         case OnHost(index):
             return host[index]
         case Fixed(value):

@@ -54,7 +54,7 @@ def examine(call: PlainCall, max_nodes: int, with_jax: bool, passes: bool, send:
     try:
         send({"lowered": second_look.lowered(trace, watch.values, with_jax=with_jax, passes=passes)})
     except Unsupported as gap:
-        where, detail = second_look.place(gap.detail)
+        where, detail = second_look.locate(gap.detail)
         send({"verdict": "stopped", "stop": describe.stop(Refusal(gap.reason, where, detail), None)})
 
 

@@ -66,7 +66,7 @@ def _trace_with_jax(program: Program, trace: Trace) -> None:
         jax.eval_shape(program.function, arrays, program.constants, scalars)
 
 
-def place(detail: str) -> tuple[str, str]:
+def locate(detail: str) -> tuple[str, str]:
     """Split the detail of a lowering error into the source line that it begins with, "" if none, and the rest."""
     found = _PLACE.match(detail)
     return (found[2], f"{found[1]}: {detail[found.end() :]}") if found else ("", detail)

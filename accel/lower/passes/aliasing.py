@@ -118,7 +118,7 @@ def _may_reshape(node: Node) -> bool:
         return False
     if node.rule in (core.READ, core.WRITE):
         return not isinstance(node.args[1], Index) or (node.rule is core.READ and _changes_axes(node))
-    return not node.rule.places.elementwise and fact(node.rule.places.reshapes, node)
+    return not node.rule.locality.elementwise and fact(node.rule.locality.reshapes, node)
 
 
 def _changes_axes(node: Node) -> bool:

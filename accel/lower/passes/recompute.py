@@ -91,7 +91,7 @@ class Recomputation:
     def enter_in_loop(self, node: Node) -> list[Node]:
         """The same for an operation of a loop's rounds, where nothing is copied: the operands to materialize."""
         operands = {operand.index: operand for operand in node.operands() if operand.shape}
-        looks_around = fact(node.rule.places.shifts, node)
+        looks_around = fact(node.rule.locality.shifts, node)
         most = SLICED if node.rule is core.READ else RECOMPUTED
         found = [each for each in operands.values() if self._of(each) > most] if looks_around else []
         for each in found:
@@ -141,7 +141,7 @@ Move = tuple[int, ...] | str
 
 
 def _move(node: Node) -> Move:
-    if not fact(node.rule.places.shifts, node):
+    if not fact(node.rule.locality.shifts, node):
         return ()
     box = box_of(node.args[0].shape, node.args[1].key) if node.rule is core.READ else None
     if box is None or len(box.given) != len(box.sizes):  # no move by so many elements per axis: unlike any other

@@ -121,11 +121,11 @@ def record_elementwise(
 def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """A call of a function with a rule, selections among its operands."""
     chosen = [value for value in flat(bound.values()) if is_compressed(value)]
-    places = rule.places
-    if places.elementwise or (places.rowwise is not None and places.rowwise(bound)):
+    locality = rule.locality
+    if locality.elementwise or (locality.rowwise is not None and locality.rowwise(bound)):
         if any(np.shares_memory(value._plain_, result) for value in chosen):
             raise Unsupported("shape.dynamic", f"{rule.name} gave a view of a masked selection")
-        mask = common_mask(chosen, result) if places.elementwise else common_mask(chosen, None)
+        mask = common_mask(chosen, result) if locality.elementwise else common_mask(chosen, None)
         template = {
             name: _nested_operand(value, result) if name in rule.operands else as_static(value)
             for name, value in bound.items()

@@ -204,7 +204,7 @@ def _item(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
         index = as_static(args if len(args) > 1 else args[0])
         if isinstance(index, int):  # of the flattened array
             index = tuple(
-                int(place) for place in np.unravel_index(range(value._plain_.size)[index], value._plain_.shape)
+                int(position) for position in np.unravel_index(range(value._plain_.size)[index], value._plain_.shape)
             )
         return _item(value[index], name, (), {}, result)
     node = value.node()

@@ -38,7 +38,7 @@ def problem(code: CodeType) -> tuple[str, str, int] | None:
 def _problem(code: CodeType, outer: frozenset[str]) -> tuple[str, str, int] | None:
     line = code.co_firstlineno
     instructions = _instructions(code) if _is_suspect(code) else ()
-    for place, instruction in enumerate(instructions):
+    for position, instruction in enumerate(instructions):
         line = getattr(instruction, "line_number", None) or _starts(instruction) or line
         name = instruction.opname
         if name in _REFUSED_OPCODES:
@@ -47,7 +47,7 @@ def _problem(code: CodeType, outer: frozenset[str]) -> tuple[str, str, int] | No
             return "effect.global", f"writes {instruction.argval} of an enclosing function", line
         if (name.startswith("LOAD_GLOBAL") or "ATTR" in name) and instruction.argval in _REFUSED_NAMES:
             return *_REFUSED_NAMES[instruction.argval], line
-        if name == "IS_OP" and not _is_constant(instructions[place - 1]) and _calls(instructions[:place]):
+        if name == "IS_OP" and not _is_constant(instructions[position - 1]) and _calls(instructions[:position]):
             return "code.unsupported", "compares by `is` with what a call gives", line
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

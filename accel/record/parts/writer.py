@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import Node, Outcome, Place, Storage, Tape, frozen_static
+from accel.ir.tape import Node, Outcome, Place, Storage, Tape
+from accel.ir.template import form
 from accel.ir.views import Chain, is_window, seen_through
 from accel.reasons import source_line
 from accel.record.inputs import MISSING, Inputs, is_writeable
@@ -199,20 +200,13 @@ class Writer:
         return value
 
 
-def frozen(template: Any) -> Any:
+def frozen(template: object) -> Any:
     """A hashable key that tells templates apart as their values do (1, 1.0 and True; 0.0 and -0.0)."""
-    kind = type(template)
-    if kind is Node:
-        return template.index
-    if kind is tuple or kind is list:
-        return (kind, *map(frozen, template))
-    if kind is dict:
-        return tuple([(key, frozen(part)) for key, part in template.items()])
-    if kind is slice:
-        return (slice, frozen(template.start), frozen(template.stop), frozen(template.step))
-    if isinstance(template, tuple):  # a namedtuple
-        return (kind, *map(frozen, template))
-    return frozen_static(template)
+    return form(template, _index, Node)
+
+
+def _index(node: Node) -> int:
+    return node.index
 
 
 def describe(value: object) -> tuple[tuple[int, ...], np.dtype[Any] | None, type | None]:

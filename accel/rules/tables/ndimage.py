@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from accel.ir.tape import Node
+from accel.ndimage.errors import NotCovered
+from accel.ndimage.table import CALLBACKS, COVERED, lowering
 from accel.rules.rule import Unsupported, add_rule
 
 OPERANDS = frozenset({"input", "coordinates", "matrix", "offset", "weights"})
@@ -14,13 +16,6 @@ OPERANDS = frozenset({"input", "coordinates", "matrix", "offset", "weights"})
 
 SEVERAL = {"coordinates": "*coordinates"}
 """Operands that may come as one array or as several."""
-
-NAMES = (
-    "map_coordinates convolve correlate convolve1d correlate1d gaussian_filter gaussian_filter1d uniform_filter "
-    "uniform_filter1d laplace gaussian_laplace gaussian_gradient_magnitude sobel prewitt minimum_filter maximum_filter "
-    "minimum_filter1d maximum_filter1d median_filter rank_filter percentile_filter shift zoom rotate affine_transform "
-    "spline_filter spline_filter1d"
-).split()
 
 
 def _jumps_at_edges(node: Node) -> bool | None:
@@ -42,12 +37,9 @@ def _whole(value: object) -> Any:
 
 def _lowered(name: str) -> Callable[..., Any]:
     def lower(**bound: object) -> Any:
-        from accel.ndimage.errors import NotCovered
-        from accel.ndimage.table import TABLE
-
         bound = {name: _whole(value) if name in OPERANDS else value for name, value in bound.items()}
         try:
-            return TABLE[name](**bound)
+            return lowering(name)(**bound)
         except (KeyError, NotCovered) as gap:
             raise Unsupported("rule.parameter", f"scipy.ndimage.{name}: {gap}") from gap
 
@@ -59,7 +51,7 @@ def _add_rows() -> None:
         from scipy import ndimage
     except ImportError:
         return
-    for name in NAMES:
+    for name in sorted(COVERED.keys() - CALLBACKS):
         function = getattr(ndimage, name)
         parameters = inspect.signature(function).parameters
         operands = [SEVERAL.get(p, p) for p in parameters if p in OPERANDS]

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import Node, frozen_static
+from accel.ir.tape import Node
+from accel.ir.template import frozen_static
 from accel.ir.views import Index
 from accel.lower.passes.loops.moving_box import moving_box
 from accel.lower.passes.loops.operands import (
@@ -26,7 +27,7 @@ from accel.lower.passes.loops.operands import (
     Stacked,
     Table,
     is_box_read,
-    leaves,
+    leaves_of,
     may_vary,
 )
 
@@ -36,14 +37,14 @@ def operand_rows(parts: Sequence[Sequence[Node]], value_of: Callable[[Node], Any
 
     value_of: a node's value where it is known before launch, else None.
     """
-    # Round and place. Rows begin with round 1: round 0 is computed as it stands, and gives what round 1 carries on.
-    places = {node.index: (k, j) for k, part in enumerate(parts) for j, node in enumerate(part)}
+    # Round and position. Rows begin with round 1: round 0 is computed as it stands, and gives what round 1 carries on.
+    positions = {node.index: (k, j) for k, part in enumerate(parts) for j, node in enumerate(part)}
     rows = []
     for j in range(len(parts[0])):
-        columns = zip(*(leaves((part[j].args, part[j].kwargs)) for part in parts[1:]), strict=True)
+        columns = zip(*(leaves_of(part[j]) for part in parts[1:]), strict=True)
         row = []
         for column in columns:
-            operand = _operand(column, places, parts[1][j], value_of)
+            operand = _operand(column, positions, parts[1][j], value_of)
             if operand is None:  # one is enough: rounds that differ otherwise are no loop
                 return None
             row.append(operand)
@@ -52,12 +53,12 @@ def operand_rows(parts: Sequence[Sequence[Node]], value_of: Callable[[Node], Any
 
 
 def _operand(
-    column: tuple[Any, ...], places: dict[int, tuple[int, int]], node: Node, value_of: Callable[[Node], Any]
+    column: tuple[Any, ...], positions: dict[int, tuple[int, int]], node: Node, value_of: Callable[[Node], Any]
 ) -> LoopOperand | None:
     """What one leaf is over rounds 1, 2, ...; None if it is nothing that a loop can have."""
     first = column[0]
     if isinstance(first, Node):
-        return _value(column, places, value_of)
+        return _value(column, positions, value_of)
     if all(frozen_static(leaf) == frozen_static(first) for leaf in column):
         return Invariant(first)
     if isinstance(first, Index):
@@ -68,49 +69,49 @@ def _operand(
 
 
 def _value(
-    column: tuple[Any, ...], places: dict[int, tuple[int, int]], value_of: Callable[[Node], Any]
+    column: tuple[Any, ...], positions: dict[int, tuple[int, int]], value_of: Callable[[Node], Any]
 ) -> LoopOperand | None:
     """What a value is; the cheapest to compute first: a moving read costs a slice, stacking a copy of each value."""
-    found = [places.get(leaf.index) for leaf in column]
-    return _by_origin(column, found, value_of) or _moving_read(column, places) or _stacked(column, found)
+    found = [positions.get(leaf.index) for leaf in column]
+    return _by_origin(column, found, value_of) or _moving_read(column, positions) or _stacked(column, found)
 
 
 def _by_origin(
     column: tuple[Any, ...], found: list[tuple[int, int] | None], value_of: Callable[[Node], Any]
 ) -> LoopOperand | None:
-    """found: round and place of the operation that computes the value; None for a value from before the rounds."""
+    """found: round and position of the operation that computes the value; None for a value from before the rounds."""
     if all(leaf is column[0] for leaf in column) and (found[0] is None or found[0][0] == 0):
         return Invariant(column[0])  # from before the loop, or from its first round, which is computed as it stands
-    if all(place is None for place in found):  # other values from before the loop: a table, if they are known
+    if all(position is None for position in found):  # other values from before the loop: a table, if they are known
         if len(column) * math.prod(column[0].shape) > LARGEST_TABLE:
             return None
         known = [value_of(leaf) for leaf in column]
         return None if any(value is None for value in known) else Table(np.array(known, column[0].dtype))
-    if any(place is None for place in found):
+    if any(position is None for position in found):
         return None  # neither always from before the loop nor always from inside it
     # How many rounds before, in each round; and which operation of that round.
-    distances = {k + 1 - place[0] for k, place in enumerate(found) if place is not None}
-    operations = {place[1] for place in found if place is not None}
+    distances = {k + 1 - position[0] for k, position in enumerate(found) if position is not None}
+    operations = {position[1] for position in found if position is not None}
     if len(operations) != 1 or len(distances) != 1 or not distances <= {0, 1}:
         return None
-    place = operations.pop()
-    return SameRound(place) if distances == {0} else Carried(place)
+    position = operations.pop()
+    return SameRound(position) if distances == {0} else Carried(position)
 
 
-def _moving_read(column: tuple[Any, ...], places: dict[int, tuple[int, int]]) -> LoopOperand | None:
+def _moving_read(column: tuple[Any, ...], positions: dict[int, tuple[int, int]]) -> LoopOperand | None:
     # The tape holds equal reads once, wherever the first of them was made. So the rounds' reads may be parts of another
     # loop, in another order, and none of them in this loop's own rounds (see `MovingRead`).
     if not all(is_box_read(leaf) and leaf.args[0] is column[0].args[0] for leaf in column):
         return None
     base = column[0].args[0]
-    if places.get(base.index, (0, 0))[0]:
+    if positions.get(base.index, (0, 0))[0]:
         return None  # the array is computed by a later round than the first: not there yet when the loop begins
     found = moving_box(base.shape, [leaf.args[1] for leaf in column])
     return None if found is None else MovingRead(base, found)
 
 
 def _stacked(column: tuple[Any, ...], found: list[tuple[int, int] | None]) -> LoopOperand | None:
-    if any(place is not None and place[0] for place in found):
+    if any(position is not None and position[0] for position in found):
         return None  # as above
     return Stacked(tuple(column)) if len(column) * math.prod(column[0].shape) <= LARGEST_TABLE else None
 

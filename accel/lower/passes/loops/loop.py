@@ -14,11 +14,11 @@ from accel.lower.passes.loops.operands import Invariant, LoopOperand, MovingRead
 class Loop:
     """Rounds of equal operations. The first is computed as it stands.
 
-    A *place* is the position of an operation in a round. The first round gives the values that the second takes from
-    the one before: a loop in JAX needs them to begin with, of the right shapes and dtypes.
+    A *position* is an operation's in a round, counted from 0. The first round gives the values that the second takes
+    from the one before: a loop in JAX needs them to begin with, of the right shapes and dtypes.
 
-    rows: for each operation of a round, its operands, in the order of `leaves`. carried: places whose values go into
-    the next round, or out of the last. collected: places whose values of every round are used.
+    rows: for each operation of a round, its operands, in the order of `leaves`. carried: positions whose values go into
+    the next round, or out of the last. collected: positions whose values of every round are used.
     """
 
     rounds: list[Sequence[Node]]
@@ -60,4 +60,4 @@ class Loop:
     def stored_before(self) -> Iterator[Node]:
         """The values that XLA stores before the rounds after the first: what a loop takes and carries is in memory."""
         yield from self.from_outside()
-        yield from (self.rounds[0][place] for place in self.carried)
+        yield from (self.rounds[0][position] for position in self.carried)

@@ -13,7 +13,7 @@ from accel.ir.views import Box, Index, box_of
 
 @dataclass(frozen=True, slots=True)
 class MovingBox:
-    """A box of one size, at another place of an array in each round. starts: (rounds, axes). box: any of the boxes."""
+    """A box of one size, elsewhere in an array in each round. starts: (rounds, axes). box: any of the boxes."""
 
     starts: Any
     box: Box

@@ -15,13 +15,14 @@ where "the round before" may be one of several loops; there a value is found in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from accel.ir.tape import Node
+from accel.ir.template import fill, leaves
 from accel.ir.views import Index
 from accel.lower.passes.loops.moving_box import MovingBox
 from accel.rules import core
@@ -44,16 +45,16 @@ class Invariant:
 
 @dataclass(frozen=True, slots=True)
 class SameRound:
-    """The value of operation `place` of the same round."""
+    """The value of operation `position` of the same round."""
 
-    place: int
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Loop-carried: the value of operation `place` of the round before."""
+    """Loop-carried: the value of operation `position` of the round before."""
 
-    place: int
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,32 +115,15 @@ NestOperand = Invariant | Table | RegisterValue | Window | VaryingIndex
 """An operand of a nest."""
 
 
-def leaves(template: Any) -> Iterator[Any]:
-    """The leaves of a template, in the order in which `tape.fill` replaces them."""
-    if isinstance(template, LEAVES):
-        yield template
-    elif isinstance(template, (tuple, list)):
-        for part in template:
-            yield from leaves(part)
-    elif isinstance(template, dict):
-        for part in template.values():
-            yield from leaves(part)
-    elif isinstance(template, slice):
-        yield from leaves((template.start, template.stop, template.step))
+def leaves_of(node: Node) -> list[Any]:
+    """The leaves of an operation's arguments."""
+    return leaves((node.args, node.kwargs), LEAVES)
 
 
-def filled(template: object, given: Iterator[Any]) -> Any:
-    """The template with its leaves replaced in order."""
-    if isinstance(template, LEAVES):
-        return next(given)
-    if isinstance(template, (tuple, list)):
-        parts = [filled(part, given) for part in template]
-        return type(template)(*parts) if hasattr(template, "_fields") else type(template)(parts)
-    if isinstance(template, dict):
-        return {key: filled(part, given) for key, part in template.items()}
-    if isinstance(template, slice):
-        return slice(*filled((template.start, template.stop, template.step), given))
-    return template
+def filled(node: Node, operands: Iterable[Any]) -> Any:
+    """The arguments of an operation, by position and by name, with others in the place of `leaves_of(node)`."""
+    given = iter(operands)
+    return fill((node.args, node.kwargs), lambda _: next(given), LEAVES)
 
 
 def may_vary(node: Node) -> bool:

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.ir.tape import Node, frozen_static
+from accel.ir.tape import Node
+from accel.ir.template import form
 from accel.lower.passes.loops.dependences import operand_rows
 from accel.lower.passes.loops.loop import Loop
 from accel.lower.passes.loops.operands import LEAVES, Carried, Invariant, LoopOperand, is_box_read
+from accel.lower.passes.stretches import stretches
 
 # The first two say what a loop is worth: it saves the time to compile what repeats, and costs that XLA fuses nothing
 # across its rounds, and stores what they hand on. Straight code of this size compiles fast.
@@ -56,15 +58,15 @@ def roll(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Node], 
     used: indices of nodes that are results. value_of: a node's value where it is known before launch, else None.
     """
     readers: dict[int, list[int]] = {}
-    for place, node in enumerate(body):
+    for position, node in enumerate(body):
         for operand in node.operands():
-            readers.setdefault(operand.index, []).append(place)
+            readers.setdefault(operand.index, []).append(position)
     return _roll(body, 0, len(body), _Uses(readers, used), value_of)
 
 
 @dataclass(frozen=True, slots=True)
 class _Uses:
-    """Who uses a node: places in the whole body, and whether it is a result."""
+    """Who uses a node: positions in the whole body, and whether it is a result."""
 
     readers: dict[int, list[int]]
     results: frozenset[int]
@@ -72,7 +74,7 @@ class _Uses:
     def outside(self, node: Node, start: int, stop: int) -> bool:
         """Whether anything but the operations from `start` to `stop` uses the node."""
         return node.index in self.results or any(
-            not start <= place < stop for place in self.readers.get(node.index, ())
+            not start <= position < stop for position in self.readers.get(node.index, ())
         )
 
 
@@ -119,17 +121,11 @@ def _kinds(body: Sequence[Node]) -> list[int]:
 
 def _form(template: object) -> Any:
     """A template without its leaves' values."""
-    if isinstance(template, Node):
-        return (Node, template.shape, template.dtype)
-    if isinstance(template, LEAVES):
-        return type(template)
-    if isinstance(template, (tuple, list)):
-        return (type(template), *map(_form, template))
-    if isinstance(template, dict):
-        return tuple((key, _form(part)) for key, part in template.items())
-    if isinstance(template, slice):
-        return (slice, _form(template.start), _form(template.stop), _form(template.step))
-    return frozen_static(template)
+    return form(template, _leaf_form, LEAVES)
+
+
+def _leaf_form(leaf: Any) -> Any:
+    return (Node, leaf.shape, leaf.dtype) if isinstance(leaf, Node) else type(leaf)
 
 
 def _repetitions(kinds: list[int]) -> list[tuple[int, int, int]]:
@@ -140,10 +136,7 @@ def _repetitions(kinds: list[int]) -> list[tuple[int, int, int]]:
     array = np.asarray(kinds)
     found = []
     for length in _distances(array):
-        # A stretch of n operations that each equal the one `length` further on is n // length + 1 rounds.
-        equal = array[:-length] == array[length:]
-        edges = np.flatnonzero(np.diff(np.concatenate(([0], equal.astype(np.int8), [0]))))
-        for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        for begin, end in stretches(array, length):
             rounds = (end - begin) // length + 1
             if rounds >= ROUNDS and rounds * length >= OPERATIONS:
                 found.append((begin, length, rounds))
@@ -158,7 +151,7 @@ def _distances(array: NDArray[Any]) -> list[int]:
     matches = [int(np.count_nonzero(array[:-length] == array[length:])) for length in range(1, longest + 1)]
     ranked = sorted(range(len(matches)), key=lambda i: (-matches[i], i))
     likely = [i + 1 for i in ranked[:CANDIDATES]]
-    # A multiple of a loop's length may repeat at more places than the length itself, and be the only one of both here.
+    # A multiple of a loop's length may repeat more often than the length itself, and be the only one of both here.
     divisors = {part for length in likely for part in range(1, length // 2 + 1) if length % part == 0}
     # A loop repeats all of its rounds but one, so 5/6 of its operations at least. Half of all are asked for.
     return [length for length in (*likely, *sorted(divisors - set(likely))) if matches[length - 1] >= OPERATIONS // 2]
@@ -203,7 +196,7 @@ def _with_results(
     again = {
         j for j, node in enumerate(parts[1]) if is_box_read(node) and isinstance(rows[j][0], Invariant)
     }  # whoever else needs such a value reads it anew
-    before = {operand.place for row in rows for operand in row if isinstance(operand, Carried)}
+    before = {operand.position for row in rows for operand in row if isinstance(operand, Carried)}
     final = {j for j, node in enumerate(parts[-1]) if uses.outside(node, start, stop)} - again
     every = {j for part in parts[1:-1] for j, node in enumerate(part) if uses.outside(node, start, stop)}
     return Loop(list(parts), rows, sorted(before | final), sorted(every - again))

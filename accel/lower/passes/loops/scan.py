@@ -7,7 +7,7 @@ from round to round are looked up in tables.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from accel.ir.tape import Node
@@ -22,9 +22,9 @@ from accel.lower.passes.loops.operands import (
     SameRound,
     Stacked,
     Table,
-    filled,
     is_box_read,
 )
+from accel.lower.passes.value_store import Compute, ValueStore
 from accel.rules import core, fusion
 
 FEW_ELEMENTS = 32
@@ -37,11 +37,11 @@ SMALL_PART = 4
 the write might copy the array in every round."""
 
 
-def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> None:
+def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
     """Compute the rounds after the first, in a traced program.
 
-    values: the program's values by node; those that are used later are set. compute: from an operation and its filled
-    arguments, its value.
+    values: the program's values by node; those that are used later are set. compute: from an operation and its
+    operands, its value.
     """
     from jax import lax
 
@@ -56,47 +56,46 @@ def run(loop: Loop, values: Any, compute: Callable[[Node, Any, Any], Any]) -> No
         before = dict(zip(loop.carried, carry, strict=True))
         own: list[Any] = []
         entry, small = iter(entries[0]), entries[1]
-        for place, (node, operands) in enumerate(zip(rounds[1], loop.rows, strict=True)):
+        for position, (node, operands) in enumerate(zip(rounds[1], loop.rows, strict=True)):
             # Resolved in any case: this takes the round's entries of the tables, in their order.
-            given = iter([_resolve(operand, own, before, values, entry) for operand in operands])
-            if place in small:
-                own.append(small[place])
+            resolved = [_resolve(operand, own, before, values, entry) for operand in operands]
+            if position in small:
+                own.append(small[position])
                 continue
-            args, kwargs = filled((node.args, node.kwargs), given)
-            if _reads_written(node, operands, rounds[1]):  # its second argument is the box
-                args = (args[0], fusion.SeparateRead(args[1]))
-            own.append(compute(node, args, kwargs))
-        return [own[place] for place in loop.carried], [own[place] for place in loop.collected]
+            if _reads_written(node, operands, rounds[1]):  # its second operand is the box
+                resolved[1] = fusion.SeparateRead(resolved[1])
+            own.append(compute(node, resolved))
+        return [own[position] for position in loop.carried], [own[position] for position in loop.collected]
 
     values.ensure(loop.from_outside())
-    first = [values.fetch(rounds[0][place]) for place in loop.carried]
+    first = [values.fetch(rounds[0][position]) for position in loop.carried]
     carry, collected = lax.scan(body, first, (tables, _small_parts(loop, values)), length=len(rounds) - 1)
-    for place, value in zip(loop.carried, carry, strict=True):
-        values.set(rounds[-1][place], value)
-    for place, column in zip(loop.collected, collected, strict=True):
+    for position, value in zip(loop.carried, carry, strict=True):
+        values.set(rounds[-1][position], value)
+    for position, column in zip(loop.collected, collected, strict=True):
         for k in range(1, len(rounds) - 1):  # rounds 1, 2, ...; of the last the value was set above if it is used
-            values.set_row(rounds[k][place], column, k - 1)
+            values.set_row(rounds[k][position], column, k - 1)
 
 
-def _small_parts(loop: Loop, values: Any) -> dict[int, Any]:
-    """By place, what reads of a few elements give, all rounds together: taken before the loop, which otherwise holds
+def _small_parts(loop: Loop, values: ValueStore) -> dict[int, Any]:
+    """By position, what reads of a few elements give, all rounds together: taken before the loop, which otherwise holds
     the whole array; one that comes in a span would have to be copied.
     """
     import jax
 
     found = {}
-    for place, (node, operands) in enumerate(zip(loop.rounds[1], loop.rows, strict=True)):
+    for position, (node, operands) in enumerate(zip(loop.rounds[1], loop.rows, strict=True)):
         size = math.prod(node.shape)
         if not is_box_read(node) or size > FEW_ELEMENTS or size * len(loop.rounds) > LARGEST_TABLE:
             continue
         match operands:
             case [Invariant(leaf), MovingBox(starts, box)]:
                 base = values.fetch(leaf)
-                found[place] = jax.vmap(lambda start, box=box, base=base: box.moved(start).read(base))(starts)
+                found[position] = jax.vmap(lambda start, box=box, base=base: box.moved(start).read(base))(starts)
     return found
 
 
-def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: Any) -> Any:
+def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: ValueStore) -> Any:
     """What the rounds look up: (rounds, ...)."""
     match operand:
         case Table(table):
@@ -113,16 +112,18 @@ def _reads_written(node: Node, operands: list[LoopOperand], operations: Sequence
     """Whether an operation looks at a small part of an array that the loop writes to."""
     if not is_box_read(node) or not isinstance(operands[0], (SameRound, Carried)):
         return False
-    base = operations[operands[0].place]
+    base = operations[operands[0].position]
     return base.rule is core.WRITE and math.prod(base.shape) >= SMALL_PART * math.prod(node.shape)
 
 
-def _resolve(operand: LoopOperand, own: list[Any], before: dict[int, Any], values: Any, entry: Iterator[Any]) -> Any:
+def _resolve(
+    operand: LoopOperand, own: list[Any], before: dict[int, Any], values: ValueStore, entry: Iterator[Any]
+) -> Any:
     match operand:
-        case SameRound(place):
-            return own[place]
-        case Carried(place):
-            return before[place]
+        case SameRound(position):
+            return own[position]
+        case Carried(position):
+            return before[position]
         case Table() | Stacked():
             return next(entry)
         case MovingBox(_, box):

@@ -13,12 +13,13 @@ import numpy as np
 from accel.lower.passes.nests import vectorize
 from accel.lower.passes.nests.layouts import Frame
 from accel.lower.passes.nests.nest import Block, Liveness, Nest, Register, Site
+from accel.lower.passes.value_store import ValueStore
 
 if TYPE_CHECKING:
     from jax import Array
 
 
-def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
+def run(nest: Nest, values: ValueStore, compute: Callable[..., Any]) -> None:
     """Compute a nest in a traced program; arguments as in `accel.lower.passes.loops.scan.run`."""
     from jax import numpy as jnp
 
@@ -33,8 +34,8 @@ def run(nest: Nest, values: Any, compute: Callable[..., Any]) -> None:
     _enter(nest, nest.block, np.int32(nest.block.rounds), frame, Liveness(nest))
     for register, node in nest.final.items():
         values.set(node, frame.registers[register])
-    for node, site, place in nest.collected:
-        values.set_row(node, frame.columns[site], place)
+    for node, site, row in nest.collected:
+        values.set_row(node, frame.columns[site], row)
 
 
 def _enter(nest: Nest, block: Block, trips: Array | np.generic, frame: Frame, liveness: Liveness) -> None:
@@ -59,13 +60,13 @@ def _enter(nest: Nest, block: Block, trips: Array | np.generic, frame: Frame, li
         for item in block.items:
             if isinstance(item, Block):
                 inner.flush()  # the inner loop starts from the registers alone, without this round's pending writes
-                _enter(nest, item, nest.places[item].traced(inner), inner, liveness)
+                _enter(nest, item, nest.trips[item].traced(inner), inner, liveness)
                 continue
             inner.perform(item)
             if item.collected:
                 value = inner.held(item.register)
-                column, place = inner.columns[item], nest.places[item].traced(inner)
-                inner.columns[item] = lax.dynamic_update_index_in_dim(column, value, place, 0)
+                column, row = inner.columns[item], nest.rows[item].traced(inner)
+                inner.columns[item] = lax.dynamic_update_index_in_dim(column, value, row, 0)
         inner.flush()
         return [inner.registers[register] for register in carried.registers], [
             inner.columns[site] for site in carried.columns

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from accel.ir.tape import Node
 from accel.ir.views import Index, per_axis
-from accel.lower.passes.nests.nest import Block, Carried, Irregular, Register, Site
+from accel.lower.passes.nests.nest import Block, Carry, Irregular, Register, Site
+from accel.lower.passes.value_store import ValueStore
 from accel.rules import fusion
 
 
@@ -85,7 +86,7 @@ class RoundInt:
         if self.is_constant or block is None:
             return
         trips = np.array(block.trips)
-        # By entry of the block: the place of its first round. By round: its entry, and which round of that it is.
+        # By entry of the block: the number of its first round. By round: its entry, and which round of that it is.
         begins = np.concatenate(([0], np.cumsum(trips)[:-1]))
         entry = np.repeat(np.arange(len(trips)), trips)
         rounds = np.arange(len(values)) - begins[entry]
@@ -113,7 +114,7 @@ class RoundInt:
         return frame.table(self._table)[self._first.traced(frame) + frame.rounds[self.block]]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Cut:
     """Boxes of an array, one for each round.
 
@@ -149,16 +150,16 @@ class Cut:
         from jax import lax
 
         if self.sizes != self.base:
-            array = lax.dynamic_slice(array, self.places(frame), self.sizes)
+            array = lax.dynamic_slice(array, self.corner(frame), self.sizes)
         return array.reshape(self.layout.shape)
 
     def write(self, array: Any, value: Any, frame: Frame) -> Any:
         from jax import lax
 
         value = value.reshape(self.sizes)
-        return value if self.sizes == self.base else lax.dynamic_update_slice(array, value, self.places(frame))
+        return value if self.sizes == self.base else lax.dynamic_update_slice(array, value, self.corner(frame))
 
-    def places(self, frame: Frame) -> list[Any]:
+    def corner(self, frame: Frame) -> list[Any]:
         """Where this round's box begins."""
         return [start.traced(frame) for start in self.starts]
 
@@ -173,14 +174,14 @@ def cut_of(layout: Layout, steps: Sequence[Index], bases: Sequence[Node], block:
     starts, sizes, lengths, offsets, begins, firsts, counts = [], [], [], [], [], [], []
     kept: list[int | None] = []
     axis = 0
-    for place, kind in enumerate(form):
+    for i, kind in enumerate(form):
         if kind == "new":
             kept.append(None)
             lengths.append(np.ones(len(found), int))
             offsets.append(np.zeros(len(found), int))
             continue
-        begin = np.array([entries[place][1] for entries in found]) + layout.offsets[:, axis]
-        count = np.array([entries[place][2] for entries in found])
+        begin = np.array([entries[i][1] for entries in found]) + layout.offsets[:, axis]
+        count = np.array([entries[i][2] for entries in found])
         size = max(1, int(count.max()))  # where there is never anything: one element that does not count
         if size > layout.shape[axis]:
             raise Irregular
@@ -235,16 +236,16 @@ class BoxWrite:
 
 @dataclass(slots=True)
 class Frame:
-    """A place in a running nest.
+    """Where a running nest is: in which round of each block.
 
     rounds: of each block, since it was entered last. registers: their contents, but for writes of this round that are
     pending. columns: of collected sites, the values of all rounds so far. written: those to which this round's writes
     have been made. owned: those that all rounds write to at once (see accel.lower.passes.nests.vectorize): there this
-    round's writes stay pending. cuts: what this round reads, where it is known: by identity of the cut, in the shape of
-    its boxes.
+    round's writes stay pending. cuts: what this round reads, where it is known: in the shape of the
+    cut's boxes.
     """
 
-    values: Any
+    values: ValueStore
     compute: Callable[..., Any]
     rounds: dict[Block, Any]
     registers: dict[Register, Any]
@@ -252,14 +253,14 @@ class Frame:
     pending: dict[Register, list[BoxWrite]] = field(default_factory=dict)
     written: set[Register] = field(default_factory=set)
     owned: frozenset[Register] = frozenset()
-    cuts: Mapping[int, Any] = field(default_factory=dict)
+    cuts: Mapping[Cut, Any] = field(default_factory=dict)
 
     def inside(self, block: Block, round_: object, **about: Any) -> Frame:
-        """A place in a round of a block that is entered here."""
+        """The frame of a round of a block that is entered here."""
         rounds = {**self.rounds, block: round_}
         return Frame(self.values, self.compute, rounds, dict(self.registers), dict(self.columns), **about)
 
-    def set(self, carried: Carried, contents: tuple[list[Any], list[Any]]) -> None:
+    def set(self, carried: Carry, contents: tuple[list[Any], list[Any]]) -> None:
         """Set what a loop carries: the registers' contents, and the columns."""
         self.registers.update(zip(carried.registers, contents[0], strict=True))
         self.columns.update(zip(carried.columns, contents[1], strict=True))
@@ -283,7 +284,7 @@ class Frame:
 
     def look(self, cut: Cut, array: Computed) -> Any:
         """A box of an array that no round writes to."""
-        found = self.cuts.get(id(cut))
+        found = self.cuts.get(cut)
         return cut.read(array(self), self) if found is None else found.reshape(cut.layout.shape)
 
     def read(self, register: Register, cut: Cut) -> Any:
@@ -297,8 +298,8 @@ class Frame:
             if not cut.disjoint(write.cut):  # part of it was written: read the array after the writes
                 self.held(register)
                 break
-        if id(cut) in self.cuts:
-            return self.cuts[id(cut)].reshape(cut.layout.shape)
+        if cut in self.cuts:
+            return self.cuts[cut].reshape(cut.layout.shape)
         array = self.registers[register]
         if register in self.written:  # in this round: a fused read would make XLA copy the array
             return fusion.read_separately(lambda whole: cut.read(whole, self), array)

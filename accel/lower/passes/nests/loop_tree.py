@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.ir.tape import Node, frozen_static
+from accel.ir.tape import Node
+from accel.ir.template import form
 from accel.ir.views import Index
 from accel.lower.passes.loops.operands import LEAVES, NestOperand, VaryingIndex, Window
 from accel.lower.passes.nests.nest import Block, Site
+from accel.lower.passes.stretches import stretches
 
 LONGEST = 1024
 """Operations of the longest round that is looked for. Limits the search, which compares the whole sequence with itself
@@ -70,32 +72,24 @@ def _kind(node: Node, virtual: set[int]) -> Any:
 
 def _form(template: object, virtual: set[int]) -> Any:
     """A template without its leaves' values, and without lengths of axes."""
-    if isinstance(template, Node):
-        if template.index in virtual:  # the read will be part of its user, so it is part of the user's kind
-            return "window", _form(template.args, virtual)
-        return "node", template.dtype, len(template.shape), template.scalar
-    if isinstance(template, Index):
-        # Bounds change from round to round. The kinds of the entries say how many axes the result has.
-        return "index", *(slice if isinstance(entry, slice) else type(entry) for entry in template.key)
-    if isinstance(template, LEAVES):
-        return type(template)
-    if isinstance(template, (tuple, list)):
-        return (type(template), *(_form(part, virtual) for part in template))
-    if isinstance(template, dict):
-        return tuple((key, _form(part, virtual)) for key, part in template.items())
-    if isinstance(template, slice):
-        return (slice, *(_form(part, virtual) for part in (template.start, template.stop, template.step)))
-    return frozen_static(template)
+
+    def leaf_form(leaf: Any) -> Any:
+        if isinstance(leaf, Index):
+            # Bounds change from round to round. The kinds of the entries say how many axes the result has.
+            return "index", *(slice if isinstance(entry, slice) else type(entry) for entry in leaf.key)
+        if not isinstance(leaf, Node):
+            return type(leaf)
+        if leaf.index in virtual:  # the read will be part of its user, so it is part of the user's kind
+            return "window", _form(leaf.args, virtual)
+        return "node", leaf.dtype, len(leaf.shape), leaf.scalar
+
+    return form(template, leaf_form, LEAVES)
 
 
 def _runs(kinds: NDArray[Any], length: int) -> list[tuple[int, int]]:
     """Start and rounds of what repeats at a distance."""
-    # A stretch of n items that each equal the item `length` further on is n // length + 1 rounds: the last one has
-    # nothing to equal.
-    equal = kinds[:-length] == kinds[length:]
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], equal.astype(np.int8), [0]))))
     found, end = [], 0
-    for begin, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+    for begin, stop in stretches(kinds, length):
         begin = max(begin, end)  # the last round of the run before may reach into this stretch
         if stop - begin >= length:
             rounds = (stop - begin) // length + 1
@@ -122,23 +116,23 @@ def _collapsed(
     firsts = {body[0] for body in bodies}  # a quick test before the comparison of a whole body
     new_items: list[Node | Run] = []
     new_kinds: list[int] = []
-    place = 0
-    while place < len(items):
-        rounds = starts.get(place, 0)
-        body = tuple(listed[place : place + length]) if rounds or listed[place] in firsts else ()
+    position = 0
+    while position < len(items):
+        rounds = starts.get(position, 0)
+        body = tuple(listed[position : position + length]) if rounds or listed[position] in firsts else ()
         # A single round is a run too where the same rounds are a run elsewhere: an inner loop may be entered for one
         # round. Not where a longer run begins inside it.
-        if not rounds and body in bodies and not any(place < begin < place + length for begin in starts):
+        if not rounds and body in bodies and not any(position < begin < position + length for begin in starts):
             rounds = 1
         if rounds:
-            parts = [items[place + k * length : place + (k + 1) * length] for k in range(rounds)]
+            parts = [items[position + k * length : position + (k + 1) * length] for k in range(rounds)]
             new_items.append(Run(parts))
             new_kinds.append(numbers.setdefault(("run", body), len(numbers)))
-            place += rounds * length
+            position += rounds * length
         else:
-            new_items.append(items[place])
-            new_kinds.append(listed[place])
-            place += 1
+            new_items.append(items[position])
+            new_kinds.append(listed[position])
+            position += 1
     return new_items, np.array(new_kinds)
 
 

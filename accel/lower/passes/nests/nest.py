@@ -86,9 +86,9 @@ class Nest:
     final: nodes that are used afterwards and that a register still holds then. collected: nodes that are used
     afterwards otherwise, with their site and round.
 
-    Filled in by `pad`: tables, the arrays of numbers that it looks up; places, for each inner block how many rounds it
-    has when it is entered, for each collected site the row that a round's value gets; vectorized, the blocks whose
-    rounds are computed at once, and how.
+    Filled in by `pad`: tables, the arrays of numbers that it looks up; trips, for each inner block how many rounds it
+    has when it is entered; rows, for each collected site the row that a round's value gets; vectorized, the blocks
+    whose rounds are computed at once, and how.
     """
 
     block: Block
@@ -97,7 +97,8 @@ class Nest:
     final: dict[Register, Node]
     collected: list[tuple[Node, Site, int]]
     tables: list[Any] = field(default_factory=list)
-    places: dict[Site | Block, RoundInt] = field(default_factory=dict)
+    trips: dict[Block, RoundInt] = field(default_factory=dict)
+    rows: dict[Site, RoundInt] = field(default_factory=dict)
     vectorized: dict[Block, Vectorized] = field(default_factory=dict)
 
     @property
@@ -123,7 +124,7 @@ def register_of(registers: Mapping[int, Register], content: RegisterValue) -> Re
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class Carry:
     """What a block's loop carries: contents of registers, and for collected sites their values of all rounds."""
 
     registers: list[Register]
@@ -137,7 +138,7 @@ class Liveness:
         self._nest = nest
         self._uses = [(site, _registers(nest, site)) for site in nest.block.sites()]
 
-    def carried(self, block: Block) -> Carried:
+    def carried(self, block: Block) -> Carry:
         written = {site.register for site in block.sites()}
         inside = set(block.sites())
         outside = set(self._nest.final)
@@ -145,7 +146,7 @@ class Liveness:
             if site not in inside:
                 outside |= used
         registers = written & (outside | self.exposed(block))
-        return Carried(sorted(registers), [site for site in block.sites() if site.collected])
+        return Carry(sorted(registers), [site for site in block.sites() if site.collected])
 
     def exposed(self, block: Block) -> set[Register]:
         """Registers whose content a round may take from before it (upward-exposed uses)."""

@@ -40,7 +40,7 @@ WASTE = 4
 """A nest may compute so many times as many elements as NumPy does. Where one length grows from 1 to n (`a[i, :i]`) it
 computes twice as many, where two do (`a[:i, :i]`) three times, where three do four times. No measurement is known."""
 
-_SAME_PLACES = frozenset({core.CAST, core.SCALAR, core.SELECT})
+_SAME_ELEMENTS = frozenset({core.CAST, core.SCALAR, core.SELECT})
 """Rules of the engine's own that are elementwise."""
 
 
@@ -64,7 +64,7 @@ class _Planner:
         self.layouts: dict[Site, Layout] = {}
         self.computed = 0
         self.needed = 0
-        self._places: dict[int, tuple[Site, int]] = {}  # by node: its site and round; of the sites planned so far
+        self._planned: dict[int, tuple[Site, int]] = {}  # by node: its site and round; of the sites planned so far
         self._assumed: list[Node] = []  # nodes that a site takes before their own site is planned
         self._uses: list[Use] = []  # in the current block
         self._lives = Liveness(nest)
@@ -75,17 +75,17 @@ class _Planner:
         for item in block.items:
             self.current = block  # again after each inner block
             if isinstance(item, Block):
-                self.nest.places[item] = self.ints(item.trips)
+                self.nest.trips[item] = self.ints(item.trips)
                 self.block(item)
                 continue
             if item.collected:
-                self.nest.places[item] = self.ints(np.arange(len(item.nodes)))
+                self.nest.rows[item] = self.ints(np.arange(len(item.nodes)))
             layout, item.plan = self._site(item)
             if any(size == 0 for size in layout.shape):  # empty in all rounds: not handled
                 raise Irregular
             self.layouts[item] = layout
-            for place, node in enumerate(item.nodes):
-                self._places[node.index] = item, place
+            for round_, node in enumerate(item.nodes):
+                self._planned[node.index] = item, round_
             if item.node.rule is not core.WRITE:  # a write costs what its value does, which was counted
                 self._count(layout)
         if not any(isinstance(item, Block) for item in block.items):
@@ -103,8 +103,8 @@ class _Planner:
     def check_assumed(self) -> None:
         """Values that come from the round before have one shape: `_layout` took them for unpadded."""
         for node in self._assumed:
-            if node.index in self._places:
-                layout = self.layouts[self._places[node.index][0]]
+            if node.index in self._planned:
+                layout = self.layouts[self._planned[node.index][0]]
                 if layout.shape != node.shape or not layout.uniform:
                     raise Irregular
 
@@ -160,18 +160,18 @@ class _Planner:
     def _numbers(self, values: Any) -> tuple[Layout, Computed]:
         layout = Layout((), np.zeros((len(values), 0), int), np.zeros((len(values), 0), int))
         self.nest.tables.append(values)
-        place = RoundInt(np.arange(len(values)), self.current, self.nest.tables)
-        return layout, lambda frame: frame.table(values)[place.traced(frame)]
+        row = RoundInt(np.arange(len(values)), self.current, self.nest.tables)
+        return layout, lambda frame: frame.table(values)[row.traced(frame)]
 
     def _layout(self, nodes: Sequence[Node], rounds: int) -> Layout:
         """The layout of a value that is one of `nodes` in each round. A node has the shape of what counts of it."""
         shapes = set()
         offsets = np.zeros((rounds, len(nodes[0].shape)), int)
         for k, node in enumerate(nodes):
-            if node.index in self._places:
-                site, place = self._places[node.index]
+            if node.index in self._planned:
+                site, round_ = self._planned[node.index]
                 shapes.add(self.layouts[site].shape)
-                offsets[k] = self.layouts[site].offsets[place]
+                offsets[k] = self.layouts[site].offsets[round_]
             else:
                 if node.index in self.nest.registers:  # planned later: it comes from a round before
                     self._assumed.append(node)
@@ -195,7 +195,7 @@ class _Planner:
         if len(shapes) == 1 and all(layout.uniform for layout in arrays):
             _check_plain(site)
             return even(node.shape, rounds), _filled(node, [computed for _, computed in found], node.shape)
-        if node.rule.places.elementwise or node.rule in _SAME_PLACES or node.rule is core.BROADCAST:
+        if node.rule.locality.elementwise or node.rule in _SAME_ELEMENTS or node.rule is core.BROADCAST:
             return self._elementwise(site, found)
         if node.rule.padding.product_axis is not None:
             return self._product(site, found)
@@ -295,10 +295,10 @@ class _Planner:
         arrays = [layout for layout, _ in found if layout is not None]
         if len(site.node.args[1]) != 1 or len(arrays) != 2:
             raise Irregular
-        rows, places = arrays
+        rows, indices = arrays
         if not rows.uniform or rows.offsets.any():
             raise Irregular
-        axes = [(places, axis) for axis in range(len(places.shape))]
+        axes = [(indices, axis) for axis in range(len(indices.shape))]
         result = joined(axes + [(rows, axis) for axis in range(1, len(rows.shape))], len(site.nodes))
         return result, _filled(site.node, [computed for _, computed in found], result.shape)
 
@@ -373,7 +373,7 @@ def _check_plain(site: Site) -> None:
 
 def _filled(node: Node, parts: Sequence[Computed], shape: tuple[int, ...]) -> Computed:
     def computed(frame: Frame) -> Any:
-        args, kwargs = filled((node.args, node.kwargs), iter([part(frame) for part in parts]))
+        args, kwargs = filled(node, [part(frame) for part in parts])
         return frame.compute(node, args, kwargs, shape)
 
     return computed

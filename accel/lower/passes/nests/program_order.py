@@ -2,7 +2,7 @@
 
 The tape has what the program computes again only once (value numbering). That hides loops: if `x * 2` is the same in
 two rounds, the second round has an operation less than the first, and the rounds look different. Takes the tape's
-operations; gives them with a copy of a node in each place where the program computed it again. Does nothing where no
+operations; gives them with a copy of a node wherever the program computed it again. Does nothing where no
 node was computed twice. What becomes no nest is computed once, as the tape has it.
 """
 
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accel.ir.tape import Node, fill
+from accel.ir.tape import Node
+from accel.ir.template import fill
 from accel.lower.passes.nests.sinking import is_window_read
 
 
 class ProgramOrder:
-    """The operations in the order of the program, those that it computes again in each of their places.
+    """The operations in the order of the program, those that it computes again in each of their positions.
 
     nodes: the tape's; if any is repeated, copies of them with indices of their own. placed: by index of the tape's
     node, the index of its copy in the place where the tape has it.
@@ -38,21 +39,21 @@ class ProgramOrder:
         return self._origin.get(node.index, node)
 
     def is_repeat(self, node: Node) -> bool:
-        """Whether the tape does not have the operation in this place."""
+        """Whether the tape does not have the operation in this position."""
         return node.index in self._repeats
 
     def _lay_out(self, body: Sequence[Node], repeats: list[tuple[int, Node, int]]) -> None:
         """Copy the operations in the program's order. repeats: sorted; those after the last operation are of no use."""
-        place = 0
+        position = 0
         for node in body:
-            while place < len(repeats) and repeats[place][0] <= node.index:
-                _, again, site = repeats[place]
+            while position < len(repeats) and repeats[position][0] <= node.index:
+                _, again, site = repeats[position]
                 self._repeats.add(self._append(again, site).index)
-                place += 1
+                position += 1
             self.placed[node.index] = self._append(node, node.site).index
 
     def _append(self, node: Node, site: int) -> Node:
-        args, kwargs = fill(node.args, self._current), fill(node.kwargs, self._current)
+        args, kwargs = fill((node.args, node.kwargs), self._current, Node)
         placed = node.replaced(args=args, kwargs=kwargs, site=site, index=self._first + len(self.nodes))
         self.nodes.append(placed)
         self._origin[placed.index] = node

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import Node, frozen_static
+from accel.ir.tape import Node
+from accel.ir.template import frozen_static
 from accel.ir.views import Index
 from accel.lower.passes.loops.operands import (
     LARGEST_TABLE,
@@ -24,7 +25,7 @@ from accel.lower.passes.loops.operands import (
     Table,
     VaryingIndex,
     Window,
-    leaves,
+    leaves_of,
     looked_at,
     may_vary,
 )
@@ -57,7 +58,7 @@ def nest_of(run: Run, body: Body) -> Nest:
     inside = {node.index for site in block.sites() for node in site.nodes}
     sets = UnionFind()
     for site in block.sites():
-        operands = zip(*(leaves((node.args, node.kwargs)) for node in site.nodes), strict=True)
+        operands = zip(*(leaves_of(node) for node in site.nodes), strict=True)
         site.operands = [_operand(site.node, column, inside, body) for column in operands]
         # One register for what the site computes in all rounds, one for what each of its operands is in all rounds. A
         # write shares the register of the array that it writes to, so that it happens in place.
@@ -141,30 +142,30 @@ class _Follower:
         self.registers = registers
         self.contents: dict[Register, Node] = {}
         self.initial: dict[Register, Node] = {}
-        self._rounds: dict[Block, int] = {}  # how many are done, over all entries: the place in a site's nodes
+        self._rounds: dict[Block, int] = {}  # how many are done, over all entries: the position in a site's nodes
         self._entries: dict[Block, int] = {}  # how often it was entered
 
     def enter(self, block: Block) -> None:
         entry = self._entries.get(block, 0)
         self._entries[block] = entry + 1
         for _ in range(block.trips[entry]):
-            place = self._rounds.get(block, 0)
-            self._rounds[block] = place + 1
+            position = self._rounds.get(block, 0)
+            self._rounds[block] = position + 1
             for item in block.items:
                 if isinstance(item, Block):
                     self.enter(item)
                 else:
-                    self._follow(item, place)
+                    self._follow(item, position)
 
-    def _follow(self, site: Site, place: int) -> None:
+    def _follow(self, site: Site, position: int) -> None:
         for base in map(looked_at, site.operands):
             if isinstance(base, RegisterValue):
-                self._take(base, place)
-        self.contents[site.register] = site.nodes[place]
+                self._take(base, position)
+        self.contents[site.register] = site.nodes[position]
 
-    def _take(self, operand: RegisterValue, place: int) -> None:
+    def _take(self, operand: RegisterValue, position: int) -> None:
         register = register_of(self.registers, operand)
-        node = operand.nodes[place]
+        node = operand.nodes[position]
         held = self.contents.get(register)
         if held is None and node.index not in self.registers:
             # Nothing was written to it yet, and the value is from before the nest: the register begins with it.
@@ -177,7 +178,7 @@ def _note_results(nest: Nest, follower: _Follower, run: Run, body: Body) -> None
     """What is used after the nest."""
     last = max(node.index for node in run.nodes)
     for site in nest.block.sites():
-        for place, node in enumerate(site.nodes):
+        for position, node in enumerate(site.nodes):
             # Nothing outside takes a repeated copy: there the tape's own node stands for it.
             if body.order.is_repeat(node) or (node.index not in body.used and body.readers.get(node.index, 0) <= last):
                 continue
@@ -185,4 +186,4 @@ def _note_results(nest: Nest, follower: _Follower, run: Run, body: Body) -> None
                 nest.final[site.register] = body.order.origin(node)
             else:
                 site.collected = True
-                nest.collected.append((body.order.origin(node), site, place))
+                nest.collected.append((body.order.origin(node), site, position))

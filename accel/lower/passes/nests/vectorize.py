@@ -1,7 +1,7 @@
 """Rounds vectorized: an innermost block of a nest whose rounds do not depend on one another is computed at once.
 
 `for i in range(n): for j in range(m): b[i, j] += a[i, :i] @ b[:i, j]` has rounds of `j` that may be computed in any
-order: each writes to a place of its own and reads what none of the others writes. `jax.vmap` over the rounds makes the
+order: each writes to elements of its own and reads what none of the others writes. `jax.vmap` over the rounds makes the
 product of a row and a matrix of them. Boxes that move along one axis by one element from round to round are taken out
 of their array, and put back, as one box: gathering and scattering them would take as long as round after round.
 """
@@ -65,7 +65,7 @@ class Motion:
         from jax import lax
         from jax import numpy as jnp
 
-        whole = lax.dynamic_slice(array, self._place(cut, ends), self._sizes(cut))
+        whole = lax.dynamic_slice(array, self._corner(cut, ends), self._sizes(cut))
         return self._turned(jnp.moveaxis(whole, self.axis, 0))
 
     def put(self, array: Array, cut: Cut, ends: tuple[Frame, Frame], value: Array, mask: Array | None) -> Any:
@@ -73,7 +73,7 @@ class Motion:
         from jax import lax
         from jax import numpy as jnp
 
-        sizes, place = self._sizes(cut), self._place(cut, ends)
+        sizes, corner = self._sizes(cut), self._corner(cut, ends)
 
         def whole(boxes: Array) -> Any:
             boxes = self._turned(boxes).reshape([self.rounds, *np.delete(sizes, self.axis)])
@@ -81,14 +81,14 @@ class Motion:
 
         new = whole(value)
         if mask is not None:
-            new = jnp.where(whole(mask), new, lax.dynamic_slice(array, place, sizes))
-        return lax.dynamic_update_slice(array, new, place)
+            new = jnp.where(whole(mask), new, lax.dynamic_slice(array, corner, sizes))
+        return lax.dynamic_update_slice(array, new, corner)
 
     def _sizes(self, cut: Cut) -> list[int]:
         return [self.rounds if axis == self.axis else size for axis, size in enumerate(cut.sizes)]
 
-    def _place(self, cut: Cut, ends: tuple[Frame, Frame]) -> list[Any]:
-        return cut.places(ends[0] if self.forward else ends[1])
+    def _corner(self, cut: Cut, ends: tuple[Frame, Frame]) -> list[Any]:
+        return cut.corner(ends[0] if self.forward else ends[1])
 
     def _turned(self, boxes: Array) -> Any:
         return boxes if self.forward else boxes[::-1]
@@ -236,15 +236,16 @@ def run(nest: Nest, block: Block, frame: Frame) -> None:
 
     found = nest.vectorized[block]
     ends = frame.inside(block, np.int32(0)), frame.inside(block, np.int32(found.rounds - 1))
-    motions = {id(use.cut): motion for use, motion in found.uses}
-    boxes = {
-        id(use.cut): motion.take(_array(use, frame), use.cut, ends)
+    motions = {use.cut: motion for use, motion in found.uses}
+    read = {
+        use.cut: motion.take(_array(use, frame), use.cut, ends)
         for use, motion in found.uses
         if use.cut is not None and use.write is None
     }
     writes: list[tuple[Register, Cut]] = []  # as `round_` is traced: `vmap` can return arrays only
 
-    def round_(k: Array, cuts: dict[int, Any]) -> Any:
+    def round_(k: Array, parts: list[Any]) -> Any:
+        cuts = dict(zip(read, parts, strict=True))
         inner = frame.inside(block, k, owned=found.owned, cuts=cuts)
         collected = []
         for site in block.sites():
@@ -256,15 +257,15 @@ def run(nest: Nest, block: Block, frame: Frame) -> None:
         made = [(write.value, write.mask) for _, write in pending]
         return made, collected, [inner.held(register) for register in found.last]
 
-    values, columns, lasts = jax.vmap(round_)(jnp.arange(found.rounds, dtype=np.int32), boxes)
+    values, columns, lasts = jax.vmap(round_)(jnp.arange(found.rounds, dtype=np.int32), list(read.values()))
     for (register, cut), (value, mask) in zip(writes, values, strict=True):
-        frame.registers[register] = motions[id(cut)].put(frame.registers[register], cut, ends, value, mask)
+        frame.registers[register] = motions[cut].put(frame.registers[register], cut, ends, value, mask)
         frame.written.add(register)
     for register, value in zip(found.last, lasts, strict=True):
         frame.registers[register] = value[-1]
     for site, column in zip([site for site in block.sites() if site.collected], columns, strict=True):
-        place = nest.places[site].traced(ends[0])
-        frame.columns[site] = lax.dynamic_update_slice_in_dim(frame.columns[site], column, place, 0)
+        row = nest.rows[site].traced(ends[0])
+        frame.columns[site] = lax.dynamic_update_slice_in_dim(frame.columns[site], column, row, 0)
 
 
 def _array(use: Use, frame: Frame) -> Any:

@@ -76,11 +76,11 @@ def wrap_result(recording: Recording, rule: Rule, bound: dict[str, Any], result:
         return seen
     for operand in flat(bound.values()):
         if issubclass(type(operand), RecordedArray) and np.may_share_memory(operand._plain_, result):
-            if rule.places.view is None:
+            if rule.locality.view is None:
                 if not np.shares_memory(operand._plain_, result):
                     continue
                 raise Unsupported("rule.missing", f"{rule.name} gave a view")
-            step = rule.places.view(operand._plain_, result, {k: unwrap(v) for k, v in bound.items()})
+            step = rule.locality.view(operand._plain_, result, {k: unwrap(v) for k, v in bound.items()})
             return remember(recording, RecordedArray(recording, result, operand._storage, (*operand._chain, step)))
     return wrap(recording, result, node)
 

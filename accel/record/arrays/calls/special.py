@@ -155,10 +155,10 @@ def _record_split(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     axis = as_static(bound.get("axis", 0))
     where = as_static(bound["indices_or_sections"])
     parts = []
-    for places in np.array_split(np.arange(unwrap(source).shape[axis]), where):  # need not follow one another
-        start = int(places[0]) if places.size else 0
+    for positions in np.array_split(np.arange(unwrap(source).shape[axis]), where):  # need not follow one another
+        start = int(positions[0]) if positions.size else 0
         key = [slice(None)] * unwrap(source).ndim
-        key[axis] = slice(start, start + places.size)
+        key[axis] = slice(start, start + positions.size)
         parts.append(get_item(source, tuple(key)))
     return parts
 

@@ -47,11 +47,11 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     total = int(np.prod(sizes))
     if not bool(np.all((indices >= 0) & (indices < total))):
         raise Unsupported("rule.parameter", "indices out of bounds")
-    places, axes = [], range(len(sizes))
+    positions, axes = [], range(len(sizes))
     for axis in reversed(axes) if order == "C" else axes:
-        places.append(np.remainder(indices, sizes[axis]).astype(np.int64))
+        positions.append(np.remainder(indices, sizes[axis]).astype(np.int64))
         indices = np.floor_divide(indices, sizes[axis])
-    return tuple(reversed(places)) if order == "C" else tuple(places)
+    return tuple(reversed(positions)) if order == "C" else tuple(positions)
 
 
 def _multi_holds(

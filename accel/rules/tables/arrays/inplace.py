@@ -30,24 +30,24 @@ def copyto(*, dst: Array, src: Array | float, where: Array | bool = True) -> Any
     return choose(jnp.broadcast_to(jnp.asarray(where), dst.shape), _wide(src, dst), dst)
 
 
-def _cycled(values: Any, like: Any, places: Any) -> Any:
-    """values[places], over and over, in the array's dtype."""
+def _cycled(values: Any, like: Any, positions: Any) -> Any:
+    """values[positions], over and over, in the array's dtype."""
     values = cast(values, like.dtype).reshape(-1)
     if not values.shape[0]:
         raise Unsupported("rule.parameter", "no values to put")
-    return values[places % values.shape[0]]
+    return values[positions % values.shape[0]]
 
 
 @rule(np.putmask, "a mask values", special=WritesInto())
 def putmask(*, a: Array, mask: Array, values: Array | float) -> Any:
-    """Values by the place of the element."""
+    """Values by the position of the element."""
     mask = jnp.broadcast_to(mask, a.shape).astype(bool)
     return where(mask, _cycled(values, a, jnp.arange(a.size).reshape(a.shape)), a)
 
 
 @rule(np.place, "arr mask vals", special=WritesInto())
 def place(*, arr: Array, mask: Array, vals: Array | float) -> Any:
-    """Values by the place among the chosen ones."""
+    """Values by the position among the chosen ones."""
     chosen = mask.reshape(-1) != 0
     order = jnp.maximum(jnp.cumsum(chosen) - 1, 0)
     return where(chosen, _cycled(vals, arr, order), arr.reshape(-1)).reshape(arr.shape)
@@ -77,11 +77,11 @@ def put(*, a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
     return _store_in_order(a.reshape(-1), ind, _cycled(v, a, jnp.arange(ind.shape[0]))).reshape(a.shape)
 
 
-def _store_in_order(flat: Any, places: Any, values: Any) -> Any:
-    """flat[places] = values, the last one winning where a place repeats: XLA leaves that open."""
-    places = from_start(places, flat.shape[0])
-    turn = jnp.arange(places.shape[0])
-    last = jnp.full(flat.shape[0], -1, turn.dtype).at[places].max(turn)
+def _store_in_order(flat: Any, positions: Any, values: Any) -> Any:
+    """flat[positions] = values, the last one winning where a position repeats: XLA leaves that open."""
+    positions = from_start(positions, flat.shape[0])
+    turn = jnp.arange(positions.shape[0])
+    last = jnp.full(flat.shape[0], -1, turn.dtype).at[positions].max(turn)
     return where(last >= 0, values[jnp.maximum(last, 0)], flat)
 
 
@@ -113,6 +113,6 @@ def fill_diagonal(*, a: Array, val: Array | float, wrap: bool = False) -> Any:
     """The diagonal of the flattened array; in tall matrices it starts anew after a gap where `wrap` says so."""
     step = a.shape[1] + 1 if a.ndim == 2 else 1 + sum(int(np.prod(a.shape[:axis])) for axis in range(1, a.ndim))
     end = a.shape[1] * a.shape[1] if a.ndim == 2 and not wrap else a.size
-    places = np.arange(0, min(end, a.size), step)
-    values = _cycled(val, a, jnp.arange(len(places)))
-    return a.reshape(-1).at[places].set(values).reshape(a.shape)
+    positions = np.arange(0, min(end, a.size), step)
+    values = _cycled(val, a, jnp.arange(len(positions)))
+    return a.reshape(-1).at[positions].set(values).reshape(a.shape)

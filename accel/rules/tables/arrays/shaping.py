@@ -247,7 +247,7 @@ add_rule(np.pad, _pad, "array constant_values end_values | pad_width mode stat_l
 
 @rule(np.repeat, "a | repeats axis", rounding=Rounding.EXACT)
 def repeat(*, a: Array, repeats: int | list[Any], axis: int | None = None) -> Any:
-    """The places that each result comes from are known while recording."""
+    """The positions that each result comes from are known while recording."""
     a, axis = (a.reshape(-1), 0) if axis is None or not a.ndim else (a, axis % a.ndim)
     return jnp.take(a, np.repeat(np.arange(a.shape[axis]), repeats), axis=axis, mode="clip")
 
@@ -260,18 +260,18 @@ def delete(*, arr: Array, obj: slice | int | list[Any], axis: int | None = None)
 
 @rule(np.insert, "arr values | obj axis")
 def insert(*, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
-    """Where each result comes from is NumPy's own answer for the places' numbers; values count from -1 downwards."""
+    """Where each result comes from is NumPy's own answer for the positions' numbers; values count from -1 downwards."""
     arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
     values, single = cast(values, arr.dtype), isinstance(obj, int)
     if not single and (not isinstance(obj, (list, tuple)) or len(obj) < 2 or isinstance(obj[0], bool)):
-        raise Unsupported("rule.parameter", "numpy.insert at other than one place or a list of several")
+        raise Unsupported("rule.parameter", "numpy.insert at other than one position or a list of several")
     if single and values.ndim:
         values = jnp.moveaxis(values.reshape((1,) * (arr.ndim - values.ndim) + values.shape), 0, axis)
     count = (values.shape[axis] if values.ndim == arr.ndim else 1) if single else len(obj)
-    places = np.insert(np.arange(arr.shape[axis]), obj, -1 - np.arange(count))
+    positions = np.insert(np.arange(arr.shape[axis]), obj, -1 - np.arange(count))
     wide = jnp.broadcast_to(values, (*arr.shape[:axis], count, *arr.shape[axis + 1 :]))
     both = lax.concatenate([arr, wide], axis)
-    return jnp.take(both, np.where(places < 0, arr.shape[axis] - 1 - places, places), axis=axis, mode="clip")
+    return jnp.take(both, np.where(positions < 0, arr.shape[axis] - 1 - positions, positions), axis=axis, mode="clip")
 
 
 def _triangle(name: str) -> Any:

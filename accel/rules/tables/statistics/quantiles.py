@@ -71,11 +71,11 @@ def _by_rank(keys: Array, k: Array) -> tuple[Any, Any]:
         for i in range(size)
     ]
 
-    def at(place: Array) -> Any:
-        place = jnp.broadcast_to(place, (place.shape[0], *keys.shape[1:]))
-        chosen = jnp.broadcast_to(keys[0], place.shape)
+    def at(position: Array) -> Any:
+        position = jnp.broadcast_to(position, (position.shape[0], *keys.shape[1:]))
+        chosen = jnp.broadcast_to(keys[0], position.shape)
         for i in range(1, size):
-            chosen = where(ranks[i] == place, keys[i], chosen)
+            chosen = where(ranks[i] == position, keys[i], chosen)
         return chosen
 
     return at(k), at(jnp.minimum(k + 1, size - 1))
@@ -205,7 +205,7 @@ def _quantiles(scale: float, skip_nan: bool) -> Callable[..., Any]:
             raise Unsupported("rule.parameter", f"method={method!r}")
         weak = type(q) in (int, float)
         if getattr(q, "dtype", np.dtype(float)) in (np.float16, np.float32):
-            raise Unsupported("rule.parameter", "quantiles in single precision, in which NumPy computes places")
+            raise Unsupported("rule.parameter", "quantiles in single precision, in which NumPy computes positions")
         asked = np.true_divide(q, scale)
         flat, shape = _flat(a, axis, keepdims)
         whole = scale == 1 and method == "linear" and np.asarray(q).dtype.kind in "biu"
@@ -216,20 +216,22 @@ def _quantiles(scale: float, skip_nan: bool) -> Callable[..., Any]:
         if a.size == 0:
             raise Unsupported("rule.parameter", "a quantile of no values")
         keys, count, bad = _counted(flat, None, skip_nan)
-        place = _places(method, asked.reshape(-1), count, flat, skip_nan)
-        previous = jnp.clip(jnp.floor(place), 0, (jnp.maximum(count, 1) - 1).astype(float))
+        position = _positions(method, asked.reshape(-1), count, flat, skip_nan)
+        previous = jnp.clip(jnp.floor(position), 0, (jnp.maximum(count, 1) - 1).astype(float))
         low, high = (from_keys(part, flat.dtype) for part in select_two(keys, previous.astype(np.int32)))
-        # a place before the first or after the last value takes that value, whatever comes behind it
-        inside = (place > 0) & (place < count - 1)
+        # a position before the first or after the last value takes that value, whatever comes behind it
+        inside = (position > 0) & (position < count - 1)
         high = where(inside, high, low)
-        result = low if exact else _lerp(low, high, cast(where(inside, place - previous, number(0, place)), dtype))
+        result = (
+            low if exact else _lerp(low, high, cast(where(inside, position - previous, number(0, position)), dtype))
+        )
         result = where(bad, number(np.nan, result), result) if dtype.kind == "f" else result
         return result.reshape(asked.shape + shape)
 
     return lower
 
 
-def _places(method: str, q: NDArray[Any], count: Array, flat: Array, skip_nan: bool) -> Any:
+def _positions(method: str, q: NDArray[Any], count: Array, flat: Array, skip_nan: bool) -> Any:
     wide = (len(q),) + (1,) * (flat.ndim - 1)
     if skip_nan and flat.dtype.kind == "f":
         return VIRTUAL[method](count.astype(float)[None], jnp.asarray(q).reshape(wide))

@@ -65,11 +65,11 @@ def histogram(a: Any, bins: Any = 10, range: object = None, density: object = No
     values = np.ravel(a)
     if "u" in (kinds := values.dtype.kind + edges.dtype.kind) and "i" in kinds:
         raise Unsupported("rule.parameter", "numpy.histogram of signed and unsigned numbers")
-    place = np.searchsorted(_listed(edges), values, side="right")
+    position = np.searchsorted(_listed(edges), values, side="right")
     count = len(edges) - 1
     last = edges[count]
-    place = np.where(np.equal(values, last) | np.not_equal(last, last), np.minimum(place, count), place)
-    counted = np.bincount(place, None if weights is None else np.ravel(weights), count + 2)
+    position = np.where(np.equal(values, last) | np.not_equal(last, last), np.minimum(position, count), position)
+    counted = np.bincount(position, None if weights is None else np.ravel(weights), count + 2)
     if weights is not None and not isinstance(bins, int):  # NumPy takes differences of the weights' running sum
         total = np.cumsum(counted)
         spoilt = np.logical_not(np.isfinite(total))

@@ -157,8 +157,8 @@ def argsort(*, a: Any, axis: Any = -1, kind: object = None, stable: object = Non
 
 
 def _order(keys: tuple[Any, ...], shape: tuple[int, ...], axis: int) -> Any:
-    places = lax.broadcasted_iota(np.int64, shape, axis)
-    return lax.sort((*keys, places), dimension=axis, num_keys=len(keys), is_stable=True)[-1]
+    positions = lax.broadcasted_iota(np.int64, shape, axis)
+    return lax.sort((*keys, positions), dimension=axis, num_keys=len(keys), is_stable=True)[-1]
 
 
 @rule(np.lexsort, "*keys | axis")
@@ -195,7 +195,7 @@ def find_places(a: object, v: object, side: str) -> Any:
     keys, wanted = _common(a, v)
     low = jnp.zeros(wanted.shape, np.int64)
     high = jnp.full(wanted.shape, keys.shape[0], np.int64)
-    # each round halves the places that are left
+    # each round halves the positions that are left
     for _ in range(keys.shape[0].bit_length()):
         middle = (low + high) >> 1
         probe = keys[jnp.minimum(middle, keys.shape[0] - 1)]
