@@ -85,6 +85,7 @@ def _opaque(recording: Recording, value: object, slot: int) -> Entered:
 
 def _enum(recording: Recording, value: object, slot: int) -> Entered:
     """A name for a value; one with methods or attributes, which would run and change unseen, is not looked into."""
+    # Python gives members attributes of its own (`_value_`); any other was set by the program, and may be set again.
     bare = is_bare_enum(type(value)) and vars(value).keys() <= _ENUM_ATTRIBUTES  # type: ignore[arg-type]
     return (_identical if bare else _opaque)(recording, value, slot)
 
@@ -93,6 +94,8 @@ _ENUM_ATTRIBUTES = frozenset({"_value_", "_name_", "_sort_order_", "__objclass__
 
 
 def _number(recording: Recording, value: object, slot: int) -> Entered:
+    # Seeds and hashes that int64 may not hold once they are added to, and long doubles, which XLA does not have: they
+    # are constants of the path.
     if (type(value) is int and abs(value) >= 2**62) or (isinstance(value, np.number) and not recordable(value)):
         return inputs.satisfies(lambda now: inputs.same_scalar(now, value)), value
     node = recording.writer.input_node(slot, value)
@@ -103,6 +106,7 @@ def _array(recording: Recording, value: Any, slot: int) -> Entered:
     seen = known(recording, value)
     if seen is not None:
         storage = seen._storage
+        # Recorded code stored a new array in an object and something outside the recording's sight handed it back.
         if storage.origin is None:
             recording.break_("guard.unstable", f"{recording.inputs.name(slot)} holds an array made in this call")
             return None, value
@@ -113,6 +117,7 @@ def _array(recording: Recording, value: Any, slot: int) -> Entered:
         return None, value
     node = recording.writer.input_node(slot, value)
     storage = Storage(value, node, node)
+    # Not known as the same array, yet in the same memory: what was written there has changed this one too.
     for other in recording.storages:
         if other.written and np.may_share_memory(other.base, value):
             recording.break_("alias.overlap", f"{recording.inputs.name(slot)} shares memory with a written array")
@@ -134,6 +139,7 @@ def _tuple(recording: Recording, value: Any, slot: int) -> Entered:
     if before is value:
         recording.same.append((slot, recording.kept.tuples[id(made)].slot))
         return inputs.has_type(kind), made
+    # A tuple of another length is another path, even where the parts that are read are the same.
     recording.inputs.narrow(slot, inputs.has_length(kind, len(value)))
     parts = [
         recording.enter(part, ("item", slot, i), f"{name}[{i}]", inputs.item(slot, i)) for i, part in enumerate(value)
@@ -167,6 +173,7 @@ def _class(recording: Recording, value: Any, slot: int) -> Entered:
         return inputs.is_same(value), TYPE_STAND_INS[value]
     if value in TRANSPARENT:
         return inputs.is_same(value), value
+    # What an instance gets from its class (`code`, a method) is read past us from now on, so it is guarded here.
     if issubclass(value, BaseException):  # `except` needs the class itself
         for name in dir(value):
             if not hasattr(BaseException, name):
@@ -209,6 +216,8 @@ def _bound(recording: Recording, value: Any, slot: int) -> Entered:
 
 def callable_stand_in(recording: Recording, value: object) -> Any:
     """What recorded code calls instead of a function: its rule, its followed text, or the end of the tape."""
+    # First what has a rule, whatever it looks like; then Python's own; a function is followed only if nothing is known
+    # of it.
     if lookup(value) is not None or isinstance(value, np.ufunc) or _is_pure(value):
         return RuleFunction(value)
     if value is os.getenv:
@@ -241,6 +250,7 @@ def _environ(recording: Recording, value: object, slot: int) -> Entered:
 
 
 def _object(recording: Recording, value: object, slot: int) -> Entered:
+    # A C object that can be called (a compiled regex's method, a Generator's): no Python code to follow.
     if callable(value) and not isinstance(find_in_class(type(value), "__call__")[1], FunctionType):
         return _callable(recording, value, slot)
     if not followable_class(type(value)) or any(value is stream for stream in (sys.stdout, sys.stderr, sys.stdin)):

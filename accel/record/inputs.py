@@ -106,6 +106,8 @@ class Inputs:
 
         Environment variables are checked together, at the end.
         """
+        # `at` says how far it came when an exception ends it: one `try` around everything costs nothing, one per slot
+        # would.
         lines, constants = ["def fetch(v0, v1):", "  at = 0", "  try:"], _Constants()
         for position, slot in enumerate(self.slots):
             index = position + self.ROOTS
@@ -202,6 +204,8 @@ def of_namespace(namespace: Mapping[str, Any], name: str) -> Fetch:
 
 def of_class(kind: type, name: str) -> Fetch:
     """What a lookup of `name` through a class's method resolution order finds, before any descriptor acts."""
+    # The common case, and the cheap one: a single dict lookup. It suffices, since a class's own entry hides all
+    # inherited ones.
     if name in kind.__dict__:
         return of_namespace(kind.__dict__, name)
 
@@ -274,6 +278,8 @@ def has_length(kind: type, length: int) -> Check:
 
 
 def has_keys(keys: tuple[Any, ...]) -> Check:
+    # Strings differ from everything else by `==`; but 1 == 1.0 == True, so that the types of other keys are compared
+    # too.
     if all(type(key) is str for key in keys):
         return Code("tuple(x) == {0}", (keys,))
     return Code("tuple(x) == {0} and tuple(map(type, x)) == {1}", (keys, tuple(map(type, keys))))
@@ -333,6 +339,7 @@ class Content:
         self._words = _words(array)
 
     def is_same(self, other: np.ndarray[Any, Any]) -> bool:
+        # Integers, since a NaN must equal itself and -0.0 must differ from 0.0; and no copy is made, as by tobytes().
         words = _words(other)
         if words is None or self._words is None:
             return other.tobytes() == self._array.tobytes()

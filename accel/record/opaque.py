@@ -69,6 +69,8 @@ def opaque_reason(value: object) -> str:
         return EFFECTS_IN_NUMPY[name]
     for source in (value, owner, type(owner)):
         module = getattr(source, "__name__" if isinstance(source, ModuleType) else "__module__", None)
+        # From the inside out: `numpy.random.mtrand` is found as `numpy.random`, `datetime` as itself; C modules of the
+        # standard library start with an underscore (`_io`, `_random`).
         while isinstance(module, str) and module:
             if module.lstrip("_") in _OPAQUE_REASONS:
                 return _OPAQUE_REASONS[module.lstrip("_")]
@@ -100,8 +102,11 @@ class Harmless(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = unwrap(args), unwrap(kwargs)
+        # `with warnings.catch_warnings(record=True) as log`: the program looks at the warnings, of which a replay gives
+        # none.
         if kwargs.get("record"):
             self._recording_.break_("effect.print", "warnings are recorded, and replays give none")
+        # `np.errstate(divide="raise")`, `simplefilter("error")`: what was a warning is now control flow.
         if not _LOUD.isdisjoint(value for value in (*args, *kwargs.values()) if isinstance(value, str)):
             self._recording_.break_("fp.errstate", getattr(self._plain_, "__name__", ""))
         return self._plain_(*args, **kwargs)
@@ -121,5 +126,6 @@ def call_opaque(recording: Recording, function: Any, args: tuple[Any, ...], kwar
         reason = opaque_reason(function)
         name = getattr(function, "__qualname__", type(function).__name__)
         recording.break_(reason, f"{getattr(function, '__module__', None) or ''}.{name}".lstrip("."), touched=True)
+    # The callee may keep what it is given (`observers.append(x)`), so that containers are unwrapped later, not copied.
     held = {key: recording.kept.unwrap_to_store(value) for key, value in kwargs.items()}
     return function(*map(recording.kept.unwrap_to_store, args), **held)

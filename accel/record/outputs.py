@@ -123,11 +123,14 @@ class Planner:
         outputs, recording = self._outputs, self._recording
         outputs.result = self._template(result)
         for state in recording.attributes.values():
+            # An object that the call made has no slot: it may not leave the call (see `_proxy`), so nobody sees its
+            # attributes.
             if state.written and state.owner._slot_ is not None:
                 self._write(state)
         for storage in recording.storages:
             if storage.written and storage.origin is not None:
                 outputs.changed.append((storage.origin.args[0], storage.version))
+        # Arrays written in place are both: what this call changes, and what the next call will read.
         outputs.state.extend(outputs.changed)
         outputs.result = self._in_one_place(outputs.result)
         for write in outputs.writes:
@@ -137,6 +140,8 @@ class Planner:
     def _shared(self, value: object, make: Callable[[], Any]) -> Shared:
         """The one leaf of a new object."""
         if id(value) not in self._new:
+            # A mark while its parts are looked at, so that a list that contains itself is noticed instead of followed
+            # for ever.
             self._new[id(value)] = None
             self._new[id(value)] = Shared(make())
         leaf = self._new[id(value)]
@@ -153,6 +158,7 @@ class Planner:
         made = self._in_one_place(leaf.template)
         if self._uses[leaf] == 1:
             return made
+        # The leaf is frozen for everybody else; its identity is what says that two places hold the same object.
         object.__setattr__(leaf, "template", made)
         return leaf
 
@@ -164,6 +170,8 @@ class Planner:
         value = Literal(MISSING) if state.wrapped is MISSING else self._template(state.wrapped)
         if is_item and isinstance(value, FromSlot) and not value.chain and value.slot == before:
             return  # an in-place operator stored the array back; an attribute may be another call's class's alone
+        # The attribute was read as well as written: the next call's input is this call's output, which may stay on the
+        # device.
         if before is not None:
             self._outputs.state.extend((before, node) for node in self._outputs.nodes(value))
         name = state.name.key if isinstance(state.name, Item) else state.name
@@ -178,7 +186,8 @@ class Planner:
             return self._container(value)
         if kind in _LITERALS or issubclass(kind, (np.generic, type, enum.Enum)):
             return Literal(value)
-        if issubclass(kind, (set, frozenset)) and not has_wrapper(value) and kind is frozenset:
+        # A new set is mutable and would have to be made anew in each call; a frozenset of constants may be shared.
+        if kind is frozenset and not has_wrapper(value):
             return Literal(value)
         raise Unsupported("escape.object", f"a new {kind.__name__} leaves the recorded call")
 
@@ -190,6 +199,8 @@ class Planner:
 
     def _parts(self, value: Any) -> Any:
         if type(value) is dict:
+            # A plan would hold the object itself as a key, and so keep alive and hand out one that belongs to the
+            # recorded call.
             if any(issubclass(type(key), Proxy) and not isinstance(unwrap(key), type) for key in value):
                 raise Unsupported("escape.object", "a dict with objects for keys leaves the recorded call")
             return {unwrap(key): self._template(part) for key, part in value.items()}
@@ -200,6 +211,7 @@ class Planner:
         storage: Storage = value._storage
         if storage.base is value._plain_:
             return self._of_storage(storage, ())
+        # A view that shows all of its base is another object than the base nevertheless: `y = x[...]`, `x.view()`.
         chain = value._chain or (Index((Ellipsis,)),)
         return self._shared(value._plain_, lambda: self._of_storage(storage, chain))
 
@@ -208,6 +220,7 @@ class Planner:
             return FromSlot(storage.origin.args[0], chain)
         if not _is_view(storage.base, chain):
             raise Unsupported("escape.object", "a view leaves the call that would be a copy of an array in C order")
+        # Two views of one new array leave the call as two views of one array.
         index = self._made.get(id(storage))
         if index is None:
             index = self._made[id(storage)] = len(self._outputs.arrays)
@@ -217,6 +230,7 @@ class Planner:
     def _scalar(self, value: RecordedScalar) -> Leaf:
         node = value.node()
         forced = value._recording_.writer.forced(node)
+        # The path fixes its value: there is nothing to fetch from the device. The type says 1 from 1.0 and True.
         if forced is not MISSING and type(forced) is type(value._plain_):
             return Literal(value._plain_)
         self._outputs.numbers.append(node)

@@ -21,6 +21,7 @@ MANY = 32
 
 def element_of(node: Node) -> int | None:
     """The slot of the input array of which a node is an element; None for any other node."""
+    # `start[i]` is two nodes: the read of an element, and the number that Python makes of it.
     while node.rule is core.SCALAR or (node.rule is core.READ and not node.shape):
         node = node.args[0]
     return node.args[0] if node.is_input and node.shape else None
@@ -31,6 +32,8 @@ def note_pinned(outcomes: Iterable[Outcome], storages: Iterable[Storage], slots:
     counts = Counter(element_of(outcome.node) for outcome in outcomes if not outcome.node.host)
     found = {}
     for storage in storages:
+        # An array that the call writes holds something else by the time its elements are read: no check before launch
+        # helps.
         slot = None if storage.origin is None or storage.written else storage.origin.args[0]
         if slot is not None and counts[slot] >= MANY:
             found[slot] = storage.base.copy()

@@ -150,6 +150,7 @@ class Recording:
         """
         if self.refusal is None:
             self.refuse(Refusal(reason, self.writer.where_text(), detail))
+        # `print(f"{x}")` asks for the text first. "It prints" is what the user can act on, "a text is needed" is not.
         elif self.refused_for_text and reason.startswith("effect."):
             self.refused_for_text = False
             self.refusal = Refusal(reason, self.writer.where_text(), detail)  # what the text was for
@@ -211,6 +212,7 @@ class Recording:
         if not self.active:
             return value
         slot = self.inputs.find(key)
+        # The same input read twice is one slot: a loop that reads `self.dx` a thousand times is guarded once.
         if slot is None:
             slot = self.inputs.add(key, name, fetch)
             return self.write_down(lambda: self._enter_first(value, slot), value)
@@ -224,6 +226,7 @@ class Recording:
         return wrapped
 
     def _enter_again(self, value: object, slot: int) -> Any:
+        # By identity: while we record, another thread, a callback or a property may have put another object there.
         before, wrapped = self.entered.get(slot, (None, None))
         if before is value:
             return wrapped
@@ -238,6 +241,7 @@ class Recording:
         try:
             yield
         except Exception as error:
+            # `os.environ["X"]`, `d[key]`, `self.cache` in `try`: a replay's guards make sure that it would raise again.
             self._foreseen.append(error)
             raise
 
@@ -249,6 +253,7 @@ class Recording:
         if interrupts.raised_by_handler(error):
             self.touched = True
             self.break_("path.exception", "a signal handler raised it")
+        # The first is the cause; what is raised while it is handled follows from it.
         if self.raised is None:
             self.raised = (f"{type(error).__name__}: {error}", place)
             self.tell_watcher()
@@ -262,6 +267,7 @@ class Recording:
         """
         if not self.active:
             return plain
+        # A trace function would be called for every frame of ours too.
         watch = sys.gettrace()
         sys.settrace(None)
         try:
@@ -282,6 +288,7 @@ class Recording:
     def before_write(self, storage: Storage) -> None:
         """Journal a storage of an input at its first write, and refuse where other inputs overlap it."""
         base = storage.base
+        # Journalled already, or made in this call, in which case nobody has to get it back.
         if storage.before is not None or storage.origin is None or not base.flags.writeable:
             return  # what may not be written to will not be, and could not be put back either
         before = storage.before = base.copy()
@@ -290,6 +297,8 @@ class Recording:
             return
         if overlaps_itself(base):
             self.break_("alias.overlap", "an array that is written holds elements that share memory")
+        # Two names for the same memory: on tape they would be two arrays, and a write through one would not show in the
+        # other.
         for other in self.storages:
             if other is not storage and np.may_share_memory(other.base, base):
                 self.break_("alias.overlap", "two inputs share memory and one of them is written")
@@ -330,9 +339,11 @@ def place_text(place: Place) -> str:
 
 def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
     """Whether elements of one array may share memory, as in a window that slides over another array."""
+    # By stride, the smallest first: without overlap each axis steps over everything that the axes before it reach.
     axes = sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True) if size > 1)
     reach = array.itemsize
     for stride, size in axes:
+        # Not exact (NumPy's own answer may take exponential time), but on the safe side: a refusal too many at worst.
         if stride < reach:
             return array.size > 0
         reach += stride * (size - 1)

@@ -26,6 +26,7 @@ def unwrap(value: Any) -> Any:
     """The value with every wrapper in it replaced by what it stands for."""
     if isinstance_wrapper(value):
         return value._plain_
+    # Most values hold none; and a container must stay the very object then, since the program may compare it by `is`.
     if not has_wrapper(value):
         return value
     kind = type(value)
@@ -41,6 +42,7 @@ def unwrap(value: Any) -> Any:
 def rebuilt(value: tuple[Any, ...], parts: Iterable[Any]) -> Any:
     """The tuple or namedtuple with other parts; itself where they are its own."""
     parts = list(parts)
+    # A namedtuple's class may count its instances or be compared by `is`: none is made without need.
     if all(new is old for new, old in zip(parts, value, strict=True)):
         return value
     kind = type(value)
@@ -57,6 +59,7 @@ def has_wrapper(value: Any) -> bool:
     if isinstance_wrapper(value):
         return True
     kind = type(value)
+    # Only containers whose iteration runs no code of the program's: a subclass of list may have an __iter__ of its own.
     if kind in (list, set, frozenset) or issubclass(kind, tuple):
         return any(map(has_wrapper, value))
     if kind is dict:

@@ -91,6 +91,7 @@ class RecordedValue(Wrapper):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         force(self, "a plain array")
         if issubclass(type(self), RecordedArray):
+            # The plain array is out of our sight from now on: whoever has it may write to it.
             self._recording_.before_write(self._storage)  # type: ignore[attr-defined]
         return np.array(self._plain_, dtype=dtype, copy=copy)
 
@@ -236,6 +237,7 @@ def force_bool(value: RecordedValue, result: bool) -> None:
     if issubclass(type(value), CompressedArray):
         raise Unsupported("shape.dynamic", "the truth of an array that a mask selects")
     node = value.node()
+    # `if x:` of a number or of an array with one element.
     if node.dtype != np.bool_ or node.shape:
         rule = scalars.host_rule(bool) if node.host else core.TRUTH
         node = recording.writer.node(rule, (node,), {}, result, host=node.host)
@@ -247,6 +249,7 @@ def as_static(value: Any) -> Any:
     if isinstance_wrapper(value):
         if issubclass(type(value), RecordedScalar):
             recording, node = value._recording_, value.node()
+            # Floats from the device hardly ever recur bit for bit: a path that assumes one would not be taken again.
             if node.host or node.dtype is None or node.dtype.kind in "biu":
                 recording.writer.outcome(node, value._plain_)
                 return value._plain_
@@ -272,6 +275,8 @@ def as_template(value: Any) -> Any:
     if isinstance_wrapper(value):
         if issubclass(type(value), RecordedValue):
             if issubclass(type(value), RecordedScalar):
+                # A number that the path fixes is a constant in what follows: XLA can fold it, and shapes may depend on
+                # it.
                 forced = value._recording_.writer.forced(value.node())
                 if forced is not MISSING and type(forced) is type(value._plain_):
                     return forced
@@ -317,6 +322,7 @@ def wrap(recording: Recording, value: object, node: Node) -> Any:
     if isinstance(value, np.ndarray):
         seen = known(recording, value)
         return new_array(recording, value, node) if seen is None else seen
+    # There is no object but True that `is True`, so a Python bool cannot be a wrapper: its value becomes an outcome.
     if isinstance(value, bool):  # `is True` must work on it
         recording.writer.outcome(node, value)
         return value

@@ -97,6 +97,7 @@ def split_at_selection(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Reco
 
 def index_template(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Any, ...]:
     """The key with nodes for its arrays, each of them checked to stay within its axis."""
+    # `a[True]` adds an axis of length 1, and `a[False]` one of length 0.
     if any(isinstance(unwrap(entry), (bool, np.bool_)) for entry in key):
         raise Unsupported("shape.dynamic", "a single truth as a mask")
     recording = array._recording_
@@ -136,6 +137,7 @@ def _record_set(array: RecordedArray, key: tuple[Any, ...], value: object) -> No
     if not any(map(is_advanced, key)):
         _store(array, as_static(key), value)
         return
+    # `a[mask] = value` is a select on the full array, without a compressed one.
     if len(key) == 1 and is_mask(key[0]):
         compressed.assign(array, key[0], value)
         return
@@ -143,6 +145,7 @@ def _record_set(array: RecordedArray, key: tuple[Any, ...], value: object) -> No
         _set_selection(array, key, value)
         return
     template = index_template(array, key)
+    # A single number is the same whichever of the repeated indices comes last.
     if issubclass(type(value), RecordedValue) and np.ndim(unwrap(value)):
         _assume_distinct(array, key, template)
     node = recording.writer.node(

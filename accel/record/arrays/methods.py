@@ -160,6 +160,7 @@ def _reshape(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any
     else:
         as_static(args)  # the new shape
     as_static(options)
+    # XLA's arrays are in C order, and K and A mean C for those only.
     if order not in ("C", "K", "A") or (order != "C" and not value._plain_.flags.c_contiguous):
         raise Unsupported("rule.parameter", f"ndarray.{name}: order")
     if issubclass(type(value), CompressedArray):
@@ -170,6 +171,7 @@ def _reshape(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any
     if known(recording, result) is not None:
         return known(recording, result)
     step = Reshape(result.shape, value._plain_.shape)
+    # Whether reshape gives a view depends on strides, which guards hold (`is_array_like`): it will be one again.
     if np.shares_memory(result, value._plain_):
         return remember(recording, RecordedArray(recording, result, value._storage, (*value._chain, step)))
     node = recording.writer.node(core.RESHAPE, (value.node(), result.shape), {}, result, host=False)
@@ -186,6 +188,7 @@ def _astype(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     recording = value._recording_
     as_static((args, kwargs))
     if issubclass(type(value), CompressedArray):
+        # What the mask leaves out may be NaN or infinite, for which there is no integer, and `FITS` would fail for it.
         if value._plain_.dtype.kind == "f" and result.dtype.kind in "iu":
             raise Unsupported("shape.dynamic", "a masked selection of floats cast to integers")
         return compressed.record_elementwise(recording, core.CAST, (value,), {"dtype": result.dtype}, result)

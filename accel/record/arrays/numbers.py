@@ -36,6 +36,7 @@ def record_scalar(
         return wrap(recording, result, node)
     if named:
         raise Unsupported("rule.parameter", f"{function.__name__}: {', '.join(named)}")
+    # `math.sqrt(np.float64(2))` is a Python float.
     if ufunc is None and getattr(function, "__module__", "") == "math":
         args = tuple(map(_as_python_float, args))
         template = tuple(as_template(arg) for arg in args)
@@ -91,8 +92,10 @@ def _record_python(
     for check in row.checks:
         recording.writer.assume(check, template, unwrap(args))
     node = recording.writer.node(row.rule, template, {}, result, host=False)
+    # What Python raises for by looking at the result, such as OverflowError of math.exp.
     if row.after is not None:
         recording.writer.assume(row.after, (node,), (result,))
+    # Python's integers do not wrap round, those on the device do: the path holds only while none gets so large.
     if type(result) is int:
         if abs(result) > scalars.LARGEST_EXACT:
             raise Unsupported("rule.parameter", "an integer of 2**53 or more computed from an array's")

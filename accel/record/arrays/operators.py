@@ -46,6 +46,7 @@ def _foreign(value: RecordedValue, other: object, args: tuple[Any, ...], functio
     recording, real = value._recording_, value._plain_
     if not isinstance(real, (np.ndarray, np.generic)) or _answers_first(unwrap(other), real):
         return NotImplemented
+    # Comparing a number with a string or None runs no code of the program's; an array compares object by object.
     if isinstance(real, np.ndarray) or not isinstance(other, (str, bytes, type(None))):
         simple = isinstance(other, (str, bytes, type(None)))
         recording.break_("call.opaque", f"a {type(unwrap(other)).__name__} as an array's operand", touched=not simple)

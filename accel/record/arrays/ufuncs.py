@@ -42,6 +42,7 @@ def record_ufunc(
             raise Unsupported("shape.dynamic", f"{rule.name} on a masked selection, which may raise")
         return compressed.record_elementwise(recording, rule, operands, chosen, result)
     template = as_template(operands)
+    # `np.sqrt(dt)` of an argument: NumPy itself computes it before launch, so that the program may branch on it.
     if all_host(template) and not isinstance(result, np.ndarray) and nodes_in_any(template):
         if dtype is not None or where is not True:
             raise Unsupported("rule.parameter", f"{rule.name} of scalars with dtype or where")
@@ -115,6 +116,7 @@ def one_out(recording: Recording, node: Node, out: Any, where: Any, value: Any) 
     if node.dtype is not None and out.dtype.kind in "iu":
         if node.dtype.kind == "c":
             raise Unsupported("rule.parameter", "complex numbers in an out of integers")
+        # NumPy and XLA differ in what a float that no integer can hold is cast to.
         if node.dtype.kind == "f":
             recording.writer.assume(core.FITS, (node, np.dtype(out.dtype)))
     if where is not True:

@@ -37,6 +37,8 @@ def _extreme(recording: Recording, function: Callable[..., Any]) -> Callable[...
     """max and min: by comparisons, as Python makes them; on the device where all are numbers of one type."""
 
     def extreme(*args: Any, **kwargs: Any) -> Any:
+        # `max(a, b)` of numbers from arrays is one operation on the device. Compared by Python it would be a branch,
+        # and so one more path. Numbers of different types stay a branch: the type of the result depends on it.
         values = args[0] if len(args) == 1 and type(args[0]) in (list, tuple) else args
         if (
             recording.active
@@ -56,6 +58,7 @@ def _sum(recording: Recording) -> Callable[..., Any]:
 
     def total(values: Any, /, start: Any = 0) -> Any:
         values = list(values)
+        # A sum of arrays, or of objects with an __add__ of their own, is Python's loop over their operators.
         scalars = [value for value in (start, *values) if type(unwrap(value)) in (bool, int, float, complex)]
         if not recording.active or len(scalars) != len(values) + 1 or not has_wrapper(values + [start]):
             return sum(values, start)
@@ -111,6 +114,8 @@ def _import(recording: Recording) -> Callable[..., Any]:
 def _super(recording: Recording) -> Callable[..., Any]:
     def super_(*args: Any) -> Any:
         if not args:
+            # Zero-argument super() looks for `__class__` and the first argument in its caller's frame, and this is one
+            # too deep.
             frame = sys._getframe(2)  # beyond Builtin.__call__
             args = (frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
         kind, proxy = unwrap(args[0]), args[1]
@@ -137,6 +142,8 @@ class SuperProxy:
         for owner in mro[mro.index(self._kind) + 1 :]:
             if name in owner.__dict__:
                 found = owner.__dict__[name]
+                # object.__init__ refuses arguments unless the class overrides only one of __new__ and __init__; nobody
+                # means it.
                 if owner is object and name == "__init__":
                     return lambda *args, **kwargs: None
                 if owner is object and name in GENERIC:

@@ -70,6 +70,7 @@ class ContainerProxy(Proxy):
         recording, real = self._recording_, self._plain_
         key = self._key(key)
         existed = not isinstance(key, slice) and (key in real if isinstance(real, dict) else True)
+        # A new key changes the container's length and order, which a plan of single writes does not express.
         if not existed or self._slot_ is None or type(key) not in (str, int):
             self._change("is given new elements")
             real[key] = recording.kept.unwrap_to_store(value)
@@ -104,6 +105,7 @@ class ContainerProxy(Proxy):
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
+        # Any method that is not defined above (append, pop, sort, update): it may change the container.
         attribute, unwrap_part = getattr(self._plain_, name), self._recording_.kept.unwrap_to_store
         self._change(f"is asked for .{name}")
         return lambda *args, **kwargs: attribute(
@@ -158,6 +160,7 @@ class ListProxy(ContainerProxy):
 
     def __iter__(self) -> Iterator[Any]:
         self._guard_length()
+        # Python's own list iterator works by index as well, and so sees what is appended during the loop.
         i = 0
         while i < len(self._plain_):  # which may change meanwhile
             yield self[i]
@@ -199,6 +202,7 @@ class DictProxy(ContainerProxy):
 
     def _guard_keys(self) -> None:
         recording, slot = self._recording_, self._slot_
+        # A loop hands keys to recorded code, which may read attributes of them that no guard holds.
         if not all(map(_is_bare_key, self._plain_)):
             recording.break_("call.opaque", "a loop over a dict with objects for keys")
         if recording.active and slot is not None:

@@ -31,6 +31,7 @@ class SubstitutedGlobals(dict[str, Any]):
         self.namespace = namespace
 
     def __missing__(self, name: str) -> Any:
+        # Code that was substituted goes on running after the tape broke, and after the call: it then is ordinary code.
         if not self.recording.active:
             return self.namespace[name]
         module = self.namespace.get("__name__", "")
@@ -99,6 +100,7 @@ class Followed(StandIn):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording, function = self._recording_, self._function
         args = (*self._bound, *args)
+        # A nested function that recorded code made: it has substituted globals already.
         if isinstance(function.__globals__, SubstitutedGlobals):
             return function(*args, **kwargs)
         if recording.active:
@@ -106,6 +108,7 @@ class Followed(StandIn):
             if stop is None:
                 return substituted(recording, function)(*args, **kwargs)
             recording.refuse(stop)
+            # It runs unrecorded from here on, and what it writes is not journalled.
             recording.touched = True
         return function(
             *map(recording.kept.unwrap_to_store, args),
@@ -212,6 +215,7 @@ def _closure(recording: Recording, function: FunctionType) -> tuple[CellType, ..
     for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
         try:
             value = cell.cell_contents
+        # `def f(): ... f()` inside its own definition, or a variable that is assigned later: read when it is needed.
         except ValueError:  # not yet bound
             cells.append(cell)
             continue
@@ -226,6 +230,7 @@ def _closure(recording: Recording, function: FunctionType) -> tuple[CellType, ..
 
 def target_function(recording: Recording, value: object) -> Any:
     """The user's own function under a wrapper of ours; its target counts as inlined."""
+    # Our own wrappers of hooked functions: the inner call becomes a part of the outer program instead of a target.
     while isinstance(value, wrapt.CallableObjectProxy):
         target = getattr(value, "_self_target", None)
         if target is None:

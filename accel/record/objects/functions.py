@@ -32,6 +32,7 @@ class RuleFunction(StandIn):
         return call(function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        # `np.add.reduce`, `np.maximum.accumulate`: bound methods of a ufunc have rules of their own.
         attribute = getattr(self._plain_, name)
         return RuleFunction(attribute) if callable(attribute) and isinstance(self._plain_, np.ufunc) else attribute
 

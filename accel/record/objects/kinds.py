@@ -13,6 +13,7 @@ from accel.record.objects.proxy import find_in_class
 
 def followable_class(kind: type) -> bool:
     """A class written in Python, whose attributes are found in the ordinary way."""
+    # A C type may keep state where no attribute shows it; a class with __getattribute__ runs code at every read.
     return kind is SimpleNamespace or (
         bool(kind.__flags__ & _HEAP_TYPE) and find_in_class(kind, "__getattribute__")[0] is object
     )

@@ -26,6 +26,7 @@ class ModuleProxy(Proxy):
         if name in OWN:
             return object.__getattribute__(self, name)
         recording, module = self._recording_, self._plain_
+        # `getattr(module, "cupy", None)`: that it is missing decides the path, and an import elsewhere may add it.
         if not hasattr(module, name):
             recording.guard_missing(vars(module), name, f"{module.__name__}.{name}")
         value = getattr(module, name)
@@ -80,6 +81,7 @@ def read_environment(recording: Recording, name: Any) -> str | None:
     """An environment variable's value, guarded."""
     name = recording.write_down(lambda: as_static(name), unwrap(name))
     value = os.environ.get(name)
+    # One check per variable. Setting one inside the call ends the tape, so that it cannot change in between.
     if recording.active and recording.inputs.find(("env", name)) is None:
         recording.inputs.add_variable(name, value)
     return value
@@ -102,6 +104,7 @@ class EnvironmentFunction(StandIn):
 def _is_method(value: object, name: str) -> bool:
     """Whether an attribute is a method of the value's class, found without running any code; and not hidden."""
     kind: Any = type(value)
+    # Reading the attribute may run the class's own code, or find what the object has under that name instead.
     if kind.__getattribute__ is not object.__getattribute__ or name in getattr(value, "__dict__", ()):
         return False
     found = find_in_class(kind, name)[1]
@@ -125,6 +128,7 @@ class Opaque(Proxy):
         if name in OWN:
             return object.__getattribute__(self, name)
         recording = self._recording_
+        # A method is only asked for, and calling it ends the tape; any other attribute's value would go unguarded.
         if recording.active and not _is_method(self._plain_, name):
             recording.break_("call.opaque", f".{name} of a {type(self._plain_).__name__}")
         attribute = getattr(self._plain_, name)

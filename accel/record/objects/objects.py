@@ -65,12 +65,15 @@ def get_attribute(proxy: Any, name: str) -> Any:
     _, found = find_in_class(type(real), name)
     if isinstance(found, property):
         return property_of(proxy, name, type(real), found)
+    # What the call itself wrote or has read before, ahead of a look at the object: it holds the plain value only.
     state = recording.attributes.get((id(real), name))
     if state is not None:
         return _current_attribute(proxy, name, state)
+    # A data descriptor (functools.cached_property is none, a validating field is): its __get__ runs unseen.
     if hasattr(type(found), "__set__") and not is_slot(found):
         return _opaque_attribute(proxy, name)
     own = own_attribute(real, name)
+    # An instance attribute hides what the class has under the name, unless that is a data descriptor.
     if own is not MISSING:
         return _enter_attribute(proxy, name, own)
     if found is MISSING or is_slot(found):
@@ -82,6 +85,7 @@ def _current_attribute(proxy: Any, name: str, state: AttributeState) -> Any:
     """What the recording knows the attribute to hold; anything else was put there behind its back."""
     real = proxy._plain_
     now = own_attribute(real, name)
+    # A callback, a thread or C code has assigned it meanwhile.
     if now is not state.held:
         proxy._recording_.break_unseen(f".{name} was changed from outside the recorded code")
         return getattr(real, name)
@@ -98,6 +102,7 @@ def _enter_attribute(proxy: Any, name: str, own: Any) -> Any:
     if slot is None:
         recording.break_("escape.object", f"an attribute .{name} that the recording did not see set")
         return own
+    # Should the object lose the attribute, `object.name` would run code of its class while the guard fetches.
     if is_computed_without(type(proxy._plain_), name):
         recording.inputs.narrow(slot, inputs.satisfies(lambda real: own_attribute(real, name) is not MISSING))
     wrapped = recording.enter(
@@ -156,18 +161,22 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     """A method, or a value that a class holds. kind: the class that the lookup begins at."""
     recording = proxy._recording_
     function = target_function(recording, found)
+    # `del self.scheme` uncovers the class's `scheme`: before the call the object did have one of its own.
     is_deleted = (id(proxy._plain_), name) in recording.attributes  # the object's own, by this call
     if kind is type(proxy._plain_) and not is_deleted:  # super() looks past the object
         guard_no_own(recording, proxy._slot_, name)
     if isinstance(function, FunctionType):
         guard_class(recording, kind, name, found)
         return Followed(recording, function, (proxy,), found.__get__(proxy._plain_, kind))
+    # Their functions are followed as well; a classmethod is bound to the class of the object, not to that which defines
+    # it.
     if isinstance(function, (staticmethod, classmethod)):
         guard_class(recording, kind, name, found)
         inner = target_function(recording, function.__func__)
         if isinstance(inner, FunctionType):
             bound = (class_proxy(recording, type(proxy._plain_)),) if isinstance(function, classmethod) else ()
             return Followed(recording, inner, bound, found.__get__(proxy._plain_, type(proxy._plain_)))
+    # Any other descriptor, such as functools.cached_property or a C method: its __get__ runs unseen.
     if hasattr(type(found), "__get__"):
         return _opaque_attribute(proxy, name)
     recording.registry.keep_alive(kind)
@@ -185,6 +194,7 @@ def set_attribute(proxy: ObjectProxy, name: str, value: object, *, generic: bool
         guard_class(recording, type(real), name, found)
         Followed(recording, found.fset, (proxy,))(value)
         return
+    # Nothing but the object's own storage changes: only then can the write be put back, and made by a replay.
     ordinary = (generic or type(real).__setattr__ in _GENERIC_SETATTR) and (
         found is MISSING or is_slot(found) or not hasattr(type(found), "__set__")
     )
@@ -253,6 +263,7 @@ def _attribute_of_class(self: Any, name: str) -> Any:
         return getattr(real, name)
     owner, found = find_in_class(real, name)
     above, special = find_in_class(type(real), name)
+    # Python asks the metaclass first for data descriptors, and last for everything else.
     if above is not None and (owner is None or hasattr(type(special), "__set__")):
         recording.break_("call.opaque", f"{real.__name__}.{name}, which its metaclass defines")
         return getattr(real, name)
@@ -320,6 +331,7 @@ def object_method(recording: Recording, name: str, args: tuple[Any, ...], kwargs
 def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`kind(*args)` in recorded code: a new object whose `__init__` is followed."""
     _, init = find_in_class(kind, "__init__")
+    # As collections makes them, they hold any values, recorded ones included.
     if recording.active and is_bare_namedtuple(kind):
         guard_class(recording, kind, "__new__", find_in_class(kind, "__new__")[1])
         return kind(*args, **kwargs)
@@ -331,6 +343,8 @@ def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: d
         or not isinstance(init, FunctionType)
     ):
         return call_opaque(recording, kind, args, kwargs)
+    # A real object, so that isinstance, type() and repr() are right; its attributes get plain values, the proxy knows
+    # the recorded ones.
     proxy = remember(recording, ObjectProxy(recording, object.__new__(kind), None))
     guard_class(recording, kind, "__init__", init)
     Followed(recording, init, (proxy,))(*args, **kwargs)

@@ -36,6 +36,7 @@ def note_attribute(proxy: Any, name: str, wrapped: object, *, written: bool) -> 
     attributes, key = proxy._recording_.attributes, (id(real), name)
     before = attributes.get(key)
     if written and (before is None or before.wrapped is MISSING):
+        # `vars(self)` lists attributes in the order in which they were first set.
         attributes.pop(key, None)  # new ones are set in the order in which they came
     attributes[key] = AttributeState(proxy, name, wrapped, written, held)
 
@@ -62,6 +63,7 @@ def guard_no_own(recording: Recording, slot: int | None, name: str) -> None:
     """Let replays check that an object has no attribute of its own that hides its class's."""
     if slot is None:
         return
+    # One guard per object for all names, since a method call on `self` is in every line of many programs.
     absent = recording.absent.get(slot)
     if absent is None:
         absent = recording.absent[slot] = set()

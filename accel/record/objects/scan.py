@@ -43,12 +43,14 @@ def _problem(code: CodeType, outer: frozenset[str]) -> tuple[str, str, int] | No
         name = instruction.opname
         if name in _REFUSED_OPCODES:
             return *_REFUSED_OPCODES[name], line
+        # Its own cell variables are new in each call; those of an enclosing function outlive it.
         if name == "STORE_DEREF" and instruction.argval in outer:
             return "effect.global", f"writes {instruction.argval} of an enclosing function", line
         if (name.startswith("LOAD_GLOBAL") or "ATTR" in name) and instruction.argval in _REFUSED_NAMES:
             return *_REFUSED_NAMES[instruction.argval], line
         if name == "IS_OP" and not _is_constant(instructions[position - 1]) and _calls(instructions[:position]):
             return "code.unsupported", "compares by `is` with what a call gives", line
+    # The code of nested functions and comprehensions is among the constants.
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             found = _problem(constant, outer)

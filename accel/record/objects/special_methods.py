@@ -19,9 +19,11 @@ def _special(name: str) -> Callable[..., Any]:
         recording = self._recording_
         kind = type(self._plain_)
         _, found = find_in_class(kind, name)
+        # Looked up in the class, as Python does: what an object has under such a name itself is not asked.
         if recording.active and isinstance(found, FunctionType):
             return getattr(self, name)(*args)
         if found is MISSING or found is getattr(object, name, None):
+            # Python's fallback for sequences; likewise the truth of an object by its length, below.
             if name == "__reversed__" and find_in_class(kind, "__getitem__")[0] is not None:
                 return (self[i] for i in range(len(self) - 1, -1, -1))
             if name == "__bool__":

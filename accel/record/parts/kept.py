@@ -64,10 +64,12 @@ class Kept:
 
     def _unwrapped_tuple(self, value: Any, unwrap_part: Callable[[Any], Any]) -> Any:
         """The tuple as the program may keep it: the one that came in, or one for all places that hold it."""
+        # `self.shape = shape`: what came in is given back as the very tuple, so that `is` and ids stay as they were.
         entered = self.entered_tuple(value)
         if entered is not None:
             return entered.plain
         before, made = self._rebuilt.get(id(value), (None, None))
+        # One plain tuple for all places that hold it, since the program may compare them by `is`.
         if before is not value:
             made = rebuilt(value, map(unwrap_part, value))
             self._rebuilt[id(value)] = value, made
@@ -83,6 +85,7 @@ class Kept:
         seen = set() if seen is None else seen
         kind = type(value)
         if kind in (list, dict, set):
+            # A list may contain itself.
             if id(value) not in seen:
                 seen.add(id(value))
                 self._unwrap_parts(value, seen)
@@ -112,7 +115,11 @@ class Kept:
 
     def _note_leak(self, value: Any) -> None:
         kind = type(value)
+        # A closure or generator of recorded code holds wrappers in its cells, and runs with substituted globals for
+        # ever.
         if kind in (FunctionType, GeneratorType):
+            # A closure or generator of recorded code holds wrappers in its cells, and runs with substituted globals for
+            # ever.
             scope = value.__globals__ if kind is FunctionType else getattr(value.gi_frame, "f_globals", None)
             self.leaked |= getattr(scope, "recording", None) is self._recording
         elif kind in ITERATORS:

@@ -39,6 +39,7 @@ class Registry:
     def survivors(self) -> list[Any]:
         """The wrappers that somebody holds on to, after `let_go`."""
         alive = self._now_alive()
+        # Collecting garbage takes longer than recording most calls, and is needed only for cycles.
         if alive:
             del alive
             gc.collect()  # a nested function that calls itself is freed no sooner

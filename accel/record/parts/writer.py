@@ -77,11 +77,16 @@ class Writer:
 
     def node(self, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: object, *, host: bool) -> Node:
         """Write one operation down. result: the real value, for its shape, dtype and type."""
+        # Repeats count as well: a loop that computes the same again and again would be recorded for as long as it runs.
         if len(self.tape.nodes) + self._again >= self._max_nodes:
             raise Unsupported("limit.nodes", f"more than {self._max_nodes} operations")
+        # Asked once, early: a long tape whose operations do not form equal rounds takes longer to compile than it can
+        # save.
         if len(self.tape.nodes) == LOOK_AT and not self._worth(self.tape.nodes):
             raise Unsupported("limit.nodes", f"{LOOK_AT} operations, too few of them in equal rounds")
         key = (rule.name, id(rule), frozen(args), frozen(kwargs))
+        # Value numbering while recording. It is sound since a write makes a new version of a storage, which is another
+        # node.
         known = self._numbered.get(key)
         if known is not None:
             self._again += 1
@@ -107,8 +112,11 @@ class Writer:
         if not node.host and isinstance(expected, int) and abs(expected) > scalars.LARGEST_EXACT:
             raise Unsupported("value.forced", f"an integer as large as {expected} is needed as a plain number")
         self._forced[node.index] = expected
+        # A constant's value cannot differ in another call.
         if not node.constant:
             self.tape.outcomes.append(Outcome(node, expected, self.where()))
+            # Elements of inputs are not counted: many of one array are compared as a whole instead
+            # (accel.record.pinned).
             self._assumed += not node.host and element_of(node) is None
             if self._assumed > MAX_OUTCOMES:
                 raise Unsupported("limit.nodes", f"more than {MAX_OUTCOMES} branches that depend on arrays' values")
@@ -125,6 +133,8 @@ class Writer:
         key = storage.version.index, size
         if key not in self._within:
             is_index = storage.base.dtype.kind in "iu"
+            # The whole array may hold what is out of bounds in a part that nobody uses as an index: then each part is
+            # checked.
             self._within[key] = not chain or (is_index and bool(core.in_bounds(storage.base, size)))
         whole = self._within[key]
         self.assume(core.IN_BOUNDS, (storage.version if whole else self.read_view(storage, chain), size))
@@ -143,6 +153,7 @@ class Writer:
         values: the plain arguments, where it might not hold; then it is Unsupported.
         """
         node = self.node(rule, args, {}, True, host=host)
+        # The check is ours; its overflow or division by zero must not warn in the program's name.
         with np.errstate(all="ignore"):
             holds = values is None or bool(np.all(rule.function(*unwrap(values))))
         self.outcome(node, holds)  # other calls may well be able to go on where this one cannot
@@ -170,8 +181,10 @@ class Writer:
     def write_view(self, storage: Storage, chain: Chain, value: Node) -> None:
         """A new version of the storage with `value`, cast to its dtype and broadcast, stored through the view."""
         if storage.origin is not None and not storage.written:
+            # NumPy raises for a read-only array, and a replay must not write where it would.
             self._inputs.narrow(storage.origin.args[0], is_writeable)
         value = self._fitted(value, seen_through(storage.base, chain))
+        # From the innermost view outwards: a write through `a[1:][::2]` is a write into `a[1:]`, and that one into `a`.
         for depth in range(len(chain) - 1, -1, -1):
             inner = self.read_view(storage, chain[:depth])
             shape, dtype = inner.shape, inner.dtype
@@ -192,6 +205,7 @@ class Writer:
     def _fitted(self, value: Node, view: Any) -> Node:
         """`value` with the dtype and shape of the view that it is stored in."""
         if value.dtype != view.dtype:
+            # Only its shape and dtype are looked at, so that no array is computed or allocated.
             sample = np.broadcast_to(np.zeros((), view.dtype), value.shape)
             value = self.node(core.CAST, (value, view.dtype), {}, sample, host=False)
         if value.shape != view.shape:
@@ -215,6 +229,7 @@ def describe(value: object) -> tuple[tuple[int, ...], np.dtype[Any] | None, type
         return value.shape, value.dtype, None
     if isinstance(value, np.generic):
         return (), value.dtype, type(value)
+    # After np.generic, since np.float64 is a float, and np.complex128 a complex.
     if isinstance(value, (bool, int, float, complex)):
         return (), _python_dtype(value), type(value)
     return (), None, type(value)

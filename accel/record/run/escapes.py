@@ -19,6 +19,7 @@ def unwrap_everywhere(wrapper: object) -> None:
 
 
 def _replace(old: object, new: object, depth: int) -> None:
+    # The last resort: a replay is not wanted any more, and the program must not find a wrapper among its own objects.
     for holder in gc.get_referrers(old):
         kind = type(holder)
         if kind is list:
@@ -29,6 +30,7 @@ def _replace(old: object, new: object, depth: int) -> None:
         elif kind is set:
             holder.discard(old)
             holder.add(new)
+        # Tuples cannot be changed: a new one takes the place of the old one wherever that is held, and so on upwards.
         elif kind is tuple and depth:
             _replace(holder, tuple(new if part is old else part for part in holder), depth - 1)
         elif kind.__name__ == "cell" and holder.cell_contents is old:

@@ -74,6 +74,8 @@ class FrameWatch:
         frame on the stack is made plain when it goes on; what it writes then is not journalled.
         """
         frames = list(_recorded_frames())
+        # A handler of the program's (`except BaseException`, `finally`) would see Unwound, and run its code for
+        # nothing.
         if self._recording.can_be_undone and not any(handles_exceptions(frame.f_code) for frame in frames):
             self._recording.raised = (Unwound.__name__, self._recording.writer.where())  # NumPy may swallow it
             raise Unwound

@@ -88,6 +88,8 @@ def _record(
         except BaseException as error:
             progress.error = error
             recording.note_exception(error, recording.writer.where())
+            # Run again on NumPy, the call raises by itself if the error is the program's. A KeyboardInterrupt would not
+            # recur.
             if not recording.touched and isinstance(error, Exception):
                 return _undone(recording, trace_of(recording))
             recording.kept.unwrap_containers()
@@ -125,6 +127,7 @@ def _run(
         recording.enter(arg, ("arg", i), _parameter(function, i), inputs.item(0, i)) for i, arg in enumerate(args)
     ]
     named = {name: recording.enter(arg, ("kwarg", name), name, inputs.item(1, name)) for name, arg in kwargs.items()}
+    # Ctrl-C inside a long call must not wait for its end.
     with deferral.lifted():
         return Followed(recording, function, ())(*entered, **named)
 
@@ -172,6 +175,7 @@ def _finish(recording: Recording, made: list[Any]) -> Recorded | Undone:
     recording.kept.unwrap_containers()
     result = recording.kept.unwrap_in_place(made[0])
     made[:] = [result]  # no wrapper is held here any more
+    # Whoever still holds a wrapper after all containers were unwrapped got it in a way that was not seen.
     survivors = recording.survivors()
     if (recording.kept.leaked or survivors) and not recording.touched:
         recording.break_("escape.object", "something that holds recorded values leaves the call")

@@ -45,6 +45,7 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         for wrapper in recording.registry.values.values()
         if issubclass(type(wrapper), (ObjectProxy, ContainerProxy)) and wrapper._slot_ is not None
     ]
+    # `a is b` of two tuples: in a later call they must be different objects again.
     if recording.compares_identity:
         objects += [entered.slot for entered in recording.kept.tuples.values()]
     pinned = note_pinned(recording.writer.tape.outcomes, recording.storages, recording.inputs)

@@ -40,6 +40,7 @@ def call_without_rule(recording: Recording, function: Any, args: tuple[Any, ...]
     for value in (*args, *kwargs.values()):
         if issubclass(type(value), RecordedArray):
             recording.before_write(value._storage)
+    # `np.apply_along_axis(f, ...)`: code of the program runs inside, and may change anything.
     calls_back = any(callable(unwrap(value)) for value in (*args, *kwargs.values()))
     recording.break_("rule.missing", name, touched=calls_back)
     return function(*unwrap(args), **unwrap(kwargs))

@@ -98,6 +98,7 @@ def _record_nan_to_num(recording: Recording, rule: Rule, bound: dict[str, Any], 
     source = bound["x"]
     if not copy and issubclass(type(source), CompressedArray):
         raise Unsupported("shape.dynamic", "a masked selection changed in place")
+    # NumPy makes a copy all the same of what is no array, or of another dtype than the result's.
     if copy or not issubclass(type(source), RecordedArray):
         return record_bound(recording, rule, bound, result)
     if not np.shares_memory(source._plain_, result):
@@ -188,6 +189,7 @@ def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], res
     assert isinstance(rewrite, Rewrite)
     try:
         made = rewrite.calls(**bound)
+    # Rewrites are written for arrays (`x.ndim`); NumPy's functions take lists as well.
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         given = (bound.get(name) for name in rule.operands if name not in rule.sequences)
         if any(type(operand) in (list, tuple) for operand in given):
@@ -218,6 +220,7 @@ def _in_place_of(recording: Recording, rule: Rule, made: Any, result: Any, sourc
         raise Unsupported("rule.missing", f"{rule.name} of an array without axes")
     if issubclass(type(made), CompressedArray):
         return made
+    # The same memory seen in the same way: NumPy's function made the view that the rewritten calls make.
     if value.ctypes.data == result.ctypes.data and value.strides == result.strides and result.size:
         return remember(recording, RecordedArray(recording, result, made._storage, made._chain))
     if any(np.shares_memory(source, result) for source in sources):
