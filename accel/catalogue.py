@@ -35,7 +35,7 @@ TRAITS: Mapping[str, str] = MappingProxyType(
 class Row:
     """One target: the function `qualname` of `module`, and why it is, or is not, accelerated.
 
-    rtol: the accepted difference from NumPy, relative to an array's largest magnitude; None takes `Settings.rtol`.
+    rtol: the accepted difference from NumPy; None takes `Settings.rtol`.
     traits: keys of TRAITS. declined: why the function is not accelerated although it was considered; None if it is.
     """
 

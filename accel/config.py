@@ -58,7 +58,7 @@ class Settings:
     max_variants: the most compiled programs per target.
     max_nodes: the most operations in one recording, counting each repetition.
     max_compile_s: the longest time for one compile, in seconds.
-    rtol: the largest accepted difference from NumPy, relative to an array's largest magnitude; a catalogue's row may
+    rtol: the largest accepted difference from NumPy (docs/modes.md says relative to what); a catalogue's row may
         override it.
     check_share: in mode "auto", the share of the time saved so far that comparisons with NumPy may take.
     cache_dir: the folder of the disk cache of compiled programs; None keeps nothing on disk.

@@ -14,10 +14,20 @@ class _ThreadState(threading.local):
     inside = False
     """Whether a target's call is under way in this thread. Targets that are called inside it then run on NumPy."""
     counted_s = 0.0
-    """Seconds of this thread that are already in some target's ledger. An outer target subtracts them from its own."""
+    """Seconds of this thread that are already in some target's ledger, so that none are counted twice.
+
+    Whoever times a call reads it before and after: the difference is the time of targets called inside it, and belongs
+    to them. Afterwards it is set to what it was, plus all that the call took. This arithmetic stands wherever a call is
+    timed, and in no function: it runs after the program's own code, where no call of accel's may fail.
+    """
 
 
 THREAD = _ThreadState()
+
+
+def note_counted(seconds: float) -> None:
+    """Note seconds that have just been entered into some target's ledger."""
+    THREAD.counted_s += seconds
 
 
 class Call:
@@ -54,7 +64,6 @@ class Call:
         finally:
             self.seconds = time.perf_counter() - started
             self.own_s = self.seconds - (THREAD.counted_s - before)
-            # not added up: `seconds` contains what targets called inside it have counted
             THREAD.counted_s = before + self.seconds
         return self.result
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from accel import config, logs
 from accel.dispatch import late
-from accel.dispatch.call import THREAD, Call
+from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget
 from accel.dispatch.known import KnownPaths
 from accel.dispatch.paths import Path, Stage
@@ -102,7 +102,7 @@ class Compiling:
         path.start(values)
         waited = time.perf_counter() - started
         call.began += waited
-        THREAD.counted_s += waited
+        note_counted(waited)
 
     def finish(self, path: Path) -> Refusal | None:
         """Put the program that is ready to use. Returns why there is none, if so."""

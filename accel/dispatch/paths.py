@@ -225,8 +225,8 @@ class Path:
         finally:
             open_ledger(self.name).charge("loading", time.perf_counter() - started)
 
-    def give_up_if_overdue(self) -> Refusal | None:
-        """Abandon a compile that takes longer than `Settings.max_compile_s`. Returns the refusal then, else None."""
+    def abandon_if_overdue(self) -> Refusal | None:
+        """Abandon a compile that takes longer than `Settings.max_compile_s`. Returns why the path is to be given up."""
         limit = config.current().max_compile_s
         if self.pending is None or not self.pending.seconds() > limit:
             return None

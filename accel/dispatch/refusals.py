@@ -1,6 +1,6 @@
 """Refusals: why a target's calls stay on NumPy, told to the ledger, the timeline and the log.
 
-The ledger counts every refusal. The timeline and the log get each one once.
+The ledger counts the refusals that are noted, each kind with its number. The timeline and the log get each kind once.
 """
 
 from __future__ import annotations
@@ -30,18 +30,28 @@ class Refusals:
     def refuse(self, refusal: Refusal) -> None:
         """Note why a call stays on NumPy. Raises Refused in mode "strict"."""
         self.note(refusal)
-        self.refuse_again()
+        self.raise_if_strict()
 
-    def refuse_again(self) -> None:
-        """A call stays on NumPy for a reason noted at an earlier one. Raises Refused in mode "strict"."""
+    def raise_if_strict(self) -> None:
+        """Raise Refused in mode "strict", for a call that stays on NumPy for a reason that an earlier one noted."""
         if self.last is not None and self._mode() == "strict":
             raise Refused(self.last.message(self._name))
 
     def demote(self, refusal: Refusal) -> None:
-        """Note that the target was taken back to NumPy. Raises Refused in mode "strict"."""
+        """Note that the target was taken back to NumPy; the log gets a warning. Raises Refused in mode "strict"."""
         self.note_demotion(refusal)
         if self._mode() == "strict":
             raise Refused(refusal.message(self._name, _TAKEN_BACK))
+
+    def note_demotion(self, refusal: Refusal) -> None:
+        """As `demote`, but raises nothing: for a call whose answer is already decided."""
+        self.last = refusal
+        ledger = open_ledger(self._name)
+        first = ledger.state is not State.DEMOTED
+        ledger.demote(refusal)
+        if first:
+            timeline.note_event(timeline.DEMOTED, self._name, refusal.why)
+            logs.LOGGER.warning("%s", refusal.message(self._name, _TAKEN_BACK))
 
     def note(self, refusal: Refusal) -> None:
         """Note a refusal. Raises nothing: for calls that have been answered, or will be accelerated later."""
@@ -55,13 +65,3 @@ class Refusals:
         """Note why a call is not accelerated yet. As long as the reason stays the same, one call stands for all."""
         if self.last is None or self.last.reason != reason:
             self.note(Refusal(reason))
-
-    def note_demotion(self, refusal: Refusal) -> None:
-        """The same, but raises nothing in any mode. The log gets a warning the first time."""
-        self.last = refusal
-        ledger = open_ledger(self._name)
-        first = ledger.state is not State.DEMOTED
-        ledger.demote(refusal)
-        if first:
-            timeline.note_event(timeline.DEMOTED, self._name, refusal.why)
-            logs.LOGGER.warning("%s", refusal.message(self._name, _TAKEN_BACK))

@@ -18,7 +18,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
-from accel.dispatch.call import THREAD, Call, is_fault
+from accel.dispatch.call import THREAD, Call, is_fault, note_counted
 from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
 from accel.dispatch.costs import budget
@@ -130,7 +130,7 @@ class Target:
             call.began = time.perf_counter()
             # nothing to match the call against, and nothing to record now: spare it the lock and the preconditions
             if self.final or (not self.paths and self.recordings.skip()):
-                self._refusals.refuse_again()
+                self._refusals.raise_if_strict()
                 return self._run_numpy(call)
             # part of an outer target's call, which is recorded or compared as a whole
             if inside:
@@ -183,7 +183,7 @@ class Target:
         refusal = unmet_precondition(self.mode)
         if refusal is not None:
             self._refusals.refuse(refusal)
-            return self._run_numpy(call, nested=True)
+            return self._run_uncovered(call)
         if self._is_limited:
             # the first calls are only timed: the budget, and whether the function is small, are judged by these times
             if not self.account.knows_numpy:  # before anything is compiled
@@ -199,7 +199,7 @@ class Target:
         refusal = self.recordings.refusal_of(call)
         if refusal is not None:
             self._refusals.refuse(refusal)
-            return self._run_numpy(call, nested=True)
+            return self._run_uncovered(call)
         return self._new_path(call)
 
     def _follow(self, path: Path, values: list[Any], call: Call) -> Any:
@@ -208,15 +208,15 @@ class Target:
         if path.stage in (Stage.OBSERVING, Stage.PENDING):
             self._advance(path, values, call)
         if path.stage is Stage.GIVEN_UP:
-            self._refusals.refuse_again()
-            return self._run_numpy(call, nested=True)
+            self._refusals.raise_if_strict()
+            return self._run_uncovered(call)
         # still OBSERVING or PENDING
         if path.stage is not Stage.COMPILED:
             return self._run_without_program(path, call)
         # the last runs of its program were discarded
         if path.backoff:
             path.backoff -= 1
-            self._refusals.refuse_again()
+            self._refusals.raise_if_strict()
             return self._run_numpy(call)
         return self._replay(path, values, call, siblings=True)
 
@@ -227,22 +227,22 @@ class Target:
         if path.is_ready():
             self._finish(path)
         else:
-            overdue = path.give_up_if_overdue()
+            overdue = path.abandon_if_overdue()
             if overdue is not None:
                 self._give_up(path, overdue)
 
     def _new_path(self, call: Call) -> Any:
         """Answer a call that matches no known path: record it, if that is allowed now."""
         if self.recordings.skip():
-            self._refusals.refuse_again()
-            return self._run_numpy(call, nested=True)
+            self._refusals.raise_if_strict()
+            return self._run_uncovered(call)
         if self._is_limited and not self.account.covers_recording():
             self._refusals.note_wait("wait.budget")
-            return self._run_numpy(call, nested=True, quiet=is_quiet())  # the budget may cover nested targets
+            return self._run_uncovered(call, quiet=is_quiet())  # the budget may cover nested targets
         # asked last, because it may drop another path
         if not self.paths.make_room():
             self._refusals.refuse(Refusal("limit.variants", "", self.paths.why_many()))
-            return self._run_numpy(call, nested=True)
+            return self._run_uncovered(call)
         return self._record(call)
 
     @property
@@ -251,14 +251,20 @@ class Target:
 
     # -- on NumPy -----------------------------------------------------------------------------------------------------
 
-    def _run_numpy(self, call: Call, *, nested: bool = False, quiet: bool = False) -> Any:
-        """Answer the call on NumPy: the only way of a call that is examined. Why, its caller has noted.
+    def _run_uncovered(self, call: Call, *, quiet: bool = False) -> Any:
+        """Answer a call that no program of this target's is going to cover: targets called inside it may have theirs.
 
-        nested: whether targets that are called inside it may be accelerated, as this one is not. quiet: whether its
-        time may be compared with those of compiled calls.
+        So it is where calls like this one are refused, given up, or beyond the budget. Where this target's program is
+        only late (still to be compiled, or backing off), the time without any program is wanted: `_run_numpy`.
         """
-        if nested:
-            THREAD.inside = False
+        THREAD.inside = False  # `_answer_or_fall_back` puts it back
+        return self._run_numpy(call, quiet=quiet)
+
+    def _run_numpy(self, call: Call, *, quiet: bool = False) -> Any:
+        """Answer an examined call on NumPy. Its caller has noted why.
+
+        quiet: whether its time may be compared with those of compiled calls.
+        """
         looked_s = time.perf_counter() - call.began
         try:
             return call.run()
@@ -278,7 +284,8 @@ class Target:
                 return self._record(call, again=True)  # it may turn out to take a rare path, which a later run meets
         quiet = is_quiet()
         # where later runs are prepared, nested targets get programs of their own: a later run may want those first
-        result = self._run_numpy(call, nested=budget.for_later_runs, quiet=quiet)
+        run = self._run_uncovered if budget.for_later_runs else self._run_numpy
+        result = run(call, quiet=quiet)
         self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
         return result
 
@@ -366,12 +373,12 @@ class Target:
             given = path.variant.run(values)
         except HostError as error:  # it depends on the numbers of this call: the next call may have others
             self._refusals.refuse(Refusal("rule.parameter", "", f"a number of this call: {error}"))
-            return self._run_numpy(call, nested=True)
+            return self._run_uncovered(call)
         except Exception as error:
             if not is_fault(error):
                 raise
             self._give_up(path, Refusal("compile.failed", "", f"{type(error).__name__}: {error}"))
-            return self._run_numpy(call)
+            return self._run_uncovered(call)
         if isinstance(given, StaleConstants):
             self._compiling.respecialize(path, given.slots, values, call)
             return self._follow(path, values, call)
@@ -386,7 +393,7 @@ class Target:
 
     def _count_replay(self, path: Path, values: list[Any], seconds: float) -> None:
         self.ledger.count_compiled(seconds, path.gained_s(seconds))
-        THREAD.counted_s += seconds
+        note_counted(seconds)
         path.replays += 1
         self.paths.note_taken(path)
         if is_quiet():

@@ -88,13 +88,13 @@ class Reporter:
 
 
 def _tell_after_calls(after: Callable[[Target, bool], None]) -> None:
-    """Call `after` after each call of a target. Its arguments: the target, and whether the call was nested."""
+    """Call `after` after each call of a target. Its arguments: the target, and whether it was called inside another."""
     answer = Target.answer
 
     def answer_and_tell(self: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        nested = THREAD.inside
+        inside = THREAD.inside
         result = answer(self, args, kwargs)
-        after(self, nested)
+        after(self, inside)
         return result
 
     Target.answer = answer_and_tell  # type: ignore[method-assign]

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-ABSOLUTE = 1e-3
-"""Errors are relative to the value's magnitude, or to this share of the field's largest one if that is larger."""
+MAGNITUDE_FLOOR = 1e-3
+"""The error of a value is relative to its magnitude, or to this share of its array's largest one if that is larger: a
+small difference of two large numbers is known to their last place only, not to its own."""
 
 
 class Verdict(StrEnum):
@@ -24,8 +25,8 @@ def relative_errors(replayed: Any, actual: Any) -> Any:
     """The relative error of each element, as an array of the same shape; None if all elements are equal.
 
     The error is infinite where a NaN, an infinity, or a value that is not floating-point differs. It is relative to the
-    value, or to `ABSOLUTE` times the array's largest magnitude if the value is smaller. Subnormal numbers are equal:
-    XLA flushes them to 0.
+    value, or to `MAGNITUDE_FLOOR` times the array's largest magnitude if the value is smaller. Subnormal numbers are
+    equal: XLA flushes them to 0.
     """
     if actual.dtype.kind not in "fc":
         differs = np.asarray(replayed != actual)
@@ -46,4 +47,4 @@ def relative_errors(replayed: Any, actual: Any) -> Any:
 def scale_of(magnitude: Any, finite: Any) -> Any:
     """What an error of each element is relative to. magnitude: of the elements. finite: which of them are finite."""
     largest = float(magnitude.max(initial=0.0, where=finite))
-    return np.maximum(magnitude, ABSOLUTE * largest)
+    return np.maximum(magnitude, MAGNITUDE_FLOOR * largest)

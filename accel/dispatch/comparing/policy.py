@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from accel import config, logs
-from accel.dispatch.call import THREAD, Call
+from accel.dispatch.call import Call, note_counted
 from accel.dispatch.compiling import is_quiet
 from accel.dispatch.paths import Path
 from accel.reasons import Refusal
@@ -102,7 +102,7 @@ class Comparisons:
         self.last_s = replay_s + comparing_s - numpy_s
         self._ledger.count_compared(replay_s + comparing_s, numpy_s, quiet=quiet)
         # without NumPy's own time, which `Call.run` has counted
-        THREAD.counted_s += replay_s + comparing_s - numpy_s
+        note_counted(replay_s + comparing_s - numpy_s)
 
     def _time_copies(self, executable: Executable, staged: StagedOutputs) -> None:
         """Time the copies of one run to the device and back, and enter it into the ledger. Later runs are not timed."""

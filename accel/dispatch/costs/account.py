@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from accel import config
-from accel.dispatch.call import THREAD, Call
+from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget, rest
 from accel.dispatch.costs.rest import Rest
 from accel.reports.ledger import Ledger, open_ledger
@@ -96,7 +96,7 @@ class Account:
         self._recording_s = spent - usual
         self.ledger.count_numpy(None, usual)
         self.ledger.charge("recording", spent - usual)
-        THREAD.counted_s += spent
+        note_counted(spent)
 
     def charge_undone(self, spent: float) -> None:
         """Charge a recording that was undone: NumPy answers its call all over again."""
