@@ -14,7 +14,6 @@ from accel.lower import pipeline
 from accel.lower.folding import Folding
 from accel.lower.operations import as_array
 from accel.lower.passes.arrange import Part, check_size
-from accel.lower.passes.broadcast import Repeating, without_repetition
 from accel.lower.pipeline import About, Watch
 from accel.lower.program import (
     PACKS,
@@ -28,6 +27,7 @@ from accel.lower.program import (
     agrees,
     pack_of,
 )
+from accel.lower.repetition import CompactConstant, without_repetition
 from accel.lower.values import Values
 from accel.rules import core, fusion, rounding
 from accel.rules.rule import Unsupported
@@ -67,7 +67,7 @@ class _Lowering:
         self._known = known
         self._folding = Folding(trace, known)
         self._slots: dict[int, int] = {}
-        self._constants: list[Repeating] = []
+        self._constants: list[CompactConstant] = []
         self._positions: dict[int, int] = {}
         self._tables: dict[int, int] = {}
         self._scalars: dict[str, list[Node]] = {pack: [] for pack in PACKS}
@@ -194,7 +194,7 @@ class _Lowering:
         for table in (table for part in parts if not isinstance(part, Node) for table in part.tables):
             if table.size > EMBEDDED:
                 self._tables[id(table)] = len(self._constants)
-                self._constants.append(Repeating(table, table.shape))
+                self._constants.append(CompactConstant(table, table.shape))
         return body, parts
 
     def _function(

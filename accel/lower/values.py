@@ -13,13 +13,13 @@ from accel.ir.tape import Node
 from accel.ir.template import fill
 from accel.lower.operations import compute, compute_inside
 from accel.lower.passes.arrange import Part
-from accel.lower.passes.broadcast import Repeated
 from accel.lower.passes.loops import batch, scan
 from accel.lower.passes.loops.loop import Loop
 from accel.lower.passes.loops.operands import filled, is_box_read, leaves_of
 from accel.lower.passes.nests import emit
 from accel.lower.passes.nests.nest import Nest
 from accel.lower.passes.recompute import Recomputation
+from accel.lower.repetition import RepeatedValue
 from accel.rules import core, fusion
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Values:
     def fetch(self, node: Node) -> Any:
         """The node's value, all of it. Computes or stores it first where that is still to be done."""
         value = self._least(node)
-        if not isinstance(value, Repeated):
+        if not isinstance(value, RepeatedValue):
             return value
         # Once it is whole, XLA computes it for every element. So what is costly is stored as it is, small.
         if self._recomputation.is_costly(node):
@@ -72,8 +72,8 @@ class Values:
     def _store(self, node: Node, store: Callable[[Any], Any]) -> None:
         """Have XLA store the value, instead of computing it again wherever it is read."""
         value = self._least(node)
-        if isinstance(value, Repeated):
-            self.set(node, Repeated(store(value.value), value.shape))
+        if isinstance(value, RepeatedValue):
+            self.set(node, RepeatedValue(store(value.value), value.shape))
         else:
             self.set(node, store(value))
 
@@ -142,7 +142,7 @@ class Values:
         value_of = self.fetch if shape is None else self._least_value
         args, kwargs = fill((node.args, node.kwargs), value_of, Node)
         value = compute(node, args, kwargs, shape)
-        self.set(node, value if shape is None else Repeated(value, node.shape))
+        self.set(node, value if shape is None else RepeatedValue(value, node.shape))
         # The rule may have stored a padded copy of an operand. Whoever reads that operand next shall read the copy:
         # otherwise XLA would compute the operand again.
         for operand in node.operands():
@@ -150,7 +150,7 @@ class Values:
                 self.set(operand, fusion.from_padded(self._values[operand.index]))
 
     def _compute_loop(self, loop: Loop) -> None:
-        for node in loop.rounds[0]:
+        for node in loop.first:
             self._compute_node(node)
         batched = batch.plan(loop)
         if batched is None:
@@ -192,11 +192,11 @@ class Values:
         if not node.rule.locality.elementwise or node.dtype is None or not arrays:
             return None
         values = [self._least(operand) for operand in arrays]
-        if not all(isinstance(value, Repeated) for value in values):
+        if not all(isinstance(value, RepeatedValue) for value in values):
             return None
         shape = np.broadcast_shapes(*(value.value.shape for value in values))
         return shape if len(shape) == len(node.shape) and shape != node.shape else None
 
     def _least_value(self, node: Node) -> Any:
         value = self._least(node)
-        return value.value if isinstance(value, Repeated) else value
+        return value.value if isinstance(value, RepeatedValue) else value

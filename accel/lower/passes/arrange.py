@@ -10,7 +10,7 @@ import numpy as np
 from accel.ir.tape import Node
 from accel.lower.passes.loops import reroll
 from accel.lower.passes.loops.loop import Loop
-from accel.lower.passes.nests import find, pad
+from accel.lower.passes.nests import find
 from accel.lower.passes.nests.nest import Nest
 from accel.rules.rule import Unsupported
 
@@ -45,7 +45,7 @@ def arranged(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Nod
     size = size_of(rolled)
     if size <= NESTED:
         return rolled
-    nested: list[Part] = [*find.find(body, used, value_of, pad.plan)]
+    nested: list[Part] = [*find.find(body, used, value_of)]
     return nested if 2 * size_of(nested) < size else rolled
 
 

@@ -7,7 +7,6 @@ read must see what was there before the loop, or what its own round wrote; and n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,9 +30,9 @@ from accel.lower.passes.loops.operands import (
 from accel.lower.passes.value_store import Compute, ValueStore
 from accel.rules import core, fusion
 
-LARGEST = 1 << 17
+LARGEST_BATCH = 1 << 17
 """Elements that a value may have, all rounds together: what a core's cache holds. Beyond, the loop is the better way:
-ten bands of 121x240 take 4 ms round by round, and 9 at once."""
+ten bands of 121x240 take 4 ms round by round, and 9 at once. (Nests have a limit of their own: `LARGEST_VECTOR`.)"""
 
 MOST_ROUNDS = 4096
 """Rounds whose boxes are compared, each with each: 16 million pairs for each two writes."""
@@ -43,21 +42,20 @@ MOST_ROUNDS = 4096
 class Batch:
     """A loop to compute at once.
 
-    A *thread* is all writes to one array. What the rounds read is read for all of them at once, before; what they write
-    is written for all at once, afterwards.
+    A *write chain* is all writes of a round to one array, each of which goes on from the one before. What the rounds
+    read is read for all of them at once, before; what they write is written for all at once, afterwards.
 
-    reads: by position, the boxes of arrays from outside the loop, or of threads, as they were before it. forwarded:
-    reads of what the same round wrote, by position: the position of that write. sites: by position of each write,
-    where; dropped: writes that a later one of the round covers. threads: positions of the writes to one array, in
-    order.
+    reads: by position, the boxes that are read of arrays as they were before the loop. forwarded: reads of what the
+    same round wrote, by position: the position of that write. written: by position of each write, its boxes. dropped:
+    writes that a later one of the round covers. chains: the positions of each write chain.
     """
 
     loop: Loop
     reads: dict[int, MovingBox]
     forwarded: dict[int, int]
-    sites: dict[int, MovingBox]
+    written: dict[int, MovingBox]
     dropped: set[int]
-    threads: list[list[int]]
+    chains: list[list[int]]
 
 
 class _Dependent(Exception):
@@ -78,67 +76,66 @@ def _require(truth: bool) -> None:
 
 
 def _plan(loop: Loop) -> Batch:
-    operations, count = loop.rounds[1], len(loop.rounds) - 1
+    operations, count = loop.operations, loop.count
     _require(count <= MOST_ROUNDS)
-    _require(all(count * math.prod(node.shape) <= LARGEST for node in operations if node.rule is not core.WRITE))
+    _require(all(count * math.prod(node.shape) <= LARGEST_BATCH for node in operations if node.rule is not core.WRITE))
     writes = [position for position, node in enumerate(operations) if node.rule is core.WRITE]
-    sites = {position: _site(loop, position) for position in writes}
-    threads = _threads(loop, writes)
-    batch = Batch(loop, {}, {}, sites, set(), threads)
-    for thread in threads:
-        _check_writes(batch, thread)
+    written = {position: _boxes_of(loop, position) for position in writes}
+    chains = _chains(loop, writes)
+    batch = Batch(loop, {}, {}, written, set(), chains)
+    for chain in chains:
+        _check_writes(batch, chain)
     for position, node in enumerate(operations):
         _check_uses(batch, position, node)
     # There are no versions of an array in between: only its last may be used outside.
-    lasts = {thread[-1] for thread in threads}
+    lasts = {chain[-1] for chain in chains}
     _require(not set(writes) & set(loop.collected))
     _require(all(position in lasts for position in writes if position in loop.carried))
     return batch
 
 
-def _site(loop: Loop, position: int) -> MovingBox:
-    """The boxes that a read or write looks at in each round."""
-    node, operand = loop.rounds[1][position], loop.rows[position][1]
-    count = len(loop.rounds) - 1
+def _boxes_of(loop: Loop, position: int) -> MovingBox:
+    """The boxes that a read or write looks at, one for each round."""
+    node, operand = loop.operations[position], loop.rows[position][1]
     if isinstance(operand, MovingBox):
-        site = operand
+        boxes = operand
     else:  # the same place in every round
         _require(isinstance(operand, Invariant) and isinstance(operand.leaf, Index))
         box = box_of(node.args[0].shape, node.args[1].key)
         _require(box is not None)
         assert box is not None
-        site = MovingBox(np.repeat(np.array([box.starts], np.int32).reshape(1, -1), count, axis=0), box)
-    _require(site.is_simple())
-    return site
+        boxes = MovingBox(np.repeat(np.array([box.starts], np.int32).reshape(1, -1), loop.count, axis=0), box)
+    _require(boxes.is_simple())
+    return boxes
 
 
-def _threads(loop: Loop, writes: list[int]) -> list[list[int]]:
+def _chains(loop: Loop, writes: list[int]) -> list[list[int]]:
     """The writes of a round, those to one array together: each goes on from the one before."""
-    threads: list[list[int]] = []
+    chains: list[list[int]] = []
     for position in writes:
         base = loop.rows[position][0]
         if isinstance(base, SameRound):
-            _require(any(thread[-1] == base.position for thread in threads))
-            next(thread for thread in threads if thread[-1] == base.position).append(position)
+            _require(any(chain[-1] == base.position for chain in chains))
+            next(chain for chain in chains if chain[-1] == base.position).append(position)
         else:
             _require(isinstance(base, Carried))
-            threads.append([position])
+            chains.append([position])
     # The first write of a round goes on from the last of the round before: to the same array.
-    for thread in threads:
-        _require(loop.rows[thread[0]][0] == Carried(thread[-1]))
-    return threads
+    for chain in chains:
+        _require(loop.rows[chain[0]][0] == Carried(chain[-1]))
+    return chains
 
 
-def _check_writes(batch: Batch, thread: list[int]) -> None:
+def _check_writes(batch: Batch, chain: list[int]) -> None:
     """Two rounds must not write to one element. Two writes of one round must be disjoint, or one cover the other."""
-    for i, earlier in enumerate(thread):
-        for later in thread[i:]:
+    for i, earlier in enumerate(chain):
+        for later in chain[i:]:
             # (rounds, rounds). Off the diagonal: another round's.
-            meets = batch.sites[earlier].meets(batch.sites[later])
+            meets = batch.written[earlier].meets(batch.written[later])
             own = np.diagonal(meets)
             _require(not meets[~np.eye(len(own), dtype=bool)].any())
             if earlier != later and own.any():
-                _require(batch.sites[earlier].equals(batch.sites[later]))
+                _require(batch.written[earlier].equals(batch.written[later]))
                 batch.dropped.add(earlier)
 
 
@@ -147,7 +144,7 @@ def _check_uses(batch: Batch, position: int, node: Node) -> None:
     operands = batch.loop.rows[position]
     reads = is_box_read(node) or node.rule is core.WRITE
     for i, operand in enumerate(operands):
-        if isinstance(operand, (SameRound, Carried)) and operand.position in batch.sites:
+        if isinstance(operand, (SameRound, Carried)) and operand.position in batch.written:
             _require(reads and i == 0)  # an array that the loop writes to: only parts of it are followed
         else:
             _require(not isinstance(operand, Carried))  # any other value of the round before: rounds in order
@@ -158,30 +155,30 @@ def _check_uses(batch: Batch, position: int, node: Node) -> None:
     if not is_box_read(node):
         return
     base = operands[0]
-    if isinstance(base, (SameRound, Carried)) and base.position in batch.sites:
+    if isinstance(base, (SameRound, Carried)) and base.position in batch.written:
         _check_read(batch, position, base)
     elif isinstance(operands[1], MovingBox):
         _require(isinstance(base, Invariant))
-        batch.reads[position] = _site(batch.loop, position)
+        batch.reads[position] = _boxes_of(batch.loop, position)
 
 
 def _check_read(batch: Batch, position: int, base: SameRound | Carried) -> None:
     """A read of an array that the loop writes to: of what was there before the loop, or of its own round's value."""
-    site = _site(batch.loop, position)
-    thread = next(thread for thread in batch.threads if base.position in thread)
-    _require(isinstance(base, SameRound) or base.position == thread[-1])
+    boxes = _boxes_of(batch.loop, position)
+    chain = next(chain for chain in batch.chains if base.position in chain)
+    _require(isinstance(base, SameRound) or base.position == chain[-1])
     # No earlier round may have written there. Later ones may: the read is made before all writes.
-    for write in thread:
-        earlier = site.meets(batch.sites[write])
+    for write in chain:
+        earlier = boxes.meets(batch.written[write])
         _require(not np.tril(earlier, -1).any())
     # Of the own round's writes before the read, the last one that meets it must be the same box: its value is read.
-    own = thread[: thread.index(base.position) + 1] if isinstance(base, SameRound) else []
+    own = chain[: chain.index(base.position) + 1] if isinstance(base, SameRound) else []
     for write in reversed(own):
-        if site.equals(batch.sites[write]):
+        if boxes.equals(batch.written[write]):
             batch.forwarded[position] = write
             return
-        _require(not np.diagonal(site.meets(batch.sites[write])).any())
-    batch.reads[position] = site
+        _require(not np.diagonal(boxes.meets(batch.written[write])).any())
+    batch.reads[position] = boxes
 
 
 # -- computing --------------------------------------------------------------------------------------------------------
@@ -192,83 +189,79 @@ def run(batch: Batch, values: ValueStore, compute: Compute) -> None:
     import jax
 
     loop = batch.loop
-    rounds, count = loop.rounds, len(loop.rounds) - 1
     # The arrays that are written to, as the first round (computed as it stands) leaves them.
-    before = {position: values.fetch(rounds[0][thread[-1]]) for thread in batch.threads for position in thread}
+    before = {position: values.fetch(loop.first[chain[-1]]) for chain in batch.chains for position in chain}
     values.ensure(loop.from_outside())
 
     def base_of(position: int) -> Any:
         operand = loop.rows[position][0]
         return before[operand.position] if isinstance(operand, (SameRound, Carried)) else values.fetch(operand.leaf)  # type: ignore[union-attr]
 
-    stacked = {position: site.read(base_of(position)) for position, site in batch.reads.items()}
-    tables = [_table(operand, values) for operand in _looked_up(batch)]
-    kept = [position for position in {*loop.carried, *loop.collected} if position not in batch.sites]
-    written = [position for position in batch.sites if position not in batch.dropped]
+    stacked = {position: boxes.read(base_of(position)) for position, boxes in batch.reads.items()}
+    tables = {
+        key: _table(operand, values)
+        for key, operand in loop.numbered_operands()
+        if isinstance(operand, (Table, MovingRead, Stacked))
+    }
+    kept = [position for position in {*loop.carried, *loop.collected} if position not in batch.written]
+    written = [position for position in batch.written if position not in batch.dropped]
 
-    def body(read: dict[int, Any], entries: list[Any]) -> Any:
-        own = _round(batch, read, iter(entries), values, compute)
+    def body(read: dict[int, Any], entries: dict[tuple[int, int], Any]) -> Any:
+        own = _round(batch, read, entries, values, compute)
         return {position: own[position] for position in kept}, {position: own[position] for position in written}
 
     # made: values that are used outside; new: what is written. Both of all rounds, along a first axis.
-    made, new = jax.vmap(body, axis_size=count)(stacked, tables)
-    for thread in batch.threads:
-        array = before[thread[0]]
-        for position in thread:  # in the order of a round: the last write to an element stays
+    made, new = jax.vmap(body, axis_size=loop.count)(stacked, tables)
+    for chain in batch.chains:
+        array = before[chain[0]]
+        for position in chain:  # in the order of a round: the last write to an element stays
             if position in new:
-                value = fusion.snapshot(new[position]) if rounds[-1][position].endangered else new[position]
-                array = batch.sites[position].write(array, value)
-        values.set(rounds[-1][thread[-1]], array)
+                value = fusion.snapshot(new[position]) if loop.last[position].endangered else new[position]
+                array = batch.written[position].write(array, value)
+        values.set(loop.last[chain[-1]], array)
     for position in kept:
         if position in loop.collected:
-            for k in range(1, count):
-                values.set_row(rounds[k][position], made[position], k - 1)
-        values.set(rounds[-1][position], made[position][-1])
+            for k in range(1, loop.count):
+                values.set_row(loop.rounds[k][position], made[position], k - 1)
+        values.set(loop.last[position], made[position][-1])
 
 
 def _round(
     batch: Batch,
     read: dict[int, Any],
-    looked_up: Iterator[Any],
+    entries: dict[tuple[int, int], Any],
     values: ValueStore,
     compute: Compute,
 ) -> list[Any]:
-    """What the operations of one round give. read: what its reads do; looked_up: what differs from round to round."""
+    """What the operations of one round give.
+
+    read: what its reads give. entries: by operand, what it looks up in this round (see `Loop.numbered_operands`).
+    """
     own: list[Any] = []
-    loop = batch.loop
-    for position, (node, operands) in enumerate(zip(loop.rounds[1], loop.rows, strict=True)):
+
+    def resolved(position: int, place: int, operand: LoopOperand) -> Any:
+        match operand:
+            case SameRound(earlier):
+                return own[earlier]
+            case Invariant(leaf):
+                return values.fetch(leaf) if isinstance(leaf, Node) else leaf
+            case _:
+                return entries[position, place]
+
+    for position, (node, operands) in enumerate(zip(batch.loop.operations, batch.loop.rows, strict=True)):
         if position in read:
             own.append(read[position])
         elif position in batch.forwarded:
             own.append(own[batch.forwarded[position]])
-        elif position in batch.sites:  # a write: the value stands for it until all rounds are written at once
-            own.append(_resolve(operands[2], own, values, looked_up))
+        elif position in batch.written:  # a write: the value stands for it until all rounds are written at once
+            own.append(resolved(position, 2, operands[2]))
         else:
-            own.append(compute(node, [_resolve(operand, own, values, looked_up) for operand in operands]))
+            own.append(compute(node, [resolved(position, place, operand) for place, operand in enumerate(operands)]))
     return own
 
 
-def _looked_up(batch: Batch) -> Iterator[LoopOperand]:
-    """The relations that differ from round to round, in the order in which the body asks for them."""
-    for position, operands in enumerate(batch.loop.rows):
-        if position not in batch.reads and position not in batch.forwarded:
-            for operand in operands[2:] if position in batch.sites else operands:
-                if isinstance(operand, (Table, MovingRead, Stacked)):
-                    yield operand
-
-
-def _table(operand: LoopOperand, values: ValueStore) -> Any:
-    if isinstance(operand, (Table, Stacked)):
-        return scan.looked_up(operand, values)
-    assert isinstance(operand, MovingRead)
-    return operand.at.read(values.fetch(operand.base))
-
-
-def _resolve(operand: LoopOperand, own: list[Any], values: ValueStore, looked_up: Iterator[Any]) -> Any:
-    match operand:
-        case SameRound(position):
-            return own[position]
-        case Invariant(leaf):
-            return values.fetch(leaf) if isinstance(leaf, Node) else leaf
-        case _:
-            return next(looked_up)
+def _table(operand: Table | MovingRead | Stacked, values: ValueStore) -> Any:
+    """What the rounds look up, all of them: (rounds, ...)."""
+    if isinstance(operand, MovingRead):
+        return operand.at.read(values.fetch(operand.base))
+    return scan.looked_up(operand, values)

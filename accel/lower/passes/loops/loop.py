@@ -31,9 +31,35 @@ class Loop:
         """Operations of a round."""
         return len(self.rows)
 
+    @property
+    def first(self) -> Sequence[Node]:
+        """The first round, which is computed before the loop."""
+        return self.rounds[0]
+
+    @property
+    def operations(self) -> Sequence[Node]:
+        """The operations of every later round: those of the second, as `rows` describes them."""
+        return self.rounds[1]
+
+    @property
+    def last(self) -> Sequence[Node]:
+        """The last round, whose values go by its own nodes after the loop."""
+        return self.rounds[-1]
+
+    @property
+    def count(self) -> int:
+        """The rounds after the first."""
+        return len(self.rounds) - 1
+
+    def numbered_operands(self) -> Iterator[tuple[tuple[int, int], LoopOperand]]:
+        """Every operand, by the position of its operation and its own place among that one's operands."""
+        for position, row in enumerate(self.rows):
+            for place, operand in enumerate(row):
+                yield (position, place), operand
+
     def operands(self) -> Iterator[Node]:
         """The values that it takes."""
-        for node in self.rounds[0]:
+        for node in self.first:
             yield from node.operands()
         yield from self.from_outside()
         for operand in self.all_operands():
@@ -60,4 +86,4 @@ class Loop:
     def stored_before(self) -> Iterator[Node]:
         """The values that XLA stores before the rounds after the first: what a loop takes and carries is in memory."""
         yield from self.from_outside()
-        yield from (self.rounds[0][position] for position in self.carried)
+        yield from (self.first[position] for position in self.carried)

@@ -7,7 +7,7 @@ from round to round are looked up in tables.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from accel.ir.tape import Node
@@ -45,36 +45,39 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
     """
     from jax import lax
 
-    rounds = loop.rounds
-    tables = [
-        looked_up(operand, values)
-        for operand in loop.all_operands()
-        if isinstance(operand, (Table, MovingBox, MovingRead, Stacked))
-    ]
+    small_parts = _small_parts(loop, values)
+    # By the operand, so that a round's entries come in a dict with the same keys: `scan` takes any tree of arrays.
+    tables = {
+        key: looked_up(operand, values)
+        for key, operand in loop.numbered_operands()
+        if key[0] not in small_parts and isinstance(operand, (Table, MovingBox, MovingRead, Stacked))
+    }
 
     def body(carry: list[Any], entries: tuple[Any, ...]) -> Any:
         before = dict(zip(loop.carried, carry, strict=True))
         own: list[Any] = []
-        entry, small = iter(entries[0]), entries[1]
-        for position, (node, operands) in enumerate(zip(rounds[1], loop.rows, strict=True)):
-            # Resolved in any case: this takes the round's entries of the tables, in their order.
-            resolved = [_resolve(operand, own, before, values, entry) for operand in operands]
+        entry, small = entries
+        for position, (node, operands) in enumerate(zip(loop.operations, loop.rows, strict=True)):
             if position in small:
                 own.append(small[position])
                 continue
-            if _reads_written(node, operands, rounds[1]):  # its second operand is the box
+            resolved = [
+                _resolve(operand, own, before, values, entry.get((position, place)))
+                for place, operand in enumerate(operands)
+            ]
+            if _reads_written(node, operands, loop.operations):  # its second operand is the box
                 resolved[1] = fusion.SeparateRead(resolved[1])
             own.append(compute(node, resolved))
         return [own[position] for position in loop.carried], [own[position] for position in loop.collected]
 
     values.ensure(loop.from_outside())
-    first = [values.fetch(rounds[0][position]) for position in loop.carried]
-    carry, collected = lax.scan(body, first, (tables, _small_parts(loop, values)), length=len(rounds) - 1)
+    first = [values.fetch(loop.first[position]) for position in loop.carried]
+    carry, collected = lax.scan(body, first, (tables, small_parts), length=loop.count)
     for position, value in zip(loop.carried, carry, strict=True):
-        values.set(rounds[-1][position], value)
+        values.set(loop.last[position], value)
     for position, column in zip(loop.collected, collected, strict=True):
-        for k in range(1, len(rounds) - 1):  # rounds 1, 2, ...; of the last the value was set above if it is used
-            values.set_row(rounds[k][position], column, k - 1)
+        for k in range(1, loop.count):  # rounds 1, 2, ...; of the last the value was set above if it is used
+            values.set_row(loop.rounds[k][position], column, k - 1)
 
 
 def _small_parts(loop: Loop, values: ValueStore) -> dict[int, Any]:
@@ -84,7 +87,7 @@ def _small_parts(loop: Loop, values: ValueStore) -> dict[int, Any]:
     import jax
 
     found = {}
-    for position, (node, operands) in enumerate(zip(loop.rounds[1], loop.rows, strict=True)):
+    for position, (node, operands) in enumerate(zip(loop.operations, loop.rows, strict=True)):
         size = math.prod(node.shape)
         if not is_box_read(node) or size > FEW_ELEMENTS or size * len(loop.rounds) > LARGEST_TABLE:
             continue
@@ -116,19 +119,18 @@ def _reads_written(node: Node, operands: list[LoopOperand], operations: Sequence
     return base.rule is core.WRITE and math.prod(base.shape) >= SMALL_PART * math.prod(node.shape)
 
 
-def _resolve(
-    operand: LoopOperand, own: list[Any], before: dict[int, Any], values: ValueStore, entry: Iterator[Any]
-) -> Any:
+def _resolve(operand: LoopOperand, own: list[Any], before: dict[int, Any], values: ValueStore, entry: Any) -> Any:
+    """An operand in a round. own: the round's values so far. before: those carried into it. entry: what it looks up."""
     match operand:
         case SameRound(position):
             return own[position]
         case Carried(position):
             return before[position]
         case Table() | Stacked():
-            return next(entry)
+            return entry
         case MovingBox(_, box):
-            return box.moved(next(entry))
+            return box.moved(entry)
         case MovingRead(base, moving):
-            return moving.box.moved(next(entry)).read(values.fetch(base))
+            return moving.box.moved(entry).read(values.fetch(base))
         case Invariant(leaf):
             return values.fetch(leaf) if isinstance(leaf, Node) else leaf

@@ -5,13 +5,12 @@ Takes a nest that `accel.lower.passes.nests.pad` has planned, and sets the value
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accel.lower.passes.nests import vectorize
-from accel.lower.passes.nests.layouts import Frame
+from accel.lower.passes.nests.layouts import Frame, NestCompute
 from accel.lower.passes.nests.nest import Block, Liveness, Nest, Register, Site
 from accel.lower.passes.value_store import ValueStore
 
@@ -19,8 +18,11 @@ if TYPE_CHECKING:
     from jax import Array
 
 
-def run(nest: Nest, values: ValueStore, compute: Callable[..., Any]) -> None:
-    """Compute a nest in a traced program; arguments as in `accel.lower.passes.loops.scan.run`."""
+def run(nest: Nest, values: ValueStore, compute: NestCompute) -> None:
+    """Compute a nest in a traced program.
+
+    values: the program's values by node; those that are used later are set. compute: computes an operation.
+    """
     from jax import numpy as jnp
 
     values.ensure(nest.operands())
@@ -64,7 +66,7 @@ def _enter(nest: Nest, block: Block, trips: Array | np.generic, frame: Frame, li
                 continue
             inner.perform(item)
             if item.collected:
-                value = inner.held(item.register)
+                value = inner.flushed(item.register)
                 column, row = inner.columns[item], nest.rows[item].traced(inner)
                 inner.columns[item] = lax.dynamic_update_index_in_dim(column, value, row, 0)
         inner.flush()

@@ -17,6 +17,7 @@ from typing import Any
 
 from accel.ir.tape import Node
 from accel.lower.passes.loops.reroll import OPERATIONS
+from accel.lower.passes.nests import pad
 from accel.lower.passes.nests.loop_tree import Run, fold, nodes_of
 from accel.lower.passes.nests.nest import Irregular, Nest
 from accel.lower.passes.nests.program_order import ProgramOrder, last_readers
@@ -28,12 +29,10 @@ def find(
     body: Sequence[Node],
     used: frozenset[int],
     value_of: Callable[[Node], Any],
-    planned: Callable[[Nest], bool],
 ) -> list[Node | Nest]:
     """The operations with nests found in them.
 
     used: indices of nodes that are results. value_of: a node's value where it is known before launch, else None.
-    planned: makes a nest ready to be computed, and says whether it is worth while; it may raise Irregular.
     """
     order = ProgramOrder(body)
     # From here on nodes go by the indices of their copies. Results that are no operations (inputs) drop out.
@@ -50,8 +49,8 @@ def find(
         if isinstance(run, Run) and len(run.nodes) >= OPERATIONS:
             try:
                 nest = nest_of(run, whole)
-                nest = nest if planned(nest) else None
-            except Irregular:  # decided by any of the steps, the last of them `planned`: the run stays straight code
+                nest = nest if pad.plan(nest) else None
+            except Irregular:  # decided by any of the steps, the last of them `pad.plan`: the run stays straight code
                 nest = None
         if nest is not None:
             parts.append(nest)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,52 +116,78 @@ class RoundInt:
 
 @dataclass(slots=True, eq=False)
 class Cut:
-    """Boxes of an array, one for each round.
+    """What a slice takes of an array in each round: boxes of one size, of which a part counts.
 
-    starts, sizes, begins: the boxes as computed: traced, one size for all, and as numbers, (rounds, axes). kept: for
-    each axis of the layout, the array's, or None for a new one. firsts, counts: what of the boxes counts, (rounds,
-    axes). base: the array's shape.
+    XLA's slices have a fixed size. With `a[i, :i]` for i = 0, 1, 2, of an array of shape (3, 2), the slices of the
+    second axis begin at 0 and have 0, 1 and 2 elements: slice_starts 0 0 0, slice_counts 0 1 2. The boxes have the
+    size of the largest slice, 2, and begin at box_starts 0 0 0. With `a[i, i:]` slices begin at 0, 1, 2; a box of two
+    elements that began at 1 would not fit, so that box_starts are 0 0 0 again, and the layout's offsets say that the
+    slice begins at 0, 1, 2 in its box.
+
+    box_starts, slice_starts, slice_counts: numbers, (rounds, axes). traced_starts: the box_starts of each axis as the
+    compiled loop has them. box_sizes: of each axis. kept: for each axis of the layout the array's, None for a new one.
+    layout: of what is read. base: the array's shape.
     """
 
-    starts: list[RoundInt]
-    sizes: tuple[int, ...]
+    traced_starts: list[RoundInt]
+    box_sizes: tuple[int, ...]
     kept: list[int | None]
     layout: Layout
     base: tuple[int, ...]
     block: Block
-    begins: Any
-    firsts: Any
-    counts: Any
+    box_starts: Any
+    slice_starts: Any
+    slice_counts: Any
 
     def equals(self, other: Cut) -> bool:
         """Whether both look at the same elements in each round, and at no others."""
-        same = self.block is other.block and self.kept == other.kept and self.sizes == other.sizes
-        return same and self.layout.uniform and other.layout.uniform and bool((self.begins == other.begins).all())
+        same = self.block is other.block and self.kept == other.kept and self.box_sizes == other.box_sizes
+        uniform = self.layout.uniform and other.layout.uniform
+        return same and uniform and bool((self.box_starts == other.box_starts).all())
 
     def disjoint(self, other: Cut) -> bool:
-        """Whether they have no element in common in any round, as computed."""
+        """Whether their boxes have no element in common in any round."""
         if self.block is not other.block:
             return False  # their rounds are not the same ones: nothing to compare
-        before = self.begins + self.sizes <= other.begins
-        after = other.begins + other.sizes <= self.begins
+        before = self.box_starts + self.box_sizes <= other.box_starts
+        after = other.box_starts + other.box_sizes <= self.box_starts
         return bool((before | after).any(axis=1).all())
 
     def read(self, array: Any, frame: Frame) -> Any:
         from jax import lax
 
-        if self.sizes != self.base:
-            array = lax.dynamic_slice(array, self.corner(frame), self.sizes)
+        if self.box_sizes != self.base:
+            array = lax.dynamic_slice(array, self.corner(frame), self.box_sizes)
         return array.reshape(self.layout.shape)
 
     def write(self, array: Any, value: Any, frame: Frame) -> Any:
         from jax import lax
 
-        value = value.reshape(self.sizes)
-        return value if self.sizes == self.base else lax.dynamic_update_slice(array, value, self.corner(frame))
+        value = value.reshape(self.box_sizes)
+        return value if self.box_sizes == self.base else lax.dynamic_update_slice(array, value, self.corner(frame))
 
     def corner(self, frame: Frame) -> list[Any]:
         """Where this round's box begins."""
-        return [start.traced(frame) for start in self.starts]
+        return [start.traced(frame) for start in self.traced_starts]
+
+
+class _AxisCut(NamedTuple):
+    """What a slice takes of one axis, each an array by round but for the size. See `Cut`."""
+
+    slice_start: NDArray[Any]
+    slice_count: NDArray[Any]
+    box_start: NDArray[Any]
+    box_size: int
+
+
+def _axis_cut(start: NDArray[Any], count: NDArray[Any], length: int) -> _AxisCut:
+    """The boxes for slices of an axis. length: of the axis, as computed."""
+    size = max(1, int(count.max()))  # where there is never anything: one element that does not count
+    if size > length:
+        raise Irregular
+    # The largest box has to fit. Near the end of the array it begins earlier than the slice, and the layout's offset
+    # says by how much. (`dynamic_slice` would move it as well, but nobody would know.)
+    return _AxisCut(start, count, np.clip(start, 0, length - size), size)
 
 
 def cut_of(layout: Layout, steps: Sequence[Index], bases: Sequence[Node], block: Block, tables: list[Any]) -> Cut:
@@ -170,41 +196,39 @@ def cut_of(layout: Layout, steps: Sequence[Index], bases: Sequence[Node], block:
     forms = {tuple(kind for kind, _, _ in entries) for entries in found}
     if len(forms) != 1:
         raise Irregular
-    form = forms.pop()
-    starts, sizes, lengths, offsets, begins, firsts, counts = [], [], [], [], [], [], []
+    rounds = len(found)
+    axes: list[_AxisCut] = []
     kept: list[int | None] = []
-    axis = 0
-    for i, kind in enumerate(form):
+    for i, kind in enumerate(forms.pop()):
         if kind == "new":
             kept.append(None)
-            lengths.append(np.ones(len(found), int))
-            offsets.append(np.zeros(len(found), int))
             continue
-        begin = np.array([entries[i][1] for entries in found]) + layout.offsets[:, axis]
-        count = np.array([entries[i][2] for entries in found])
-        size = max(1, int(count.max()))  # where there is never anything: one element that does not count
-        if size > layout.shape[axis]:
-            raise Irregular
-        # The largest box has to fit. Near the end of the array it begins earlier than the slice, and the offset says by
-        # how much. (`dynamic_slice` would move it as well, but nobody would know.)
-        start = np.clip(begin, 0, layout.shape[axis] - size)
-        starts.append(RoundInt(start, block, tables))
-        begins.append(start)
-        firsts.append(begin)
-        counts.append(count)
-        sizes.append(size)
+        axis = len(axes)
         if kind == "kept":
             kept.append(axis)
-            lengths.append(count)
-            offsets.append(begin - start)
-        axis += 1
-    shape = tuple(1 if each is None else sizes[each] for each in kept)
+        start = np.array([entries[i][1] for entries in found]) + layout.offsets[:, axis]
+        axes.append(_axis_cut(start, np.array([entries[i][2] for entries in found]), layout.shape[axis]))
 
-    def table(columns: list[Any]) -> Any:
-        return np.array(columns, int).reshape(-1, len(found)).T
+    def table(columns: list[NDArray[Any]]) -> Any:
+        return np.array(columns, int).reshape(-1, rounds).T
 
-    inside = Layout(shape, table(lengths), table(offsets))
-    return Cut(starts, tuple(sizes), kept, inside, layout.shape, block, table(begins), table(firsts), table(counts))
+    new = _AxisCut(np.zeros(rounds, int), np.ones(rounds, int), np.zeros(rounds, int), 1)
+    seen = [new if axis is None else axes[axis] for axis in kept]
+    return Cut(
+        traced_starts=[RoundInt(each.box_start, block, tables) for each in axes],
+        box_sizes=tuple(each.box_size for each in axes),
+        kept=kept,
+        layout=Layout(
+            tuple(each.box_size for each in seen),
+            table([each.slice_count for each in seen]),
+            table([each.slice_start - each.box_start for each in seen]),
+        ),
+        base=layout.shape,
+        block=block,
+        box_starts=table([each.box_start for each in axes]),
+        slice_starts=table([each.slice_start for each in axes]),
+        slice_counts=table([each.slice_count for each in axes]),
+    )
 
 
 def _entries(shape: tuple[int, ...], key: tuple[Any, ...]) -> Iterator[tuple[str, int, int]]:
@@ -219,6 +243,13 @@ def _entries(shape: tuple[int, ...], key: tuple[Any, ...]) -> Iterator[tuple[str
             yield "kept", start, max(0, stop - start)
         else:
             yield "dropped", entry + length if entry < 0 else entry, 1
+
+
+Computed = Callable[["Frame"], Any]
+"""What computes a value of a round, in a frame that is in that round."""
+
+NestCompute = Callable[[Node, tuple[Any, ...], dict[str, Any], tuple[int, ...]], Any]
+"""From an operation of a nest, its arguments in the form of the call, and the shape of its padded result: the value."""
 
 
 @dataclass(slots=True)
@@ -238,15 +269,15 @@ class BoxWrite:
 class Frame:
     """Where a running nest is: in which round of each block.
 
-    rounds: of each block, since it was entered last. registers: their contents, but for writes of this round that are
-    pending. columns: of collected sites, the values of all rounds so far. written: those to which this round's writes
-    have been made. owned: those that all rounds write to at once (see accel.lower.passes.nests.vectorize): there this
-    round's writes stay pending. cuts: what this round reads, where it is known: in the shape of the
-    cut's boxes.
+    values: of the program around it. compute: computes an operation. rounds: of each block, since it was entered last.
+    registers: their contents, but for writes of this round that are pending. columns: of collected sites, the values of
+    all rounds so far. written: those to which this round's writes have been made. owned: those that all rounds write to
+    at once (see accel.lower.passes.nests.vectorize): there this round's writes stay pending. cuts: what this round
+    reads, where it is known: in the shape of the cut's boxes.
     """
 
     values: ValueStore
-    compute: Callable[..., Any]
+    compute: NestCompute
     rounds: dict[Block, Any]
     registers: dict[Register, Any]
     columns: dict[Site, Any]
@@ -266,7 +297,10 @@ class Frame:
         self.columns.update(zip(carried.columns, contents[1], strict=True))
 
     def perform(self, site: Site) -> None:
-        """Compute a site's operation; what writes in place does so."""
+        """Compute a site's operation, and let its register hold the value.
+
+        A plan that gives None has written to the register in place (`Frame.write`).
+        """
         from jax import numpy as jnp
 
         assert site.plan is not None
@@ -275,8 +309,8 @@ class Frame:
             self.pending.pop(site.register, None)
             self.registers[site.register] = jnp.asarray(value)
 
-    def held(self, register: Register) -> Any:
-        """What a register holds, all that was written to it in place."""
+    def flushed(self, register: Register) -> Any:
+        """What a register holds, once its pending writes have been made."""
         for write in self.pending.pop(register, ()):
             self.registers[register] = write.cut.write(self.registers[register], write.value, self)
             self.written.add(register)
@@ -296,7 +330,7 @@ class Frame:
             if cut.equals(write.cut):
                 return write.value
             if not cut.disjoint(write.cut):  # part of it was written: read the array after the writes
-                self.held(register)
+                self.flushed(register)
                 break
         if cut in self.cuts:
             return self.cuts[cut].reshape(cut.layout.shape)
@@ -318,12 +352,9 @@ class Frame:
     def flush(self) -> None:
         """Make all pending writes."""
         for register in list(self.pending):
-            self.held(register)
+            self.flushed(register)
 
     def table(self, values: NDArray[Any]) -> Any:
         from jax import numpy as jnp
 
         return jnp.asarray(self.values.table(values))
-
-
-Computed = Callable[[Frame], Any]

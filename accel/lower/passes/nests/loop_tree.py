@@ -165,6 +165,10 @@ def _unrolled(inner: Block, parent: Block) -> list[Site | Block]:
     return [Site(item.nodes[k::count]) for k in range(count) for item in inner.items if isinstance(item, Site)]
 
 
+FEWEST_ROUNDS_TO_SPLIT = 4
+"""Two rounds of two: the shortest loop that can be two loops."""
+
+
 def split(block: Block) -> None:
     """Split a loop that is really two, one in the other.
 
@@ -172,7 +176,7 @@ def split(block: Block) -> None:
     the outer one.
     """
     length = block.trips[0]
-    if set(block.trips) != {length} or length < 4:
+    if set(block.trips) != {length} or length < FEWEST_ROUNDS_TO_SPLIT:
         return  # where it has a different number of rounds each time, no even split is looked for
     columns = [column for site in block.sites() for operand in site.operands for column in _starts(operand)]
     if not columns:

@@ -127,6 +127,10 @@ class _Planner:
     # -- operands -----------------------------------------------------------------------------------------------------
 
     def operand(self, operand: NestOperand, rounds: int) -> tuple[Layout | None, Computed]:
+        """The layout of an operand, None for a static one, and what computes it.
+
+        Takes down as well what the block uses of arrays (`_uses`), and what the rounds look up (the nest's `tables`).
+        """
         match operand:
             case Invariant(leaf):
                 if not isinstance(leaf, Node):
@@ -137,7 +141,7 @@ class _Planner:
             case RegisterValue(nodes):
                 register = register_of(self.nest.registers, operand)
                 self._uses.append(Use(register, None))
-                return self._layout(nodes, rounds), lambda frame: frame.held(register)
+                return self._layout(nodes, rounds), lambda frame: frame.flushed(register)
             case Window(RegisterValue(whole) as base, nodes):
                 register = register_of(self.nest.registers, base)
                 cut = self._cut(self._layout(whole, rounds), nodes)
@@ -356,7 +360,7 @@ class _Planner:
         if in_place:
             self._uses.append(Use(site.register, cut, write=site))
 
-        def write(frame: Frame) -> Any:
+        def write(frame: Frame) -> None:
             new = fusion.snapshot(value(frame)) if endangered else value(frame)
             if stored is not None:
                 frame.registers[site.register] = stored(frame)

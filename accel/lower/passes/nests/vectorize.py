@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 FEW = 4
 """Fewer rounds than this are computed one by one: vectors of two or three gain little."""
 
-LARGEST = 1 << 19
-"""Elements that a value may have, all rounds together: 4 MiB of float64. Round by round it stays in a cache."""
+LARGEST_VECTOR = 1 << 19
+"""Elements that a value may have, all rounds together: 4 MiB of float64. Round by round it stays in a cache. (Rolled
+loops have a smaller limit, by a measurement: `LARGEST_BATCH`.)"""
 
 MOST_PAIRS = 1 << 22
 """Pairs of rounds whose boxes are compared, where the rounds' boxes do not lie one after the other. Limits the memory
@@ -85,7 +86,7 @@ class Motion:
         return lax.dynamic_update_slice(array, new, corner)
 
     def _sizes(self, cut: Cut) -> list[int]:
-        return [self.rounds if axis == self.axis else size for axis, size in enumerate(cut.sizes)]
+        return [self.rounds if axis == self.axis else size for axis, size in enumerate(cut.box_sizes)]
 
     def _corner(self, cut: Cut, ends: tuple[Frame, Frame]) -> list[Any]:
         return cut.corner(ends[0] if self.forward else ends[1])
@@ -124,7 +125,7 @@ def plan(
     if rounds < FEW or set(block.trips) != {rounds}:
         return None
     moving = [use.cut for use in uses if use.cut is not None and _moves(use.cut, rounds)]
-    if rounds * max(widest, *(int(np.prod(cut.sizes)) for cut in moving), 0) > LARGEST:
+    if rounds * max(widest, *(int(np.prod(cut.box_sizes)) for cut in moving), 0) > LARGEST_VECTOR:
         return None
     # The registers that the rounds write to: those written in place only hold arrays that the rounds share (`owned`),
     # the others values of a single round.
@@ -148,7 +149,9 @@ def plan(
         motion = _motion(use.cut, rounds)
         if motion is not None:
             motions.append((use, motion))
-        elif use.write is not None or (_moves(use.cut, rounds) and _costs_more(rounds, int(np.prod(use.cut.sizes)))):
+        elif use.write is not None or (
+            _moves(use.cut, rounds) and _costs_more(rounds, int(np.prod(use.cut.box_sizes)))
+        ):
             return None
     return Vectorized(rounds, motions, frozenset(owned), last)
 
@@ -192,8 +195,8 @@ def _meet(one: Cut, other: Cut, rounds: int) -> bool:
 
 def _ends(cut: Cut, rounds: int) -> tuple[Any, Any]:
     """Where boxes begin and end, both (entries, rounds, axes)."""
-    first = cut.firsts.reshape(-1, rounds, cut.firsts.shape[1])
-    return first, first + cut.counts.reshape(first.shape)
+    first = cut.slice_starts.reshape(-1, rounds, cut.slice_starts.shape[1])
+    return first, first + cut.slice_counts.reshape(first.shape)
 
 
 def _in_turn(first: Any, end: Any) -> bool:
@@ -205,7 +208,7 @@ def _in_turn(first: Any, end: Any) -> bool:
 
 def _steps(cut: Cut, rounds: int) -> Any:
     """By how much a box moves from each round to the next: (entries, rounds - 1, axes)."""
-    return np.diff(cut.begins.reshape(-1, rounds, cut.begins.shape[1]), axis=1)
+    return np.diff(cut.box_starts.reshape(-1, rounds, cut.box_starts.shape[1]), axis=1)
 
 
 def _moves(cut: Cut, rounds: int) -> bool:
@@ -216,7 +219,7 @@ def _motion(cut: Cut, rounds: int) -> Motion | None:
     """How the boxes move; None if they do not, or otherwise."""
     steps = _steps(cut, rounds)
     axes = np.flatnonzero(steps.any(axis=(0, 1)))
-    if len(axes) != 1 or cut.sizes[axes[0]] != 1:
+    if len(axes) != 1 or cut.box_sizes[axes[0]] != 1:
         return None
     (axis,) = axes.tolist()
     for step in (1, -1):
@@ -251,11 +254,11 @@ def run(nest: Nest, block: Block, frame: Frame) -> None:
         for site in block.sites():
             inner.perform(site)
             if site.collected:
-                collected.append(inner.held(site.register))
+                collected.append(inner.flushed(site.register))
         pending = [(register, write) for register in sorted(found.owned) for write in inner.pending.get(register, ())]
         writes[:] = [(register, write.cut) for register, write in pending]
         made = [(write.value, write.mask) for _, write in pending]
-        return made, collected, [inner.held(register) for register in found.last]
+        return made, collected, [inner.flushed(register) for register in found.last]
 
     values, columns, lasts = jax.vmap(round_)(jnp.arange(found.rounds, dtype=np.int32), list(read.values()))
     for (register, cut), (value, mask) in zip(writes, values, strict=True):
@@ -272,4 +275,4 @@ def _array(use: Use, frame: Frame) -> Any:
     if use.register is None:
         assert use.array is not None
         return use.array(frame)
-    return frame.held(use.register)
+    return frame.flushed(use.register)

@@ -1,10 +1,10 @@
-"""Compacting: arrays that repeat themselves, in fewer bytes and fewer operations.
+"""Repetition: arrays that repeat themselves along axes, in fewer bytes and fewer operations.
 
 A whole step reads a hundred and more megabytes, most of it the same few fields again and again; and on grids most of
 the constants, such as the cosine of latitude, are one number per row repeated along it. What is repeated is stored
 once, and what is computed from such arrays alone is computed once for each distinct element: the sun's hour angle has
 240 cosines on a grid of 29,040 points. Of an array that has only two distinct values (a mask, as numbers), a boolean
-array is stored that says for each element which of the two it is.
+array is stored that says which of them each element is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedValue:
     """A traced array that repeats along axes. value: as many axes, of length 1 where it repeats. shape: the whole's."""
 
     value: Any
@@ -30,7 +30,7 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeating:
+class CompactConstant:
     """A constant. stored: what the device keeps. shape: the array's own. values: what false and true stand for."""
 
     stored: np.ndarray[Any, Any]
@@ -48,10 +48,10 @@ class Repeating:
 
         if self.values is not None:
             stored = jnp.where(stored, *reversed(self.values))
-        return stored if stored.shape == self.shape else Repeated(stored, self.shape)
+        return stored if stored.shape == self.shape else RepeatedValue(stored, self.shape)
 
 
-def without_repetition(array: np.ndarray[Any, Any]) -> Repeating:
+def without_repetition(array: np.ndarray[Any, Any]) -> CompactConstant:
     """`array` with what repeats along an axis kept once, and of two values which of them."""
     stored = array
     for axis in range(array.ndim):
@@ -60,8 +60,8 @@ def without_repetition(array: np.ndarray[Any, Any]) -> Repeating:
             stored = first
     values = _two_values(stored) if stored.dtype.itemsize > 1 else None  # "which of them" takes a byte itself
     if values is not None:
-        return Repeating(_differs(stored, values[0]), array.shape, values)
-    return Repeating(stored, array.shape)
+        return CompactConstant(_differs(stored, values[0]), array.shape, values)
+    return CompactConstant(stored, array.shape)
 
 
 def _two_values(array: np.ndarray[Any, Any]) -> tuple[Any, Any] | None:

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 import accel
 from accel import config
-from accel.lower.passes.broadcast import Repeated, without_repetition
+from accel.lower.repetition import RepeatedValue, without_repetition
 
 few = settings(max_examples=60, deadline=None, derandomize=True)
 dtypes = st.sampled_from(["bool", "int8", "int64", "uint16", "float32", "float64", "complex64", "complex128"])
@@ -25,7 +25,7 @@ def restored(array: Any) -> Any:
     form = without_repetition(array)
     with jax.enable_x64(True):
         found = form.restore(jax.numpy.asarray(form.stored))
-        return np.asarray(found.whole() if isinstance(found, Repeated) else found)
+        return np.asarray(found.whole() if isinstance(found, RepeatedValue) else found)
 
 
 @given(data=st.data(), dtype=dtypes, shape=hnp.array_shapes(min_dims=1, max_dims=3, max_side=5))
