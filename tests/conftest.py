@@ -14,9 +14,9 @@ import pytest
 
 from accel import config
 from accel.backend import background
-from accel.dispatch import compiling
 from accel.dispatch.costs import account, rest, speed
 from accel.hook import patching
+from accel.process import gain
 from accel.reports import ledger
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,11 +37,11 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     Functions of tests are small and called a few times: that does not keep them from being compiled.
     """
     config.set_current(config.Settings(quiet=True))
-    monkeypatch.setattr(compiling, "COMPILE_GAIN_S", 0.0)
+    monkeypatch.setattr(gain, "COMPILE_GAIN_S", 0.0)
     monkeypatch.setattr(rest, "SMALL_CALL_S", 0.0)
     monkeypatch.setattr(account, "RELIABLE_CALL_S", 0.0)
     monkeypatch.setattr(rest, "MAX_REST", 0)
-    monkeypatch.setattr(background, "WORTH_JAX_S", 0.0)
+    monkeypatch.setattr(gain, "IMPORT_GAIN_S", 0.0)
     yield
     patching.uninstall()
     config.set_current(None)

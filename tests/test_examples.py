@@ -23,12 +23,11 @@ SMALLER = {"STEPS = 400": "STEPS = 12", "size=(2, 800, 800)": "size=(2, 40, 40)"
 
 def _hurry() -> None:
     """Small arrays and few calls do not keep functions from being compiled."""
-    from accel.backend import background
-    from accel.dispatch import compiling
     from accel.dispatch.costs import account, rest, speed
+    from accel.process import gain
 
-    compiling.COMPILE_GAIN_S = rest.SMALL_CALL_S = account.RELIABLE_CALL_S = 0.0  # type: ignore[attr-defined]
-    background.WORTH_JAX_S = 0.0
+    gain.COMPILE_GAIN_S = rest.SMALL_CALL_S = account.RELIABLE_CALL_S = 0.0  # type: ignore[attr-defined]
+    gain.IMPORT_GAIN_S = 0.0
     rest.MAX_REST = 0
     speed.SPEED_SAMPLES = 10**9
 

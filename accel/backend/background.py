@@ -17,7 +17,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from math import inf
 from typing import Any
 
 from accel.backend import cache, devices
@@ -25,7 +24,7 @@ from accel.backend.compile import leak_executables
 from accel.backend.pending import PendingProgram
 from accel.backend.supervisor import supervisor
 from accel.lower import Known
-from accel.process import interrupts, tuning
+from accel.process import gain, interrupts, tuning
 from accel.record import Trace
 from accel.reports.ledger import current_run
 
@@ -35,13 +34,6 @@ earlier would crash it. With a worker, it waits at most for one program to be lo
 
 _LOADER, _COMPILER = "accel-load", "accel-compile"
 """The names of the threads."""
-
-WORTH_JAX_S = 0.7
-"""JAX is imported for the first compiled program once programs could have saved this many seconds.
-
-Importing JAX costs the program more than a second, and another quarter at its end. A run is expected to last as long
-again as it has lasted so far, which is the best guess without further knowledge.
-"""
 
 
 @contextlib.contextmanager
@@ -119,10 +111,13 @@ def _load(pending: PendingProgram) -> None:
     # compiled by the worker, but JAX, which loading needs, is not worth its import yet
     if pending.has_product and not devices.is_started():
         _under_way.discard(pending)  # waiting keeps no processor busy: calls may be timed meanwhile
-        _potential_gain.wait()
+        gain.potential_gain.wait_for_import()
         _under_way.add(pending)
     # done: withdrawn, or failed, while it waited
-    if not pending.done() and not pending.load_product() and not pending.load_from_disk():
+    if pending.done() or pending.load_product():
+        return
+    pending.prepare()
+    if not pending.load_from_disk():
         _compiling.add(pending)
 
 
@@ -141,34 +136,6 @@ _under_way: set[PendingProgram] = set()
 _ends_with_the_program = False
 
 
-class PotentialGain:
-    """Seconds that programs could have saved by now if they had been there from the start."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._enough = threading.Event()
-
-    def add(self, seconds: float) -> None:
-        """Add what a program could have saved for a call."""
-        self.seconds += seconds
-        if self.seconds >= WORTH_JAX_S:
-            self._enough.set()
-
-    def wait(self) -> None:
-        """Wait until it is worth importing JAX."""
-        if self.seconds < WORTH_JAX_S:
-            self._enough.wait()
-
-
-_potential_gain = PotentialGain()
-
-
-def add_potential_gain(seconds: float) -> float:
-    """Add the seconds that a program could have saved for a call. Returns the sum so far."""
-    _potential_gain.add(seconds)
-    return _potential_gain.seconds
-
-
 def compile_now(
     trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
 ) -> PendingProgram:
@@ -178,7 +145,9 @@ def compile_now(
     """
     pending = PendingProgram((trace, known, samples, spanned))
     with interrupts.Deferral():
-        if not cache.is_used() or not pending.load_from_disk():
+        if cache.is_used():
+            pending.prepare()
+        if not pending.load_from_disk():
             pending.compile_here()
     return pending
 
@@ -218,6 +187,7 @@ def _load_now(pending: PendingProgram) -> bool:
     ready after some 40 of PyGCM's steps in the background, and after 20 this way, at the same cost to the program.
     """
     with interrupts.Deferral(), tuning.rare_garbage_collection():
+        pending.prepare()
         return pending.load_from_disk()
 
 
@@ -230,17 +200,17 @@ def abandon(pending: PendingProgram) -> None:
     """Stop compiling a program for good. The worker that is at it is ended, and so is the queue's wait for it."""
     _under_way.discard(pending)
     _compiling.leave()
-    supervisor.drop(None)
+    supervisor.end_worker()
 
 
 def stop() -> None:
     """At exit: drop the queues, end the worker, and wait until the threads have left JAX's code."""
     _under_way.clear()
     # wakes the loading thread, which may wait until JAX is worth importing
-    add_potential_gain(inf)
+    gain.potential_gain.stop_waiting()
     # the queues first, then the worker: its end makes the compiling thread return, and then there must be no next job
     threads = [line.stop() for line in (_loading, _compiling)]
-    supervisor.drop(None)
+    supervisor.end_worker()
     sys.meta_path.insert(0, NoMoreImports())
     patience = time.perf_counter() + LEAVE_S  # for both threads together
     for thread in threads:

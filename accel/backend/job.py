@@ -110,7 +110,7 @@ def _row(node: Node) -> tuple[Any, ...]:
 
 def path_key_of(job: Job) -> str:
     """The key on disk of a job's path: the same whichever inputs are folded. Raises Indescribable."""
-    describe = Describer(_no_leaf)
+    describer = Describer(_no_argument)
     rules: dict[Rule, bytes] = {}
     sites: dict[int, int] = {}  # in the order of their first node: the numbers themselves are this process's own
     rows = []
@@ -119,11 +119,11 @@ def path_key_of(job: Job) -> str:
             rules[rule] = _described_rule(rule)
         again = [(index, sites.setdefault(site, len(sites))) for index, site in repeats or ()]
         plain = about["shape"], str(about["dtype"]), about["host"], sites.setdefault(about["site"], len(sites)), again
-        rows.append((rules[rule], describe((args, kwargs, about["scalar"])), plain))
+        rows.append((rules[rule], describer((args, kwargs, about["scalar"])), plain))
     rest = [
-        [(index, describe(expected)) for index, expected, _ in job.outcomes],
+        [(index, describer(expected)) for index, expected, _ in job.outcomes],
         (job.arrays, job.numbers, job.changed, job.state),
-        _contents(job.pinned, describe),
+        _contents(job.pinned, describer),
         [form and (form[0], str(form[1])) for form in job.forms],
     ]
     return digest(rows, rest)
@@ -131,13 +131,13 @@ def path_key_of(job: Job) -> str:
 
 def key_of(path: str, job: Job) -> str:
     """The key on disk of a job's product, the same in every process. path: its path's key. Raises Indescribable."""
-    describe = Describer(_no_leaf)
-    known = [_contents(each, describe) for each in (job.known.scalars, job.known.arrays)]
+    describer = Describer(_no_argument)
+    known = [_contents(each, describer) for each in (job.known.scalars, job.known.arrays)]
     return digest(path, known, (sorted(job.spanned), sorted(job.settings.items())))
 
 
-def _contents(values: Mapping[int, Any], describe: Describer) -> list[tuple[int, Any]]:
-    return sorted((slot, describe(value)) for slot, value in values.items())
+def _contents(values: Mapping[int, Any], describer: Describer) -> list[tuple[int, Any]]:
+    return sorted((slot, describer(value)) for slot, value in values.items())
 
 
 def _described_rule(rule: Rule) -> bytes:
@@ -148,7 +148,7 @@ def _described_rule(rule: Rule) -> bytes:
         raise Indescribable(f"{rule}: {error}") from error
 
 
-def _no_leaf(node: Node) -> Any:
+def _no_argument(node: Node) -> Any:
     raise Indescribable(node)
 
 

@@ -46,9 +46,10 @@ class PendingProgram(Future[Executable]):
     without it, each weighted by its time (see HALF_LIFE_S). found_on_disk: whether it was loaded from disk. kept: keys
     and suffixes of the cache entries from which a later process loads it; unkept: why there are none.
 
-    It comes about in one of three ways: `load_from_disk`; `compile_in_worker`, and then `load_product` in the thread
-    that also loads programs from disk, so that the worker does not wait for that; or `compile_here`. A thread of
-    accel's goes through them, while the program's threads only ask whether it is `done`, and `withdraw` it.
+    First comes `prepare`: it makes the job that the disk and the worker know the program by. Then it comes about in one
+    of three ways: `load_from_disk`; `compile_in_worker`, and then `load_product` in the thread that also loads programs
+    from disk, so that the worker does not wait for that; or `compile_here`. A thread of accel's goes through them,
+    while the program's threads only ask whether it is `done`, and `withdraw` it.
     """
 
     def __init__(self, arguments: Arguments, missed_s: float = 0.0) -> None:
@@ -80,19 +81,24 @@ class PendingProgram(Future[Executable]):
         self._began = time.perf_counter()
         self._settle(self._compiled_here)
 
-    def load_from_disk(self) -> bool:
-        """Load it if it is on disk. Returns whether it was."""
+    def prepare(self) -> None:
+        """Make the job: what the program is to be, following the experience of earlier runs.
+
+        Without a job, which is so if this fails, the program is neither looked for on disk nor compiled by the worker.
+        """
         # jobs are for the CPU; programs for other devices are found on disk after lowering (`backend.compile._key`)
         if not has_worker():
-            return False
+            return
         try:
             self._prepare()
-            # the job that `_prepare` has made is also what the worker gets, if there is no product
+        except Exception as error:  # the program is compiled instead
+            logs.LOGGER.info("a program cannot be described as a job: %s: %s", type(error).__name__, error)
+
+    def load_from_disk(self) -> bool:
+        """Load it if it is on disk. Returns whether it was."""
+        try:
             started, product = time.perf_counter(), self._product_on_disk()
             executable = None if product is None else load(product, *self._arguments)
-        except Indescribable as error:
-            logs.LOGGER.info("a program cannot be found again on disk: %s", error)
-            return False
         except Exception as error:  # the program is compiled instead
             logs.LOGGER.info("looking for a program on disk failed: %s: %s", type(error).__name__, error)
             return False
@@ -105,16 +111,14 @@ class PendingProgram(Future[Executable]):
         return True
 
     def _prepare(self) -> None:
-        """Describe the job, following the experience of earlier runs, and save what this run adds to it.
-
-        Raises Indescribable.
-        """
+        """Describe the job, plan XLA's threads for it, and save what this run adds to earlier ones' experience."""
         trace, known, samples, spanned = self._arguments
-        self._job = job = describe(trace, known, samples, spanned, None)
-        path = path_key_of(job) if cache.is_used() else None
+        job = describe(trace, known, samples, spanned, None)
+        path = _path_on_disk(job)
         earlier = Experience() if path is None else experience.read(path)
         # the first program decides it for the process, and a program for another number of threads is another program
         job.settings["threads"] = threads = devices.plan_threads(largest(samples), earlier.threads)
+        self._job = job
         if path is None:
             return
         # fold no more than earlier runs did: else this run would look for a program that none of them compiled
@@ -143,7 +147,7 @@ class PendingProgram(Future[Executable]):
         if self._product is None:
             self._settle(self._compiled_here)
             return False
-        self._began = None
+        self._began = None  # the clock stops: only compiling is limited, and the product may wait to be loaded
         return True
 
     @property
@@ -174,7 +178,7 @@ class PendingProgram(Future[Executable]):
                 self.set_result(executable)
 
     def _compiled_by_worker(self) -> Product | None:
-        """The worker's product; None if there is no worker, or if the job cannot be pickled for it."""
+        """The worker's product; None if there is no job or no worker, or if the job cannot be pickled for it."""
         job = self._job
         worker = None if job is None else supervisor.current()
         if job is None or worker is None:
@@ -183,7 +187,7 @@ class PendingProgram(Future[Executable]):
             product = worker.compile(job)
         # this very program may have crashed the compiler: it is not tried again, neither there nor here
         except WorkerLost as lost:
-            supervisor.drop(worker)
+            supervisor.note_lost(worker)
             raise Unsupported("compile.failed", str(lost)) from None
         # what `pickle` raises for objects that it cannot send
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -235,3 +239,12 @@ class PendingProgram(Future[Executable]):
             return False
         self.fail(CancelledError())
         return True
+
+
+def _path_on_disk(job: Job) -> str | None:
+    """The key of the job's path; None where the disk is not used, or could not find the path again."""
+    try:
+        return path_key_of(job) if cache.is_used() else None
+    except Indescribable as error:
+        logs.LOGGER.info("a program cannot be found again on disk: %s", error)
+        return None

@@ -43,16 +43,20 @@ class Supervisor:
                     self.can_start = False
             return self._worker
 
-    def drop(self, worker: Worker | None) -> None:
-        """End a worker, by default the current one. The next job gets a new one."""
+    def end_worker(self) -> None:
+        """End the current worker on purpose. The next job gets a new one."""
         with self._lock:
-            # named: it has crashed. Without a name it is ended on purpose, which does not count
-            if worker is not None and worker is self._worker:
-                self._lost += 1
-            if worker is None or worker is self._worker:
-                worker, self._worker = self._worker, None
+            worker, self._worker = self._worker, None
         if worker is not None:
             worker.stop()
+
+    def note_lost(self, worker: Worker) -> None:
+        """Count a worker that has crashed, and clear up after it. The next job gets a new one, up to MAX_LOST times."""
+        with self._lock:
+            if worker is self._worker:  # otherwise it was ended on purpose meanwhile
+                self._lost += 1
+                self._worker = None
+        worker.stop()
 
     def forget(self) -> None:
         """In a forked child: let go of the worker, which belongs to the parent."""

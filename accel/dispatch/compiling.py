@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from math import inf
 from typing import Any
 
 from accel import config, logs
@@ -13,6 +12,7 @@ from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget
 from accel.dispatch.known import KnownPaths
 from accel.dispatch.paths import Path, Stage
+from accel.process import gain
 from accel.reasons import Refusal
 from accel.reports import timeline
 from accel.reports.ledger import current_run, open_ledger
@@ -26,10 +26,6 @@ MIN_OBSERVED = 2
 MAX_OBSERVED = 12
 """In a process that compiles for later runs, a path waits until nested targets have programs of their own, but no
 longer than this many calls."""
-
-COMPILE_GAIN_S, LOAD_GAIN_S = 0.25, 0.03
-"""Nothing is compiled, and JAX is not imported, before programs could have saved this many seconds: the first where
-none are on disk, the second where there are some. Those were worth compiling once, and only have to be loaded."""
 
 EXPECTED_GAIN_SHARE, LAUNCH_S = 2 / 3, 1e-4
 """What a program is expected to save per call: this share of the call's time on NumPy, less these seconds for launching
@@ -73,18 +69,17 @@ class Compiling:
             # the programs of nested targets first: a later run may call them before it has the outer one's
             return path.observed > MAX_OBSERVED or not any(nested.is_observing for nested in path.trace.inlined)
         if not limited:
-            # whatever it costs: do not wait until importing JAX has paid off
-            note_potential_gain(inf)
+            gain.potential_gain.stop_waiting()
         # with QD_JAX_AOT=0 the call waits for its program: nothing is weighed
         if not config.current().ahead_of_time:
             return True
-        return _is_worth_jax() and self._paths.is_worth_compiling(path)
+        return _is_worth_starting() and self._paths.is_worth_compiling(path)
 
     def note_missed(self, path: Path | None, seconds: float, calls: int = 1) -> None:
         """Note calls that have run on NumPy, in so many seconds, while the path had no program."""
         if path is not None:
             path.wait(seconds)
-            note_potential_gain(EXPECTED_GAIN_SHARE * seconds - LAUNCH_S * calls)
+            gain.potential_gain.add(EXPECTED_GAIN_SHARE * seconds - LAUNCH_S * calls)
 
     def note_without_program(self, path: Path, seconds: float, *, quiet: bool) -> None:
         """Note a call of a path that has no program: the time on NumPy, and by how much compiling slowed it down."""
@@ -156,19 +151,11 @@ def is_quiet() -> bool:
     return not background.busy()
 
 
-def _is_worth_jax() -> bool:
+def _is_worth_starting() -> bool:
     """Whether programs could have saved enough so far for the first of them to be compiled or loaded."""
     from accel.backend import cache
 
-    gain_s = note_potential_gain(0.0)
-    return gain_s >= COMPILE_GAIN_S or (gain_s >= LOAD_GAIN_S and cache.holds_programs())
-
-
-def note_potential_gain(seconds: float) -> float:
-    """Add what programs could have saved on calls so far. Returns the sum over all targets."""
-    from accel.backend import background
-
-    return background.add_potential_gain(max(0.0, seconds))
+    return gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs())
 
 
 def _note_device() -> None:

@@ -43,16 +43,16 @@ class Indescribable(Exception):
 
 
 def fingerprint(
-    body: Iterable[Node], results: Iterable[Iterable[Node]], leaf: Callable[[Node], Any], tables: Iterable[Any] = ()
+    body: Iterable[Node], results: Iterable[Iterable[Node]], argument: Callable[[Node], Any], tables: Iterable[Any] = ()
 ) -> str:
     """The fingerprint of a program. Raises Indescribable where it has none.
 
     body: its operations, in order. results: the nodes that it returns, in order, those of one use in one group: a
-    number that the program returns is packed like an outcome, but nobody checks it. leaf(node): how a node that is not
-    in the body comes into the program: for an argument its position, for a value that is written into it the value.
-    tables: arguments that loops and nests look up, which say how the operations are arranged in these.
+    number that the program returns is packed like an outcome, but nobody checks it. argument(node): how a node that is
+    not in the body comes into the program: its position, or the value that is written into it. tables: arguments that
+    loops and nests look up, which say how the operations are arranged in these.
     """
-    describe = Describer(leaf)
+    describe = Describer(argument)
     operations = [describe.operation(node) for node in body]
     return digest(operations, [[describe(node) for node in group] for group in results], [*map(describe, tables)])
 
@@ -65,8 +65,8 @@ def digest(*parts: object) -> str:
 class Describer:
     """Turns values into nested tuples of plain ones."""
 
-    def __init__(self, leaf: Callable[[Node], Any]) -> None:
-        self._leaf = leaf
+    def __init__(self, argument: Callable[[Node], Any]) -> None:
+        self._argument = argument
         self._positions: dict[int, int] = {}
         self._functions: dict[FunctionType, Any] = {}
         self._dtypes: dict[Any, str] = {}
@@ -94,7 +94,7 @@ class Describer:
             position = self._positions.get(value.index)
             if position is not None:
                 return "result", position
-            return "leaf", value.shape, self._dtype(value.dtype), self(self._leaf(value))
+            return "leaf", value.shape, self._dtype(value.dtype), self(self._argument(value))
         if isinstance(value, (tuple, list)):
             return kind.__name__, [self(part) for part in value]
         if kind is dict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from accel.ir import views
 from accel.ir.tape import Node
 from accel.ir.template import fill
+from accel.lower.arguments import ProgramArguments
 from accel.lower.operations import compute, compute_inside
 from accel.lower.passes.arrange import Part
 from accel.lower.passes.loops import batch, scan
@@ -26,24 +27,13 @@ if TYPE_CHECKING:
     from jax import Array
 
 
-class Lowering(Protocol):
-    """What values need of the lowering that they belong to."""
-
-    def is_leaf(self, node: Node) -> bool:
-        """Whether the device gets the node's value instead of computing it."""
-
-    def leaf_value(self, node: Node, arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
-        """A leaf's value inside the program."""
-
-    def table(self, values: NDArray[Any], constants: list[Any]) -> Any:
-        """A loop's table inside the program."""
-
-
 class Values:
     """The values of a program's nodes while it is traced."""
 
-    def __init__(self, lowering: Lowering, arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> None:
-        self._lowering = lowering
+    def __init__(
+        self, arguments: ProgramArguments, arrays: list[Any], constants: list[Any], scalars: dict[str, Any]
+    ) -> None:
+        self._arguments = arguments
         self._inputs = (arrays, constants, scalars)
         self._values: dict[int, Any] = {}
         self._rows: dict[int, tuple[Any, int]] = {}  # by node: a loop's column of all rounds, and which of its rows
@@ -84,16 +74,16 @@ class Values:
             if node.index in self._rows:
                 column, row = self._rows[node.index]
                 value = column[row]
-            elif is_box_read(node) and not self._lowering.is_leaf(node):  # a loop had it, and left it to others
+            elif is_box_read(node) and not self._arguments.includes(node):  # a loop had it, and left it to others
                 value = compute(node, fill(node.args, self.fetch, Node), {})
             else:
-                value = self._lowering.leaf_value(node, *self._inputs)
+                value = self._arguments.value(node, *self._inputs)
             self._values[node.index] = value
         return value
 
     def table(self, values: NDArray[Any]) -> Any:
         """A loop's table: as it stands, or an argument of the program."""
-        return self._lowering.table(values, self._inputs[1])
+        return self._arguments.table(values, self._inputs[1])
 
     def set_row(self, node: Node, column: Array, row: int) -> None:
         """Set a node's value to a row of an array, not looked up before it is asked for."""
@@ -184,7 +174,7 @@ class Values:
 
     def _is_known(self, node: Node) -> bool:
         """Whether the node has a value: those inside a loop have none."""
-        return node.index in self._values or self._lowering.is_leaf(node)
+        return node.index in self._values or self._arguments.includes(node)
 
     def _repeated_shape(self, node: Node) -> tuple[int, ...] | None:
         """The shape of what repeats in the result, where that follows from the operands alone."""

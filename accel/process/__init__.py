@@ -1,1 +1,1 @@
-"""State of the whole process: forks, interrupts, Python's settings, memory, JAX's private interfaces."""
+"""State of the whole process: forks, interrupts, Python's settings, memory, potential gain, private parts of JAX."""

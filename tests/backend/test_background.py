@@ -20,6 +20,7 @@ from accel import config
 from accel.backend import background, pending, supervisor
 from accel.backend.compile import without_contents
 from accel.dispatch import known
+from accel.ir.fingerprint import Indescribable
 from accel.lower import Known
 from accel.record import record
 from accel.rules.rule import Unsupported
@@ -164,7 +165,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield made
-    made.drop(None)
+    made.end_worker()
 
 
 def made(job: Any) -> Any:
@@ -200,6 +201,22 @@ def test_without_a_worker_this_process_compiles(workers: Any, monkeypatch: pytes
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     made(background.compile_in_background(*arguments_of(lambda x: x * 13.0), missed_s=1.0))
     assert not workers.can_start
+
+
+def test_a_path_that_no_other_process_could_find_has_a_whole_job_all_the_same(
+    workers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def indescribable(job: Any) -> str:
+        raise Indescribable("a function of its own")
+
+    monkeypatch.setattr(pending, "path_key_of", indescribable)
+    monkeypatch.setattr(pending.cache, "is_used", lambda: True)
+    monkeypatch.setattr(pending.devices, "plan_threads", lambda *_: 3)
+    one = pending.PendingProgram((*arguments_of(lambda x: x * 5.0), frozenset()))
+    one.prepare()
+    assert one._job is not None
+    assert one._job.settings["threads"] == 3
+    assert not one.load_from_disk()
 
 
 def arguments_of(function: Any) -> tuple[Any, Any, Any]:

@@ -21,14 +21,13 @@ def imported_after_the_first_recording() -> dict[str, Any]:
     """Modules of accel's that compiling, loading and replaying import, in this process."""
     import accel
     from accel import config
-    from accel.dispatch import compiling, late
+    from accel.dispatch import late
     from accel.dispatch.costs import account, rest
+    from accel.process import gain
 
     late.import_now()
     before = _of_accel()
-    from accel.backend import background
-
-    background.WORTH_JAX_S = compiling.COMPILE_GAIN_S = account.RELIABLE_CALL_S = 0.0
+    gain.IMPORT_GAIN_S = gain.COMPILE_GAIN_S = account.RELIABLE_CALL_S = 0.0
     rest.SMALL_CALL_S, rest.MAX_REST = 0.0, 0
     fast: Any = accel.accelerate(lambda x: np.linalg.solve(x, np.sort(x, axis=0)) + x.sum())
     x = np.eye(40) + 0.01

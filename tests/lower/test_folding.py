@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import accel
 from accel import config
-from accel.lower import Known
+from accel.lower import Known, lower
 from accel.lower.folding import not_worth_folding
+from accel.lower.program import Fixed
 from accel.record import record
 from accel.reports.ledger import open_ledger
 
@@ -119,3 +120,16 @@ def test_what_numpy_asks_of_numbers_can_be_asked_of_constants(program: Any, fore
     for _ in range(8):
         np.testing.assert_allclose(fast(x, 2), program(x, 2), rtol=1e-12)
     assert open_ledger("constants").compiled_calls >= 3
+
+
+def test_folding_a_number_that_is_returned_warns_no_second_time():
+    def overflows(x: Any, big: float) -> Any:
+        with np.errstate(all="ignore"):
+            return x + 1.0, np.float64(big) * big
+
+    args = np.arange(4.0), 1e300
+    trace = record(overflows, args, {}, max_nodes=100).trace
+    assert trace is not None
+    values, _ = trace.inputs.fetch(args, {})
+    (number,) = lower(trace, Known(dict(enumerate(values)))).numbers
+    assert number == Fixed(np.inf)

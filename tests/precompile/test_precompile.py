@@ -51,10 +51,10 @@ import atexit, json, sys
 import jax
 from accel.cli import run
 from accel.backend import background, worker
-from accel.dispatch import compiling
 from accel.dispatch import target
+from accel.process import gain
 from accel.dispatch.costs import rest
-background.WORTH_JAX_S = compiling.COMPILE_GAIN_S = rest.SMALL_CALL_S = rest.MAX_REST = 0  # it is a short run
+gain.IMPORT_GAIN_S = gain.COMPILE_GAIN_S = rest.SMALL_CALL_S = rest.MAX_REST = 0  # it is a short run
 compiled, started = [], []
 jax.monitoring.register_event_duration_secs_listener(
     lambda event, seconds, **_: compiled.append(event) if event == "/jax/core/compile/backend_compile_duration" else 0

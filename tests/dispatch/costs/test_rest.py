@@ -19,6 +19,7 @@ from accel.dispatch import compiling
 from accel.dispatch.costs import account, rest
 from accel.dispatch.costs.rest import Rest
 from accel.dispatch.decorator import Accelerated
+from accel.process import gain
 from accel.reports import ledger, timeline
 from accel.reports.ledger import open_ledger
 from tests.conftest import is_idle
@@ -156,9 +157,9 @@ def test_methods_rest_with_their_object(real: None) -> None:
 def test_no_program_is_asked_for_before_it_might_have_gained_something(
     real: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiling, "COMPILE_GAIN_S", 1e9)
+    monkeypatch.setattr(gain, "COMPILE_GAIN_S", 1e9)
     monkeypatch.setattr(compiling, "LAUNCH_S", 0.0)  # however fast the machine
-    monkeypatch.setattr(background, "_potential_gain", background.PotentialGain())
+    monkeypatch.setattr(gain, "potential_gain", gain.PotentialGain())
 
     def heavy(x: Any) -> Any:
         return np.sin(x) + np.cos(x) + np.tan(x)
@@ -173,9 +174,9 @@ def test_no_program_is_asked_for_before_it_might_have_gained_something(
 
 
 def test_what_the_worker_made_is_loaded_once_jax_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    prospects = background.PotentialGain()
-    monkeypatch.setattr(background, "WORTH_JAX_S", 0.7)
-    monkeypatch.setattr(background, "_potential_gain", prospects)
+    prospects = gain.PotentialGain()
+    monkeypatch.setattr(gain, "IMPORT_GAIN_S", 0.7)
+    monkeypatch.setattr(gain, "potential_gain", prospects)
     monkeypatch.setattr(devices, "is_started", lambda: False)
     loaded: list[str] = []
 
@@ -195,7 +196,7 @@ def test_what_the_worker_made_is_loaded_once_jax_is_worth_it(monkeypatch: pytest
     thread.start()
     time.sleep(0.05)
     assert loaded == [] and not background.busy(), "waiting is no work"
-    background.add_potential_gain(0.8)
+    prospects.add(0.8)
     thread.join(10.0)
     assert loaded == ["yes"]
 
@@ -250,9 +251,9 @@ def test_time_inside_another_target_is_counted_once(real: None) -> None:
 
 
 def test_calls_at_rest_count_for_what_waits_to_be_compiled(real: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "COMPILE_GAIN_S", 1e9)
+    monkeypatch.setattr(gain, "COMPILE_GAIN_S", 1e9)
     monkeypatch.setattr(compiling, "LAUNCH_S", 0.0)  # however fast the machine
-    monkeypatch.setattr(background, "_potential_gain", background.PotentialGain())
+    monkeypatch.setattr(gain, "potential_gain", gain.PotentialGain())
 
     def body(x: Any) -> Any:
         return np.sin(x) + np.cos(x) + np.tan(x) + np.exp(x)
@@ -263,7 +264,7 @@ def test_calls_at_rest_count_for_what_waits_to_be_compiled(real: None, monkeypat
         fast(x)
     book, (path,) = open_ledger("often"), fast._self_target.paths
     assert path.waited_s > 0.5 * book.numpy_total_s
-    assert background.add_potential_gain(0.0) > 0.05 * book.numpy_total_s
+    assert gain.potential_gain.seconds > 0.05 * book.numpy_total_s
 
 
 def test_a_recursive_function_may_go_nearly_as_deep_as_without_accel(real: None) -> None:

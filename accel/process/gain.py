@@ -1,0 +1,51 @@
+"""Potential gain: what programs could have saved so far, had they been there from the start. It decides what is begun.
+
+    0.03 s   programs on disk are loaded: they were worth compiling once  (LOAD_GAIN_S)
+    0.25 s   programs are compiled, by the worker, outside this process   (COMPILE_GAIN_S)
+    0.7 s    JAX is imported here, to load what the worker has compiled   (IMPORT_GAIN_S)
+
+A run is expected to last as long again as it has lasted so far, which is the best guess without further knowledge.
+Importing JAX costs the program more than a second, and another quarter at its end.
+"""
+
+from __future__ import annotations
+
+import threading
+
+LOAD_GAIN_S = 0.03
+COMPILE_GAIN_S = 0.25
+IMPORT_GAIN_S = 0.7
+
+
+class PotentialGain:
+    """Seconds that programs could have saved, over all targets."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._is_enough = threading.Event()
+        self._whatever_it_costs = False
+
+    def add(self, seconds: float) -> None:
+        """Add what a program could have saved for a call."""
+        self.seconds += max(0.0, seconds)
+        if self.seconds >= IMPORT_GAIN_S:
+            self._is_enough.set()
+
+    def is_worth_starting(self, *, on_disk: bool) -> bool:
+        """Whether the first program is to be compiled or, where there are some on disk, looked for."""
+        least_s = min(LOAD_GAIN_S, COMPILE_GAIN_S) if on_disk else COMPILE_GAIN_S
+        return self._whatever_it_costs or self.seconds >= least_s
+
+    def wait_for_import(self) -> None:
+        """Wait until it is worth importing JAX, or until `stop_waiting`."""
+        if self.seconds < IMPORT_GAIN_S:
+            self._is_enough.wait()
+
+    def stop_waiting(self) -> None:
+        """Let nobody wait any more, now or later: programs are wanted whatever they cost, or the process ends."""
+        self._whatever_it_costs = True
+        self._is_enough.set()
+
+
+potential_gain = PotentialGain()
+"""This process's."""
