@@ -158,7 +158,7 @@ _ROWS = (
     Reason(
         "limit.variants",
         "this function takes more different paths than accel keeps compiled programs for",
-        "none needed: paths compiled so far stay compiled; to compile more, raise QD_JAX_MAX_VARIANTS",
+        "none needed: the most recently used paths stay compiled; to keep more, raise QD_JAX_MAX_VARIANTS",
     ),
     Reason(
         "device.missing",
