@@ -55,7 +55,7 @@ class Settings:
     mode: "off" runs every call on NumPy; "auto" replays, and compares a decreasing share of the calls with NumPy;
         "verify" compares every replay; "strict" raises an error for each refusal.
     log: the level of the logger named "accel".
-    max_variants: the most recorded paths per target, each with a program of its own.
+    max_variants: the most recorded paths that are kept per target, compiled or not.
     max_nodes: the most operations in one recording, counting each repetition.
     max_compile_s: the longest time for one compile, in seconds.
     rtol: the largest accepted difference from NumPy (docs/modes.md says relative to what); a catalogue's row may

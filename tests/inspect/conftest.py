@@ -98,7 +98,7 @@ CLIMATE = {
         from climate.physics import radiation
 
         def main(steps=40):
-            model = Model.of_size(900)
+            model = Model.of_size(900)  # `mean` must take more than doctor's WORTH_S, on a fast machine too
             inner = radiation.made(2.0)
             for _ in range(steps):
                 model.step(0.1)
