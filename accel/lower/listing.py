@@ -12,6 +12,7 @@ import numpy as np
 from accel.ir.tape import Node
 from accel.ir.views import Index
 from accel.lower.passes.arrange import Part
+from accel.lower.passes.branches import Conditional
 from accel.lower.passes.nests.nest import Block, Nest
 from accel.reasons import source_line
 
@@ -36,10 +37,23 @@ def _lines(part: Part, name_of: Callable[[int], str]) -> Iterator[str]:
         yield _operation(part)
     elif isinstance(part, Nest):
         yield from _block(part.block)
+    elif isinstance(part, Conditional):
+        yield from _conditional(part, name_of)
     else:
         yield f"loop, {len(part.rounds)} rounds"
         for node in part.rounds[0]:
             yield _INDENT + _operation(node)
+
+
+def _conditional(conditional: Conditional, name_of: Callable[[int], str]) -> Iterator[str]:
+    decision, cases = conditional.choice.args
+    yield f"branch on %{decision.index}  {source_line(*conditional.choice.where)}"
+    for case, side in zip(cases, conditional.sides, strict=True):
+        yield f"{_INDENT}{' or '.join(map(repr, case))}:"
+        for line in listing(side, name_of):
+            yield 2 * _INDENT + line
+    for phi in conditional.phis:
+        yield f"{_INDENT}{_operation(phi)}"
 
 
 def _block(block: Block) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The passes: what is done to a program's operations before JAX traces them, one after the other.
 
-First those of `PASSES`, then the arrangement into loops (`with_loops`). What is decided later, while JAX traces, stands
+First those of `PASSES`, then the arrangement into branches and loops (`with_loops`). What is decided later, while JAX traces, stands
 in `accel.lower.values`: which values to store (`passes.recompute`), and which rounds of a loop to compute at once.
 
 A pass takes operations and gives operations; neither the tape nor what it was given changes, as another thread may be
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from accel.ir.tape import Node
-from accel.lower.passes import aliasing, arrange, exact
+from accel.lower.passes import aliasing, arrange, branches, exact
 from accel.lower.passes.arrange import Part
 
 
@@ -72,7 +72,10 @@ def optimized(body: Sequence[Node], about: About, watch: Watch | None = None) ->
 
 def with_loops(body: Sequence[Node], about: About, watch: Watch | None = None) -> Sequence[Part]:
     """The operations with their loops: the last pass, which gives more than operations."""
-    parts = arrange.arranged(body, about.results, about.value_of)
+    items = branches.branched(body, about.results)
+    if watch is not None and len(items) < len(body):
+        watch("branches", "compute what only one side of a branch needs only where the path takes that side", items)
+    parts = arrange.arranged(items, about.results, about.value_of)
     if watch is not None:
         watch("loops", "roll up what the program's own loops repeat", parts)
     return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from accel.ir.template import fill
 from accel.lower.arguments import ProgramArguments
 from accel.lower.operations import compute, compute_inside
 from accel.lower.passes.arrange import Part
+from accel.lower.passes.branches import Conditional
 from accel.lower.passes.loops import batch, scan
 from accel.lower.passes.loops.loop import Loop
 from accel.lower.passes.loops.operands import filled, is_box_read, leaves_of
@@ -118,6 +120,8 @@ class Values:
             emit.run(part, self, compute_inside)
         elif isinstance(part, Node):
             self._compute_node(part)
+        elif isinstance(part, Conditional):
+            self._compute_conditional(part)
         else:
             self._compute_loop(part)
 
@@ -138,6 +142,35 @@ class Values:
         for operand in node.operands():
             if operand.index in self._values:
                 self.set(operand, fusion.from_padded(self._values[operand.index]))
+
+    def _compute_conditional(self, conditional: Conditional) -> None:
+        """Compute the side that is chosen. What its operations give exists only there, but for what the phis choose."""
+        from jax import lax
+
+        outside = {node.index: node for node in conditional.operands() if node.index not in conditional.inside}
+        for node in outside.values():
+            self.fetch(node)
+            self._recomputation.stored(node)  # what goes into a conditional is in memory
+        before = dict(self._values), dict(self._rows)
+
+        def side(place: int) -> list[Any]:
+            with self._recomputation.in_side():
+                try:
+                    for part in conditional.sides[place]:
+                        self.compute(part)
+                    return [self._chosen(phi, phi.args[1][place]) for phi in conditional.phis]
+                finally:
+                    self._values, self._rows = dict(before[0]), dict(before[1])
+
+        sides = [functools.partial(side, place) for place in range(len(conditional.sides))]
+        results = lax.switch(self.fetch(conditional.choice), sides)
+        for phi, value in zip(conditional.phis, results, strict=True):
+            self.set(phi, value)
+            self._recomputation.stored(phi)
+
+    def _chosen(self, phi: Node, side: Node | None) -> Any:
+        form = phi.kwargs["form"]
+        return core.any_value(form) if side is None else core.cast(self.fetch(side), form[1]).reshape(form[0])
 
     def _compute_loop(self, loop: Loop) -> None:
         for node in loop.first:

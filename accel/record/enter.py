@@ -76,7 +76,11 @@ def _frozenset(recording: Recording, value: object, slot: int) -> Entered:
 
 def _bounds(recording: Recording, value: object, slot: int) -> Entered:
     """A range or slice."""
-    return inputs.has_parts(value, lambda x: (("start", x.start), ("stop", x.stop), ("step", x.step))), value
+    return inputs.has_parts(value, _bounds_of), value
+
+
+def _bounds_of(value: Any) -> tuple[tuple[str, Any], ...]:
+    return ("start", value.start), ("stop", value.stop), ("step", value.step)
 
 
 def _opaque(recording: Recording, value: object, slot: int) -> Entered:
@@ -97,7 +101,7 @@ def _number(recording: Recording, value: object, slot: int) -> Entered:
     # Seeds and hashes that int64 may not hold once they are added to, and long doubles, which XLA does not have: they
     # are constants of the path.
     if (type(value) is int and abs(value) >= 2**62) or (isinstance(value, np.number) and not recordable(value)):
-        return inputs.satisfies(lambda now: inputs.same_scalar(now, value)), value
+        return inputs.satisfies(inputs.same_scalar, value), value
     node = recording.writer.input_node(slot, value)
     return inputs.has_type(type(value)), RecordedScalar(recording, value, node)
 
@@ -207,7 +211,7 @@ def _bound(recording: Recording, value: Any, slot: int) -> Entered:
         value.__self__,
         ("self", slot),
         f"{name}.__self__",
-        inputs.of_slot(slot, lambda method: method.__self__),
+        inputs.attribute(slot, "__self__"),
     )
     function = value.__func__
     made = Followed(recording, target_function(recording, function), (owner,), value)

@@ -20,11 +20,13 @@ import numpy as np
 class Code(NamedTuple):
     """A Python expression of our own making. {0}, {1}, ... in it stand for the constants.
 
-    One that fetches reads earlier slots as v0, v1, ...; one that checks reads the slot's value as x.
+    One that fetches reads the call's arguments as v0 and v1, and the value of an earlier slot, its parent, as {parent};
+    one that checks reads the slot's value as x.
     """
 
     text: str
     constants: tuple[Any, ...] = ()
+    parent: int | None = None
 
 
 Fetch = Code
@@ -53,7 +55,7 @@ class Inputs:
     def __init__(self) -> None:
         self.slots: list[Slot] = []
         self._by_key: dict[Any, int] = {}
-        self._environment: dict[int, tuple[str, str | None]] = {}
+        self.environment: dict[int, tuple[str, str | None]] = {}
         self._generated: Callable[..., list[Any] | int] | None = None
 
     def find(self, key: object) -> int | None:
@@ -70,7 +72,7 @@ class Inputs:
 
     def add_variable(self, name: str, value: str | None) -> None:
         """An environment variable, which must stay what it is: all of them are checked together."""
-        self._environment[self.add(("env", name), f"${name}", of_constant(value))] = name, value
+        self.environment[self.add(("env", name), f"${name}", of_constant(value))] = name, value
 
     def entries(self) -> Iterable[tuple[Any, int]]:
         """Every input's key and slot."""
@@ -79,7 +81,7 @@ class Inputs:
     def narrow(self, index: int, check: Check) -> None:
         """Let slot `index` be checked by `check` too."""
         slot = self.slots[index - self.ROOTS]
-        if not any(_is_same_check(check, known) for known in slot.checks):
+        if not any(is_same_code(check, known) for known in slot.checks):
             self._generated = None
             self.slots[index - self.ROOTS] = slot._replace(checks=(*slot.checks, check))
 
@@ -108,14 +110,14 @@ class Inputs:
         """
         # `at` says how far it came when an exception ends it: one `try` around everything costs nothing, one per slot
         # would.
-        lines, constants = ["def fetch(v0, v1):", "  at = 0", "  try:"], _Constants()
+        lines, constants = ["def fetch(v0, v1):", "  at = 0", "  try:"], Names()
         for position, slot in enumerate(self.slots):
             index = position + self.ROOTS
             lines += [f"    at = {position}", f"    x = v{index} = {constants.fill(slot.fetch)}"]
             lines += [f"    if not ({constants.fill(check)}): return at" for check in slot.checks]
-        if self._environment:
-            positions = {name: index - self.ROOTS for index, (name, _) in self._environment.items()}
-            changed = constants.name(Environment(dict(self._environment.values()), positions).changed)
+        if self.environment:
+            positions = {name: index - self.ROOTS for index, (name, _) in self.environment.items()}
+            changed = constants.name(Environment(dict(self.environment.values()), positions).changed)
             lines += [f"    at = {changed}()", "    if at is not None: return at"]
         lines.append("  except Exception: return at")  # a property of the user's, a missing item: another path
         lines.append(f"  return [{', '.join(f'v{i}' for i in range(len(self.slots) + self.ROOTS))}]")
@@ -128,7 +130,7 @@ def _nothing(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> int:
     return 0
 
 
-class _Constants:
+class Names:
     """Names for what generated code refers to."""
 
     def __init__(self) -> None:
@@ -140,7 +142,7 @@ class _Constants:
         return name
 
     def fill(self, code: Code) -> str:
-        return code.text.format(*map(self.name, code.constants))
+        return code.text.format(*map(self.name, code.constants), parent=f"v{code.parent}")
 
 
 class Environment:
@@ -175,17 +177,17 @@ class Environment:
 
 
 def item(parent: int, key: object) -> Fetch:
-    return Code(f"v{parent}[{{0}}]", (key,))
+    return Code("{parent}[{0}]", (key,), parent)
 
 
 def attribute(parent: int, name: str) -> Fetch:
     if name.isidentifier() and not keyword.iskeyword(name):
-        return Code(f"v{parent}.{name}")
-    return Code(f"getattr(v{parent}, {{0}})", (name,))
+        return Code(f"{{parent}}.{name}", (), parent)
+    return Code("getattr({parent}, {0})", (name,), parent)
 
 
 def attribute_or_missing(parent: int, name: str) -> Fetch:
-    return Code(f"getattr(v{parent}, {{0}}, {{1}})", (name, MISSING))
+    return Code("getattr({parent}, {0}, {1})", (name, MISSING), parent)
 
 
 def of_object(owner: object, name: str) -> Fetch:
@@ -208,14 +210,14 @@ def of_class(kind: type, name: str) -> Fetch:
     # inherited ones.
     if name in kind.__dict__:
         return of_namespace(kind.__dict__, name)
+    return Code("{0}({1}, {2})", (_look_up, kind, name))
 
-    def look_up() -> Any:
-        for owner in kind.__mro__:
-            if name in owner.__dict__:
-                return owner.__dict__[name]
-        raise AttributeError(name)
 
-    return Code("{0}()", (look_up,))
+def _look_up(kind: type, name: str) -> Any:
+    for owner in kind.__mro__:
+        if name in owner.__dict__:
+            return owner.__dict__[name]
+    raise AttributeError(name)
 
 
 def of_cell(cell: object) -> Fetch:
@@ -223,7 +225,7 @@ def of_cell(cell: object) -> Fetch:
 
 
 def of_slot(parent: int, function: Callable[[Any], Any]) -> Fetch:
-    return Code(f"{{0}}(v{parent})", (function,))
+    return Code("{0}({parent})", (function,), parent)
 
 
 CALL_SHAPE = Code("(len(v0), tuple(v1))")
@@ -233,21 +235,25 @@ CALL_SHAPE = Code("(len(v0), tuple(v1))")
 # -- checks -----------------------------------------------------------------------------------------------------------
 
 
-def _is_same_check(one: Check, other: Check) -> bool:
-    """Whether two checks ask the same of the same objects."""
-    return one.text == other.text and _is_same_constant(one.constants, other.constants)
+def is_same_code(one: Code, other: Code) -> bool:
+    """Whether two expressions ask the same of the same objects."""
+    return one.text == other.text and one.parent == other.parent and _is_same_constant(one.constants, other.constants)
 
 
 def _is_same_constant(one: Any, other: Any) -> bool:
     if one is other or type(one) is not type(other):
         return one is other
-    if type(one) is tuple:
+    if isinstance(one, (tuple, list)):
         return len(one) == len(other) and all(map(_is_same_constant, one, other))
-    return type(one) in (str, bytes, int) and bool(one == other)
+    if type(one) in (float, complex):
+        return same_number(one, other)
+    return isinstance(one, _BY_VALUE) and bool(one == other)
 
 
-def satisfies(predicate: Callable[[Any], Any]) -> Check:
-    return Code("{0}(x)", (predicate,))
+def satisfies(predicate: Callable[..., Any], *about: object) -> Check:
+    """A value for which `predicate(value, *about)` holds. It should be a module's own, so that checks can be compared."""
+    rest = "".join(f", {{{position}}}" for position in range(1, len(about) + 1))
+    return Code(f"{{0}}(x{rest})", (predicate, *about))
 
 
 def is_same(expected: object) -> Check:
@@ -288,10 +294,11 @@ def has_keys(keys: tuple[Any, ...]) -> Check:
 def has_parts(value: object, parts: Callable[[Any], Iterable[Any]]) -> Check:
     """A value of this type whose `parts` (numbers and text) are the same, by type and bits, in any order."""
 
-    def described(x: object) -> list[tuple[str, str]]:
-        return sorted((type(part).__name__, repr(part)) for part in parts(x))
+    return Code("type(x) is {0} and {1}({2}(x)) == {3}", (type(value), _described, parts, _described(parts(value))))
 
-    return Code("type(x) is {0} and {1}(x) == {2}", (type(value), described, described(value)))
+
+def _described(parts: Iterable[Any]) -> list[tuple[str, str]]:
+    return sorted((type(part).__name__, repr(part)) for part in parts)
 
 
 def has_code(function: Any) -> Check:
@@ -328,7 +335,7 @@ def has_flags(array: np.ndarray[Any, Any]) -> Check:
 
 def has_content(array: np.ndarray[Any, Any]) -> Check:
     """An array of the same bits, its dtype and shape being checked already."""
-    return Code("{0}(x)", (Content(array).is_same,))
+    return Code("{0}.is_same(x)", (Content(array),))
 
 
 class Content:
@@ -344,6 +351,18 @@ class Content:
         if words is None or self._words is None:
             return other.tobytes() == self._array.tobytes()
         return bool((words == self._words).all())
+
+    def __eq__(self, other: object) -> bool:
+        mine = self._array
+        if not isinstance(other, Content) or (mine.shape, mine.dtype) != (other._array.shape, other._array.dtype):
+            return False
+        return self.is_same(other._array)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_BY_VALUE = (str, bytes, int, np.bool_, np.dtype, set, Content)
+"""Types of constants that are the same if they are equal. All others must be one object."""
 
 
 def _words(array: np.ndarray[Any, Any]) -> Any:

@@ -11,7 +11,7 @@ import contextlib
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -199,7 +199,7 @@ class Recording:
         key = ("missing", id(namespace), name)
         if self.active and self.inputs.find(key) is None:
             self.registry.keep_alive(namespace)
-            self.inputs.add(key, text, of_constant(namespace), satisfies(lambda now: name not in now))
+            self.inputs.add(key, text, of_constant(namespace), satisfies(_lacks, name))
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 
@@ -325,6 +325,10 @@ class AttributeState:
         self.name = name
         self.wrapped = wrapped
         self.written = written
+
+
+def _lacks(namespace: Container[str], name: str) -> bool:
+    return name not in namespace
 
 
 def gap_text(error: BaseException) -> str:

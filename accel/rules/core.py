@@ -268,6 +268,36 @@ def _selected_in_bounds(index: Array, mask: Array, size: int) -> Any:
     return (~mask | _is_within(index, size)).all()
 
 
+def _choice_numpy(value: object, cases: tuple[tuple[Any, ...], ...]) -> int:
+    return next((place for place, case in enumerate(cases) if value in case), len(cases) - 1)
+
+
+def _choice(value: Array, cases: tuple[tuple[Any, ...], ...]) -> Any:
+    from jax import numpy as jnp
+
+    place = jnp.int64(len(cases) - 1)
+    for each, case in enumerate(cases[:-1]):
+        is_here = jnp.isin(value.reshape(()), np.array(case))
+        place = jnp.where(is_here, each, place)
+    return place
+
+
+def _phi(choice: Array, sides: list[Any], form: tuple[tuple[int, ...], np.dtype[Any]]) -> Any:
+    """Choose among values that are all there. `None` stands for any value."""
+    from jax import lax
+
+    shape, dtype = form
+    values = [any_value(form) if side is None else cast(side, dtype).reshape(shape) for side in sides]
+    return lax.select_n(choice.astype(np.int32), *values)
+
+
+def any_value(form: tuple[tuple[int, ...], np.dtype[Any]]) -> Any:
+    """What stands for a value that nobody reads."""
+    from jax import numpy as jnp
+
+    return jnp.zeros(*form)
+
+
 def _xp(x: object) -> Any:
     """numpy for its own arrays, else jax.numpy."""
     if isinstance(x, (np.ndarray, np.generic)):
@@ -295,6 +325,8 @@ FITS = own_rule("fits", fits, fits)
 IN_BOUNDS = own_rule("in_bounds", in_bounds, in_bounds)
 TRUTH = own_rule("truth", lambda x: bool(x), lambda x: x.reshape(()) != 0)
 PICK = own_rule("pick", lambda parts, i: parts[i], lambda parts, i: parts[i])
+CHOICE = own_rule("choice", _choice_numpy, _choice)
+PHI = own_rule("phi", lambda choice, sides, form: sides[choice], _phi, reshapes=False)
 SCALAR = own_rule("scalar", lambda x: x, lambda x: x, reshapes=False)
 FULL = own_rule("full", _full_numpy, _full, reshapes=False, by_shape=True)
 STACK = own_rule("stack", _stack_numpy, _stack)

@@ -21,6 +21,9 @@ OPCODES: dict[str, str] = {
     "write": "array, value: the array's next version, in which the view that the step leads to holds the value",
     "scalar": "array without axes: its one element",
     "pick": "tuple: one of the results of a function that has several",
+    # where recorded paths come together (accel.merge)
+    "choice": "number: the place of it among cases, which says what the path before it was; the last if it is in none",
+    "phi": "choice, values: the value at that place",
     # casts
     "cast": "array: in another dtype",
     "convert": "number: as Python's int, float or complex makes it",

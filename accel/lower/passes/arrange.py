@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from accel.ir.tape import Node
+from accel.lower.passes.branches import Conditional, chosen_at
 from accel.lower.passes.loops import reroll
 from accel.lower.passes.loops.loop import Loop
 from accel.lower.passes.nests import find
@@ -33,14 +35,37 @@ def is_worth(nodes: list[Node]) -> bool:
     return size_of(arranged(body, frozenset(), value_of)) <= MAX_OPERATIONS
 
 
-Part = Node | Loop | Nest
+Part = Node | Loop | Nest | Conditional
 
 
-def arranged(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Part]:
-    """The operations with their loops: rolled, or as nests where that leaves much less.
+def arranged(
+    body: Sequence[Node | Conditional], used: frozenset[int], value_of: Callable[[Node], Any]
+) -> list[Part]:
+    """The operations with their loops, which stand between two conditionals or in a side of one.
 
     used: indices of nodes that are results. value_of: a node's value where it is known before launch, else None.
     """
+    parts: list[Part] = []
+    rest = list(body)
+    while rest:
+        run = list(itertools.takewhile(lambda item: isinstance(item, Node), rest))
+        others = [item for item in body if item not in run] if len(run) < len(body) else []
+        read = {operand.index for item in others for operand in item.operands()}
+        parts += _arranged_run(run, used | read, value_of)  # type: ignore[arg-type]
+        rest = rest[len(run) :]
+        if rest:
+            conditional = rest.pop(0)
+            assert isinstance(conditional, Conditional)
+            conditional.sides = [
+                arranged(side, frozenset(chosen_at(conditional.phis, place)), value_of)
+                for place, side in enumerate(conditional.sides)
+            ]
+            parts.append(conditional)
+    return parts
+
+
+def _arranged_run(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Part]:
+    """Operations with their loops: rolled, or as nests where that leaves much less."""
     rolled: list[Part] = [*reroll.roll(body, used, value_of)]
     size = size_of(rolled)
     if size <= NESTED:
@@ -58,4 +83,10 @@ def check_size(parts: Sequence[Part]) -> None:
 
 def size_of(parts: Sequence[Part]) -> int:
     """What a program costs to compile, in operations. Loops count twice: a rolled one has its first round too."""
-    return sum(1 if isinstance(part, Node) else 2 * part.size for part in parts)
+    return sum(map(_size, parts))
+
+
+def _size(part: Part) -> int:
+    if isinstance(part, Conditional):
+        return sum(map(size_of, part.sides))
+    return 1 if isinstance(part, Node) else 2 * part.size

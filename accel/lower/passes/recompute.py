@@ -83,6 +83,15 @@ class Recomputation:
             self._looping = False
             self._cones, self._unvectorized = outside
 
+    @contextlib.contextmanager
+    def in_side(self) -> Iterator[None]:
+        """While a side of a conditional is traced: what it computes exists only there."""
+        outside = dict(self._cones), set(self._unvectorized)
+        try:
+            yield
+        finally:
+            self._cones, self._unvectorized = outside
+
     def enter(self, node: Node) -> Storing:
         """Register an operation that is about to be traced: once per node, in tape order."""
         copied = self._copy(node)  # first: it changes what counts as stored, and so the node's own cone

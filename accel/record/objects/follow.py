@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import wrapt
 
@@ -181,16 +181,15 @@ def _defaults(recording: Recording, function: FunctionType) -> tuple[Any, ...] |
     )
 
 
-class _Peek:
+class _Peek(NamedTuple):
     """Reads a function's default by place."""
 
-    def __init__(self, function: FunctionType, index: int) -> None:
-        self._function = function
-        self._index = index
+    function: FunctionType
+    position: int
 
     @property
     def default(self) -> Any:
-        return (self._function.__defaults__ or ())[self._index]
+        return (self.function.__defaults__ or ())[self.position]
 
 
 def _keyword_defaults(recording: Recording, function: FunctionType) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.kinds import followable_class, is_bare_namedtuple
 from accel.record.objects.own_attributes import (
     guard_no_own,
+    has_attribute,
     is_computed_without,
     is_slot,
     note_attribute,
@@ -104,7 +105,7 @@ def _enter_attribute(proxy: Any, name: str, own: Any) -> Any:
         return own
     # Should the object lose the attribute, `object.name` would run code of its class while the guard fetches.
     if is_computed_without(type(proxy._plain_), name):
-        recording.inputs.narrow(slot, inputs.satisfies(lambda real: own_attribute(real, name) is not MISSING))
+        recording.inputs.narrow(slot, inputs.satisfies(has_attribute, name))
     wrapped = recording.enter(
         own,
         ("attr", slot, name),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from accel.record import inputs
@@ -24,6 +25,11 @@ def own_attribute(real: object, name: str) -> Any:
         return found.__get__(real)  # not by getattr, for which __getattr__ may answer
     except AttributeError:
         return MISSING
+
+
+def has_attribute(real: object, name: str) -> bool:
+    """Whether an object holds something itself under a name."""
+    return own_attribute(real, name) is not MISSING
 
 
 def note_attribute(proxy: Any, name: str, wrapped: object, *, written: bool) -> None:
@@ -70,7 +76,15 @@ def guard_no_own(recording: Recording, slot: int | None, name: str) -> None:
         recording.inputs.add(
             ("own", slot),
             f"{recording.inputs.name(slot)}'s own attributes",
-            inputs.of_slot(slot, lambda value: getattr(value, "__dict__", ())),
-            inputs.satisfies(absent.isdisjoint),
+            inputs.of_slot(slot, _own_names),
+            inputs.satisfies(_has_none_of, absent),
         )
     absent.add(name)
+
+
+def _own_names(value: object) -> Collection[str]:
+    return getattr(value, "__dict__", ())
+
+
+def _has_none_of(names: Collection[str], absent: set[str]) -> bool:
+    return absent.isdisjoint(names)

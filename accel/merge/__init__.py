@@ -1,0 +1,17 @@
+"""Merging: several recorded paths of one target become one trace, whose program answers a call of any of them.
+
+alignment   which operations of two recordings are the same line of the program, reached in the same way
+inputs      the slots of all paths as one list: a call is matched with all paths at once
+writer      the merged tape, with a phi wherever paths that come together bring different values
+outputs     what the paths return and leave, as one list of arrays and numbers
+trace       a merged trace, and what its paths find where in it: `merged`
+
+What makes it sound is not the alignment, which only decides how much the paths share: a run counts only if its outcomes
+are those of a path that was recorded, and the merged tape, followed as that path goes, is that path's own tape, node
+for node. `writer.check` makes sure of that whenever paths are merged.
+"""
+
+from accel.merge.inputs import ABSENT
+from accel.merge.trace import Member, MergedTrace, NotMergeable, merged
+
+__all__ = ["ABSENT", "Member", "MergedTrace", "NotMergeable", "merged"]

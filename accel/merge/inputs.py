@@ -1,0 +1,140 @@
+"""Merged inputs: the slots of several recorded paths as one list, fetched and checked for all of them at once.
+
+Paths that read the same share a slot. Sets of paths are bit masks. A check that fails rules out the paths that asked
+for it, and what only those would have read is not fetched any more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from accel.record.inputs import Check, Environment, Fetch, Inputs, Names, is_same_code
+
+ABSENT = type("Absent", (), {"__repr__": lambda self: "<absent>"})()
+"""In the place of a value that only paths read which the call does not take."""
+
+
+@dataclass(slots=True)
+class MergedSlot:
+    """One input. paths: those that read it. checks: each with the paths that ask for it."""
+
+    name: str
+    fetch: Fetch
+    paths: int = 0
+    checks: list[tuple[Check, int]] = field(default_factory=list)
+
+    def narrow(self, check: Check, path: int) -> None:
+        """Let the slot be checked by `check` for one path, given as a mask."""
+        for position, (known, paths) in enumerate(self.checks):
+            if is_same_code(known, check):
+                self.checks[position] = known, paths | path
+                return
+        self.checks.append((check, path))
+
+
+class MergedInputs:
+    """The slots of several paths. Slots 0 and 1 hold the call's arguments, as in `Inputs`."""
+
+    def __init__(self) -> None:
+        self.slots: list[MergedSlot] = []
+        self.all_paths = 0
+        self._by_fetch: dict[tuple[str, int | None], list[int]] = {}
+        self._variables: dict[tuple[str, str | None], int] = {}
+        self._generated: Callable[[Any, Any], tuple[list[Any], int]] | None = None
+
+    def add(self, inputs: Inputs, path: int) -> list[int]:
+        """Add a path's slots. Returns the merged slot of each. path: its mask."""
+        self.all_paths |= path
+        places = list(range(Inputs.ROOTS))
+        for slot in inputs.slots:
+            parent = slot.fetch.parent
+            fetch = slot.fetch if parent is None else slot.fetch._replace(parent=places[parent])
+            place = self._place(slot.name, fetch)
+            places.append(place)
+            merged = self.slots[place - Inputs.ROOTS]
+            merged.paths |= path
+            for check in slot.checks:
+                merged.narrow(check, path)
+        for variable in inputs.environment.values():
+            self._variables[variable] = self._variables.get(variable, 0) | path
+        return places
+
+    def _place(self, name: str, fetch: Fetch) -> int:
+        """The slot that is fetched so, an old one or a new one."""
+        alike = self._by_fetch.setdefault((fetch.text, fetch.parent), [])
+        for place in alike:
+            if is_same_code(self.slots[place - Inputs.ROOTS].fetch, fetch):
+                return place
+        self.slots.append(MergedSlot(name, fetch))
+        alike.append(len(self.slots) + Inputs.ROOTS - 1)
+        return alike[-1]
+
+    def name(self, place: int) -> str:
+        return self.slots[place - Inputs.ROOTS].name
+
+    def paths_of(self, place: int) -> int:
+        """The paths that read a slot."""
+        return self.slots[place - Inputs.ROOTS].paths
+
+    def fetch(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], int]:
+        """Every slot's value, and the paths whose checks hold. Without any there need not be values."""
+        if self._generated is None:
+            self._generated = self._generate()
+        return self._generated(args, kwargs)
+
+    def _generate(self) -> Callable[[Any, Any], tuple[list[Any], int]]:
+        names = Names()
+        absent, changed = names.name(ABSENT), names.name(self._changed_environment())
+        lines = ["def fetch(v0, v1):", f"  alive = {self.all_paths}", "  try:"]
+        for position, slot in enumerate(self.slots):
+            place = position + Inputs.ROOTS
+            if slot.paths == self.all_paths:
+                # as in `Inputs`: no `try` of its own, since what fails here rules out all paths
+                lines.append(f"    x = v{place} = {names.fill(slot.fetch)}")
+                common = [check for check, paths in slot.checks if paths == self.all_paths]
+                lines += [f"    if not ({names.fill(check)}): return [], 0" for check in common]
+                for check, paths in slot.checks:
+                    if paths != self.all_paths:
+                        lines += _ruling_out(paths, [f"if not ({names.fill(check)}): alive &= ~{paths}"])
+            else:
+                body = [f"x = v{place} = {names.fill(slot.fetch)}"]
+                body += [f"if not ({names.fill(check)}): alive &= ~{paths}" for check, paths in slot.checks]
+                lines.append(f"    v{place} = {absent}")
+                lines += _ruling_out(slot.paths, body)
+        lines += ["  except Exception: return [], 0", f"  alive &= ~{changed}()"]
+        values = ", ".join(f"v{place}" for place in range(len(self.slots) + Inputs.ROOTS))
+        lines.append(f"  return [{values}], alive")
+        exec(compile("\n".join(lines), "<accel guards>", "exec"), names.namespace)  # see HostTape
+        made: Callable[[Any, Any], tuple[list[Any], int]] = names.namespace["fetch"]
+        return made
+
+    def _changed_environment(self) -> Callable[[], int]:
+        """A function that gives the paths whose environment variables are not what they were."""
+        variables = dict(self._variables)
+        expected = {name: value for name, value in variables}
+        quick = Environment(expected, dict.fromkeys(expected, 0)) if len(expected) == len(variables) else None
+
+        def changed() -> int:
+            if quick is not None and quick.changed() is None:
+                return 0
+            ruled_out = 0
+            for (name, value), paths in variables.items():
+                if os.environ.get(name) != value:
+                    ruled_out |= paths
+            return ruled_out
+
+        return changed
+
+
+def _ruling_out(paths: int, body: list[str]) -> list[str]:
+    """Lines that run `body` while any of these paths is left, and rule all of them out if it raises."""
+    return [
+        f"    if alive & {paths}:",
+        "      try:",
+        *(f"        {line}" for line in body),
+        f"      except Exception: alive &= ~{paths}",
+        "      if not alive: return [], 0",
+    ]
