@@ -44,7 +44,8 @@ class PendingProgram(Future[Executable]):
 
     arguments: of compile_trace. missed: the priority, as the binary logarithm of the seconds of calls that had to do
     without it, each weighted by its time (see HALF_LIFE_S). found_on_disk: whether it was loaded from disk. kept: keys
-    and suffixes of the cache entries from which a later process loads it; unkept: why there are none.
+    and suffixes of the cache entries from which a later process loads it; unkept: why there are none. instead: arguments of
+    another program, which will do if it is on disk and this one is not; took_instead: whether the executable is its.
 
     First comes `prepare`: it makes the job that the disk and the worker know the program by. Then it comes about in one
     of three ways: `load_from_disk`; `compile_in_worker`, and then `load_product` in the thread that also loads programs
@@ -52,8 +53,10 @@ class PendingProgram(Future[Executable]):
     while the program's threads only ask whether it is `done`, and `withdraw` it.
     """
 
-    def __init__(self, arguments: Arguments, missed_s: float = 0.0) -> None:
+    def __init__(self, arguments: Arguments, missed_s: float = 0.0, instead: Arguments | None = None) -> None:
         super().__init__()
+        self.took_instead = False
+        self._instead = instead
         self.missed = -inf
         self.add_missed(missed_s)
         self.found_on_disk = False
@@ -95,7 +98,22 @@ class PendingProgram(Future[Executable]):
             logs.LOGGER.info("a program cannot be described as a job: %s: %s", type(error).__name__, error)
 
     def load_from_disk(self) -> bool:
-        """Load it if it is on disk. Returns whether it was."""
+        """Load it if it is on disk, or else the one instead. Returns whether any was."""
+        return self._load_own() or self._load_instead()
+
+    def _load_instead(self) -> bool:
+        if self._instead is None:
+            return False
+        other = PendingProgram(self._instead)
+        other.prepare()
+        if not other._load_own():
+            return False
+        self.took_instead = self.found_on_disk = True
+        self.kept, self.unkept = other.kept, other.unkept
+        self.set_result(other.result())
+        return True
+
+    def _load_own(self) -> bool:
         try:
             started, product = time.perf_counter(), self._product_on_disk()
             executable = None if product is None else load(product, *self._arguments)

@@ -10,6 +10,7 @@ from accel import config, logs
 from accel.dispatch import late
 from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget
+from accel.dispatch.joint import JointPath
 from accel.dispatch.known import KnownPaths
 from accel.dispatch.paths import Path, Stage
 from accel.process import gain
@@ -48,11 +49,10 @@ class Compiling:
         """
         path.observe(values)
         if budget.for_later_runs:
-            path.keep_samples(values)
             self._let_others_observe(path, call)
         # `observed` includes this call: compiling starts at the next call after OBSERVED of them
         if path.observed > OBSERVED and self._is_due(path, limited):
-            self.start(path, values, call)
+            self.start(path, call)
 
     def _let_others_observe(self, path: Path, call: Call) -> None:
         """Let the other paths observe the call too, if it matches them: a later run may have recorded them first."""
@@ -61,7 +61,6 @@ class Compiling:
                 values = other.matcher.match(call.args, call.kwargs)
                 if isinstance(values, list):
                     other.observe(values)
-                    other.keep_samples(values)
 
     def _is_due(self, path: Path, limited: bool) -> bool:
         """Whether to compile the path: not before its calls have taken a share of its expected compile time."""
@@ -91,22 +90,35 @@ class Compiling:
 
     # -- its program --------------------------------------------------------------------------------------------------
 
-    def start(self, path: Path, values: list[Any], call: Call) -> None:
+    def start(self, path: Path, call: Call) -> None:
         """Compile the path. If the call waits for that, the time does not count as the call's own."""
         started = time.perf_counter()
-        path.start(values)
+        path.start(self._joint_for(path))
         waited = time.perf_counter() - started
         call.began += waited
         note_counted(waited)
 
+    def _joint_for(self, path: Path) -> JointPath | None:
+        """The joint path to compile in the place of the path; None to compile the path alone."""
+        # a later run may meet the paths in another order: each gets a program of its own, and then all get one
+        if budget.for_later_runs or path is self._paths.joint:
+            return None
+        return self._paths.joined_with(path, self._name)
+
     def finish(self, path: Path) -> Refusal | None:
         """Put the program that is ready to use. Returns why there is none, if so."""
+        joint = path.joint
         refusal = path.finish()
-        if refusal is None:
-            for inlined in path.trace.inlined:
-                inlined.ledger.count_inlined()
-            self.note_compiled(path)
-        return refusal
+        if refusal is not None or path.stage is Stage.PENDING:  # it failed with others, and is compiled alone
+            return refusal
+        if path.stage is Stage.JOINED:
+            assert joint is not None
+            self._paths.use(joint)
+            path = joint
+        for inlined in path.trace.inlined:
+            inlined.ledger.count_inlined()
+        self.note_compiled(path)
+        return None
 
     def note_compiled(self, path: Path) -> None:
         """Enter a new program of a path into the books."""
@@ -120,14 +132,14 @@ class Compiling:
         text = "%s compiled in %.2f s: %d operations, %d folded"
         logs.LOGGER.info(text, self._name, executable.seconds, operations, executable.program.folded)
 
-    def respecialize(self, path: Path, changed: tuple[int, ...], values: list[Any], call: Call) -> None:
+    def respecialize(self, path: Path, changed: tuple[int, ...], call: Call) -> None:
         """A constant has changed: compile the path again, with it as an input."""
         names = [path.trace.inputs.name(slot) for slot in changed]
         logs.LOGGER.info("%s is compiled again: %s changed", self._name, ", ".join(names))
         path.respecialize(changed)
         # what changes on one path is likely to change on the others: spare each of them a run in vain and a compile
         self._paths.stop_folding(names, path)
-        self.start(path, values, call)
+        self.start(path, call)
 
     def start_remaining(self) -> Iterator[Path]:
         """Compile what this process had no occasion to, each before it is given; see `Target.compile_remaining`."""
@@ -138,8 +150,14 @@ class Compiling:
             if slots:
                 path.respecialize(slots)
             if slots or too_few:
-                path.start(path.samples)
+                path.start()
                 yield path
+        # all that have programs get one together
+        last = next((path for path in self._paths if path.stage is Stage.COMPILED), None)
+        joint = None if last is None else self._paths.joined_with(last, self._name)
+        if last is not None and joint is not None:
+            joint.start()
+            yield joint
 
 
 def is_quiet() -> bool:

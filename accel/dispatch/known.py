@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Collection, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,15 @@ from accel.dispatch.paths import Path, Stage
 from accel.reasons import Refusal
 
 if TYPE_CHECKING:
+    from accel.dispatch.joint import JointPath
     from accel.dispatch.replay import SideExit
     from accel.record import Trace
 
 LOOK_BACK = 8
 """The number of most recent paths from which the next one is predicted."""
+
+MOST_JOINED = 32
+"""So many paths that have one program count as one for the limit on paths. To match them takes time, too."""
 
 MAX_SEQUENCES = 1000
 """The most sequences of paths that the predictor keeps."""
@@ -29,6 +34,9 @@ COMPILE_THRESHOLD = 0.1
 
 FIRST_COMPILE_THRESHOLD = 0.01
 """The same for a target's first path."""
+
+JOIN_THRESHOLD = 0.5
+"""The same for a path that joins a program of more paths than wait to join it: all of that is compiled anew."""
 
 COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
 """What compiling takes, about: in all, and for each operation."""
@@ -64,10 +72,14 @@ class PathPredictor:
 
 
 class KnownPaths:
-    """The recorded paths of one target, the most recently used first."""
+    """The recorded paths of one target, the most recently used first.
+
+    joint: the path of several of them that has one program, if there is one.
+    """
 
     def __init__(self) -> None:
         self._paths: list[Path] = []
+        self.joint: JointPath | None = None
         self._predictor = PathPredictor()
         self._beyond_limit = 0
 
@@ -80,8 +92,11 @@ class KnownPaths:
     # -- which one a call takes ---------------------------------------------------------------------------------------
 
     def likely_first(self) -> list[Path]:
-        """All paths, the predicted one first."""
-        return self._predictor.order(self._paths)
+        """All paths, the predicted one first; the joint path once, in the place of its members."""
+        order = self._predictor.order(self._paths)
+        if self.joint is None:
+            return order
+        return list(dict.fromkeys(self.joint if path.stage is Stage.JOINED else path for path in order))
 
     def note_taken(self, path: Path) -> None:
         """A call has taken this path."""
@@ -92,23 +107,33 @@ class KnownPaths:
 
     def after(self, exit: SideExit, path: Path) -> Iterator[Path]:
         """The known paths that a side exit of `path` leads to."""
+        if path is self.joint:
+            yield from (other for other in self if other.stage is not Stage.JOINED)
+            return
         # the program checks no outcomes that lowering has folded, so its numbering is not the path's
         position = path.outcomes.index(path.variant.executable.program.outcomes[exit.position])
         for other in self:
             if other is not path and starts_at_side_exit(other, path, position, exit.outcomes[exit.position]):
-                yield other
+                yield self.joint if other.stage is Stage.JOINED and self.joint is not None else other
 
     # -- adding one ---------------------------------------------------------------------------------------------------
 
     def make_room(self) -> bool:
         """Whether one more path may be recorded; now and then in place of the least recently used one."""
-        if len(self._paths) < config.current().max_variants:
+        if self._count < config.current().max_variants:
             return True
         self._beyond_limit += 1
         if self._beyond_limit % REPLACE_AFTER:
             return False
-        self._paths.pop()
+        alone = [path for path in self._paths if path.stage is not Stage.JOINED]
+        self._paths.remove(alone[-1] if alone else self._paths[-1])
         return True
+
+    @property
+    def _count(self) -> int:
+        """The number of paths; many that have one program count as MOST_JOINED of them do."""
+        alone = sum(path.stage is not Stage.JOINED for path in self._paths)
+        return alone + math.ceil((len(self._paths) - alone) / MOST_JOINED)
 
     def hold_trace(self, trace: Trace) -> bool:
         """Whether a known path does the same as the one that `trace` recorded. Their guards may differ."""
@@ -121,14 +146,48 @@ class KnownPaths:
     def clear(self) -> None:
         """Drop all paths, with their recordings and programs."""
         self._paths = []
+        self.joint = None
         self._predictor = PathPredictor()
+
+    # -- one program for several --------------------------------------------------------------------------------------
+
+    def joined_with(self, path: Path, name: str) -> JointPath | None:
+        """A path of all that may have one program with this one; None if there are none, or if they share too little.
+
+        name: the target's.
+        """
+        from accel.dispatch.joint import JointPath
+        from accel.merge import NotMergeable, merged
+
+        others = [other for other in self._paths if other is not path and other.stage is not Stage.GIVEN_UP]
+        pool = [path, *(other for other in others if not other.apart)]
+        if len(pool) < 2 or path.apart:
+            return None
+        try:
+            return JointPath(merged([each.trace for each in pool]), pool, name)
+        except NotMergeable as why:
+            path.apart = str(why)
+            return None
+
+    def use(self, joint: JointPath) -> None:
+        """The joint path replays the calls of its members from now on."""
+        self.joint = joint
+
+    def dissolve(self, why: str) -> None:
+        """Give the members of the joint path programs of their own."""
+        assert self.joint is not None
+        members, self.joint = self.joint.members, None
+        for path in members:
+            if path.stage is Stage.JOINED:
+                path.part(why)
 
     # -- their programs -----------------------------------------------------------------------------------------------
 
     @property
     def with_program(self) -> list[Path]:
         """Paths that have a program, in use or given up."""
-        return [path for path in self._paths if path.has_program]
+        joint = [] if self.joint is None else [self.joint]
+        return [path for path in (*joint, *self._paths) if path.has_program]
 
     @property
     def waiting(self) -> Path | None:
@@ -148,9 +207,13 @@ class KnownPaths:
     def is_worth_compiling(self, path: Path) -> bool:
         """Whether the path's calls on NumPy have taken a large enough share of what compiling it will take."""
         known = [other.variant.executable.seconds for other in self.with_program]
+        # one after the other: the next joins what the one before has brought together
+        if any(other.joint is not None for other in self._paths):
+            return False
         # what the first programs took is the best estimate for the next
         if known:
-            return path.waited_s >= COMPILE_THRESHOLD * statistics.fmean(known)
+            share = JOIN_THRESHOLD if self._joins_more(path) else COMPILE_THRESHOLD
+            return path.waited_s >= share * statistics.fmean(known)
         # soon there will be such a time
         if any(other.stage is Stage.PENDING for other in self._paths):
             return False
@@ -158,9 +221,15 @@ class KnownPaths:
         expected = COMPILE_S + COMPILE_NODE_S * len(path.trace.tape.nodes)
         return path.waited_s >= FIRST_COMPILE_THRESHOLD * expected
 
+    def _joins_more(self, path: Path) -> bool:
+        """Whether a path would join more paths than wait with it."""
+        joined = sum(other.stage is Stage.JOINED for other in self._paths)
+        left = (Stage.OBSERVING, Stage.PENDING, Stage.COMPILED)
+        return not path.apart and joined > sum(other.stage in left and not other.apart for other in self._paths)
+
     def stop_folding(self, names: Collection[str], changed_in: Path) -> None:
         """Constants of these names have changed in one path: the others take them as inputs too."""
-        for other in self._paths:
+        for other in (*self._paths, *(path.joint for path in self._paths if path.joint is not None)):
             if other is not changed_in:
                 other.stop_folding(names)
 
@@ -183,7 +252,7 @@ class KnownPaths:
 
     def wait_reason(self) -> Refusal | None:
         """What calls wait for if no path has a program yet, nor was given up."""
-        if any(path.stage in (Stage.COMPILED, Stage.GIVEN_UP) for path in self._paths):
+        if any(path.stage in (Stage.COMPILED, Stage.JOINED, Stage.GIVEN_UP) for path in self._paths):
             return None
         pending = any(path.stage is Stage.PENDING for path in self._paths)
         return Refusal("wait.compile" if pending else "wait.calls")

@@ -18,8 +18,11 @@ from accel.reasons import Refusal
 from accel.reports.ledger import open_ledger
 
 if TYPE_CHECKING:
+    from accel.backend.compile import Executable
     from accel.backend.pending import PendingProgram
-    from accel.dispatch.replay import Variant
+    from accel.dispatch.joint import JointPath
+    from accel.dispatch.replay import Launcher, Matcher, MergedMatcher, StagedOutputs
+    from accel.merge import MergedTrace
     from accel.record import Trace
 
 SPAN_SAMPLES = 8
@@ -40,12 +43,14 @@ class Stage(Enum):
     """Where a path stands, and so what its calls do.
 
     OBSERVING: calls run on NumPy, while inputs that do not change are found. PENDING: its program is being compiled;
-    calls run on NumPy. COMPILED: calls are replayed. GIVEN_UP: calls stay on NumPy for good.
+    calls run on NumPy. COMPILED: calls are replayed. JOINED: they are replayed by a program of several paths (see
+    accel.dispatch.joint). GIVEN_UP: calls stay on NumPy for good.
     """
 
     OBSERVING = "observing"
     PENDING = "pending"
     COMPILED = "compiled"
+    JOINED = "joined"
     GIVEN_UP = "given up"
 
 
@@ -57,6 +62,10 @@ TRANSITIONS = {
         Stage.OBSERVING,
     ): "stop_folding: a constant changed on another path; not compiled yet",
     (Stage.COMPILED, Stage.OBSERVING): "respecialize: a constant has changed, the program is dropped",
+    (Stage.OBSERVING, Stage.JOINED): "join: there is a program of several paths, and this is one of them",
+    (Stage.PENDING, Stage.JOINED): "join",
+    (Stage.COMPILED, Stage.JOINED): "join; its own program is dropped",
+    (Stage.JOINED, Stage.OBSERVING): "part: that program is given up",
     (Stage.PENDING, Stage.GIVEN_UP): "give_up: compiling failed, or took too long",
     (Stage.COMPILED, Stage.GIVEN_UP): "give_up: the program is slower than NumPy, or cannot be run",
 }
@@ -69,7 +78,6 @@ class Path:
     name: the target's, for messages.
     stage: see TRANSITIONS.
     observed: calls in stage OBSERVING so far.
-    samples: see `keep_samples`.
     constants: by slot, values that have not changed so far and may be folded. varying: slots that must not be folded.
     spanned: slots whose arrays the program takes as spans (see accel.backend.spans).
     pending: the program that is being compiled. pending_spans: one with spans that is being compiled while the program
@@ -79,28 +87,28 @@ class Path:
     found_on_disk, kept, unkept: of its program (see `PendingProgram`).
     replays: of its program. compared_at: the value of `replays` at the last comparison.
     backoff: calls that still go to NumPy before a program whose runs were discarded is tried again.
+    joint: the path of several that is being compiled because this one needs a program. apart: why this path has a
+    program of its own though it might have one with others; "" if nothing speaks against that.
     """
 
-    def __init__(self, trace: Trace, name: str) -> None:
-        from accel.dispatch.replay import Matcher
-        from accel.lower.folding import foldable
-
+    def __init__(self, trace: Trace | MergedTrace, name: str) -> None:
         self.trace = trace
         self.name = name
-        self.matcher = Matcher(trace)
+        self.matcher = self._matcher()
         self.stage = Stage.OBSERVING
         self.observed = 0
         self.constants: dict[int, Any] = {}
         self.varying: set[int] = set()
         self.spanned: frozenset[int] = frozenset()
         self._spans_tried = False
-        self.samples: list[Any] = []
-        self._variant: Variant | None = None
+        self._variant: Launcher | None = None
         self.found_on_disk = False
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = ""
         self.pending: PendingProgram | None = None
         self.pending_spans: PendingProgram | None = None
+        self.joint: JointPath | None = None
+        self.apart = ""
         self._respecialized = 0
         self.numpy_call_s = 0.0
         self.least_numpy_s = inf
@@ -112,7 +120,22 @@ class Path:
         self.speed = Speed()
         # the others depend on scalars alone, and are guards: the matcher checks them before a run
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
-        self._candidates = foldable(trace)
+        self._candidates = self._foldable()
+        self._not_worth: frozenset[int] = frozenset()
+
+    def _matcher(self) -> Matcher | MergedMatcher:
+        from accel.dispatch.replay import Matcher
+
+        return Matcher(self.trace)
+
+    def _foldable(self) -> frozenset[int]:
+        from accel.lower.folding import foldable
+
+        return foldable(self.trace)
+
+    def taken(self, staged: StagedOutputs) -> Path:
+        """The recorded path that a run of the program has taken."""
+        return self
 
     @property
     def has_program(self) -> bool:
@@ -120,7 +143,7 @@ class Path:
         return self._variant is not None
 
     @property
-    def variant(self) -> Variant:
+    def variant(self) -> Launcher:
         """The program, with what it commits. There is one in stage COMPILED."""
         assert self._variant is not None
         return self._variant
@@ -131,10 +154,13 @@ class Path:
 
     def observe(self, values: list[Any]) -> None:
         """Note the inputs of one more call, before it runs: an input that differs is no constant."""
+        from accel.merge import ABSENT
         from accel.record.inputs import same_scalar
 
         for slot in self._candidates - self.varying:
             value = values[slot]
+            if value is ABSENT:
+                continue
             if slot not in self.constants:
                 # a copy, because the program may write to its array
                 self.constants[slot] = value.copy() if isinstance(value, np.ndarray) else value
@@ -148,13 +174,8 @@ class Path:
 
     def folded_slots(self, names: Collection[str]) -> tuple[int, ...]:
         """The slots with one of these names that are folded, or may be."""
-        return tuple(slot for slot in self.constants if self.trace.inputs.name(slot) in names)
-
-    def keep_samples(self, values: list[Any]) -> None:
-        """Keep the shapes and dtypes of a call's inputs, for a program that is compiled outside any call."""
-        from accel.backend.compile import without_contents
-
-        self.samples = without_contents(values)
+        slots = self.constants.keys() - self._not_worth
+        return tuple(slot for slot in slots if self.trace.inputs.name(slot) in names)
 
     def _stop_folding_slots(self, slots: tuple[int, ...]) -> None:
         """Never fold these slots again: their values have changed."""
@@ -163,15 +184,14 @@ class Path:
             self.constants.pop(slot, None)
 
     def _foldable_now(self) -> Any:
-        """The constants that the next program is folded for. Constants that are not worth folding are dropped."""
+        """The constants that the next program is folded for: those that are worth it."""
         from accel.lower import Known
         from accel.lower.folding import not_worth_folding
 
         arrays = {slot: value for slot, value in self.constants.items() if isinstance(value, np.ndarray)}
         scalars = {slot: value for slot, value in self.constants.items() if slot not in arrays}
-        for slot in not_worth_folding(self.trace, Known(scalars, arrays)):
-            del scalars[slot], self.constants[slot]
-        return Known(scalars, arrays)
+        self._not_worth = frozenset(not_worth_folding(self.trace, Known(scalars, arrays)))
+        return Known({slot: value for slot, value in scalars.items() if slot not in self._not_worth}, arrays)
 
     def note_numpy(self, seconds: float, *, quiet: bool) -> None:
         """Note the time of a call on NumPy. quiet: nothing was being compiled, so that it is a fair sample of NumPy."""
@@ -194,10 +214,38 @@ class Path:
 
     # -- its program --------------------------------------------------------------------------------------------------
 
-    def start(self, values: list[Any]) -> None:
-        """Compile the path: in the background, or at once if `Settings.ahead_of_time` is off."""
-        self.pending = self._compile(values)
+    def start(self, joint: JointPath | None = None) -> None:
+        """Compile the path: in the background, or at once if `Settings.ahead_of_time` is off.
+
+        joint: compile that one, which has this path among others. If its program is not on disk, but one of this path
+        is, that will do.
+        """
+        self.joint = joint
+        self.pending = self._compile() if joint is None else joint._compile(instead=self)
         self._enter(Stage.PENDING)
+
+    def start_alone(self, why: str) -> None:
+        """Compile the path itself after all. why: not with others."""
+        self.apart, self.joint = why, None
+        self.pending = self._compile()
+
+    def join(self) -> None:
+        """A program of several paths replays the calls of this one from now on."""
+        if self.pending is not None and self.joint is None:
+            self.pending.withdraw()
+        self._variant = self.pending = self.pending_spans = self.joint = None
+        self._enter(Stage.JOINED)
+        self.forget_replays()
+
+    def part(self, why: str) -> None:
+        """The program of several paths is given up: this one gets a program of its own."""
+        self.apart = why
+        self._enter(Stage.OBSERVING)
+
+    def forget_replays(self) -> None:
+        """A new program: times and comparisons of the earlier one say nothing about it."""
+        self.replays = self.compared_at = 0
+        self.speed.compiled_s.clear()
 
     def is_ready(self) -> bool:
         """Whether compiling has ended, with a program or with an error."""
@@ -211,19 +259,25 @@ class Path:
         assert (self.stage, stage) in TRANSITIONS, f"from {self.stage} to {stage}"
         self.stage = stage
 
-    def _compile(self, values: list[Any]) -> PendingProgram:
+    def _compile(self, instead: Path | None = None) -> PendingProgram:
+        """instead: a path whose program will do if it is on disk, and this one's is not."""
         from accel.backend import background
-        from accel.backend.compile import without_contents
 
         started = time.perf_counter()
-        arguments = self.trace, self._foldable_now(), without_contents(values), self.spanned
+        other = None if instead is None else instead._arguments()
         try:
             if config.current().ahead_of_time:
                 # the last call's time is its first priority in the queue
-                return background.compile_in_background(*arguments, missed_s=self.numpy_call_s)
-            return background.compile_now(*arguments)
+                missed_s = (instead or self).numpy_call_s
+                return background.compile_in_background(*self._arguments(), instead=other, missed_s=missed_s)
+            return background.compile_now(*self._arguments(), instead=other)
         finally:
             open_ledger(self.name).charge("loading", time.perf_counter() - started)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        from accel.backend.compile import samples_of
+
+        return self.trace, self._foldable_now(), samples_of(self.trace), self.spanned
 
     def abandon_if_overdue(self) -> Refusal | None:
         """Abandon a compile that takes longer than `Settings.max_compile_s`. Returns why the path is to be given up."""
@@ -237,35 +291,47 @@ class Path:
         return Refusal("limit.compile", "", f"more than {limit:g} s")
 
     def finish(self) -> Refusal | None:
-        """Use the program that is ready from now on. Returns why there is none if compiling failed, else None."""
+        """Use the program that is ready from now on. Returns why there is none if compiling failed, else None.
+
+        Where compiling it with others failed, the path is compiled alone.
+        """
         from accel.rules.rule import Unsupported
 
         assert self.pending is not None
         pending, self.pending = self.pending, None  # whatever comes of it, the path waits for it no longer
         try:
-            self._install(pending)
+            if self.joint is None or pending.took_instead:
+                self.joint = None
+                self._install(pending)
+            else:
+                self.joint.install(pending)
+            return None
         except Unsupported as gap:
-            return Refusal(gap.reason, "", gap.detail)
+            refusal = Refusal(gap.reason, "", gap.detail)
         except Exception as error:
             if interrupts.raised_by_handler(error):
                 self.pending = pending  # the program is still there for the next call
                 raise
-            return Refusal("compile.failed", "", f"{type(error).__name__}: {error}")
+            refusal = Refusal("compile.failed", "", f"{type(error).__name__}: {error}")
+        if self.joint is None:
+            return refusal
+        self.start_alone(f"compiling it with others failed: {refusal.detail}")
         return None
 
     def _install(self, made: PendingProgram) -> None:
         """Put a new program in place. Its first replays are compared, whatever those of an earlier program showed."""
-        from accel.dispatch.replay import Variant
-
-        self._variant = Variant(self.trace, made.result())
+        self._variant = self._launcher(made.result())
         # a program from disk may have spans already
         self._spans_tried |= bool(self.variant.executable.spans)
         self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
         if self.stage is not Stage.COMPILED:  # as it is if a program with spans takes the place of one without
             self._enter(Stage.COMPILED)
-        # times and comparisons of the earlier program say nothing about this one
-        self.replays = self.compared_at = 0
-        self.speed.compiled_s.clear()
+        self.forget_replays()
+
+    def _launcher(self, executable: Executable) -> Launcher:
+        from accel.dispatch.replay import Variant
+
+        return Variant(self.trace, executable)
 
     def respecialize(self, changed: tuple[int, ...]) -> None:
         """Drop the program, because constants in these slots changed. The next one takes them as inputs."""
@@ -281,12 +347,12 @@ class Path:
         """Inputs with these names changed on another path. If this path is not compiled yet, do not fold them here."""
         slots = self.folded_slots(names)
         if slots and self.stage is Stage.PENDING and self.pending is not None and self.pending.withdraw():
-            self.pending = None
+            self.pending = self.joint = None
             self._enter(Stage.OBSERVING)
         if self.stage is Stage.OBSERVING:
             self._stop_folding_slots(slots)
 
-    def reconsider(self, values: list[Any]) -> bool:
+    def reconsider(self) -> bool:
         """Compile the path again with spans if most replays had to copy large arrays because they were not aligned.
 
         Returns whether the program with spans has just replaced the one without.
@@ -307,7 +373,7 @@ class Path:
         # it is an improvement only: programs that paths wait for come first
         if copied and not background.busy():
             self.spanned, self._spans_tried = frozenset(copied), True
-            self.pending_spans = self._compile(values)
+            self.pending_spans = self._compile()
         return False
 
     def _renew(self) -> bool:
@@ -346,7 +412,12 @@ class Path:
             "unkept": None if self.kept else self.unkept,
             "inputs": len(self.trace.inputs.slots),
             "constants": sorted({name(slot) for slot in folded}),
-            "outcomes": [f"line {outcome.where[1]}: {outcome.expected!r}" for outcome in self.trace.tape.outcomes],
+            "outcomes": [
+                f"line {outcome.where[1]}: {outcome.expected!r}"
+                for outcome in self.trace.tape.outcomes
+                if outcome.expected is not None
+            ],
+            "apart": self.apart,
         }
 
 

@@ -368,6 +368,7 @@ class Target:
     def _replay(self, path: Path, values: list[Any], call: Call, *, siblings: bool) -> Any:
         """Answer a call by the path's program. siblings: whether a side exit may lead to another compiled path."""
         from accel.dispatch.replay import HostError, SideExit, StaleConstants
+        from accel.dispatch.replay.commit import commit
 
         try:
             given = path.variant.run(values)
@@ -380,33 +381,40 @@ class Target:
             self._give_up(path, Refusal("compile.failed", "", f"{type(error).__name__}: {error}"))
             return self._run_uncovered(call)
         if isinstance(given, StaleConstants):
-            self._compiling.respecialize(path, given.slots, values, call)
+            self._compiling.respecialize(path, given.slots, call)
             return self._follow(path, values, call)
         if isinstance(given, SideExit):
             return self._side_exit(path, given, call, siblings)
         path.accept_run()
-        if self._comparisons.is_due(path, self.mode):
+        taken = path.taken(given)
+        if self._comparisons.is_due(taken, self.mode):
             return self._compare(path, given, call)
-        path.variant.commit(given, call)
-        self._count_replay(path, values, time.perf_counter() - call.began)
+        commit(given, call)
+        self._count_replay(path, taken, time.perf_counter() - call.began)
         return call.result
 
-    def _count_replay(self, path: Path, values: list[Any], seconds: float) -> None:
-        self.ledger.count_compiled(seconds, path.gained_s(seconds))
+    def _count_replay(self, path: Path, taken: Path, seconds: float) -> None:
+        """path: whose program has run. taken: the recorded path that the call has taken."""
+        self.ledger.count_compiled(seconds, taken.gained_s(seconds))
         note_counted(seconds)
-        path.replays += 1
-        self.paths.note_taken(path)
+        taken.replays += 1
+        path.replays += path is not taken
+        self.paths.note_taken(taken)
         if is_quiet():
-            path.speed.compiled_s.add(seconds)
-        if path.reconsider(values):
+            taken.speed.compiled_s.add(seconds)
+        if path.reconsider():
             self._compiling.note_compiled(path)
         # while a program with spans is on its way, the one without is not judged: the other may be faster
         if path.pending_spans is None and not budget.for_later_runs:
-            slower = path.speed.evidence_of_slowness()
+            slower = taken.speed.evidence_of_slowness()
             if slower is not None:
                 self._give_up_as_slower(path, slower)
 
     def _give_up_as_slower(self, path: Path, detail: str) -> None:
+        if path is self.paths.joint:
+            logs.LOGGER.info("%s: its paths get programs of their own: together %s", self.name, detail)
+            self.paths.dissolve(f"together they are slower: {detail}")
+            return
         path.give_up()
         if self.paths.are_given_up:
             self.final = True
@@ -432,10 +440,14 @@ class Target:
 
     def _compare(self, path: Path, staged: StagedOutputs, call: Call) -> Any:
         """Run NumPy too. Its results stand; the replay's are compared with them, and never committed."""
-        refusal = self._comparisons.compare(path, staged, call, self.tolerance)
+        taken = path.taken(staged)
+        refusal = self._comparisons.compare(taken, path.variant.executable, staged, call, self.tolerance)
         if call.raised is None:
-            self.paths.note_taken(path)
-        if refusal is not None:
+            self.paths.note_taken(taken)
+        if refusal is not None and path is self.paths.joint:
+            logs.LOGGER.warning("%s: its paths get programs of their own: %s", self.name, refusal.detail)
+            self.paths.dissolve(f"together they differ from NumPy: {refusal.detail}")
+        elif refusal is not None:
             self.final = self.mode != "verify"  # which goes on: NumPy's results stand, and there may be more to find
             self._refusals.demote(refusal)
         # raised here and not in `compare`, so that the comparison is in the books

@@ -45,31 +45,31 @@ def run(function: Any, *args: Any) -> tuple[Variant, StagedOutputs, Snapshot, An
     variant = Variant(recorded.trace, compile_trace(recorded.trace, Known(), values))
     staged = variant.run(values)
     assert isinstance(staged, StagedOutputs)
-    snapshot = Snapshot(variant, values)
+    snapshot = Snapshot(variant.trace, values)
     return variant, staged, snapshot, function(*args)
 
 
 def test_an_equal_replay_shows_no_difference() -> None:
     variant, staged, snapshot, result = run(in_place, np.arange(5.0))
-    assert Comparison(variant, staged, result, snapshot, 1e-9).differences == []
+    assert Comparison(staged, result, snapshot, 1e-9).differences == []
 
 
 def test_a_wrong_element_is_named_with_both_values() -> None:
     variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 12).reshape(3, 4))
     staged.made[0][1, 2] *= 1.0 + 1e-6
-    comparison = Comparison(variant, staged, result, snapshot, 1e-9)
+    comparison = Comparison(staged, result, snapshot, 1e-9)
     assert comparison.differences
     assert comparison.error == pytest.approx(1e-6, rel=1e-3)
     assert comparison.differences[0].detail.startswith("the result[1, 2]: NumPy ")
     assert repr(result[1, 2]) in comparison.differences[0].detail
-    assert explanation(variant, staged, snapshot, 1e-9) is Verdict.MISMATCH
+    assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
 
 
 def test_a_dropped_mutation_is_a_difference() -> None:
     variant, staged, snapshot, result = run(in_place, np.arange(5.0))
     variant.trace.outputs.changed.clear()
     staged.changed.clear()
-    comparison = Comparison(variant, staged, result, Snapshot(variant, snapshot.values), 1e-9)
+    comparison = Comparison(staged, result, Snapshot(variant.trace, snapshot.values), 1e-9)
     assert comparison.differences[0].detail == "x: was changed in place by NumPy, not by the replay"
     assert comparison.error == np.inf
 
@@ -77,19 +77,19 @@ def test_a_dropped_mutation_is_a_difference() -> None:
 def test_a_wrong_dtype_is_a_difference() -> None:
     variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 4))
     staged.made[0] = staged.made[0].astype(np.float32)
-    comparison = Comparison(variant, staged, result, snapshot, 1e-9)
+    comparison = Comparison(staged, result, snapshot, 1e-9)
     assert "NumPy gives float64[4], the replay float32[4]" in comparison.differences[0].detail
 
 
 def test_attributes_and_types_and_identity_are_compared() -> None:
     state, x = SimpleNamespace(field=np.arange(3.0)), np.ones(3)
     variant, staged, snapshot, result = run(step, state, x)
-    assert Comparison(variant, staged, result, snapshot, 1e-9).differences == []
+    assert Comparison(staged, result, snapshot, 1e-9).differences == []
     copied = (np.float64(result[0]), x.copy())
-    comparison = Comparison(variant, staged, copied, snapshot, 1e-9)
+    comparison = Comparison(staged, copied, snapshot, 1e-9)
     assert comparison.error == np.inf
     state.field = state.field + 1.0
-    comparison = Comparison(variant, staged, result, snapshot, 1e-9)
+    comparison = Comparison(staged, result, snapshot, 1e-9)
     assert "state.field" in comparison.differences[0].detail
 
 
@@ -107,10 +107,10 @@ def test_what_an_object_holds_is_compared_once_however_it_is_reached() -> None:
 
     state = State()
     variant, staged, snapshot, result = run(work, state)
-    assert Comparison(variant, staged, result, snapshot, 1e-9).differences == []
+    assert Comparison(staged, result, snapshot, 1e-9).differences == []
     state.items.append(3.0)
     state.other = 5.0  # type: ignore[attr-defined]
-    found = Comparison(variant, staged, result, snapshot, 1e-9).differences
+    found = Comparison(staged, result, snapshot, 1e-9).differences
     assert {difference.field for difference in found} == {"state.other", "state.items[2]"}
     assert {difference.what for difference in found} == {"was set by NumPy, not by the replay"}
 
@@ -118,9 +118,9 @@ def test_what_an_object_holds_is_compared_once_however_it_is_reached() -> None:
 def test_rounding_explains_what_cancellation_leaves() -> None:
     variant, staged, snapshot, _ = run(residue, np.full(40, 3e-16))
     staged.made[0][...] += 1.1102230246251565e-16
-    assert explanation(variant, staged, snapshot, 1e-9) is Verdict.ROUNDING
+    assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING
     staged.made[0][7] += 1e-12
-    assert explanation(variant, staged, snapshot, 1e-9) is Verdict.MISMATCH
+    assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
@@ -131,9 +131,9 @@ def test_rounding_explains_the_last_places_of_short_types(dtype: Any) -> None:
     x = (np.linspace(0.5, 2.0, 40) * (1 + (0.5j if dtype is np.complex64 else 0))).astype(dtype)
     variant, staged, snapshot, _ = run(work, x)
     staged.made[0][...] *= dtype(1) + np.float32(2e-7)
-    assert explanation(variant, staged, snapshot, 1e-9) is Verdict.ROUNDING
+    assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING
     staged.made[0][-1] *= 1.001
-    assert explanation(variant, staged, snapshot, 1e-9) is Verdict.MISMATCH
+    assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
 
 
 def test_what_rounding_explained_once_is_not_explained_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_what_rounding_explained_once_is_not_explained_again(monkeypatch: pytest
         """How often has been asked for an explanation after one more comparison that is so far off."""
         staged.made[0][...] = result
         staged.made[0][-1] *= 1.0 + error
-        assert Comparison(variant, staged, result, snapshot, 1e-9).judge(explained) is Verdict.ROUNDING
+        assert Comparison(staged, result, snapshot, 1e-9).judge(explained) is Verdict.ROUNDING
         return len(asked)
 
     assert [judged(5e-9), judged(4e-9), judged(9e-9), judged(4e-8), judged(7e-8)] == [1, 1, 1, 2, 2]
@@ -164,7 +164,7 @@ def test_rounding_does_not_explain_a_wrong_integer() -> None:
 
     variant, staged, snapshot, _ = run(count, np.array([0.5, 1.5, 2.5]))
     staged.made[0][1] += 1
-    assert explanation(variant, staged, snapshot, 1e-9) is Verdict.MISMATCH
+    assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
 
 
 @pytest.mark.parametrize(

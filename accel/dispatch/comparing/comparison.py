@@ -10,7 +10,7 @@ import numpy as np
 from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import NumpyValue, explanation
 from accel.dispatch.comparing.snapshot import Snapshot, equal, part_name, parts_of
-from accel.dispatch.replay import StagedOutputs, Variant
+from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.commit import as_scalar
 from accel.ir.views import seen_through
 from accel.record.inputs import MISSING
@@ -30,11 +30,11 @@ class Comparison:
     """
 
     def __init__(
-        self, variant: Variant, staged: StagedOutputs, result: object, snapshot: Snapshot, rtol: float
+        self, staged: StagedOutputs, result: object, snapshot: Snapshot, rtol: float
     ) -> None:
         self.points = 0
         self.differences: list[Difference] = []
-        self._variant, self._staged, self._snapshot, self._rtol = variant, staged, snapshot, rtol
+        self._staged, self._snapshot, self._rtol = staged, snapshot, rtol
         # which objects are one: by the replay's object, NumPy's, and the other way round; each with a name for messages
         self._numpys: dict[Any, tuple[int, str]] = {}
         self._replays: dict[int, tuple[Any, str]] = {}
@@ -67,7 +67,7 @@ class Comparison:
             return Verdict.MISMATCH
         if all(difference.error <= explained.get(difference.field, 0.0) for difference in beyond):
             return Verdict.ROUNDING
-        verdict = explanation(self._variant, self._staged, self._snapshot, self._rtol, self._seen)
+        verdict = explanation(self._staged, self._snapshot, self._rtol, self._seen)
         if verdict is Verdict.ROUNDING:
             for difference in beyond:
                 allowed = min(EXPLAINED_FACTOR * difference.error, MAX_EXPLAINED * self._rtol)
@@ -75,17 +75,17 @@ class Comparison:
         return verdict
 
     def _run(self, result: object) -> None:
-        variant, values = self._variant, self._staged.values
-        outputs = variant.trace.outputs
+        trace, values = self._staged.trace, self._staged.values
+        outputs = trace.outputs
         self._template(outputs.result, result, "the result")
         for write in outputs.writes:
             owner = values[write.owner]
             now = parts_of(owner).get(write.name, MISSING) if write.is_item else getattr(owner, write.name, MISSING)
-            self._template(write.value, now, part_name(variant, write.owner, write.name, is_item=write.is_item))
+            self._template(write.value, now, part_name(trace, write.owner, write.name, is_item=write.is_item))
         first = len(self._staged.made)
         for position, ((slot, _), array) in enumerate(zip(outputs.changed, self._staged.changed, strict=True), first):
-            self._arrays(array, values[slot], variant.trace.inputs.name(slot), position)
-        self.differences += self._snapshot.differences(variant, values)
+            self._arrays(array, values[slot], trace.inputs.name(slot), position)
+        self.differences += self._snapshot.differences(values)
 
     def _structure(self, name: str, what: str) -> None:
         self.differences.append(Difference(name, "", what, np.inf))
@@ -133,7 +133,7 @@ class Comparison:
             return
         # each leaf gets a view of its own, so views are compared by leaf, and arrays by index
         self._identity(("view", id(leaf)) if leaf.chain else ("made", leaf.index), actual, name)
-        for slot in self._variant.trace.array_slots:
+        for slot in self._staged.trace.array_slots:
             value = self._staged.values[slot]
             ours, theirs = np.may_share_memory(made, value), np.may_share_memory(actual, value)
             if ours != theirs:
@@ -176,7 +176,7 @@ class Comparison:
         self.differences.append(Difference(name, str(list(at)) if at else "", what, float(errors[at]), points))
 
     def _slot(self, slot: int) -> str:
-        return self._variant.trace.inputs.name(slot)
+        return self._staged.trace.inputs.name(slot)
 
 
 _LEAVES: dict[type, Callable[[Comparison, Any, Any, str], None]] = {

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from accel.dispatch.comparing.errors import Verdict, scale_of
 from accel.dispatch.comparing.snapshot import Snapshot
-from accel.dispatch.replay import StagedOutputs, Variant
+from accel.dispatch.replay import StagedOutputs
 from accel.ir.tape import Node, needed_by
 from accel.ir.template import fill
 from accel.ir.views import seen_through
@@ -37,7 +37,7 @@ class NumpyValue(NamedTuple):
 
 
 def explanation(
-    variant: Variant, staged: StagedOutputs, snapshot: Snapshot, rtol: float, seen: Sequence[NumpyValue] = ()
+    staged: StagedOutputs, snapshot: Snapshot, rtol: float, seen: Sequence[NumpyValue] = ()
 ) -> Verdict:
     """The verdict on a difference beyond the tolerance, by Monte Carlo arithmetic.
 
@@ -50,7 +50,7 @@ def explanation(
     seen: values of NumPy's call that differ from the replay's. If the tape does not reproduce them, the recording is
     wrong, and explains nothing.
     """
-    outputs = variant.trace.outputs
+    outputs = staged.trace.outputs
     nodes = [*outputs.arrays, *(node for _, node in outputs.changed), *outputs.numbers]
     replayed = [np.asarray(value) for value in (*staged.made, *staged.changed, *staged.numbers)]
     answers: dict[int, Any] = {}

@@ -68,9 +68,12 @@ class Comparisons:
         accounts = self._ledger, current_run()
         return all(each.costs["comparing"] + self.last_s < share * each.gained_s for each in accounts)
 
-    def compare(self, path: Path, staged: StagedOutputs, call: Call, tolerance: float) -> Refusal | None:
+    def compare(
+        self, path: Path, executable: Executable, staged: StagedOutputs, call: Call, tolerance: float
+    ) -> Refusal | None:
         """Run NumPy's call too, and compare the replay with it. Returns why the target is to be demoted, or None.
 
+        path: the one that the replay has taken. executable: what was run.
         The call's result is NumPy's. An Exception of the program's own code is left in `call.raised`.
         """
         from accel.dispatch.comparing.comparison import Comparison
@@ -79,15 +82,15 @@ class Comparisons:
         started = time.perf_counter()
         replay_s = started - call.began
         # before NumPy's call, which may change its arguments
-        snapshot = Snapshot(path.variant, staged.values)
-        self._time_copies(path.variant.executable, staged)
+        snapshot = Snapshot(staged.trace, staged.values)
+        self._time_copies(executable, staged)
         try:
             call.run()
         except Exception as error:
             what = f"NumPy raised {type(error).__name__}: {error}; the replay raised nothing"
             self._ledger.count_numpy(None, time.perf_counter() - started)
             return Refusal("verify.mismatch", "", what)
-        comparison = Comparison(path.variant, staged, call.result, snapshot, tolerance)
+        comparison = Comparison(staged, call.result, snapshot, tolerance)
         logs.LOGGER.debug("%s compared with NumPy, largest error %.2g", self._name, comparison.error)
         refusal = self.judge(comparison, tolerance)
         self._count(path, call, replay_s, time.perf_counter() - started)
@@ -108,8 +111,7 @@ class Comparisons:
         """Time the copies of one run to the device and back, and enter it into the ledger. Later runs are not timed."""
         copy_s = self._ledger.copy_s
         if len(copy_s) < COPIES_TIMED:
-            arrays = [staged.values[slot] for slot in executable.program.slots]
-            copy_s.append(executable.time_copies(arrays, staged.made, staged.changed))
+            copy_s.append(executable.time_copies(staged.given, staged.made, staged.changed))
 
     def judge(self, comparison: Comparison, tolerance: float) -> Refusal | None:
         """Enter a comparison into the ledger. Returns the refusal for which the target is demoted, or None."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from accel.dispatch.replay import Variant
+from accel.record import Trace
 from accel.record.inputs import MISSING, Inputs
 from accel.reports.ledger import Difference
 
@@ -19,8 +19,8 @@ class Snapshot:
     them too, because NumPy's call may change its arguments.
     """
 
-    def __init__(self, variant: Variant, values: list[Any]) -> None:
-        trace = variant.trace
+    def __init__(self, trace: Trace, values: Sequence[Any]) -> None:
+        self._trace = trace
         self.values = list(values)
         for slot in trace.array_slots:
             # of all arrays, changed ones too: explaining a difference computes from the values before the call
@@ -30,12 +30,12 @@ class Snapshot:
         self._written = {(id(values[write.owner]), write.name) for write in trace.outputs.writes}
         self._parts = {slot: dict(parts_of(values[slot])) for slot in {*trace.objects, *_containers(values)}}
 
-    def differences(self, variant: Variant, values: list[Any]) -> Iterator[Difference]:
+    def differences(self, values: Sequence[Any]) -> Iterator[Difference]:
         """What the call changed and the replay does not: contents of arrays, attributes, and items of containers."""
         what = "was changed in place by NumPy, not by the replay"
         for slot in self._kept:
             if values[slot].tobytes() != self.values[slot].tobytes():
-                yield Difference(variant.trace.inputs.name(slot), "", what, np.inf)
+                yield Difference(self._trace.inputs.name(slot), "", what, np.inf)
         for slot, before in self._parts.items():
             now = parts_of(values[slot])
             # as text, because keys of one dict may have types that do not compare
@@ -43,7 +43,7 @@ class Snapshot:
                 if (id(values[slot]), key) not in self._written and not _is_same(
                     before.get(key, MISSING), now.get(key, MISSING)
                 ):
-                    name = part_name(variant, slot, key, is_item=type(values[slot]) in (dict, list))
+                    name = part_name(self._trace, slot, key, is_item=type(values[slot]) in (dict, list))
                     yield Difference(name, "", "was set by NumPy, not by the replay", np.inf)
 
 
@@ -76,9 +76,9 @@ def _is_same(left: object, right: object) -> bool:
     return type(left) is type(right) and isinstance(left, (str, int, float, complex, np.generic)) and equal(left, right)
 
 
-def part_name(variant: Variant, slot: int, key: object, *, is_item: bool) -> str:
+def part_name(trace: Trace, slot: int, key: object, *, is_item: bool) -> str:
     """An item or attribute of a slot's object, as the user would write it."""
-    return variant.trace.inputs.name(slot) + (f"[{key!r}]" if is_item else f".{key}")
+    return trace.inputs.name(slot) + (f"[{key!r}]" if is_item else f".{key}")
 
 
 def equal(left: object, right: object) -> bool:

@@ -3,11 +3,25 @@
 guards   whether a call matches a path: the slots' values, or the guard that failed
 host     the scalars that Python computes before the program is launched
 variant  the compiled program of a path: one run, up to outputs that are staged
+merged   the same for several paths that have one program
 commit   the staged outputs become the call's result and its effects
 """
 
 from accel.dispatch.replay.commit import StagedOutputs
 from accel.dispatch.replay.guards import GuardFailure, Matcher
-from accel.dispatch.replay.variant import HostError, SideExit, StaleConstants, Variant
+from accel.dispatch.replay.merged import Matched, MergedMatcher, MergedVariant
+from accel.dispatch.replay.variant import HostError, Launcher, SideExit, StaleConstants, Variant
 
-__all__ = ["GuardFailure", "HostError", "Matcher", "SideExit", "StagedOutputs", "StaleConstants", "Variant"]
+__all__ = [
+    "GuardFailure",
+    "HostError",
+    "Launcher",
+    "Matched",
+    "Matcher",
+    "MergedMatcher",
+    "MergedVariant",
+    "SideExit",
+    "StagedOutputs",
+    "StaleConstants",
+    "Variant",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -10,22 +11,26 @@ import numpy as np
 from accel.ir.template import fill
 from accel.ir.views import seen_through
 from accel.process import interrupts
+from accel.record import Trace
 from accel.record.inputs import MISSING
-from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Outputs, Shared, Write
+from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared, Write
 
 
 @dataclass(slots=True)
 class StagedOutputs:
     """What one run of a program has given. The caller sees nothing of it before it is committed.
 
-    values: of the slots. made: new arrays. changed: new contents of the arrays that the call changes in place. numbers:
-    the trace's numbers, in order. shared: objects that occur several times in the outputs, as far as they are built.
+    trace: of the path that the call takes. values: of its slots. made: new arrays. changed: new contents of the arrays
+    that the call changes in place. numbers: the trace's numbers, in order. given: the arrays that the program took.
+    shared: objects that occur several times in the outputs, as far as they are built.
     """
 
-    values: list[Any]
+    trace: Trace
+    values: Sequence[Any]
     made: list[Any]
     changed: list[Any]
     numbers: list[Any]
+    given: list[Any]
     shared: dict[Shared, Any] = field(default_factory=dict)
 
 
@@ -36,14 +41,14 @@ class PendingCall(Protocol):
     done: bool
 
 
-def commit(outputs: Outputs, staged: StagedOutputs, call: PendingCall | None) -> Any:
+def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     """Store the outputs in the caller's arrays and objects, and return the call's result.
 
     call: marked as done as soon as everything is stored. All values are built before the first is stored: what fails
     while building has changed nothing, and NumPy can still answer the call. If an interrupt arrives while storing,
     everything is stored again before it is raised, so that no call is left half done.
     """
-    values = staged.values
+    values, outputs = staged.values, staged.trace.outputs
     copies = [(values[slot], array) for (slot, _), array in zip(outputs.changed, staged.changed, strict=True)]
     writes = [(values[write.owner], write, _build(staged, write.value)) for write in outputs.writes]
     result = _build(staged, outputs.result)

@@ -6,7 +6,7 @@ between inputs are in `Guards`. Outcomes that depend on scalars alone are evalua
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,15 +32,25 @@ class Guards:
     The program is made for what the recording saw. Where it saw two objects, a write to one does not show in the other.
     """
 
-    def __init__(self, trace: Trace) -> None:
-        self._same = [*trace.aliases, *trace.same]
-        self._changed = [slot for slot, _ in trace.outputs.changed]
-        self._others = trace.array_slots
+    def __init__(self, trace: Trace, slots: Sequence[int] | None = None) -> None:
+        """slots: where the values of the trace's slots stand among those that are checked, if not at their own places."""
+
+        def placed(own: Iterable[int]) -> list[int]:
+            return list(own) if slots is None else [slots[slot] for slot in own]
+
+        self._same = [tuple(placed(pair)) for pair in (*trace.aliases, *trace.same)]
+        self._changed = placed(slot for slot, _ in trace.outputs.changed)
+        self._others = placed(trace.array_slots)
         objects = set(trace.objects) if trace.outputs.writes or trace.identity else set()
         if trace.identity:
             objects |= set(trace.array_slots)
         # slots that must hold different objects. It does not matter if nothing is written to them or tested with `is`
-        self._objects = sorted(objects) if len(objects) > 1 else []
+        self._objects = sorted(set(placed(objects))) if len(objects) > 1 else []
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Guards) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def hold(self, values: list[Any]) -> bool:
         """Whether the slots' values satisfy all of them."""

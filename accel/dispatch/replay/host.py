@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from accel.ir.tape import Node, nodes_in
+from accel.merge import ABSENT
+from accel.process import interrupts
 
 
 class HostTape:
     """Host nodes as one generated function. nodes: in the order of the tape, with all host nodes that they need.
 
+    of_some: indices of nodes that only some of several merged paths compute. Where that fails, they are ABSENT.
+
     Each call of a path evaluates them. To walk the nodes in Python would take several times as long.
     """
 
-    def __init__(self, nodes: list[Node]) -> None:
-        self._globals: dict[str, Any] = {}
+    def __init__(self, nodes: list[Node], of_some: Container[int] = ()) -> None:
+        self._globals: dict[str, Any] = {"absent": ABSENT, "pass_on": interrupts.pass_on}
         lines = ["def evaluate(values):"]
         for node in nodes:
-            lines.append(f"    v{node.index} = {self._expression(node)}")
+            line = f"v{node.index} = {self._expression(node)}"
+            if node.index in of_some:
+                lines += ["    try:", f"        {line}", "    except Exception as error:"]
+                lines += ["        pass_on(error)", f"        v{node.index} = absent"]
+            else:
+                lines.append(f"    {line}")
         results = ", ".join(f"{node.index}: v{node.index}" for node in nodes)
         lines.append(f"    return {{{results}}}")
         # The text holds only names and numbers that accel made up. It is compiled first: if Ctrl-C interrupts text that

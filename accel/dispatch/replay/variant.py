@@ -1,20 +1,22 @@
-"""A variant: a path's compiled program, and one run of it. Nothing that a run does shows before it is committed."""
+"""Variants: a path's compiled program, and one run of it. Nothing that a run does shows before it is committed."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.backend.compile import Executable, shared
 from accel.dispatch.replay.commit import PendingCall, StagedOutputs, commit
 from accel.dispatch.replay.host import HostTape
-from accel.ir.tape import needed_by
+from accel.ir.tape import Node, needed_by
 from accel.lower import PACKS, Program
 from accel.lower.program import Fixed, OnHost, OutputNumber, Packed
+from accel.merge import ABSENT
 from accel.process import interrupts
 from accel.record import Trace
 from accel.record.inputs import Content, same_scalar
@@ -29,11 +31,13 @@ class Constants:
 
     def changed_scalars(self, values: list[Any]) -> tuple[int, ...]:
         """Slots of scalars that differ from the folded value in type or bits."""
-        return tuple([slot for slot, known in self._scalars if not same_scalar(values[slot], known)])
+        changed = [slot for slot, known in self._scalars if not same_scalar(values[slot], known)]
+        return tuple([slot for slot in changed if values[slot] is not ABSENT])
 
     def changed_arrays(self, values: list[Any]) -> tuple[int, ...]:
         """The same for arrays. All of their memory is read."""
-        return tuple([slot for slot, known in self._arrays if not known.is_same(values[slot])])
+        read = [(slot, known, values[slot]) for slot, known in self._arrays]
+        return tuple([slot for slot, known, value in read if value is not ABSENT and not known.is_same(value)])
 
 
 @dataclass(slots=True)
@@ -58,22 +62,21 @@ class HostError(Exception):
     """Computing the program's scalars from this call's numbers raised, or gave an integer of more than 64 bits."""
 
 
-class Variant:
-    """A compiled program, with what decides whether a run is valid, and with the outputs that a run commits."""
+class Launcher:
+    """A compiled program, and what decides whether a run of it is valid. What its outcomes mean, subclasses say.
 
-    def __init__(self, trace: Trace, executable: Executable) -> None:
-        self.trace = trace
+    of_some: indices of host nodes that only some of several merged paths compute.
+    """
+
+    def __init__(self, executable: Executable, of_some: Container[int] = ()) -> None:
         self.executable = executable
         program = executable.program
         self._program = program
         self._constants = Constants(program)
         host = needed_by(program.host)  # with the fixed nodes that they need
-        self._host = HostTape(host)
+        self._host = HostTape(host, of_some)
         self._read = sorted({node.args[0] for node in host if node.is_input})
         self._prepared: tuple[list[Any], dict[int, Any], dict[str, Any]] | None = None
-        # compared as one vector; the program returns all outcomes as float64, branches as 0.0 and 1.0
-        self._expected = np.array([float(outcome.expected) for outcome in program.outcomes])
-        self._made = [(node.shape, np.dtype(node.dtype).str) for node in trace.outputs.arrays]
 
     def run(self, values: list[Any]) -> StagedOutputs | SideExit | StaleConstants:
         """Run the program on the slots' values. Raises HostError.
@@ -87,32 +90,26 @@ class Variant:
         if changed:
             return StaleConstants(changed)
         host, scalars = self._prepare(values)
-        made, packs = self.executable([values[slot] for slot in program.slots], scalars)
+        given = self._given(values)
+        made, packs = self.executable(given, scalars)
         changed = self._constants.changed_arrays(values)
         if changed:
             _wait_for([*made, *packs.values()])  # until then it reads the caller's arrays
             return StaleConstants(changed)
         packed = {pack: np.asarray(vector) for pack, vector in packs.items()}
         _wait_for(made)
-        side_exit = self._side_exit(packed)
-        if side_exit is not None:
-            return side_exit
-        count = len(self._made)
-        return StagedOutputs(
-            values,
-            self._own(made[:count]),
-            [np.asarray(array) for array in made[count:]],
-            [_number(source, packed, host) for source in program.numbers],
-        )
+        numbers = [_number(source, packed, host) for source in program.numbers]
+        return self._staged(values, given, made, numbers, packed.get("f", _NO_OUTCOMES)[: len(program.outcomes)])
 
-    def _side_exit(self, packed: Mapping[str, Any]) -> SideExit | None:
-        """The side exit if an outcome is not the one that the path assumed. The first floats are the outcomes."""
-        if not len(self._expected):
-            return None
-        outcomes = packed["f"][: len(self._expected)]
-        assert outcomes.shape == self._expected.shape, "NumPy would broadcast, and hide a difference"
-        differs = outcomes != self._expected
-        return SideExit(int(differs.argmax()), outcomes.tolist()) if differs.any() else None
+    def _given(self, values: list[Any]) -> list[Any]:
+        """The arrays that the program takes."""
+        return [values[slot] for slot in self._program.slots]
+
+    def _staged(
+        self, values: list[Any], given: list[Any], made: list[Any], numbers: list[Any], outcomes: NDArray[Any]
+    ) -> StagedOutputs | SideExit:
+        """The outputs, if the outcomes are those of a path. made: new arrays, then changed ones."""
+        raise NotImplementedError
 
     def _prepare(self, values: list[Any]) -> tuple[dict[int, Any], dict[str, Any]]:
         """The values of the host nodes, and the same packed by dtype for the program. Raises HostError.
@@ -126,7 +123,7 @@ class Variant:
         try:
             host = self._host.evaluate(values) if self._program.host else {}
             scalars = {
-                pack: np.array([host[node.index] for node in nodes], PACKS[pack])
+                pack: np.array([_or_any(host[node.index]) for node in nodes], PACKS[pack])
                 for pack, nodes in self._program.scalars.items()
                 if nodes
             }
@@ -136,16 +133,51 @@ class Variant:
         self._prepared = read, host, scalars
         return host, scalars
 
-    def _own(self, made: list[Any]) -> list[Any]:
+    def _own(self, made: list[Any], forms: list[tuple[tuple[int, ...], str]]) -> list[Any]:
         """The new arrays as ndarrays that the caller may write to."""
         if not self.executable.on_cpu:
             # a copy from the device; on the CPU, the result's own memory is handed over
             return [np.array(array) for array in made]
-        return [shared(array, *form) for array, form in zip(made, self._made, strict=True)]
+        return [shared(array, *form) for array, form in zip(made, forms, strict=True)]
+
+
+class Variant(Launcher):
+    """The program of one path."""
+
+    def __init__(self, trace: Trace, executable: Executable) -> None:
+        super().__init__(executable)
+        self.trace = trace
+        # compared as one vector; the program returns all outcomes as float64, branches as 0.0 and 1.0
+        self._expected = np.array([float(outcome.expected) for outcome in executable.program.outcomes])
+        self._forms = forms_of(trace.outputs.arrays)
+
+    def _staged(
+        self, values: list[Any], given: list[Any], made: list[Any], numbers: list[Any], outcomes: NDArray[Any]
+    ) -> StagedOutputs | SideExit:
+        assert outcomes.shape == self._expected.shape, "NumPy would broadcast, and hide a difference"
+        differs = outcomes != self._expected
+        if differs.any():
+            return SideExit(int(differs.argmax()), outcomes.tolist())
+        count = len(self._forms)
+        changed = [np.asarray(array) for array in made[count:]]
+        return StagedOutputs(self.trace, values, self._own(made[:count], self._forms), changed, numbers, given)
 
     def commit(self, staged: StagedOutputs, call: PendingCall | None = None) -> Any:
         """Make a run's outputs the call's; see `accel.dispatch.replay.commit`."""
-        return commit(self.trace.outputs, staged, call)
+        return commit(staged, call)
+
+
+def forms_of(arrays: Sequence[Node]) -> list[tuple[tuple[int, ...], str]]:
+    """Shape and dtype of each, as `accel.backend.compile.shared` takes them."""
+    return [(node.shape, np.dtype(node.dtype).str) for node in arrays]
+
+
+_NO_OUTCOMES = np.empty(0)
+
+
+def _or_any(number: Any) -> Any:
+    """A number for the program; any where the path that computes it is not taken."""
+    return 0 if number is ABSENT else number
 
 
 def _number(source: OutputNumber, packed: Mapping[str, Any], host: Mapping[int, Any]) -> Any:

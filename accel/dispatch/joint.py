@@ -1,0 +1,104 @@
+"""Joint paths: several recorded paths of a target that have one program (see accel.merge)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from accel.dispatch.paths import Path, Stage
+
+if TYPE_CHECKING:
+    from accel.backend.compile import Executable
+    from accel.dispatch.replay import Launcher, MergedMatcher, StagedOutputs
+    from accel.merge import MergedTrace
+
+
+class JointPath(Path):
+    """A path of which several recorded ones are the sides. members: those.
+
+    Which of them a run has taken, its outcomes show. Times, replays and comparisons are counted for each of them apart.
+    """
+
+    trace: MergedTrace
+
+    def __init__(self, trace: MergedTrace, members: Sequence[Path], name: str) -> None:
+        self.members = list(members)
+        self._by_trace = {id(path.trace): path for path in members}
+        super().__init__(trace, name)
+        self._inherit()
+
+    def _matcher(self) -> MergedMatcher:
+        from accel.dispatch.replay import MergedMatcher
+
+        return MergedMatcher(self.trace)
+
+    def _foldable(self) -> frozenset[int]:
+        # what any side writes is folded on none
+        excluded = {slot for slot, _ in (*self.trace.outputs.state, *self.trace.outputs.changed)}
+        found: set[int] = set()
+        for member in self.trace.members:
+            candidates = self._by_trace[id(member.trace)]._candidates
+            found.update(member.slots[slot] for slot in candidates)
+            read = {*member.trace.array_slots, *member.trace.scalar_slots} - candidates
+            excluded.update(member.slots[slot] for slot in read)
+        return frozenset(found - excluded)
+
+    def _inherit(self) -> None:
+        """What the members have observed."""
+        for member in self.trace.members:
+            path = self._by_trace[id(member.trace)]
+            self.varying.update(member.slots[slot] for slot in path.varying)
+            for slot, value in path.constants.items():
+                place = member.slots[slot]
+                if place in self._candidates and not _is_same(self.constants.setdefault(place, value), value):
+                    self.varying.add(place)
+            self.observed = max(self.observed, path.observed)
+            self.waited_s += path.waited_s
+        self._stop_folding_slots(tuple(self.varying))
+
+    def taken(self, staged: StagedOutputs) -> Path:
+        return self._by_trace[id(staged.trace)]
+
+    def install(self, made: Any) -> None:
+        """Put the program in place of those of the members. Raises what compiling raised."""
+        if self.stage is Stage.OBSERVING:
+            self._enter(Stage.PENDING)
+        self._install(made)
+        for path in self.members:
+            if path.stage is not Stage.JOINED:
+                path.join()
+
+    def forget_replays(self) -> None:
+        super().forget_replays()
+        for path in self.members:
+            path.forget_replays()
+
+    def _launcher(self, executable: Executable) -> Launcher:
+        from accel.dispatch.replay import MergedVariant
+
+        return MergedVariant(self.trace, executable)
+
+    def branches(self) -> list[dict[str, Any]]:
+        """For the report: where the paths part, and how many replays went which way."""
+        found: dict[tuple[Any, str], int] = {}
+        for path in self.members:
+            for outcome in path.trace.tape.outcomes:
+                key = outcome.where, repr(outcome.expected)
+                found[key] = found.get(key, 0) + path.replays
+        sides: dict[Any, dict[str, int]] = {}
+        for (where, expected), replays in found.items():
+            sides.setdefault(where, {})[expected] = replays
+        return [{"line": where[1], "sides": each} for where, each in sides.items() if len(each) > 1]
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "paths": len(self.members), "branches": self.branches()}
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    from accel.record.inputs import same_scalar
+
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.tobytes() == other.tobytes()
+    return same_scalar(one, other)

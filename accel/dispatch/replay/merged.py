@@ -1,0 +1,132 @@
+"""The program of several paths: which of them a call may take, one run, and which of them the run shows that it took.
+
+Sets of paths are bit masks, as in accel.merge.inputs. Guards and host outcomes leave those paths that the call may take;
+the outcomes of the run leave one, or none: then the call takes a path that was never recorded with this program's.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel.backend.compile import Executable, samples_of
+from accel.dispatch.replay.commit import StagedOutputs
+from accel.dispatch.replay.guards import GuardFailure, Guards
+from accel.dispatch.replay.host import HostTape
+from accel.dispatch.replay.variant import Launcher, SideExit, forms_of
+from accel.ir.tape import needed_by
+from accel.lower import agrees
+from accel.merge import ABSENT, Member, MergedTrace
+from accel.process import interrupts
+
+
+class Matched(list[Any]):
+    """The values of a merged trace's slots. paths: those that the call may take."""
+
+    def __init__(self, values: list[Any], paths: int) -> None:
+        super().__init__(values)
+        self.paths = paths
+
+
+class MergedMatcher:
+    """Decides which paths of a merged trace a call may take, as `Matcher` does for one path."""
+
+    def __init__(self, trace: MergedTrace) -> None:
+        self.trace = trace
+        self._guards: list[tuple[Guards, int]] = []
+        for path, member in enumerate(trace.members):
+            self._add(Guards(member.trace, member.slots), 1 << path)
+        expected: dict[int, list[tuple[Any, int]]] = {}
+        for path, member in enumerate(trace.members):
+            for index, value in member.on_host.items():
+                expected.setdefault(index, []).append((value, 1 << path))
+        self._outcomes = [(index, _by_value(values)) for index, values in sorted(expected.items())]
+        self._host = HostTape(needed_by([trace.tape.nodes[index] for index in expected]), trace.of_some)
+
+    def _add(self, guards: Guards, path: int) -> None:
+        for position, (known, paths) in enumerate(self._guards):
+            if known == guards:
+                self._guards[position] = known, paths | path
+                return
+        self._guards.append((guards, path))
+
+    def match(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Matched | GuardFailure:
+        """The slots' values if the call may take any of the paths, else that none matches."""
+        values, paths = self.trace.inputs.fetch(args, kwargs)
+        for guards, of in self._guards:
+            if paths & of and not guards.hold(values):
+                paths &= ~of
+        if paths and self._outcomes:
+            try:
+                host = self._host.evaluate(values)
+            except Exception as error:  # not answered here: the program's own code raises it when it runs
+                interrupts.pass_on(error)
+                return GuardFailure(f"{type(error).__name__} while evaluating scalars")
+            for index, expected in self._outcomes:
+                for value, of in expected:
+                    if paths & of and not agrees(host[index], value):
+                        paths &= ~of
+        return Matched(values, paths) if paths else GuardFailure("differs from all paths of the program")
+
+
+def _by_value(values: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Expected values with the paths that expect each."""
+    found: dict[str, tuple[Any, int]] = {}
+    for value, path in values:
+        key = repr(value)
+        found[key] = value, path | (found[key][1] if key in found else 0)
+    return list(found.values())
+
+
+class MergedVariant(Launcher):
+    """The program of several paths."""
+
+    def __init__(self, trace: MergedTrace, executable: Executable) -> None:
+        super().__init__(executable, trace.of_some)
+        program = executable.program
+        self._count = len(trace.outputs.arrays)
+        self._members = [_Place(member, trace) for member in trace.members]
+        positions = {id(outcome): position for position, outcome in enumerate(trace.tape.outcomes)}
+        at = [positions[id(outcome)] for outcome in program.outcomes]
+        # a row for each path: what it expects of each outcome, and whether it expects anything
+        self._expected = np.array([[float(member.outcomes.get(each, 0)) for each in at] for member in trace.members])
+        self._free = np.array([[each not in member.outcomes for each in at] for member in trace.members], bool)
+        self._bits = np.array([1 << path for path in range(len(trace.members))], object)
+        samples = samples_of(trace)
+        some = [slot for slot in program.slots if trace.inputs.paths_of(slot) != trace.inputs.all_paths]
+        self._any = {slot: np.zeros(samples[slot].shape, samples[slot].dtype) for slot in some}
+
+    def _given(self, values: list[Any]) -> list[Any]:
+        given = [values[slot] for slot in self._program.slots]
+        return [
+            self._any[slot] if value is ABSENT else value
+            for slot, value in zip(self._program.slots, given, strict=True)
+        ] if self._any else given  # fmt: skip
+
+    def _staged(
+        self, values: list[Any], given: list[Any], made: list[Any], numbers: list[Any], outcomes: NDArray[Any]
+    ) -> StagedOutputs | SideExit:
+        assert isinstance(values, Matched)
+        held = ((outcomes == self._expected) | self._free).all(axis=1)
+        taken = next((path for path, holds in enumerate(held) if holds and values.paths >> path & 1), None)
+        if taken is None:
+            return SideExit(0, outcomes.tolist())
+        place = self._members[taken]
+        own = self._own([made[at] for at in place.arrays], place.forms)
+        changed = [np.asarray(made[self._count + at]) for at in place.changed]
+        numbers = [numbers[at] for at in place.numbers]
+        return StagedOutputs(place.trace, place.values(values), own, changed, numbers, given)
+
+
+class _Place:
+    """What one path finds where among the values and outputs of all."""
+
+    def __init__(self, member: Member, trace: MergedTrace) -> None:
+        self.trace = member.trace
+        self.arrays, self.numbers, self.changed = member.places.arrays, member.places.numbers, member.places.changed
+        self.forms = forms_of(member.trace.outputs.arrays)
+        self.values: Any = operator.itemgetter(*member.slots)
