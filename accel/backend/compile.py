@@ -331,16 +331,6 @@ def load(
     return Executable(program, compiled, constants, product.seconds, True, spans, product.key)
 
 
-def samples_of(trace: Lowerable) -> list[Any]:
-    """A value for each slot of a trace: for arrays, one of its shape and dtype that takes no memory, else None."""
-    found = {
-        node.args[0]: np.broadcast_to(np.zeros((), node.dtype), node.shape)
-        for node in trace.tape.nodes
-        if node.is_input and not node.host
-    }
-    return [found.get(slot) for slot in range(max(found, default=-1) + 1)]
-
-
 def without_contents(values: Sequence[Any]) -> list[Any]:
     """Arrays of the same shapes and dtypes that take no memory; None for other values.
 

@@ -8,7 +8,8 @@ as earlier runs did.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from accel.backend import cache
 
@@ -19,12 +20,13 @@ class Experience:
 
     varied: slots of numbers and arrays that some run did not fold, because they changed. spanned: slots of arrays that
     should be passed as spans. threads: the number of threads that its programs were compiled for, 0 for all; None if it
-    is not known.
+    is not known. together: keys of recorded paths, this one among them, for which there is a program on disk.
     """
 
     varied: frozenset[int] = frozenset()
     spanned: frozenset[int] = frozenset()
     threads: int | None = None
+    together: frozenset[frozenset[str]] = frozenset()
 
 
 def read(key: str) -> Experience:
@@ -33,10 +35,24 @@ def read(key: str) -> Experience:
     if text is None:
         return Experience()
     fields = json.loads(text)
-    return Experience(frozenset(fields["varied"]), frozenset(fields["spanned"]), fields["threads"])
+    together = frozenset(map(frozenset, fields["together"]))
+    return Experience(frozenset(fields["varied"]), frozenset(fields["spanned"]), fields["threads"], together)
 
 
 def save(key: str, known: Experience) -> None:
     """Save what is known about a path, if the disk cache can be written to."""
-    plain = {"varied": sorted(known.varied), "spanned": sorted(known.spanned), "threads": known.threads}
+    plain = {
+        "varied": sorted(known.varied),
+        "spanned": sorted(known.spanned),
+        "threads": known.threads,
+        "together": sorted(map(sorted, known.together)),
+    }
     cache.save(key, json.dumps(plain).encode(), cache.PATH)
+
+
+def note_together(keys: Collection[str]) -> None:
+    """Note for these paths that there is a program of just these; of a single path, too."""
+    for key in keys:
+        known = read(key)
+        if frozenset(keys) not in known.together:
+            save(key, replace(known, together=known.together | {frozenset(keys)}))

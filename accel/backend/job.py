@@ -17,8 +17,7 @@ import numpy as np
 from accel.ir.fingerprint import Describer, Indescribable, digest
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
-from accel.lower import Known, Program
-from accel.record import Trace
+from accel.lower import Known, Lowerable, Program
 from accel.record.outputs import Outputs
 from accel.rules.rule import Rule
 
@@ -73,6 +72,16 @@ class Job:
         return JobTrace(Tape(nodes, outcomes), outputs, self.pinned)
 
 
+def samples_of(trace: Lowerable) -> list[Any]:
+    """A value for each slot of a trace: for arrays, one of its shape and dtype that takes no memory, else None."""
+    found = {
+        node.args[0]: np.broadcast_to(np.zeros((), node.dtype), node.shape)
+        for node in trace.tape.nodes
+        if node.is_input and not node.host
+    }
+    return [found.get(slot) for slot in range(max(found, default=-1) + 1)]
+
+
 @dataclass(slots=True)
 class JobTrace:
     """The part of a trace that is lowered, as the worker has it."""
@@ -82,7 +91,7 @@ class JobTrace:
     pinned: dict[int, Any]
 
 
-def describe(trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int], threads: int | None) -> Job:
+def describe(trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int], threads: int | None) -> Job:
     """The job of compiling a trace for the CPU. Arguments as of `compile_trace`; threads: of XLA, None for all."""
     outputs = trace.outputs
     return Job(
@@ -127,6 +136,14 @@ def path_key_of(job: Job) -> str:
         [form and (form[0], str(form[1])) for form in job.forms],
     ]
     return digest(rows, rest)
+
+
+def key_of_path(trace: Lowerable) -> str | None:
+    """The key on disk of a recorded path; None where no other process could find it."""
+    try:
+        return path_key_of(describe(trace, Known(), samples_of(trace), (), None))
+    except Indescribable:
+        return None
 
 
 def key_of(path: str, job: Job) -> str:
@@ -186,7 +203,7 @@ def packed(program: Program, trace: Any) -> dict[str, Any]:
     }
 
 
-def unpacked(fields: dict[str, Any], trace: Trace, known: Known) -> Program:
+def unpacked(fields: dict[str, Any], trace: Lowerable, known: Known) -> Program:
     """Rebuild the program, on this process's own trace. It has no function, because it is compiled already."""
     nodes, outcomes = trace.tape.nodes, trace.tape.outcomes
     return Program(

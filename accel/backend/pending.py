@@ -11,6 +11,7 @@ import pickle
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import CancelledError, Future
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -20,7 +21,7 @@ from accel import config, logs
 from accel.backend import cache, devices, experience
 from accel.backend.compile import Executable, compile_trace, largest, load, product_of, report_not_kept
 from accel.backend.experience import Experience
-from accel.backend.job import Job, Product, describe, key_of, path_key_of
+from accel.backend.job import Job, Product, describe, key_of, key_of_path, path_key_of
 from accel.backend.supervisor import has_worker, supervisor
 from accel.backend.worker import WorkerLost
 from accel.ir.fingerprint import Indescribable
@@ -64,6 +65,7 @@ class PendingProgram(Future[Executable]):
         self.unkept = "the disk cache is off"
         self._arguments = arguments
         self._job: Job | None = None
+        self._path: str | None = None
         self._key: str | None = None
         self._product: Product | None = None
         self._began: float | None = None
@@ -145,10 +147,11 @@ class PendingProgram(Future[Executable]):
         job.known = Known(scalars, arrays)
         job.spanned = frozenset(spanned) or earlier.spanned
         self._arguments = trace, job.known, samples, job.spanned
-        self._key = key_of(path, job)
+        self._path, self._key = path, key_of(path, job)
         varied = earlier.varied.union(trace.scalar_slots, trace.array_slots).difference(scalars, arrays)
         # a number of threads that the user chose says nothing about the best one
-        updated = Experience(varied, job.spanned, earlier.threads if config.current().threads else threads or 0)
+        threads = earlier.threads if config.current().threads else threads or 0
+        updated = replace(earlier, varied=varied, spanned=job.spanned, threads=threads)
         if updated != earlier:
             experience.save(path, updated)
 
@@ -237,7 +240,15 @@ class PendingProgram(Future[Executable]):
             unkept = product.unkept
         if unkept:
             report_not_kept(unkept)
+        elif self._path is not None:
+            self._note_together(self._path)
         self._note_kept(product.key, unkept)
+
+    def _note_together(self, path: str) -> None:
+        """Let later runs know which recorded paths have this program. path: the key of its own."""
+        members = getattr(self._arguments[0], "members", None)
+        keys = [path] if members is None else [key_of_path(member.trace) for member in members]
+        experience.note_together([key for key in keys if key is not None])
 
     def _note_kept(self, key: str | None, unkept: str) -> None:
         entries = ((None if unkept else self._key, cache.TRACE), (key, cache.SUFFIX))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from accel import config, logs
-from accel.dispatch import late
+from accel.dispatch import joining, late
 from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget
 from accel.dispatch.joint import JointPath
@@ -52,7 +52,7 @@ class Compiling:
             self._let_others_observe(path, call)
         # `observed` includes this call: compiling starts at the next call after OBSERVED of them
         if path.observed > OBSERVED and self._is_due(path, limited):
-            self.start(path, call)
+            self._start_with_others(path, call, limited=limited)
 
     def _let_others_observe(self, path: Path, call: Call) -> None:
         """Let the other paths observe the call too, if it matches them: a later run may have recorded them first."""
@@ -90,20 +90,26 @@ class Compiling:
 
     # -- its program --------------------------------------------------------------------------------------------------
 
-    def start(self, path: Path, call: Call) -> None:
-        """Compile the path. If the call waits for that, the time does not count as the call's own."""
+    def _start_with_others(self, path: Path, call: Call, *, limited: bool) -> None:
+        """Compile the path, together with others where there are any that earlier runs do not say to wait for."""
+        # a later run may meet the paths in another order: each gets a program of its own, and in the end all get one
+        if budget.for_later_runs or path is self._paths.joint:
+            self.start(path, call)
+            return
+        pool = joining.partners(path, self._paths)
+        if pool is not None or not limited:
+            self.start(path, call, joining.joint_of(pool or [path], self._name))
+
+    def start(self, path: Path, call: Call, joint: JointPath | None = None) -> None:
+        """Compile the path, or the joint one in its place.
+
+        If the call waits for that, the time does not count as the call's own.
+        """
         started = time.perf_counter()
-        path.start(self._joint_for(path))
+        path.start(joint)
         waited = time.perf_counter() - started
         call.began += waited
         note_counted(waited)
-
-    def _joint_for(self, path: Path) -> JointPath | None:
-        """The joint path to compile in the place of the path; None to compile the path alone."""
-        # a later run may meet the paths in another order: each gets a program of its own, and then all get one
-        if budget.for_later_runs or path is self._paths.joint:
-            return None
-        return self._paths.joined_with(path, self._name)
 
     def finish(self, path: Path) -> Refusal | None:
         """Put the program that is ready to use. Returns why there is none, if so."""
@@ -153,9 +159,8 @@ class Compiling:
                 path.start()
                 yield path
         # all that have programs get one together
-        last = next((path for path in self._paths if path.stage is Stage.COMPILED), None)
-        joint = None if last is None else self._paths.joined_with(last, self._name)
-        if last is not None and joint is not None:
+        joint = joining.joint_of(list(filter(joining.may_join, self._paths)), self._name)
+        if joint is not None:
             joint.start()
             yield joint
 

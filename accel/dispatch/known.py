@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from accel import config
+from accel.dispatch.joining import expected_compile_s, joins_more
 from accel.dispatch.paths import Path, Stage
 from accel.reasons import Refusal
 
@@ -37,10 +38,6 @@ FIRST_COMPILE_THRESHOLD = 0.01
 
 JOIN_THRESHOLD = 0.5
 """The same for a path that joins a program of more paths than wait to join it: all of that is compiled anew."""
-
-COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
-"""What compiling takes, about: in all, and for each operation."""
-
 
 class PathPredictor:
     """Predicts the next path: the one that followed the same most recent paths before.
@@ -151,24 +148,6 @@ class KnownPaths:
 
     # -- one program for several --------------------------------------------------------------------------------------
 
-    def joined_with(self, path: Path, name: str) -> JointPath | None:
-        """A path of all that may have one program with this one; None if there are none, or if they share too little.
-
-        name: the target's.
-        """
-        from accel.dispatch.joint import JointPath
-        from accel.merge import NotMergeable, merged
-
-        others = [other for other in self._paths if other is not path and other.stage is not Stage.GIVEN_UP]
-        pool = [path, *(other for other in others if not other.apart)]
-        if len(pool) < 2 or path.apart:
-            return None
-        try:
-            return JointPath(merged([each.trace for each in pool]), pool, name)
-        except NotMergeable as why:
-            path.apart = str(why)
-            return None
-
     def use(self, joint: JointPath) -> None:
         """The joint path replays the calls of its members from now on."""
         self.joint = joint
@@ -212,20 +191,13 @@ class KnownPaths:
             return False
         # what the first programs took is the best estimate for the next
         if known:
-            share = JOIN_THRESHOLD if self._joins_more(path) else COMPILE_THRESHOLD
+            share = JOIN_THRESHOLD if joins_more(path, self) else COMPILE_THRESHOLD
             return path.waited_s >= share * statistics.fmean(known)
         # soon there will be such a time
         if any(other.stage is Stage.PENDING for other in self._paths):
             return False
         # the first program of the target
-        expected = COMPILE_S + COMPILE_NODE_S * len(path.trace.tape.nodes)
-        return path.waited_s >= FIRST_COMPILE_THRESHOLD * expected
-
-    def _joins_more(self, path: Path) -> bool:
-        """Whether a path would join more paths than wait with it."""
-        joined = sum(other.stage is Stage.JOINED for other in self._paths)
-        left = (Stage.OBSERVING, Stage.PENDING, Stage.COMPILED)
-        return not path.apart and joined > sum(other.stage in left and not other.apart for other in self._paths)
+        return path.waited_s >= FIRST_COMPILE_THRESHOLD * expected_compile_s(path)
 
     def stop_folding(self, names: Collection[str], changed_in: Path) -> None:
         """Constants of these names have changed in one path: the others take them as inputs too."""

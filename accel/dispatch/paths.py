@@ -109,6 +109,7 @@ class Path:
         self.pending_spans: PendingProgram | None = None
         self.joint: JointPath | None = None
         self.apart = ""
+        self._keys: tuple[str | None] | None = None  # once it has been asked for
         self._respecialized = 0
         self.numpy_call_s = 0.0
         self.least_numpy_s = inf
@@ -147,6 +148,15 @@ class Path:
         """The program, with what it commits. There is one in stage COMPILED."""
         assert self._variant is not None
         return self._variant
+
+    @property
+    def key(self) -> str | None:
+        """The path's key on disk; None where no other process could find it, or the disk is not used."""
+        if self._keys is None:
+            from accel.backend.job import key_of_path
+
+            self._keys = (key_of_path(self.trace) if cache.is_used() else None,)
+        return self._keys[0]
 
     def has_same_trace(self, trace: Trace) -> bool:
         """Whether `trace` recorded the same path."""
@@ -275,7 +285,7 @@ class Path:
             open_ledger(self.name).charge("loading", time.perf_counter() - started)
 
     def _arguments(self) -> tuple[Any, ...]:
-        from accel.backend.compile import samples_of
+        from accel.backend.job import samples_of
 
         return self.trace, self._foldable_now(), samples_of(self.trace), self.spanned
 

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from accel.dispatch.replay import SideExit, StagedOutputs
     from accel.record import Trace
 
+FIRST_AGAIN = 8
+"""The first of the calls that match a path without a program that is recorded again."""
+
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
 
@@ -65,6 +68,7 @@ class Target:
         # taken runs on NumPy. Were it to wait, a program whose threads wait for one another could stop for good.
         self._lock = threading.Lock()
         self._thread = 0
+        self._without_program = 0
 
     @property
     def ledger(self) -> Ledger:
@@ -282,12 +286,26 @@ class Target:
             by_turns = path.observed % 2 and path.observed <= 2 * OBSERVED
             if path.stage is Stage.OBSERVING and (by_turns or not path.trace.inlined):
                 return self._record(call, again=True)  # it may turn out to take a rare path, which a later run meets
+        elif self._may_be_another(path):
+            return self._record(call, again=True)
         quiet = is_quiet()
         # where later runs are prepared, nested targets get programs of their own: a later run may want those first
         run = self._run_uncovered if budget.for_later_runs else self._run_numpy
         result = run(call, quiet=quiet)
         self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
         return result
+
+    def _may_be_another(self, path: Path) -> bool:
+        """Whether to record a call again that matches a path: without its program nobody knows whether it takes that.
+
+        The more paths are known before they are compiled, the more of them get one program at once.
+        """
+        if not path.outcomes or not self._is_limited or len(self.paths) >= config.current().max_variants:
+            return False
+        self._without_program += 1
+        # ever more rarely: at the 8th, 16th, 32nd, ... such call
+        calls = self._without_program
+        return calls >= FIRST_AGAIN and calls & (calls - 1) == 0 and self.account.covers_recording()
 
     def _enter_rested(self) -> None:
         """Account for the calls of a rest. Their time counts for a path that waits to be compiled, too."""

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.backend.compile import Executable, samples_of
+from accel.backend.compile import Executable
+from accel.backend.job import samples_of
 from accel.dispatch.replay.commit import StagedOutputs
 from accel.dispatch.replay.guards import GuardFailure, Guards
 from accel.dispatch.replay.host import HostTape
