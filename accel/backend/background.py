@@ -21,10 +21,12 @@ from typing import Any
 
 from accel.backend import cache, devices
 from accel.backend.compile import leak_executables
-from accel.backend.pending import Arguments, PendingProgram
+from accel.backend.pending import PendingProgram
 from accel.backend.supervisor import supervisor
-from accel.lower import Known, Lowerable
+from accel.lower import Known
+from accel.merge import MergedTrace
 from accel.process import gain, interrupts, tuning
+from accel.record import Trace
 from accel.reports.ledger import current_run
 
 LEAVE_S = 60.0
@@ -136,18 +138,16 @@ _ends_with_the_program = False
 
 
 def compile_now(
-    trace: Lowerable,
+    trace: Trace | MergedTrace,
     known: Known,
     samples: Sequence[Any],
     spanned: Collection[int] = frozenset(),
-    *,
-    instead: Arguments | None = None,
 ) -> PendingProgram:
-    """Load or compile a program in this thread. Returns it done; arguments as of `compile_trace` and PendingProgram.
+    """Load or compile a program in this thread. Returns it done; arguments as of `compile_trace`.
 
     Interrupts wait until it is done, because they could leave modules half imported.
     """
-    pending = PendingProgram((trace, known, samples, spanned), instead=instead)
+    pending = PendingProgram((trace, known, samples, spanned))
     with interrupts.Deferral():
         if cache.is_used():
             pending.prepare()
@@ -157,23 +157,22 @@ def compile_now(
 
 
 def compile_in_background(
-    trace: Lowerable,
+    trace: Trace | MergedTrace,
     known: Known,
     samples: Sequence[Any],
     spanned: Collection[int] = frozenset(),
     *,
-    instead: Arguments | None = None,
     missed_s: float = 0.0,
 ) -> PendingProgram:
     """Compile a program in the background, while calls go on in NumPy. Arguments as of `compile_trace`.
 
-    instead: see PendingProgram. missed_s: seconds that the last call took without the program.
+    missed_s: seconds that the last call took without the program.
     """
     global _ends_with_the_program
     if not _ends_with_the_program:
         _ends_with_the_program = True
         atexit.register(stop)
-    pending = PendingProgram((trace, known, samples, spanned), missed_s, instead)
+    pending = PendingProgram((trace, known, samples, spanned), missed_s)
     _under_way.add(pending)
     pending.add_done_callback(_under_way.discard)
     # `_load_now` is for the import of JAX: it is done, or there is nothing on disk to do it for

@@ -3,6 +3,7 @@
     <QD_JAX_CACHE_DIR>/<environment>/<key>.program      a compiled program
     <QD_JAX_CACHE_DIR>/<environment>/<key>.trace        a recorded trace's program: which one it is, and how to call it
     <QD_JAX_CACHE_DIR>/<environment>/<key>.path         what runs have learnt about a path (accel.backend.experience)
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.together     the tape of a program of several paths (accel.backend.together)
 
 The folder's name is a hash of everything that a compiled program depends on besides what it computes: accel's own code,
 the versions of Python, NumPy, SciPy, JAX and jaxlib, XLA's flags, and the processor. So entries of other versions are
@@ -37,12 +38,12 @@ from pathlib import Path
 
 from accel import config, logs
 
-SUFFIX, TRACE, PATH = ".program", ".trace", ".path"
-"""The suffixes of entries: a compiled program, a trace's product, and a path's experience."""
+SUFFIX, TRACE, PATH, TOGETHER = ".program", ".trace", ".path", ".together"
+"""The suffixes of entries: a compiled program, a trace's product, a path's experience, a tape of several paths."""
 
 _PARTIAL = ".partial"
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
-_FILE_NAME = re.compile(rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|-\w+{_PARTIAL})")
+_FILE_NAME = re.compile(rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|-\w+{_PARTIAL})")
 """The names of accel's files. `clear` removes no others."""
 
 _ABANDONED_S = 3600.0

@@ -29,7 +29,6 @@ from accel.ir.fingerprint import digest
 from accel.ir.tape import Node
 from accel.lower import PACKS, Known, Lowerable, Program, lower
 from accel.process import jax_internals, memory, tuning
-from accel.record import Trace
 from accel.reports import ledger
 from accel.rules.rule import Unsupported
 
@@ -312,7 +311,7 @@ def product_of(made: Executable, trace: Lowerable) -> Product:
 
 
 def load(
-    product: Product, trace: Trace, known: Known, samples: Sequence[Any], spanned: Collection[int]
+    product: Product, trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int]
 ) -> Executable | None:
     """Load the executable of a product in this process; None if its entry on disk is gone or cannot be used."""
     device = _begin(samples)

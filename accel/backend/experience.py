@@ -8,8 +8,8 @@ as earlier runs did.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from accel.backend import cache
 
@@ -20,13 +20,14 @@ class Experience:
 
     varied: slots of numbers and arrays that some run did not fold, because they changed. spanned: slots of arrays that
     should be passed as spans. threads: the number of threads that its programs were compiled for, 0 for all; None if it
-    is not known. together: keys of recorded paths, this one among them, for which there is a program on disk.
+    is not known. together: by the key of a program's path, the keys of the recorded paths that it is of, this one
+    among them.
     """
 
     varied: frozenset[int] = frozenset()
     spanned: frozenset[int] = frozenset()
     threads: int | None = None
-    together: frozenset[frozenset[str]] = frozenset()
+    together: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def read(key: str) -> Experience:
@@ -35,7 +36,7 @@ def read(key: str) -> Experience:
     if text is None:
         return Experience()
     fields = json.loads(text)
-    together = frozenset(map(frozenset, fields["together"]))
+    together = {program: frozenset(paths) for program, paths in fields["together"].items()}
     return Experience(frozenset(fields["varied"]), frozenset(fields["spanned"]), fields["threads"], together)
 
 
@@ -45,14 +46,14 @@ def save(key: str, known: Experience) -> None:
         "varied": sorted(known.varied),
         "spanned": sorted(known.spanned),
         "threads": known.threads,
-        "together": sorted(map(sorted, known.together)),
+        "together": {program: sorted(paths) for program, paths in known.together.items()},
     }
     cache.save(key, json.dumps(plain).encode(), cache.PATH)
 
 
-def note_together(keys: Collection[str]) -> None:
-    """Note for these paths that there is a program of just these; of a single path, too."""
-    for key in keys:
+def note_together(program: str, paths: Collection[str]) -> None:
+    """Note for each of these paths that there is a program of just these. All by their keys."""
+    for key in paths:
         known = read(key)
-        if frozenset(keys) not in known.together:
-            save(key, replace(known, together=known.together | {frozenset(keys)}))
+        if program not in known.together:
+            save(key, replace(known, together={**known.together, program: frozenset(paths)}))

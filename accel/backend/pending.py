@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from accel import config, logs
-from accel.backend import cache, devices, experience
+from accel.backend import cache, devices, experience, together
 from accel.backend.compile import Executable, compile_trace, largest, load, product_of, report_not_kept
 from accel.backend.experience import Experience
 from accel.backend.job import Job, Product, describe, key_of, key_of_path, path_key_of
@@ -26,6 +26,7 @@ from accel.backend.supervisor import has_worker, supervisor
 from accel.backend.worker import WorkerLost
 from accel.ir.fingerprint import Indescribable
 from accel.lower import Known
+from accel.merge import MergedTrace
 from accel.record import Trace
 from accel.rules.rule import Unsupported
 
@@ -36,7 +37,7 @@ The program whose recent calls took longest is compiled first. Without the decay
 come first, though it may never be taken again.
 """
 
-Arguments = tuple[Trace, Known, Sequence[Any], Collection[int]]
+Arguments = tuple[Trace | MergedTrace, Known, Sequence[Any], Collection[int]]
 """The arguments of `compile_trace`."""
 
 
@@ -45,8 +46,7 @@ class PendingProgram(Future[Executable]):
 
     arguments: of compile_trace. missed: the priority, as the binary logarithm of the seconds of calls that had to do
     without it, each weighted by its time (see HALF_LIFE_S). found_on_disk: whether it was loaded from disk. kept: keys
-    and suffixes of the cache entries from which a later process loads it; unkept: why there are none. instead: arguments of
-    another program, which will do if it is on disk and this one is not; took_instead: whether the executable is its.
+    and suffixes of the cache entries from which a later process loads it; unkept: why there are none.
 
     First comes `prepare`: it makes the job that the disk and the worker know the program by. Then it comes about in one
     of three ways: `load_from_disk`; `compile_in_worker`, and then `load_product` in the thread that also loads programs
@@ -54,10 +54,8 @@ class PendingProgram(Future[Executable]):
     while the program's threads only ask whether it is `done`, and `withdraw` it.
     """
 
-    def __init__(self, arguments: Arguments, missed_s: float = 0.0, instead: Arguments | None = None) -> None:
+    def __init__(self, arguments: Arguments, missed_s: float = 0.0) -> None:
         super().__init__()
-        self.took_instead = False
-        self._instead = instead
         self.missed = -inf
         self.add_missed(missed_s)
         self.found_on_disk = False
@@ -100,22 +98,7 @@ class PendingProgram(Future[Executable]):
             logs.LOGGER.info("a program cannot be described as a job: %s: %s", type(error).__name__, error)
 
     def load_from_disk(self) -> bool:
-        """Load it if it is on disk, or else the one instead. Returns whether any was."""
-        return self._load_own() or self._load_instead()
-
-    def _load_instead(self) -> bool:
-        if self._instead is None:
-            return False
-        other = PendingProgram(self._instead)
-        other.prepare()
-        if not other._load_own():
-            return False
-        self.took_instead = self.found_on_disk = True
-        self.kept, self.unkept = other.kept, other.unkept
-        self.set_result(other.result())
-        return True
-
-    def _load_own(self) -> bool:
+        """Load it if it is on disk. Returns whether it was."""
         try:
             started, product = time.perf_counter(), self._product_on_disk()
             executable = None if product is None else load(product, *self._arguments)
@@ -245,10 +228,16 @@ class PendingProgram(Future[Executable]):
         self._note_kept(product.key, unkept)
 
     def _note_together(self, path: str) -> None:
-        """Let later runs know which recorded paths have this program. path: the key of its own."""
-        members = getattr(self._arguments[0], "members", None)
-        keys = [path] if members is None else [key_of_path(member.trace) for member in members]
-        experience.note_together([key for key in keys if key is not None])
+        """Let later runs find the program by each of the recorded paths that have it. path: the key of its own."""
+        trace = self._arguments[0]
+        if not isinstance(trace, MergedTrace):
+            experience.note_together(path, [path])
+            return
+        keys = [key_of_path(member.trace) for member in trace.members]
+        known = [key for key in keys if key is not None]
+        if self._job is not None and len(known) == len(keys):
+            together.save(path, self._job, trace, known)
+            experience.note_together(path, known)
 
     def _note_kept(self, key: str | None, unkept: str) -> None:
         entries = ((None if unkept else self._key, cache.TRACE), (key, cache.SUFFIX))

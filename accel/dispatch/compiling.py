@@ -52,7 +52,9 @@ class Compiling:
             self._let_others_observe(path, call)
         # `observed` includes this call: compiling starts at the next call after OBSERVED of them
         if path.observed > OBSERVED and self._is_due(path, limited):
-            self._start_with_others(path, call, limited=limited)
+            # a later run may meet the paths in another order: each gets a program, and in the end all get one together
+            alone = budget.for_later_runs or path is self._paths.joint
+            self.start(path, call, None if alone else joining.joint_with(path, self._paths, self._name))
 
     def _let_others_observe(self, path: Path, call: Call) -> None:
         """Let the other paths observe the call too, if it matches them: a later run may have recorded them first."""
@@ -89,16 +91,6 @@ class Compiling:
             open_ledger(self._name).charge("slowdown", seconds - path.speed.numpy_s.median())
 
     # -- its program --------------------------------------------------------------------------------------------------
-
-    def _start_with_others(self, path: Path, call: Call, *, limited: bool) -> None:
-        """Compile the path, together with others where there are any that earlier runs do not say to wait for."""
-        # a later run may meet the paths in another order: each gets a program of its own, and in the end all get one
-        if budget.for_later_runs or path is self._paths.joint:
-            self.start(path, call)
-            return
-        pool = joining.partners(path, self._paths)
-        if pool is not None or not limited:
-            self.start(path, call, joining.joint_of(pool or [path], self._name))
 
     def start(self, path: Path, call: Call, joint: JointPath | None = None) -> None:
         """Compile the path, or the joint one in its place.

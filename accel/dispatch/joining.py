@@ -30,26 +30,35 @@ def joins_more(path: Path, paths: Iterable[Path]) -> bool:
     return may_join(path) and joined > len(pool) - joined
 
 
-def partners(path: Path, paths: Iterable[Path]) -> list[Path] | None:
-    """The paths to compile together, this one among them; None while more of them should be waited for.
+def joint_with(path: Path, paths: Iterable[Path], name: str) -> JointPath | None:
+    """The joint path to compile in the place of a path; None where it gets a program of its own. name: the target's.
 
-    What earlier runs have compiled is on disk, for just the paths that they had recorded then. So these are taken, or
-    waited for as long as it would take to compile others.
+    What earlier runs have compiled for it and other paths is taken from disk, whether the others have been recorded
+    again or not.
     """
     if not may_join(path):
-        return [path]
+        return None
     pool = [path, *(other for other in paths if other is not path and may_join(other))]
-    if not cache.is_used() or path.key is None or not cache.holds_programs():
-        return pool
-    from accel.backend import experience
+    return _from_disk(path, pool, name) or joint_of(pool, name)
 
-    together = experience.read(path.key).together
-    by_key = {other.key: other for other in pool}
+
+def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
+    if not cache.is_used() or not cache.holds_programs() or path.key is None:
+        return None
+    from accel.backend import experience, together
+
+    recorded = {other.key: other for other in pool if other.key is not None}
     joined = {other.key for other in pool if other.stage is Stage.JOINED}
-    there = [keys for keys in together if keys <= by_key.keys() and (joined <= keys or keys == {path.key})]
-    if there:
-        return [by_key[key] for key in sorted(max(there, key=len))]
-    return None if together and path.waited_s < expected_compile_s(path) else pool
+    programs = experience.read(path.key).together.items()
+    fitting = [(len(keys), program, keys) for program, keys in programs if len(keys) > 1 and joined <= keys]
+    # the one of most paths first: the fewer are left that it does not have
+    for _, program, keys in sorted(fitting, key=lambda each: each[:2], reverse=True):
+        members = {key: other for key, other in recorded.items() if key in keys}
+        found = together.read(program, {key: other.trace for key, other in members.items()})
+        if found is not None:
+            trace, known = found
+            return JointPath(trace, list(members.values()), name, known)
+    return None
 
 
 def joint_of(pool: list[Path], name: str) -> JointPath | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from accel.dispatch.paths import Path, Stage
 if TYPE_CHECKING:
     from accel.backend.compile import Executable
     from accel.dispatch.replay import Launcher, MergedMatcher, StagedOutputs
+    from accel.lower import Known
     from accel.merge import MergedTrace
+    from accel.record import Trace
 
 
 class JointPath(Path):
@@ -21,13 +23,17 @@ class JointPath(Path):
     Which of them a run has taken, its outcomes show. Times, replays and comparisons are counted for each of them apart.
     """
 
-    trace: MergedTrace
+    trace: MergedTrace  # type: ignore[assignment]  # what compiling needs of a trace, both have
 
-    def __init__(self, trace: MergedTrace, members: Sequence[Path], name: str) -> None:
+    def __init__(self, trace: MergedTrace, members: Sequence[Path], name: str, known: Known | None = None) -> None:
+        """known: what the program on disk takes for constant, where there is one: then nothing else is folded."""
         self.members = list(members)
         self._by_trace = {id(path.trace): path for path in members}
-        super().__init__(trace, name)
+        super().__init__(cast("Trace", trace), name)
         self._inherit()
+        self._adopted = known is not None
+        if known is not None:
+            self._adopt({**known.scalars, **known.arrays})
 
     def _matcher(self) -> MergedMatcher:
         from accel.dispatch.replay import MergedMatcher
@@ -40,23 +46,40 @@ class JointPath(Path):
         found: set[int] = set()
         for member in self.trace.members:
             candidates = self._by_trace[id(member.trace)]._candidates
-            found.update(member.slots[slot] for slot in candidates)
+            found.update(member.placement.slots[slot] for slot in candidates)
             read = {*member.trace.array_slots, *member.trace.scalar_slots} - candidates
-            excluded.update(member.slots[slot] for slot in read)
+            excluded.update(member.placement.slots[slot] for slot in read)
         return frozenset(found - excluded)
 
     def _inherit(self) -> None:
         """What the members have observed."""
         for member in self.trace.members:
             path = self._by_trace[id(member.trace)]
-            self.varying.update(member.slots[slot] for slot in path.varying)
+            self.varying.update(member.placement.slots[slot] for slot in path.varying)
             for slot, value in path.constants.items():
-                place = member.slots[slot]
+                place = member.placement.slots[slot]
                 if place in self._candidates and not _is_same(self.constants.setdefault(place, value), value):
                     self.varying.add(place)
             self.observed = max(self.observed, path.observed)
             self.waited_s += path.waited_s
         self._stop_folding_slots(tuple(self.varying))
+
+    def _adopt(self, known: Mapping[int, Any]) -> None:
+        """Take for constant what an earlier run did, but for what is known to be otherwise here."""
+        # what no call has shown yet is taken from there: it is compared before a run
+        self.constants = {
+            slot: self.constants.get(slot, value)
+            for slot, value in known.items()
+            if slot not in self.varying and _is_same(self.constants.get(slot, value), value)
+        }
+
+    def _foldable_now(self) -> Any:
+        if not self._adopted:
+            return super()._foldable_now()
+        from accel.lower import Known
+
+        arrays = {slot: value for slot, value in self.constants.items() if isinstance(value, np.ndarray)}
+        return Known({slot: value for slot, value in self.constants.items() if slot not in arrays}, arrays)
 
     def taken(self, staged: StagedOutputs) -> Path:
         return self._by_trace[id(staged.trace)]

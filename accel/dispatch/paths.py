@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from accel.backend.pending import PendingProgram
     from accel.dispatch.joint import JointPath
     from accel.dispatch.replay import Launcher, Matcher, MergedMatcher, StagedOutputs
-    from accel.merge import MergedTrace
     from accel.record import Trace
 
 SPAN_SAMPLES = 8
@@ -91,7 +90,7 @@ class Path:
     program of its own though it might have one with others; "" if nothing speaks against that.
     """
 
-    def __init__(self, trace: Trace | MergedTrace, name: str) -> None:
+    def __init__(self, trace: Trace, name: str) -> None:
         self.trace = trace
         self.name = name
         self.matcher = self._matcher()
@@ -227,17 +226,16 @@ class Path:
     def start(self, joint: JointPath | None = None) -> None:
         """Compile the path: in the background, or at once if `Settings.ahead_of_time` is off.
 
-        joint: compile that one, which has this path among others. If its program is not on disk, but one of this path
-        is, that will do.
+        joint: compile that one, which has this path among others.
         """
         self.joint = joint
-        self.pending = self._compile() if joint is None else joint._compile(instead=self)
+        self.pending = (joint or self)._compile(self.numpy_call_s)
         self._enter(Stage.PENDING)
 
     def start_alone(self, why: str) -> None:
         """Compile the path itself after all. why: not with others."""
         self.apart, self.joint = why, None
-        self.pending = self._compile()
+        self.pending = self._compile(self.numpy_call_s)
 
     def join(self) -> None:
         """A program of several paths replays the calls of this one from now on."""
@@ -269,25 +267,19 @@ class Path:
         assert (self.stage, stage) in TRANSITIONS, f"from {self.stage} to {stage}"
         self.stage = stage
 
-    def _compile(self, instead: Path | None = None) -> PendingProgram:
-        """instead: a path whose program will do if it is on disk, and this one's is not."""
+    def _compile(self, missed_s: float) -> PendingProgram:
+        """missed_s: seconds of the last call on NumPy, which are the first priority in the queue."""
         from accel.backend import background
-
-        started = time.perf_counter()
-        other = None if instead is None else instead._arguments()
-        try:
-            if config.current().ahead_of_time:
-                # the last call's time is its first priority in the queue
-                missed_s = (instead or self).numpy_call_s
-                return background.compile_in_background(*self._arguments(), instead=other, missed_s=missed_s)
-            return background.compile_now(*self._arguments(), instead=other)
-        finally:
-            open_ledger(self.name).charge("loading", time.perf_counter() - started)
-
-    def _arguments(self) -> tuple[Any, ...]:
         from accel.backend.job import samples_of
 
-        return self.trace, self._foldable_now(), samples_of(self.trace), self.spanned
+        started = time.perf_counter()
+        arguments = self.trace, self._foldable_now(), samples_of(self.trace), self.spanned
+        try:
+            if config.current().ahead_of_time:
+                return background.compile_in_background(*arguments, missed_s=missed_s)
+            return background.compile_now(*arguments)
+        finally:
+            open_ledger(self.name).charge("loading", time.perf_counter() - started)
 
     def abandon_if_overdue(self) -> Refusal | None:
         """Abandon a compile that takes longer than `Settings.max_compile_s`. Returns why the path is to be given up."""
@@ -310,8 +302,7 @@ class Path:
         assert self.pending is not None
         pending, self.pending = self.pending, None  # whatever comes of it, the path waits for it no longer
         try:
-            if self.joint is None or pending.took_instead:
-                self.joint = None
+            if self.joint is None:
                 self._install(pending)
             else:
                 self.joint.install(pending)
@@ -383,7 +374,7 @@ class Path:
         # it is an improvement only: programs that paths wait for come first
         if copied and not background.busy():
             self.spanned, self._spans_tried = frozenset(copied), True
-            self.pending_spans = self._compile()
+            self.pending_spans = self._compile(self.numpy_call_s)
         return False
 
     def _renew(self) -> bool:

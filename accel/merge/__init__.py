@@ -12,6 +12,6 @@ for node. `writer.check` makes sure of that whenever paths are merged.
 """
 
 from accel.merge.inputs import ABSENT
-from accel.merge.trace import Member, MergedTrace, NotMergeable, merged
+from accel.merge.trace import Member, MergedTrace, NotMergeable, Placement, merged, reassembled
 
-__all__ = ["ABSENT", "Member", "MergedTrace", "NotMergeable", "merged"]
+__all__ = ["ABSENT", "Member", "MergedTrace", "NotMergeable", "Placement", "merged", "reassembled"]

@@ -7,14 +7,18 @@ for it, and what only those would have read is not fetched any more.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from accel.record.inputs import Check, Environment, Fetch, Inputs, Names, is_same_code
+from accel.record.inputs import Check, Code, Environment, Fetch, Inputs, Names, is_same_code
 
 ABSENT = type("Absent", (), {"__repr__": lambda self: "<absent>"})()
 """In the place of a value that only paths read which the call does not take."""
+
+
+NOT_FETCHED = Code("")
+"""How a slot is fetched that no path of this process reads."""
 
 
 @dataclass(slots=True)
@@ -38,20 +42,26 @@ class MergedSlot:
 class MergedInputs:
     """The slots of several paths. Slots 0 and 1 hold the call's arguments, as in `Inputs`."""
 
-    def __init__(self) -> None:
-        self.slots: list[MergedSlot] = []
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        """names: of slots that are there before any path is added, and are fetched as the paths say."""
+        self.slots = [MergedSlot(name, NOT_FETCHED) for name in names]
         self.all_paths = 0
         self._by_fetch: dict[tuple[str, int | None], list[int]] = {}
         self._variables: dict[tuple[str, str | None], int] = {}
         self._generated: Callable[[Any, Any], tuple[list[Any], int]] | None = None
 
-    def add(self, inputs: Inputs, path: int) -> list[int]:
-        """Add a path's slots. Returns the merged slot of each. path: its mask."""
+    def add(self, inputs: Inputs, path: int, wanted: Sequence[int] = ()) -> list[int]:
+        """Add a path's slots. Returns the merged slot of each. path: its mask. wanted: the slots that they are to be.
+
+        Where a slot that is wanted is fetched otherwise by another path, the slot that is returned is not that one.
+        """
         self.all_paths |= path
         places = list(range(Inputs.ROOTS))
-        for slot in inputs.slots:
+        for position, slot in enumerate(inputs.slots):
             parent = slot.fetch.parent
             fetch = slot.fetch if parent is None else slot.fetch._replace(parent=places[parent])
+            if wanted:
+                self._want(wanted[position + Inputs.ROOTS], fetch)
             place = self._place(slot.name, fetch)
             places.append(place)
             merged = self.slots[place - Inputs.ROOTS]
@@ -61,6 +71,13 @@ class MergedInputs:
         for variable in inputs.environment.values():
             self._variables[variable] = self._variables.get(variable, 0) | path
         return places
+
+    def _want(self, place: int, fetch: Fetch) -> None:
+        """Let a slot that no path reads yet be fetched so."""
+        slot = self.slots[place - Inputs.ROOTS]
+        if slot.fetch is NOT_FETCHED:
+            slot.fetch = fetch
+            self._by_fetch.setdefault((fetch.text, fetch.parent), []).append(place)
 
     def _place(self, name: str, fetch: Fetch) -> int:
         """The slot that is fetched so, an old one or a new one."""
@@ -99,6 +116,8 @@ class MergedInputs:
                 for check, paths in slot.checks:
                     if paths != self.all_paths:
                         lines += _ruling_out(paths, [f"if not ({names.fill(check)}): alive &= ~{paths}"])
+            elif slot.fetch is NOT_FETCHED:
+                lines.append(f"    v{place} = {absent}")
             else:
                 body = [f"x = v{place} = {names.fill(slot.fetch)}"]
                 body += [f"if not ({names.fill(check)}): alive &= ~{paths}" for check, paths in slot.checks]
@@ -114,7 +133,7 @@ class MergedInputs:
     def _changed_environment(self) -> Callable[[], int]:
         """A function that gives the paths whose environment variables are not what they were."""
         variables = dict(self._variables)
-        expected = {name: value for name, value in variables}
+        expected = dict(variables.keys())
         quick = Environment(expected, dict.fromkeys(expected, 0)) if len(expected) == len(variables) else None
 
         def changed() -> int:

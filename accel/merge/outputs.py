@@ -1,4 +1,4 @@
-"""Merged outputs: what several paths return and leave, as one list of arrays and numbers, each where it comes first.
+"""Merged outputs: what several paths return and leave, as one list of arrays and numbers.
 
 An output of the same use (the result, an attribute of an object, an array that is changed in place) is one array of the
 program, if it has one shape and dtype; a phi chooses which. What only some paths leave is chosen on the others, too:
@@ -7,7 +7,7 @@ there it is any value, and nobody reads it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from accel.ir.tape import Node
@@ -17,7 +17,7 @@ from accel.record.outputs import Leaf, Made, Number, Outputs, Shared
 
 
 @dataclass(slots=True)
-class Places:
+class OutputPlaces:
     """Where one path's outputs are among those of all: its arrays, numbers and changed arrays, in its own order."""
 
     arrays: list[int] = field(default_factory=list)
@@ -25,70 +25,81 @@ class Places:
     changed: list[int] = field(default_factory=list)
 
 
-Uses = dict[Hashable, dict[int, Node]]
-"""For each use and form of an output, the node of each path that has one."""
+_Used = list[tuple[Hashable, Node]]
+"""Outputs of one path: the use and the node of each."""
+
+
+class _Outputs:
+    """Outputs of one kind.
+
+    nodes: those that the program computes. uses: the use of each. of_path: for each path, the use and node of each of
+    its own, in its order.
+    """
+
+    def __init__(self, of_path: list[_Used], writer: Writer) -> None:
+        self.nodes: list[Node] = []
+        self.uses: list[Hashable] = []
+        self._of_path = of_path
+        self._places: dict[tuple[int, Hashable], int] = {}
+        by_use: dict[Hashable, dict[int, Node]] = {}
+        for path, own in enumerate(of_path):
+            for use, node in own:
+                by_use.setdefault(use, {})[path] = node
+        for use, by_path in by_use.items():
+            for group, node in for_all_paths(by_path, writer, len(of_path)):
+                self._places |= {(path, use): len(self.nodes) for path in group}
+                self.nodes.append(node)
+                self.uses.append(use)
+
+    def places(self, path: int) -> list[int]:
+        """Where a path's own outputs are, in its order."""
+        return [self._places[path, use] for use, _ in self._of_path[path]]
 
 
 def merged_outputs(
     outputs: Sequence[Outputs], slots: Sequence[Sequence[int]], writer: Writer
-) -> tuple[Outputs, list[Places]]:
+) -> tuple[Outputs, list[OutputPlaces]]:
     """The outputs of all paths, and where those of each are. They hold no results and writes: each path has its own."""
-    merged, places = Outputs(), [Places() for _ in outputs]
-    arrays: Uses = {}
-    numbers: Uses = {}
-    changed: Uses = {}
-    keys = []
+    arrays: list[_Used] = []
+    numbers: list[_Used] = []
+    changed: list[_Used] = []
+    state: list[tuple[int, Node]] = []
     for path, own in enumerate(outputs):
-        uses, node_of = _uses(own, slots[path]), writer.node_of[path]
-        array_keys = [(uses.get((Made, at), at), node.shape, node.dtype) for at, node in enumerate(own.arrays)]
-        number_keys = [
-            (uses.get((Number, at), at), node.dtype, node.scalar, node.host) for at, node in enumerate(own.numbers)
-        ]
-        changed_keys = [slots[path][slot] for slot, _ in own.changed]
-        for found, own_keys, nodes in (
-            (arrays, array_keys, own.arrays),
-            (numbers, number_keys, own.numbers),
-            (changed, changed_keys, [node for _, node in own.changed]),
-        ):
-            for key, node in zip(own_keys, nodes, strict=True):
-                found.setdefault(key, {})[path] = node_of[node.index]
-        keys.append((array_keys, number_keys, changed_keys))
-        merged.state += [
-            state for state in ((slots[path][slot], node_of[node.index]) for slot, node in own.state)
-            if state not in merged.state
-        ]
-    at_array = _placed(arrays, merged.arrays.append, writer, len(outputs))
-    at_number = _placed(numbers, merged.numbers.append, writer, len(outputs))
-    at_changed: dict[tuple[int, Hashable], int] = {}
-    for slot, found in changed.items():
-        at_changed |= _placed({slot: found}, lambda node, slot=slot: merged.changed.append((slot, node)), writer, len(outputs), len(merged.changed))  # fmt: skip
-    for path, (array_keys, number_keys, changed_keys) in enumerate(keys):
-        places[path].arrays = [at_array[path, key] for key in array_keys]
-        places[path].numbers = [at_number[path, key] for key in number_keys]
-        places[path].changed = [at_changed[path, key] for key in changed_keys]
+        uses, node_of, placed = _uses(own, slots[path]), writer.node_of[path], slots[path]
+        arrays.append([
+            ((uses.get((Made, at), at), node.shape, node.dtype), node_of[node.index])
+            for at, node in enumerate(own.arrays)
+        ])
+        numbers.append([
+            ((uses.get((Number, at), at), node.dtype, node.scalar, node.host), node_of[node.index])
+            for at, node in enumerate(own.numbers)
+        ])
+        changed.append([(placed[slot], node_of[node.index]) for slot, node in own.changed])
+        state += [(placed[slot], node_of[node.index]) for slot, node in own.state]
+    all_arrays, all_numbers, all_changed = (_Outputs(each, writer) for each in (arrays, numbers, changed))
+    merged = Outputs(
+        arrays=all_arrays.nodes,
+        numbers=all_numbers.nodes,
+        changed=[(slot, node) for slot, node in zip(all_changed.uses, all_changed.nodes, strict=True) if type(slot) is int],
+        state=list(dict(((slot, node.index), (slot, node)) for slot, node in state).values()),
+    )
+    places = [
+        OutputPlaces(all_arrays.places(path), all_numbers.places(path), all_changed.places(path))
+        for path in range(len(outputs))
+    ]
     return merged, places
 
 
-def _placed(
-    found: Uses, add: Callable[[Node], None], writer: Writer, paths: int, first: int = 0
-) -> dict[tuple[int, Hashable], int]:
-    """Add one output for each use, or several where no phi can stand for all; returns the place for each path and use."""
-    places: dict[tuple[int, Hashable], int] = {}
-    position = first
-    for key, nodes in found.items():
-        for group, node in for_all_paths(nodes, writer, paths):
-            add(node)
-            places |= {(path, key): position for path in group}
-            position += 1
-    return places
-
-
 def for_all_paths(nodes: dict[int, Node], writer: Writer, paths: int) -> Iterator[tuple[list[int], Node]]:
-    """One node for what some paths have and others need not; where no phi can do that, one for each value."""
+    """One node for what some paths have and others need not; where no phi can do that, one for each value.
+
+    Each comes with the paths that it is for.
+    """
     where = next(iter(nodes.values())).where
+    host = any(node.host for node in nodes.values())
+    # what Python computes before launch costs nothing to speak of: there the other paths compute it, too
+    values = nodes if host else {path: nodes.get(path) for path in range(paths)}
     try:
-        host = any(node.host for node in nodes.values())
-        values = nodes if host else {path: nodes.get(path) for path in range(paths)}
         yield list(nodes), writer.phi(values, where, on_host=host)
     except Inseparable:
         by_value: dict[int, list[int]] = {}
@@ -101,8 +112,9 @@ def for_all_paths(nodes: dict[int, Node], writer: Writer, paths: int) -> Iterato
 def _uses(outputs: Outputs, slots: Sequence[int]) -> dict[tuple[type, int], Hashable]:
     """What each array and number is for, in words that mean the same on all paths."""
     found: dict[tuple[type, int], Hashable] = {}
-    written = [(("write", slots[write.owner], write.is_item, repr(write.name)), write.value) for write in outputs.writes]
-    for use, template in (("result", outputs.result), *written):
+    templates: list[tuple[Hashable, object]] = [("result", outputs.result)]
+    templates += [((slots[write.owner], write.is_item, repr(write.name)), write.value) for write in outputs.writes]
+    for use, template in templates:
         for position, leaf in enumerate(_leaves(template)):
             if isinstance(leaf, (Made, Number)):
                 found.setdefault((type(leaf), leaf.index), (use, position))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from accel.ir.tape import Node, Outcome, Tape
+from accel.ir.tape import Outcome, Tape
 from accel.merge.alignment import TooLong
 from accel.merge.inputs import MergedInputs
-from accel.merge.outputs import Places, for_all_paths, merged_outputs
+from accel.merge.outputs import OutputPlaces, for_all_paths, merged_outputs
 from accel.merge.writer import Writer
 from accel.record import Trace
 from accel.record.outputs import Outputs
@@ -26,26 +26,35 @@ class NotMergeable(Exception):
 
 
 @dataclass(slots=True)
-class Member:
-    """One path of a merged trace. slots: the merged slot of each of its own. places: of its outputs.
+class Placement:
+    """Where one path finds what in a merged trace; plain data.
 
-    outcomes: what it assumes on the device, by position among the merged trace's outcomes. on_host: what it assumes of
-    numbers that Python computes, by index of the merged node.
+    slots: the merged slot of each of its own. outputs: where its outputs are. outcomes: what it assumes on the device,
+    by position among the merged trace's outcomes. on_host: what it assumes of numbers that Python computes, by index of
+    the merged node. nodes: indices of the merged nodes that it computes.
     """
 
-    trace: Trace
     slots: list[int]
-    places: Places
+    outputs: OutputPlaces
     outcomes: dict[int, Any]
     on_host: dict[int, Any]
+    nodes: frozenset[int]
+
+
+@dataclass(slots=True)
+class Member:
+    """One path of a merged trace."""
+
+    trace: Trace
+    placement: Placement
 
 
 @dataclass(slots=True)
 class MergedTrace:
     """Several recorded paths as one trace, to be lowered and matched as that of one path is.
 
-    members: the paths, in an order that does not depend on when each was found; sets of them are bit masks. of_some:
-    indices of nodes that not all paths compute. Outcomes on which the paths differ have None for their expected value.
+    members: the paths; sets of them are bit masks. of_some: indices of nodes that not all of them compute. Outcomes on
+    which the paths differ have None for their expected value.
     """
 
     tape: Tape
@@ -61,7 +70,7 @@ class MergedTrace:
 
 def merged(traces: Sequence[Trace]) -> MergedTrace:
     """The merged trace of some paths. Raises NotMergeable."""
-    traces = in_order(traces)
+    traces = _in_order(traces)
     inputs = MergedInputs()
     slots = [inputs.add(trace.inputs, 1 << path) for path, trace in enumerate(traces)]
     tapes = [trace.tape for trace in traces]
@@ -73,50 +82,66 @@ def merged(traces: Sequence[Trace]) -> MergedTrace:
     if operations > max(MOST_GROWTH * longest, SMALL):
         raise NotMergeable(f"together they have {operations} operations, the longest alone {longest}")
     outputs, places = merged_outputs([trace.outputs for trace in traces], slots, writer)
-    tape, device = _with_outcomes(writer, len(traces))
+    tape, expected = _with_outcomes(writer, len(traces))
     if not writer.check(tapes):
         raise NotMergeable("the merged tape does not lead back to the recorded ones")
-    merged_nodes = [frozenset(node.index for node in writer.node_of[path].values()) for path in range(len(traces))]
-    members = [
-        Member(
-            trace,
-            slots[path],
-            places[path],
-            {position: expected[path] for position, expected in enumerate(device) if path in expected},
-            {index: expected[path] for index, expected in writer.expected.items()
-             if path in expected and tape.nodes[index].host},  # fmt: skip
-        )
-        for path, trace in enumerate(traces)
-    ]
+    pinned = _pinned(traces, slots)
+    members = []
+    for path, trace in enumerate(traces):
+        outcomes = {position: values[path] for position, values in enumerate(expected) if path in values}
+        on_host = {
+            index: values[path]
+            for index, values in writer.expected.items()
+            if path in values and tape.nodes[index].host
+        }
+        nodes = frozenset(node.index for node in writer.node_of[path].values())
+        members.append(Member(trace, Placement(slots[path], places[path], outcomes, on_host, nodes)))
+    return _assembled(tape, inputs, outputs, pinned, members)
+
+
+def reassembled(
+    tape: Tape, outputs: Outputs, pinned: dict[int, Any], members: list[Member], names: Sequence[str]
+) -> MergedTrace:
+    """A merged trace of which only some paths are known in this process. names: of all its slots.
+
+    Raises NotMergeable where the members do not read the same in the slots that they share.
+    """
+    inputs = MergedInputs(names)
+    for path, member in enumerate(members):
+        if inputs.add(member.trace.inputs, 1 << path, member.placement.slots) != member.placement.slots:
+            raise NotMergeable("paths read other inputs than those of an earlier run")
+    return _assembled(tape, inputs, outputs, pinned, members)
+
+
+def _assembled(
+    tape: Tape, inputs: MergedInputs, outputs: Outputs, pinned: dict[int, Any], members: list[Member]
+) -> MergedTrace:
     return MergedTrace(
         tape=tape,
         inputs=inputs,
         outputs=outputs,
-        array_slots=_all_of(trace_slots(trace.array_slots, own) for trace, own in zip(traces, slots, strict=True)),
-        scalar_slots=_all_of(trace_slots(trace.scalar_slots, own) for trace, own in zip(traces, slots, strict=True)),
-        inlined=frozenset().union(*(trace.inlined for trace in traces)),
-        pinned=_pinned(traces, slots),
+        array_slots=_placed((member, member.trace.array_slots) for member in members),
+        scalar_slots=_placed((member, member.trace.scalar_slots) for member in members),
+        inlined=frozenset().union(*(member.trace.inlined for member in members)),
+        pinned=pinned,
         members=members,
-        of_some=frozenset().union(*merged_nodes) - frozenset.intersection(*merged_nodes),
+        of_some=frozenset(range(len(tape.nodes))) - frozenset.intersection(*(each.placement.nodes for each in members)),
     )
 
 
-def in_order(traces: Sequence[Trace]) -> list[Trace]:
+def _placed(own: Iterable[tuple[Member, Sequence[int]]]) -> list[int]:
+    """The merged slots of members' own ones, each once."""
+    return list(dict.fromkeys(member.placement.slots[slot] for member, slots in own for slot in slots))
+
+
+def _in_order(traces: Sequence[Trace]) -> list[Trace]:
     """Paths in an order that is the same in every process, whichever was found first."""
-    return sorted(traces, key=lambda trace: (
-        [(outcome.where, repr(outcome.expected)) for outcome in trace.tape.outcomes],
-        len(trace.tape.nodes),
-        len(trace.inputs.slots),
-    ))  # fmt: skip
 
+    def order(trace: Trace) -> Any:
+        outcomes = [(outcome.where, repr(outcome.expected)) for outcome in trace.tape.outcomes]
+        return outcomes, len(trace.tape.nodes), len(trace.inputs.slots)
 
-def trace_slots(own: Sequence[int], slots: Sequence[int]) -> list[int]:
-    """Merged slots of a path's own."""
-    return [slots[slot] for slot in own]
-
-
-def _all_of(lists: Any) -> list[int]:
-    return list(dict.fromkeys(slot for each in lists for slot in each))
+    return sorted(traces, key=order)
 
 
 def _operations(tape: Tape) -> int:
@@ -133,9 +158,9 @@ def _with_outcomes(writer: Writer, paths: int) -> tuple[Tape, list[dict[int, Any
             continue
         # what only some paths come to is chosen on the others, so that they need not compute it
         for group, found in for_all_paths(dict.fromkeys(by_path, node), writer, paths):
-            values = [by_path[path] for path in group]
-            common = values[0] if len(values) == paths and all(repr(each) == repr(values[0]) for each in values) else None
-            outcomes.append(Outcome(found, common, node.where))
+            values = {repr(by_path[path]): by_path[path] for path in group}
+            is_common = len(group) == paths and len(values) == 1
+            outcomes.append(Outcome(found, next(iter(values.values())) if is_common else None, node.where))
             expected.append({path: by_path[path] for path in group})
     return Tape(writer.tape.nodes, outcomes), expected
 
@@ -150,8 +175,3 @@ def _pinned(traces: Sequence[Trace], slots: Sequence[Sequence[int]]) -> dict[int
         if other.keys() != first.keys() or any(other[slot].tobytes() != first[slot].tobytes() for slot in first):
             raise NotMergeable("an array decides which path is taken, and holds something else on each")
     return first
-
-
-def nodes_of(outputs: Outputs) -> list[Node]:
-    """All nodes that the outputs need."""
-    return [*outputs.arrays, *outputs.numbers, *(node for _, node in outputs.changed)]

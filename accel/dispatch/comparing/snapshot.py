@@ -47,7 +47,7 @@ class Snapshot:
                     yield Difference(name, "", "was set by NumPy, not by the replay", np.inf)
 
 
-def _containers(values: list[Any]) -> list[int]:
+def _containers(values: Sequence[Any]) -> list[int]:
     """Slots of lists and dicts, but for the call's own arguments (slots 0 and 1) and namespaces.
 
     The namespace of an object is compared with the object. That of a module is not compared: it is large, and other

@@ -40,10 +40,10 @@ class MergedMatcher:
         self.trace = trace
         self._guards: list[tuple[Guards, int]] = []
         for path, member in enumerate(trace.members):
-            self._add(Guards(member.trace, member.slots), 1 << path)
+            self._add(Guards(member.trace, member.placement.slots), 1 << path)
         expected: dict[int, list[tuple[Any, int]]] = {}
         for path, member in enumerate(trace.members):
-            for index, value in member.on_host.items():
+            for index, value in member.placement.on_host.items():
                 expected.setdefault(index, []).append((value, 1 << path))
         self._outcomes = [(index, _by_value(values)) for index, values in sorted(expected.items())]
         self._host = HostTape(needed_by([trace.tape.nodes[index] for index in expected]), trace.of_some)
@@ -90,23 +90,20 @@ class MergedVariant(Launcher):
         super().__init__(executable, trace.of_some)
         program = executable.program
         self._count = len(trace.outputs.arrays)
-        self._members = [_Place(member, trace) for member in trace.members]
+        self._members = [_Place(member) for member in trace.members]
         positions = {id(outcome): position for position, outcome in enumerate(trace.tape.outcomes)}
         at = [positions[id(outcome)] for outcome in program.outcomes]
         # a row for each path: what it expects of each outcome, and whether it expects anything
-        self._expected = np.array([[float(member.outcomes.get(each, 0)) for each in at] for member in trace.members])
-        self._free = np.array([[each not in member.outcomes for each in at] for member in trace.members], bool)
-        self._bits = np.array([1 << path for path in range(len(trace.members))], object)
+        outcomes = [member.placement.outcomes for member in trace.members]
+        self._expected = np.array([[float(own.get(each, 0)) for each in at] for own in outcomes])
+        self._free = np.array([[each not in own for each in at] for own in outcomes], bool)
         samples = samples_of(trace)
         some = [slot for slot in program.slots if trace.inputs.paths_of(slot) != trace.inputs.all_paths]
         self._any = {slot: np.zeros(samples[slot].shape, samples[slot].dtype) for slot in some}
 
     def _given(self, values: list[Any]) -> list[Any]:
-        given = [values[slot] for slot in self._program.slots]
-        return [
-            self._any[slot] if value is ABSENT else value
-            for slot, value in zip(self._program.slots, given, strict=True)
-        ] if self._any else given  # fmt: skip
+        slots = self._program.slots
+        return [self._any[slot] if values[slot] is ABSENT else values[slot] for slot in slots]
 
     def _staged(
         self, values: list[Any], given: list[Any], made: list[Any], numbers: list[Any], outcomes: NDArray[Any]
@@ -126,8 +123,8 @@ class MergedVariant(Launcher):
 class _Place:
     """What one path finds where among the values and outputs of all."""
 
-    def __init__(self, member: Member, trace: MergedTrace) -> None:
-        self.trace = member.trace
-        self.arrays, self.numbers, self.changed = member.places.arrays, member.places.numbers, member.places.changed
+    def __init__(self, member: Member) -> None:
+        self.trace, places = member.trace, member.placement.outputs
+        self.arrays, self.numbers, self.changed = places.arrays, places.numbers, places.changed
         self.forms = forms_of(member.trace.outputs.arrays)
-        self.values: Any = operator.itemgetter(*member.slots)
+        self.values: Any = operator.itemgetter(*member.placement.slots)

@@ -108,7 +108,8 @@ class _Branches:
         """
         rest = phis
         while True:
-            group, later = rest, []
+            group = rest
+            later: list[Node] = []
             while True:
                 sides = [self._only_for(group, place) for place in range(len(group[0].args[1]))]
                 late = [phi for phi in group[1:] if self._latest(phi, sides) >= self._place[group[0].index]]
