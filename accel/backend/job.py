@@ -91,7 +91,9 @@ class JobTrace:
     pinned: dict[int, Any]
 
 
-def describe(trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int], threads: int | None) -> Job:
+def describe(
+    trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int], threads: int | None
+) -> Job:
     """The job of compiling a trace for the CPU. Arguments as of `compile_trace`; threads: of XLA, None for all."""
     outputs = trace.outputs
     return Job(

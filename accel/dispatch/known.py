@@ -39,6 +39,7 @@ FIRST_COMPILE_THRESHOLD = 0.01
 JOIN_THRESHOLD = 0.5
 """The same for a path that joins a program of more paths than wait to join it: all of that is compiled anew."""
 
+
 class PathPredictor:
     """Predicts the next path: the one that followed the same most recent paths before.
 

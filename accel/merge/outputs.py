@@ -66,22 +66,26 @@ def merged_outputs(
     state: list[tuple[int, Node]] = []
     for path, own in enumerate(outputs):
         uses, node_of, placed = _uses(own, slots[path]), writer.node_of[path], slots[path]
-        arrays.append([
-            ((uses.get((Made, at), at), node.shape, node.dtype), node_of[node.index])
-            for at, node in enumerate(own.arrays)
-        ])
-        numbers.append([
-            ((uses.get((Number, at), at), node.dtype, node.scalar, node.host), node_of[node.index])
-            for at, node in enumerate(own.numbers)
-        ])
+        arrays.append(
+            [
+                ((uses.get((Made, at), at), node.shape, node.dtype), node_of[node.index])
+                for at, node in enumerate(own.arrays)
+            ]
+        )
+        numbers.append(
+            [
+                ((uses.get((Number, at), at), node.dtype, node.scalar, node.host), node_of[node.index])
+                for at, node in enumerate(own.numbers)
+            ]
+        )
         changed.append([(placed[slot], node_of[node.index]) for slot, node in own.changed])
         state += [(placed[slot], node_of[node.index]) for slot, node in own.state]
     all_arrays, all_numbers, all_changed = (_Outputs(each, writer) for each in (arrays, numbers, changed))
     merged = Outputs(
         arrays=all_arrays.nodes,
         numbers=all_numbers.nodes,
-        changed=[(slot, node) for slot, node in zip(all_changed.uses, all_changed.nodes, strict=True) if type(slot) is int],
-        state=list(dict(((slot, node.index), (slot, node)) for slot, node in state).values()),
+        changed=list(zip(all_changed.uses, all_changed.nodes, strict=True)),  # type: ignore[arg-type]  # used: a slot
+        state=list({(slot, node.index): (slot, node) for slot, node in state}.values()),
     )
     places = [
         OutputPlaces(all_arrays.places(path), all_numbers.places(path), all_changed.places(path))

@@ -121,8 +121,8 @@ class Writer:
             scalar=int,
         )
         host = choice.host and all(side is not None and side.host for side in distinct.values())
-        about = {"host": host, "where": where, "site": hash((choice.site, where))}
-        return self._node(model, core.PHI, (choice, list(distinct.values())), {"form": (model.shape, model.dtype)}, **about)
+        args, form = (choice, list(distinct.values())), {"form": (model.shape, model.dtype)}
+        return self._node(model, core.PHI, args, form, host=host, where=where, site=hash((choice.site, where)))
 
     def _side(self, case: Mapping[int, Node | None], where: Place, on_host: bool) -> Node | None:
         return None if all(node is None for node in case.values()) else self.phi(case, where, on_host=on_host)

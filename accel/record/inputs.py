@@ -251,7 +251,7 @@ def _is_same_constant(one: Any, other: Any) -> bool:
 
 
 def satisfies(predicate: Callable[..., Any], *about: object) -> Check:
-    """A value for which `predicate(value, *about)` holds. It should be a module's own, so that checks can be compared."""
+    """A value for which `predicate(value, *about)` holds. A function of a module, so that checks can be compared."""
     rest = "".join(f", {{{position}}}" for position in range(1, len(about) + 1))
     return Code(f"{{0}}(x{rest})", (predicate, *about))
 

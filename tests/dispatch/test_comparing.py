@@ -50,12 +50,12 @@ def run(function: Any, *args: Any) -> tuple[Variant, StagedOutputs, Snapshot, An
 
 
 def test_an_equal_replay_shows_no_difference() -> None:
-    variant, staged, snapshot, result = run(in_place, np.arange(5.0))
+    _variant, staged, snapshot, result = run(in_place, np.arange(5.0))
     assert Comparison(staged, result, snapshot, 1e-9).differences == []
 
 
 def test_a_wrong_element_is_named_with_both_values() -> None:
-    variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 12).reshape(3, 4))
+    _variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 12).reshape(3, 4))
     staged.made[0][1, 2] *= 1.0 + 1e-6
     comparison = Comparison(staged, result, snapshot, 1e-9)
     assert comparison.differences
@@ -75,7 +75,7 @@ def test_a_dropped_mutation_is_a_difference() -> None:
 
 
 def test_a_wrong_dtype_is_a_difference() -> None:
-    variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 4))
+    _variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 4))
     staged.made[0] = staged.made[0].astype(np.float32)
     comparison = Comparison(staged, result, snapshot, 1e-9)
     assert "NumPy gives float64[4], the replay float32[4]" in comparison.differences[0].detail
@@ -83,7 +83,7 @@ def test_a_wrong_dtype_is_a_difference() -> None:
 
 def test_attributes_and_types_and_identity_are_compared() -> None:
     state, x = SimpleNamespace(field=np.arange(3.0)), np.ones(3)
-    variant, staged, snapshot, result = run(step, state, x)
+    _variant, staged, snapshot, result = run(step, state, x)
     assert Comparison(staged, result, snapshot, 1e-9).differences == []
     copied = (np.float64(result[0]), x.copy())
     comparison = Comparison(staged, copied, snapshot, 1e-9)
@@ -106,7 +106,7 @@ def test_what_an_object_holds_is_compared_once_however_it_is_reached() -> None:
         return state.field.sum()
 
     state = State()
-    variant, staged, snapshot, result = run(work, state)
+    _variant, staged, snapshot, result = run(work, state)
     assert Comparison(staged, result, snapshot, 1e-9).differences == []
     state.items.append(3.0)
     state.other = 5.0  # type: ignore[attr-defined]
@@ -116,7 +116,7 @@ def test_what_an_object_holds_is_compared_once_however_it_is_reached() -> None:
 
 
 def test_rounding_explains_what_cancellation_leaves() -> None:
-    variant, staged, snapshot, _ = run(residue, np.full(40, 3e-16))
+    _variant, staged, snapshot, _ = run(residue, np.full(40, 3e-16))
     staged.made[0][...] += 1.1102230246251565e-16
     assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING
     staged.made[0][7] += 1e-12
@@ -129,7 +129,7 @@ def test_rounding_explains_the_last_places_of_short_types(dtype: Any) -> None:
         return x * x * x - x / 3
 
     x = (np.linspace(0.5, 2.0, 40) * (1 + (0.5j if dtype is np.complex64 else 0))).astype(dtype)
-    variant, staged, snapshot, _ = run(work, x)
+    _variant, staged, snapshot, _ = run(work, x)
     staged.made[0][...] *= dtype(1) + np.float32(2e-7)
     assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING
     staged.made[0][-1] *= 1.001
@@ -137,7 +137,7 @@ def test_rounding_explains_the_last_places_of_short_types(dtype: Any) -> None:
 
 
 def test_what_rounding_explained_once_is_not_explained_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 40))
+    _variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 40))
     asked: list[float] = []
 
     def explain(*given: Any) -> Verdict:
@@ -162,7 +162,7 @@ def test_rounding_does_not_explain_a_wrong_integer() -> None:
     def count(x: Any) -> Any:
         return np.floor(x).astype(int)
 
-    variant, staged, snapshot, _ = run(count, np.array([0.5, 1.5, 2.5]))
+    _variant, staged, snapshot, _ = run(count, np.array([0.5, 1.5, 2.5]))
     staged.made[0][1] += 1
     assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
 

@@ -29,9 +29,7 @@ class Comparison:
     and numbers that were compared. snapshot: of the inputs, taken before the call that returned `result`.
     """
 
-    def __init__(
-        self, staged: StagedOutputs, result: object, snapshot: Snapshot, rtol: float
-    ) -> None:
+    def __init__(self, staged: StagedOutputs, result: object, snapshot: Snapshot, rtol: float) -> None:
         self.points = 0
         self.differences: list[Difference] = []
         self._staged, self._snapshot, self._rtol = staged, snapshot, rtol

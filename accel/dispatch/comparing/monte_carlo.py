@@ -36,9 +36,7 @@ class NumpyValue(NamedTuple):
     value: Any
 
 
-def explanation(
-    staged: StagedOutputs, snapshot: Snapshot, rtol: float, seen: Sequence[NumpyValue] = ()
-) -> Verdict:
+def explanation(staged: StagedOutputs, snapshot: Snapshot, rtol: float, seen: Sequence[NumpyValue] = ()) -> Verdict:
     """The verdict on a difference beyond the tolerance, by Monte Carlo arithmetic.
 
     Where cancellation leaves nothing of its operands but rounding, NumPy and XLA differ in rounding only, and the

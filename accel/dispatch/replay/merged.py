@@ -1,7 +1,7 @@
-"""The program of several paths: which of them a call may take, one run, and which of them the run shows that it took.
+"""The program of several paths: which of them a call may take, and which of them a run shows that it has taken.
 
-Sets of paths are bit masks, as in accel.merge.inputs. Guards and host outcomes leave those paths that the call may take;
-the outcomes of the run leave one, or none: then the call takes a path that was never recorded with this program's.
+Sets of paths are bit masks, as in accel.merge.inputs. Guards and host outcomes leave the paths that the call may take.
+The outcomes of the run leave one of those, or none: then the call takes a path that this program does not have.
 """
 
 from __future__ import annotations

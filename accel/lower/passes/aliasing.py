@@ -58,6 +58,9 @@ class _Families:
         for node in nodes:
             if node.rule in (core.READ, core.WRITE):
                 self._memory.join(node, node.args[0])
+            if node.rule is core.PHI:
+                for side in node.operands()[1:]:
+                    self._memory.join(node, side)
         # Written as a whole, the array is the value; so it may be where a write is no index but, say, a reshape.
         for node in (*replaced, *(node for node in writes if not isinstance(node.args[1], Index))):
             self._memory.join(node, node.args[2])

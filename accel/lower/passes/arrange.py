@@ -38,9 +38,7 @@ def is_worth(nodes: list[Node]) -> bool:
 Part = Node | Loop | Nest | Conditional
 
 
-def arranged(
-    body: Sequence[Node | Conditional], used: frozenset[int], value_of: Callable[[Node], Any]
-) -> list[Part]:
+def arranged(body: Sequence[Node | Conditional], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Part]:
     """The operations with their loops, which stand between two conditionals or in a side of one.
 
     used: indices of nodes that are results. value_of: a node's value where it is known before launch, else None.
@@ -56,10 +54,8 @@ def arranged(
         if rest:
             conditional = rest.pop(0)
             assert isinstance(conditional, Conditional)
-            conditional.sides = [
-                arranged(side, frozenset(chosen_at(conditional.phis, place)), value_of)
-                for place, side in enumerate(conditional.sides)
-            ]
+            for place, side in enumerate(conditional.sides):
+                conditional.sides[place] = list(arranged(side, chosen_at(conditional.phis, place), value_of))
             parts.append(conditional)
     return parts
 

@@ -58,9 +58,8 @@ def branched(body: Sequence[Node], used: frozenset[int]) -> list[Node | Conditio
         at = next(place for place, item in enumerate(items) if _index(item) == first)
         items[at] = conditional
         items = [item for item in items if item is conditional or _index(item) not in gone]
-        conditional.sides = [
-            branched(side, frozenset(chosen_at(conditional.phis, place))) for place, side in enumerate(conditional.sides)
-        ]
+        for place, side in enumerate(conditional.sides):
+            conditional.sides[place] = list(branched(side, chosen_at(conditional.phis, place)))
     return items
 
 
@@ -68,9 +67,9 @@ def _index(item: Node | Conditional) -> int:
     return item.index if isinstance(item, Node) else item.phis[0].index
 
 
-def chosen_at(phis: Sequence[Node], place: int) -> set[int]:
+def chosen_at(phis: Sequence[Node], place: int) -> frozenset[int]:
     """Indices of what these phis choose at a place."""
-    return {phi.args[1][place].index for phi in phis if phi.args[1][place] is not None}
+    return frozenset(phi.args[1][place].index for phi in phis if phi.args[1][place] is not None)
 
 
 class _Branches:
@@ -162,4 +161,5 @@ class _Branches:
 def _only_at(phi: Node, index: int, place: int) -> bool:
     """Whether a phi reads a node at one place only."""
     choice, values = phi.args
-    return choice.index != index and [at for at, value in enumerate(values) if value is not None and value.index == index] == [place]
+    places = [at for at, value in enumerate(values) if value is not None and value.index == index]
+    return bool(choice.index != index and places == [place])

@@ -1,0 +1,99 @@
+"""Programs with branches: their paths are recorded, merged and compiled once, and replayed on fresh calls."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from accel.backend.compile import compile_trace
+from accel.backend.job import samples_of
+from accel.dispatch.replay import GuardFailure, MergedMatcher, MergedVariant, SideExit
+from accel.dispatch.replay.commit import commit
+from accel.lower import Known
+from accel.merge import MergedTrace, merged
+from accel.record import Recorded, Trace, record
+
+
+class State:
+    """What a program keeps from call to call."""
+
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
+
+
+Call = tuple[Any, ...]
+
+
+def traces_of(function: Callable[..., Any], calls: Iterable[Call]) -> list[Trace]:
+    """The traces of the paths that these calls take, each path once."""
+    found: dict[Any, Trace] = {}
+    assert isinstance(function, FunctionType)
+    for call in calls:
+        recorded = record(function, call, {}, max_nodes=20_000)
+        if isinstance(recorded, Recorded) and recorded.refusal is None:
+            assert recorded.trace is not None
+            tape = recorded.trace.tape
+            key = (
+                str([(node.rule.name, node.where, node.shape) for node in tape.nodes]),
+                str([(each.where, each.expected) for each in tape.outcomes]),
+            )
+            found.setdefault(key, recorded.trace)
+    return list(found.values())
+
+
+class Merged:
+    """One program of several traces."""
+
+    def __init__(self, traces: list[Trace]) -> None:
+        self.trace: MergedTrace = merged(traces)
+        self.matcher = MergedMatcher(self.trace)
+        self.variant = MergedVariant(self.trace, compile_trace(self.trace, Known(), samples_of(self.trace)))
+
+    def run(self, call: Call) -> tuple[bool, Any]:
+        """Whether the call takes one of the paths, and its result. It has no effect otherwise."""
+        values = self.matcher.match(call, {})
+        if isinstance(values, GuardFailure):
+            return False, None
+        staged = self.variant.run(values)
+        assert not isinstance(staged, tuple)
+        if isinstance(staged, SideExit):
+            return False, None
+        return True, commit(staged)  # type: ignore[arg-type]
+
+
+def assert_agrees(function: Callable[..., Any], program: Merged, calls: Iterable[Call], text: str = "") -> int:
+    """Replay calls, and compare what they return and leave with what NumPy does. Returns how many took a known path."""
+    taken = 0
+    for call in calls:
+        twin = copy.deepcopy(call)
+        is_known, result = program.run(call)
+        if not is_known:
+            continue
+        taken += 1
+        expected = function(*twin)
+        assert_same(result, expected, text)
+        assert_same(call, twin, text)
+    return taken
+
+
+def assert_same(got: Any, expected: Any, text: str = "") -> None:
+    """The same types, names, shapes and dtypes, and nearly the same numbers."""
+    assert type(got) is type(expected), f"{type(got)} for {type(expected)}\n{text}"
+    if isinstance(expected, State):
+        assert list(vars(got)) == list(vars(expected)), text
+        for name, value in vars(expected).items():
+            assert_same(getattr(got, name), value, text)
+    elif isinstance(expected, (tuple, list)):
+        assert len(got) == len(expected), text
+        for mine, theirs in zip(got, expected, strict=True):
+            assert_same(mine, theirs, text)
+    elif isinstance(expected, (np.ndarray, np.generic, float)):
+        assert np.shape(got) == np.shape(expected), text
+        assert np.asarray(got).dtype == np.asarray(expected).dtype, text
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-11, err_msg=text)
+    else:
+        assert got == expected, text
