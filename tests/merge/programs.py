@@ -52,9 +52,10 @@ class Writer:
         self._add(
             depth,
             self._pick(
-                f"s.u = {self._value()}", f"s.v[1:3] = ({self._value()})[1:3]", f"a[0] = ({self._value()})[0]", "count += 1",
-                f"x[:, 1] += ({self._value()})[:, 1]", "y[y > 0.3] = 0.3", "s.last = float(x.max())", "s.made = x * 2.0",
-                "b *= 0.9", "s.k = s.k * 0.5 + 0.1", "s.log = (count, x[0, 0])", "s.v = s.u", "a.T[1] = y[:, 1]",
+                f"s.u = {self._value()}", f"s.v[1:3] = ({self._value()})[1:3]", f"a[0] = ({self._value()})[0]",
+                f"x[:, 1] += ({self._value()})[:, 1]", "y[y > 0.3] = 0.3", "s.last = float(x.max())",
+                "s.made = x * 2.0", "b *= 0.9", "s.k = s.k * 0.5 + 0.1", "s.log = (count, x[0, 0])", "s.v = s.u",
+                "a.T[1] = y[:, 1]", "count += 1",
             ),
         )  # fmt: skip
 

@@ -33,7 +33,7 @@ class Guards:
     """
 
     def __init__(self, trace: Trace, slots: Sequence[int] | None = None) -> None:
-        """slots: where the values of the trace's slots stand among those that are checked; None: at their own places."""
+        """slots: where the values of the trace's slots stand among those that are checked; None: where they are."""
 
         def placed(own: Iterable[int]) -> list[int]:
             return list(own) if slots is None else [slots[slot] for slot in own]
