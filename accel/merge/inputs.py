@@ -7,10 +7,11 @@ for it, and what only those would have read is not fetched any more.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from accel.record import Trace
 from accel.record.inputs import Check, Code, Environment, Fetch, Inputs, Names, is_same_code
 
 ABSENT = type("Absent", (), {"__repr__": lambda self: "<absent>"})()
@@ -46,23 +47,27 @@ class MergedInputs:
         """names: of slots that are there before any path is added, and are fetched as the paths say."""
         self.slots = [MergedSlot(name, NOT_FETCHED) for name in names]
         self.all_paths = 0
-        self._by_fetch: dict[tuple[str, int | None], list[int]] = {}
+        self._alike: dict[Hashable, list[int]] = {}
         self._variables: dict[tuple[str, str | None], int] = {}
         self._generated: Callable[[Any, Any], tuple[list[Any], int]] | None = None
 
-    def add(self, inputs: Inputs, path: int, wanted: Sequence[int] = ()) -> list[int]:
+    def add(self, trace: Trace, path: int, wanted: Sequence[int] = ()) -> list[int]:
         """Add a path's slots. Returns the merged slot of each. path: its mask. wanted: the slots that they are to be.
 
         Where a slot that is wanted is fetched otherwise by another path, the slot that is returned is not that one.
         """
+        # one input that is an array on one path and a number, or anything else, on another is two slots
+        forms = {node.args[0]: (node.shape, node.dtype, node.scalar) for node in trace.tape.nodes if node.is_input}
+        inputs = trace.inputs
         self.all_paths |= path
         places = list(range(Inputs.ROOTS))
         for position, slot in enumerate(inputs.slots):
             parent = slot.fetch.parent
             fetch = slot.fetch if parent is None else slot.fetch._replace(parent=places[parent])
+            key = fetch.text, fetch.parent, forms.get(position + Inputs.ROOTS)
             if wanted:
-                self._want(wanted[position + Inputs.ROOTS], fetch)
-            place = self._place(slot.name, fetch)
+                self._want(wanted[position + Inputs.ROOTS], fetch, key)
+            place = self._place(slot.name, fetch, key)
             places.append(place)
             merged = self.slots[place - Inputs.ROOTS]
             merged.paths |= path
@@ -72,16 +77,16 @@ class MergedInputs:
             self._variables[variable] = self._variables.get(variable, 0) | path
         return places
 
-    def _want(self, place: int, fetch: Fetch) -> None:
+    def _want(self, place: int, fetch: Fetch, key: Hashable) -> None:
         """Let a slot that no path reads yet be fetched so."""
         slot = self.slots[place - Inputs.ROOTS]
         if slot.fetch is NOT_FETCHED:
             slot.fetch = fetch
-            self._by_fetch.setdefault((fetch.text, fetch.parent), []).append(place)
+            self._alike.setdefault(key, []).append(place)
 
-    def _place(self, name: str, fetch: Fetch) -> int:
-        """The slot that is fetched so, an old one or a new one."""
-        alike = self._by_fetch.setdefault((fetch.text, fetch.parent), [])
+    def _place(self, name: str, fetch: Fetch, key: Hashable) -> int:
+        """The slot that is fetched so, an old one or a new one. key: equal for slots that may be one."""
+        alike = self._alike.setdefault(key, [])
         for place in alike:
             if is_same_code(self.slots[place - Inputs.ROOTS].fetch, fetch):
                 return place

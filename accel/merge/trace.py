@@ -72,7 +72,7 @@ def merged(traces: Sequence[Trace]) -> MergedTrace:
     """The merged trace of some paths. Raises NotMergeable."""
     traces = _in_order(traces)
     inputs = MergedInputs()
-    slots = [inputs.add(trace.inputs, 1 << path) for path, trace in enumerate(traces)]
+    slots = [inputs.add(trace, 1 << path) for path, trace in enumerate(traces)]
     tapes = [trace.tape for trace in traces]
     try:
         writer = Writer(tapes, slots)
@@ -108,7 +108,7 @@ def reassembled(
     """
     inputs = MergedInputs(names)
     for path, member in enumerate(members):
-        if inputs.add(member.trace.inputs, 1 << path, member.placement.slots) != member.placement.slots:
+        if inputs.add(member.trace, 1 << path, member.placement.slots) != member.placement.slots:
             raise NotMergeable("paths read other inputs than those of an earlier run")
     return _assembled(tape, inputs, outputs, pinned, members)
 

@@ -23,6 +23,7 @@ from accel.ir.tape import needed_by
 from accel.lower import agrees
 from accel.merge import ABSENT, Member, MergedTrace
 from accel.process import interrupts
+from accel.record.inputs import Inputs
 
 
 class Matched(list[Any]):
@@ -47,6 +48,10 @@ class MergedMatcher:
                 expected.setdefault(index, []).append((value, 1 << path))
         self._outcomes = [(index, _by_value(values)) for index, values in sorted(expected.items())]
         self._host = HostTape(needed_by([trace.tape.nodes[index] for index in expected]), trace.of_some)
+        inputs = trace.inputs
+        places = range(Inputs.ROOTS, Inputs.ROOTS + len(inputs.slots))
+        self._of_some = [(place, inputs.paths_of(place)) for place in places]
+        self._of_some = [(place, of) for place, of in self._of_some if of != inputs.all_paths]
 
     def _add(self, guards: Guards, path: int) -> None:
         for position, (known, paths) in enumerate(self._guards):
@@ -71,7 +76,13 @@ class MergedMatcher:
                 for value, of in expected:
                     if paths & of and not agrees(host[index], value):
                         paths &= ~of
-        return Matched(values, paths) if paths else GuardFailure("differs from all paths of the program")
+        if not paths:
+            return GuardFailure("differs from all paths of the program")
+        # what only paths read that are ruled out by now may be of another type than the program takes there
+        for place, of in self._of_some:
+            if not paths & of:
+                values[place] = ABSENT
+        return Matched(values, paths)
 
 
 def _by_value(values: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
