@@ -35,19 +35,33 @@ def save(key: str, job: Job, trace: MergedTrace, paths: Sequence[str]) -> None:
     cache.save(key, pickle.dumps(SavedTrace(job, placements, names)), cache.TOGETHER)
 
 
-def read(key: str, traces: Mapping[str, Trace]) -> tuple[MergedTrace, Known] | None:
-    """A merged trace of which some paths have been recorded, and what its program on disk takes for constant.
+class TraceOnDisk:
+    """A merged trace from disk. known: what its program takes for constant."""
 
-    key: of its path. traces: the recorded ones, by their keys. None if it is not there or is of no use here.
-    """
+    def __init__(self, saved: SavedTrace) -> None:
+        self.known: Known = saved.job.known
+        self._plain = saved.job.trace()
+        self._placements, self._names = saved.placements, saved.names
+
+    def has(self, path: str | None) -> bool:
+        """Whether a path, by its key, is one of its paths."""
+        return path in self._placements
+
+    def with_members(self, traces: Mapping[str, Trace]) -> MergedTrace:
+        """The merged trace with those of its paths that have been recorded, by their keys. Raises NotMergeable.
+
+        Its tape is always the same object: a program of it serves whatever members it has.
+        """
+        members = [Member(trace, self._placements[path]) for path, trace in traces.items()]
+        plain = self._plain
+        return reassembled(plain.tape, plain.outputs, plain.pinned, members, self._names)
+
+
+def read(key: str) -> TraceOnDisk | None:
+    """The merged trace on disk under the key of its path, if it is there and can be read."""
     text = cache.read(key, cache.TOGETHER)
-    if text is None:
-        return None
     try:
-        saved = pickle.loads(text)
-        members = [Member(trace, saved.placements[path]) for path, trace in traces.items()]
-        plain = saved.job.trace()
-        return reassembled(plain.tape, plain.outputs, plain.pinned, members, saved.names), saved.job.known
+        return None if text is None else TraceOnDisk(pickle.loads(text))
     except Exception as error:
         logs.LOGGER.info("a program of several paths on disk cannot be used: %s: %s", type(error).__name__, error)
         return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 
-from accel import logs
+from accel import config, logs
 from accel.backend import cache
-from accel.dispatch.joint import JointPath
+from accel.dispatch.joint import JointPath, traces_of
 from accel.dispatch.paths import Path, Stage
 
 COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
@@ -43,9 +44,13 @@ def joint_with(path: Path, paths: Iterable[Path], name: str) -> JointPath | None
 
 
 def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
+    # where calls wait for their programs, each run of a program computes the same as the one before, to the last bit
+    if not config.current().ahead_of_time:
+        return None
     if not cache.is_used() or not cache.holds_programs() or path.key is None:
         return None
     from accel.backend import experience, together
+    from accel.merge import NotMergeable
 
     recorded = {other.key: other for other in pool if other.key is not None}
     joined = {other.key for other in pool if other.stage is Stage.JOINED}
@@ -53,11 +58,11 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
     fitting = [(len(keys), program, keys) for program, keys in programs if len(keys) > 1 and joined <= keys]
     # the one of most paths first: the fewer are left that it does not have
     for _, program, keys in sorted(fitting, key=lambda each: each[:2], reverse=True):
-        members = {key: other for key, other in recorded.items() if key in keys}
-        found = together.read(program, {key: other.trace for key, other in members.items()})
-        if found is not None:
-            trace, known = found
-            return JointPath(trace, list(members.values()), name, known)
+        source = together.read(program)
+        members = [other for key, other in recorded.items() if key in keys]
+        if source is not None:
+            with contextlib.suppress(NotMergeable):
+                return JointPath(source.with_members(traces_of(members)), members, name, source)
     return None
 
 

@@ -11,8 +11,8 @@ from accel.dispatch.paths import Path, Stage
 
 if TYPE_CHECKING:
     from accel.backend.compile import Executable
+    from accel.backend.together import TraceOnDisk
     from accel.dispatch.replay import Launcher, MergedMatcher, StagedOutputs
-    from accel.lower import Known
     from accel.merge import MergedTrace
     from accel.record import Trace
 
@@ -25,15 +25,17 @@ class JointPath(Path):
 
     trace: MergedTrace  # type: ignore[assignment]  # what compiling needs of a trace, both have
 
-    def __init__(self, trace: MergedTrace, members: Sequence[Path], name: str, known: Known | None = None) -> None:
-        """known: what the program on disk takes for constant, where there is one: then nothing else is folded."""
+    def __init__(
+        self, trace: MergedTrace, members: Sequence[Path], name: str, source: TraceOnDisk | None = None
+    ) -> None:
+        """source: what is on disk of the program, if it is there: then no more is folded than it folds."""
         self.members = list(members)
         self._by_trace = {id(path.trace): path for path in members}
         super().__init__(cast("Trace", trace), name)
         self._inherit()
-        self._adopted = known is not None
-        if known is not None:
-            self._adopt({**known.scalars, **known.arrays})
+        self._source = source
+        if source is not None:
+            self._adopt({**source.known.scalars, **source.known.arrays})
 
     def _matcher(self) -> MergedMatcher:
         from accel.dispatch.replay import MergedMatcher
@@ -74,12 +76,31 @@ class JointPath(Path):
         }
 
     def _foldable_now(self) -> Any:
-        if not self._adopted:
+        if self._source is None:
             return super()._foldable_now()
         from accel.lower import Known
 
         arrays = {slot: value for slot, value in self.constants.items() if isinstance(value, np.ndarray)}
         return Known({slot: value for slot, value in self.constants.items() if slot not in arrays}, arrays)
+
+    def admit(self, path: Path) -> bool:
+        """Replay the calls of one more path, if the program in use is of that path too. Returns whether it is."""
+        if self._source is None or self.stage is not Stage.COMPILED or not self._source.has(path.key):
+            return False
+        from accel.merge import NotMergeable
+
+        try:
+            trace = self._source.with_members(traces_of([*self.members, path]))
+        except NotMergeable:
+            return False
+        self.members.append(path)
+        self._by_trace[id(path.trace)] = path
+        self.trace = trace
+        self.matcher = self._matcher()
+        self._candidates = self._foldable()
+        self._variant = self._launcher(self.variant.executable)
+        path.join()
+        return True
 
     def taken(self, staged: StagedOutputs) -> Path:
         return self._by_trace[id(staged.trace)]
@@ -117,6 +138,11 @@ class JointPath(Path):
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "paths": len(self.members), "branches": self.branches()}
+
+
+def traces_of(paths: Sequence[Path]) -> dict[str, Trace]:
+    """The traces of paths by their keys on disk."""
+    return {path.key: path.trace for path in paths if path.key is not None}
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -137,9 +137,10 @@ class KnownPaths:
         """Whether a known path does the same as the one that `trace` recorded. Their guards may differ."""
         return any(path.has_same_trace(trace) for path in self._paths)
 
-    def add(self, trace: Trace, name: str) -> None:
-        """Add a recorded path of the target of that name."""
+    def add(self, trace: Trace, name: str) -> Path:
+        """Add a recorded path of the target of that name. Returns it."""
         self._paths.insert(0, Path(trace, name))
+        return self._paths[0]
 
     def clear(self) -> None:
         """Drop all paths, with their recordings and programs."""

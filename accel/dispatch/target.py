@@ -339,7 +339,9 @@ class Target:
         return call.result
 
     def _add_path(self, trace: Trace, spent: float) -> None:
-        self.paths.add(trace, self.name)
+        path = self.paths.add(trace, self.name)
+        if self.paths.joint is not None:
+            self.paths.joint.admit(path)
         let_go_at_exit(self)
         self.ledger.waits = lambda: None if self.final else self.paths.wait_reason()
         operations = len(trace.tape.nodes)
