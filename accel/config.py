@@ -55,7 +55,8 @@ class Settings:
     mode: "off" runs every call on NumPy; "auto" replays, and compares a decreasing share of the calls with NumPy;
         "verify" compares every replay; "strict" raises an error for each refusal.
     log: the level of the logger named "accel".
-    max_variants: the most recorded paths that are kept per target, compiled or not.
+    max_variants: the most recorded paths that are kept per target, compiled or not. 32 that have one program count as
+        one.
     max_nodes: the most operations in one recording, counting each repetition.
     max_compile_s: the longest time for one compile, in seconds.
     rtol: the largest accepted difference from NumPy (docs/modes.md says relative to what); a catalogue's row may

@@ -195,6 +195,7 @@ class Target:
             if self.account.is_small and not self.paths.with_program:  # but the next call may have larger arrays
                 self._refusals.note_wait("speed.small")
                 return self._run_numpy(call, quiet=is_quiet())
+        self._finish_ready()
         for path in self.paths.likely_first():
             values = path.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
@@ -205,6 +206,15 @@ class Target:
             self._refusals.refuse(refusal)
             return self._run_uncovered(call)
         return self._new_path(call)
+
+    def _finish_ready(self) -> None:
+        """Put programs to use that have become ready, whichever path this call seems to take.
+
+        Before there is a program, a call is taken for the first path that it matches: others might never be asked.
+        """
+        for path in self.paths:
+            if path.is_ready():
+                self._finish(path)
 
     def _follow(self, path: Path, values: list[Any], call: Call) -> Any:
         """Answer a call that matches a known path, as the path's stage says."""

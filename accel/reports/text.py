@@ -107,17 +107,32 @@ def _distinguishing(programs: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def _program_lines(functions: list[dict[str, Any]]) -> list[str]:
-    """Return the programs of each function that has several, and what distinguishes their calls."""
+    """Return the programs of each function that takes several paths, and where the paths part."""
     lines = []
     for each in functions:
         programs = each["programs"]
-        if len(programs) > 1:
-            lines += _flow(f"{each['target']}, {len(programs)} programs", "  ")
+        if len(programs) > 1 or any("paths" in program for program in programs):
+            lines += _flow(f"{each['target']}, {len(programs)} program{'s' if len(programs) > 1 else ''}", "  ")
             for program, outcomes in zip(programs, _distinguishing(programs), strict=True):
-                distinction = ", ".join(dict.fromkeys(outcomes)) or "types, shapes and identities of its inputs"
-                what = f"{program['replays']} calls, {program['operations']} operations ({program['state']}): "
-                lines += _flow(distinction, "    ", what, "      ")
+                lines += _flow(_parting(program, outcomes), "    ", _program(program), "      ")
     return lines
+
+
+def _program(program: dict[str, Any]) -> str:
+    paths = f" of {program['paths']} paths" if "paths" in program else ""
+    return f"{program['replays']} calls, {program['operations']} operations{paths} ({program['state']}): "
+
+
+def _parting(program: dict[str, Any], outcomes: list[str]) -> str:
+    """Return what tells the calls of a program apart from those of others, or the paths that it has."""
+    if "paths" in program:
+        sides = [
+            f"line {branch['line']}: " + ", ".join(f"{side} {count} times" for side, count in branch["sides"].items())
+            for branch in program["branches"]
+        ]
+        return "; ".join(sides) or "inputs of several types or shapes"
+    parting = ", ".join(dict.fromkeys(outcomes)) or "types, shapes and identities of its inputs"
+    return f"{parting}; it stays apart, as {program['apart']}" if program["apart"] else parting
 
 
 def _difference_lines(functions: list[dict[str, Any]]) -> list[str]:
@@ -151,7 +166,7 @@ def text(figures: dict[str, Any]) -> str:
         for words, part in _by_gain(state, others):
             lines += ["", f"{words} ({len(part)})", *_BODIES[state](part)]
     for title, details in (
-        ("functions with several compiled programs, and what distinguishes those", _program_lines),
+        ("functions that take several paths: their programs, and where the paths part", _program_lines),
         ("differences from NumPy beyond the tolerance (how many comparisons)", _difference_lines),
     ):
         shown = details(figures["functions"])

@@ -162,8 +162,18 @@ def test_several_programs_of_a_function_are_told_apart(fast: Ledger) -> None:
     fast.describe = lambda: [_program(["line 3: True", "line 9: 1"]), _program(["line 3: True", "line 9: 2"])]
     text = accel.report()
     assert "time_step, 2 programs\n    5 calls, 70 operations (in use): line 9: 1\n" in text
-    fast.describe = lambda: [_program([]), _program([])]
-    assert "(in use): types, shapes and identities of its inputs" in " ".join(accel.report().split())
+    fast.describe = lambda: [_program([]), _program([]) | {"apart": "together they are slower"}]
+    text = " ".join(accel.report().split())
+    assert "(in use): types, shapes and identities of its inputs 5 calls" in text
+    assert "identities of its inputs; it stays apart, as together they are slower" in text
+
+
+def test_a_program_of_several_paths_says_where_they_part(fast: Ledger) -> None:
+    branches = [{"line": 9, "sides": {"True": 3, "False": 2}}]
+    fast.describe = lambda: [_program(["line 3: True"]) | {"paths": 2, "branches": branches}]
+    text = accel.report()
+    assert "time_step, 1 program\n" in text
+    assert "    5 calls, 70 operations of 2 paths (in use): line 9: True 3 times, False 2 times\n" in text
 
 
 def test_reasons_come_most_frequent_first(slow: Ledger) -> None:
