@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from accel import config, logs
+from accel.backend import cache
 from accel.dispatch import joining, late
 from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget
@@ -103,6 +104,16 @@ class Compiling:
         call.began += waited
         note_counted(waited)
 
+    def join_at_once(self, path: Path) -> None:
+        """Let a new path have the program of others without waiting, where nothing has to be compiled for that."""
+        joint = self._paths.joint
+        if joint is None or budget.for_later_runs or joint.admit(path) or not joining.may_start(self._paths):
+            return
+        # all of its operations are those of other paths: the same program is found on disk by what it computes
+        wider = joining.joint_of([path, *joint.members], self._name)
+        if wider is not None and wider.operations == joint.operations and cache.is_used():
+            path.start(wider)
+
     def finish(self, path: Path) -> Refusal | None:
         """Put the program that is ready to use. Returns why there is none, if so."""
         joint = path.joint
@@ -168,8 +179,6 @@ def is_quiet() -> bool:
 
 def _is_worth_starting() -> bool:
     """Whether programs could have saved enough so far for the first of them to be compiled or loaded."""
-    from accel.backend import cache
-
     return gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs())
 
 

@@ -24,6 +24,11 @@ def may_join(path: Path) -> bool:
     return path.stage is not Stage.GIVEN_UP and not path.apart
 
 
+def may_start(paths: Iterable[Path]) -> bool:
+    """Whether no program of several paths is being compiled."""
+    return all(path.joint is None for path in paths)
+
+
 def joins_more(path: Path, paths: Iterable[Path]) -> bool:
     """Whether a path would join more paths than there are to join with it."""
     pool = list(filter(may_join, paths))

@@ -83,6 +83,11 @@ class JointPath(Path):
         arrays = {slot: value for slot, value in self.constants.items() if isinstance(value, np.ndarray)}
         return Known({slot: value for slot, value in self.constants.items() if slot not in arrays}, arrays)
 
+    @property
+    def operations(self) -> int:
+        """The number of operations on its tape, those of branches included."""
+        return sum(not node.is_input and not node.host for node in self.trace.tape.nodes)
+
     def admit(self, path: Path) -> bool:
         """Replay the calls of one more path, if the program in use is of that path too. Returns whether it is."""
         if self._source is None or self.stage is not Stage.COMPILED or not self._source.has(path.key):

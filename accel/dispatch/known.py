@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from accel import config
-from accel.dispatch.joining import expected_compile_s, joins_more
+from accel.dispatch.joining import expected_compile_s, joins_more, may_start
 from accel.dispatch.paths import Path, Stage
 from accel.reasons import Refusal
 
@@ -51,15 +51,10 @@ class PathPredictor:
         self._recent: tuple[int, ...] = ()
         self._after: MutableMapping[tuple[int, ...], Path] = WeakValueDictionary()  # paths are replaced by others
 
-    def order(self, paths: list[Path]) -> list[Path]:
-        """The paths, the predicted one first."""
-        if len(paths) < 2:
-            return list(paths)
+    def predicted(self) -> Path | None:
+        """The path that followed the most recent ones before, if they have been met before."""
         # paths are identified by `id` in the sequences: an id that is used again costs one wrong prediction
-        likely = self._after.get(self._recent)
-        if likely is None or likely is paths[0] or likely not in paths:
-            return list(paths)
-        return [likely, *(path for path in paths if path is not likely)]
+        return self._after.get(self._recent)
 
     def note_taken(self, path: Path) -> None:
         """Learn which path a call has taken."""
@@ -91,17 +86,26 @@ class KnownPaths:
 
     def likely_first(self) -> list[Path]:
         """All paths, the predicted one first; the joint path once, in the place of its members."""
-        order = self._predictor.order(self._paths)
+        if len(self._paths) < 2:
+            return list(self._paths) if self.joint is None else [self.joint]
+        likely = self._predictor.predicted()
+        order = [] if likely is None or likely not in self._paths else [likely]
         if self.joint is None:
-            return order
+            return list(dict.fromkeys((*order, *self._paths)))
+        # its outcomes tell which path a call takes: better than to take it for one that has no program
+        order = [*order, self.joint, *self._paths]
         return list(dict.fromkeys(self.joint if path.stage is Stage.JOINED else path for path in order))
 
     def note_taken(self, path: Path) -> None:
-        """A call has taken this path."""
+        """A call has been replayed by the program of this path."""
         self._predictor.note_taken(path)
         if path in self._paths and path is not self._paths[0]:
             self._paths.remove(path)
             self._paths.insert(0, path)
+
+    def note_exit_to(self, path: Path) -> None:
+        """A run was discarded, and its call takes this path, which has no program: next time it may be predicted."""
+        self._predictor.note_taken(path)
 
     def after(self, exit: SideExit, path: Path) -> Iterator[Path]:
         """The known paths that a side exit of `path` leads to."""
@@ -189,7 +193,7 @@ class KnownPaths:
         """Whether the path's calls on NumPy have taken a large enough share of what compiling it will take."""
         known = [other.variant.executable.seconds for other in self.with_program]
         # one after the other: the next joins what the one before has brought together
-        if any(other.joint is not None for other in self._paths):
+        if not may_start(self):
             return False
         # what the first programs took is the best estimate for the next
         if known:

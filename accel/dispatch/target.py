@@ -349,9 +349,7 @@ class Target:
         return call.result
 
     def _add_path(self, trace: Trace, spent: float) -> None:
-        path = self.paths.add(trace, self.name)
-        if self.paths.joint is not None:
-            self.paths.joint.admit(path)
+        self._compiling.join_at_once(self.paths.add(trace, self.name))
         let_go_at_exit(self)
         self.ledger.waits = lambda: None if self.final else self.paths.wait_reason()
         operations = len(trace.tape.nodes)
@@ -459,6 +457,7 @@ class Target:
             values = other.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
                 if other.stage is not Stage.COMPILED:
+                    self.paths.note_exit_to(other)
                     return self._follow(other, values, call)
                 return self._replay(other, values, call, siblings=False)
         known = set(self.paths)

@@ -155,7 +155,8 @@ def test_differences_are_reported_with_their_verdict(fast: Ledger) -> None:
 
 
 def _program(outcomes: list[str]) -> dict[str, Any]:
-    return {"state": "in use", "replays": 5, "operations": 70, "compile_s": 1.0, "inputs": 9, "outcomes": outcomes}
+    about = {"state": "in use", "replays": 5, "operations": 70, "compile_s": 1.0, "inputs": 9}
+    return {**about, "outcomes": outcomes, "apart": ""}
 
 
 def test_several_programs_of_a_function_are_told_apart(fast: Ledger) -> None:

@@ -1,0 +1,319 @@
+"""Joint paths: several recorded paths that have one program, and what ends that."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel import config
+from accel.backend import background, cache
+from accel.dispatch import known
+from accel.dispatch.comparing.policy import Comparisons
+from accel.dispatch.costs import budget
+from accel.dispatch.paths import Stage
+from accel.dispatch.replay import MergedVariant
+from accel.dispatch.target import Target
+from accel.merge import trace as merging
+from accel.reports.ledger import State, open_ledger
+from tests.merge.runs import State as Model
+from tests.merge.runs import assert_same
+
+pytestmark = pytest.mark.usefixtures("foreground")
+
+
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No replay is compared with NumPy: what it gives is what the caller gets."""
+    monkeypatch.setattr(Comparisons, "is_due", lambda self, path, mode: False)
+
+
+def target_of(fast: Any) -> Target:
+    target: Target = fast._self_target
+    return target
+
+
+def members_of(fast: Any) -> list[Any]:
+    joint = target_of(fast).paths.joint
+    return [] if joint is None else joint.members
+
+
+def play(function: Callable[..., Any], fast: Any, calls: Sequence[tuple[Any, ...]]) -> None:
+    """Make calls on both, with states of their own, and compare what they return, raise and leave."""
+    twins = copy.deepcopy(calls)
+    for call, twin in zip(calls, twins, strict=True):
+        outcomes = []
+        for each, arguments in ((function, twin), (fast, call)):
+            try:
+                outcomes.append((each(*arguments), ""))
+            except Exception as error:
+                outcomes.append((None, f"{type(error).__name__}: {error}"))
+        expected, found = outcomes
+        assert_same(found, expected)
+        assert_same(call, twin)
+
+
+def fields(seed: int, count: int, scale: float = 1.0) -> list[Any]:
+    draw = np.random.default_rng(seed)
+    return [draw.normal(size=(6, 5)) * scale for _ in range(count)]
+
+
+def two_branches(x: Any) -> Any:
+    y = x * 2.0
+    if x.mean() > 0.0:
+        y = np.sin(y) + 1.0
+    z = np.roll(y, 1)
+    if x[0, 0] > 0.3:
+        z = z * y
+    return z.sum(axis=0), z
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_paths_that_meet_again_have_one_program() -> None:
+    fast = accel.accelerate(two_branches, name="two")
+    play(two_branches, fast, [(x,) for x in fields(0, 60)])
+    assert len(members_of(fast)) == 4
+    assert open_ledger("two").variants == 1
+    assert {path.stage for path in target_of(fast).paths} == {Stage.JOINED}
+    discarded = open_ledger("two").costs["discarded"]
+    compiled = open_ledger("two").compiled_calls
+    play(two_branches, fast, [(x,) for x in fields(1, 40)])
+    assert open_ledger("two").costs["discarded"] == discarded
+    assert open_ledger("two").compiled_calls == compiled + 40
+
+
+def test_the_report_says_where_paths_part_and_how_often() -> None:
+    fast = accel.accelerate(two_branches, name="two")
+    for x in fields(0, 60):
+        fast(x)
+    (program,) = target_of(fast).paths.describe()
+    assert program["paths"] == 4
+    for branch in program["branches"]:
+        assert set(branch["sides"]) == {"True", "False"}
+        # those of the last program; its first replays of each path were compared
+        assert 0 < sum(branch["sides"].values()) <= 60
+
+
+def counted(a: Any, b: Any, x: Any) -> Any:
+    n = 0
+    if a.any():
+        n += 1
+    if b.any():
+        n += 1
+    x = np.sin(x)
+    if n == 2:
+        x = x + 100.0
+    return x
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_combination_that_was_never_recorded_is_recorded() -> None:
+    """No operation tells the three recorded paths apart behind the branches; the fourth has another result."""
+    fast = accel.accelerate(counted, name="counted")
+    zero, one, x = np.zeros(4), np.ones(4), np.linspace(0.0, 1.0, 4)
+    play(counted, fast, [(zero, zero, x), (one, zero, x), (zero, one, x)] * 8)
+    assert len(members_of(fast)) == 3
+    play(counted, fast, [(one, one, x)] * 8)
+    assert len(members_of(fast)) == 4
+
+
+def rounds(x: Any) -> Any:
+    y = x
+    for i in range(int(np.ceil(x.max()))):
+        y = np.cos(y) + 0.1
+        if i == 4:
+            y = y * 10.0
+    return y
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_counts_are_not_extrapolated() -> None:
+    fast = accel.accelerate(rounds, name="rounds")
+    start = np.linspace(0.1, 0.9, 5)
+    play(rounds, fast, [(start + count,) for count in (2, 3, 2, 3)] * 5)
+    play(rounds, fast, [(start + count,) for count in (4, 5, 6, 0, -1, 1)] * 5)
+
+
+def one_sided(s: Any, x: Any) -> Any:
+    y = x + s.u
+    if y.mean() > 0.5:
+        s.u[1:3] = y[1:3] * 0.5  # a view of an array that the caller holds
+        s.extra = y * 2.0
+        s.names["last"] = float(y.max())
+        if hasattr(s, "old"):
+            del s.old
+        return None
+    if s.n % 3 == 0:
+        return s.u, s.u[0]
+    x[0] = -1.0
+    return float(y.sum()) / s.divisor
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_one_side_alone_writes_makes_deletes_and_returns() -> None:
+    def world(seed: int, n: int) -> tuple[Any, ...]:
+        u, x = fields(seed, 2)
+        model = Model(u=u * 0.1, n=n, names={"last": 0.0}, divisor=2.0, old=x.copy())
+        return model, x + (1.0 if seed % 2 else -0.5)
+
+    fast = accel.accelerate(one_sided, name="one sided")
+    play(one_sided, fast, [world(i, i) for i in range(60)])
+    assert len(members_of(fast)) >= 3
+    assert open_ledger("one sided").compiled_calls > 20
+
+
+def raising(x: Any) -> Any:
+    if x.max() > 2.0:
+        raise ValueError("too large")
+    return x / 2 if x.min() < -1.0 else x * 2
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_an_exception_on_one_side_stays_numpys() -> None:
+    fast = accel.accelerate(raising, name="raising")
+    play(raising, fast, [(x * 0.7,) for x in fields(3, 40)])
+    play(raising, fast, [(x,) for x in fields(4, 60)])
+    assert len(members_of(fast)) == 2
+
+
+def by_kind(x: Any, scale: Any) -> Any:
+    return x * 2.0 + scale if x.mean() > 0.0 else x - scale
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_an_input_of_another_type_on_each_path() -> None:
+    fast = accel.accelerate(by_kind, name="kinds")
+    scales = (1.5, np.full((6, 5), 0.5), np.float32(0.25), 2)
+    play(by_kind, fast, [(x, scales[i % 4]) for i, x in enumerate(fields(4, 80))])
+    assert len(members_of(fast)) >= 6
+
+
+class Tuned:
+    def __init__(self) -> None:
+        self.k = 0.5
+        self.table = np.linspace(0.0, 1.0, 5)
+
+    def step(self, x: Any) -> Any:
+        y = np.round(x * self.k, 1) + self.table
+        return np.sin(y) if x.mean() > 0.0 else y * self.k
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_constant_that_changes_after_the_paths_were_joined() -> None:
+    fast, plain, mine = accel.accelerate(Tuned.step, name="tuned"), Tuned(), Tuned()
+    for i, x in enumerate(fields(5, 80)):
+        if i == 40:
+            plain.k = mine.k = 0.7
+        if i == 60:
+            plain.table[2] = mine.table[2] = 9.0
+        np.testing.assert_allclose(fast(mine, x), plain.step(x), rtol=1e-12)
+    assert len(members_of(fast)) == 2
+    assert open_ledger("tuned").compiled_calls > 60
+
+
+def test_a_difference_from_numpy_dissolves_the_program_first(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    staged = MergedVariant._staged
+
+    def wrong(self: MergedVariant, *arguments: Any) -> Any:
+        given = staged(self, *arguments)
+        for made in getattr(given, "made", ()):
+            made += 1.0
+        return given
+
+    monkeypatch.setattr(MergedVariant, "_staged", wrong)
+    fast = accel.accelerate(two_branches, name="two")
+    play(two_branches, fast, [(x,) for x in fields(0, 60)])
+    assert members_of(fast) == []
+    assert "two: its paths get programs of their own: " in caplog.text
+    assert open_ledger("two").state is State.COMPILED
+    apart = [path.apart for path in target_of(fast).paths if path.stage is Stage.COMPILED]
+    assert apart
+    assert any(why.startswith("together they differ from NumPy") for why in apart)
+    assert "it stays apart, as together they differ" in " ".join(accel.report().split())
+
+
+def test_a_program_of_several_paths_that_is_slower_is_dissolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    from accel.dispatch.costs.speed import Speed
+
+    fast = accel.accelerate(two_branches, name="two")
+    calls = [(x,) for x in fields(0, 40)]
+    play(two_branches, fast, calls)
+    assert members_of(fast)
+    monkeypatch.setattr(Speed, "evidence_of_slowness", lambda self: "9 us against 3 us")
+    play(two_branches, fast, copy.deepcopy(calls[:2]))
+    assert members_of(fast) == []
+    monkeypatch.setattr(Speed, "evidence_of_slowness", lambda self: None)
+    play(two_branches, fast, copy.deepcopy(calls))
+    apart = [path.apart for path in target_of(fast).paths if path.stage is Stage.COMPILED]
+    assert apart
+    assert any("together they are slower: 9 us" in why for why in apart)
+
+
+def unlike(x: Any) -> Any:
+    return np.sin(np.cos(x) * 2.0) if x.mean() > 0.0 else np.sqrt(np.abs(x)) + np.tanh(x)
+
+
+def test_paths_that_share_too_little_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "SMALL", 0)
+    monkeypatch.setattr(merging, "MOST_GROWTH", 1.1)
+    fast = accel.accelerate(unlike, name="unlike")
+    play(unlike, fast, [(x,) for x in fields(0, 40)])
+    assert members_of(fast) == []
+    assert open_ledger("unlike").variants == 2
+    assert "it stays apart, as together they have" in " ".join(accel.report().split())
+
+
+# -- on disk -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def in_background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """As with programs that are compiled in the background, which are done at once; they are kept on disk."""
+
+    def compile_now(*arguments: Any, missed_s: float) -> Any:
+        return background.compile_now(*arguments)
+
+    monkeypatch.setattr(background, "compile_in_background", compile_now)
+    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr(known, "COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr(known, "JOIN_THRESHOLD", 0.0)
+    monkeypatch.setattr(budget, "FIXED_S", 1e9)
+    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
+    with config.override(ahead_of_time=True, cache_dir=tmp_path):
+        yield tmp_path
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_later_run_takes_the_whole_program_with_its_first_path(in_background: Path) -> None:
+    first = accel.accelerate(two_branches, name="first")
+    play(two_branches, first, [(x,) for x in fields(0, 80)])
+    assert len(members_of(first)) == 4
+    assert list(in_background.rglob(f"*{cache.TOGETHER}"))
+    second = accel.accelerate(two_branches, name="second")
+    # one path again and again, until it has a program: that of all four
+    (x,) = [x for x in fields(1, 40) if x.mean() > 0.0 and x[0, 0] <= 0.3][:1]
+    play(two_branches, second, [(x.copy(),) for _ in range(12)])
+    assert len(members_of(second)) == 1
+    play(two_branches, second, [(x,) for x in fields(2, 60)])
+    assert len(members_of(second)) == 4
+    programs = target_of(second).paths.describe()
+    assert [program["found_on_disk"] for program in programs] == [True]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_program_on_disk_that_cannot_be_read_is_compiled_again(in_background: Path) -> None:
+    first = accel.accelerate(two_branches, name="first")
+    play(two_branches, first, [(x,) for x in fields(0, 80)])
+    for path in in_background.rglob(f"*{cache.TOGETHER}"):
+        key, suffix = path.stem, path.suffix
+        assert cache.save(key, b"not a pickle", suffix) == ""
+    second = accel.accelerate(two_branches, name="second")
+    play(two_branches, second, [(x,) for x in fields(2, 80)])
+    assert len(members_of(second)) == 4
