@@ -390,7 +390,7 @@ class Path:
         return True
 
     def back_off(self) -> None:
-        """A run was discarded, and its call's path was not recorded: try ever more rarely (exponential backoff)."""
+        """A run was discarded, and its call's path has no program: try ever more rarely (exponential backoff)."""
         self.backoff = min(2**self._discarded - 1, MAX_BACKOFF)
         self._discarded += 1
 

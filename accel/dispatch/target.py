@@ -458,6 +458,7 @@ class Target:
             if isinstance(values, list):
                 if other.stage is not Stage.COMPILED:
                     self.paths.note_exit_to(other)
+                    path.back_off()
                     return self._follow(other, values, call)
                 return self._replay(other, values, call, siblings=False)
         known = set(self.paths)
