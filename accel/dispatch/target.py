@@ -197,6 +197,10 @@ class Target:
                 return self._run_numpy(call, quiet=is_quiet())
         self._finish_ready()
         for path in self.paths.likely_first():
+            # these calls count for the paths that have no program yet: most of them take one of those
+            if path is self.paths.joint and path.backoff and self.paths.waiting is not None:
+                path.backoff -= 1
+                continue
             values = path.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
                 return self._follow(path, values, call)
