@@ -196,14 +196,18 @@ class Target:
                 self._refusals.note_wait("speed.small")
                 return self._run_numpy(call, quiet=is_quiet())
         self._finish_ready()
+        backs_off = False
         for path in self.paths.likely_first():
             # these calls count for the paths that have no program yet: most of them take one of those
             if path is self.paths.joint and path.backoff and self.paths.waiting is not None:
                 path.backoff -= 1
+                backs_off = True
                 continue
             values = path.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
                 return self._follow(path, values, call)
+        if backs_off:
+            return self._run_numpy(call)
         # no known path takes it: is it like a call whose recording was refused?
         refusal = self.recordings.refusal_of(call)
         if refusal is not None:
