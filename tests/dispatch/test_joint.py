@@ -181,6 +181,23 @@ def test_an_exception_on_one_side_stays_numpys() -> None:
     assert len(members_of(fast)) == 2
 
 
+def dividing(s: Any, x: Any) -> Any:
+    if x.mean() > 0.0:
+        return np.sin(x), 1.0 / s.divisor
+    return np.cos(x), s.divisor
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_python_raises_on_the_side_that_is_taken() -> None:
+    """Before the run it is not known which side that is; the other side returns as if nothing were wrong."""
+    fast = accel.accelerate(dividing, name="dividing")
+    play(dividing, fast, [(Model(divisor=2.0), x) for x in fields(6, 20)])
+    assert len(members_of(fast)) == 2
+    compiled = open_ledger("dividing").compiled_calls
+    play(dividing, fast, [(Model(divisor=0.0), x) for x in fields(7, 20)])
+    assert open_ledger("dividing").compiled_calls > compiled
+
+
 def by_kind(x: Any, scale: Any) -> Any:
     return x * 2.0 + scale if x.mean() > 0.0 else x - scale
 

@@ -7,7 +7,7 @@ The outcomes of the run leave one of those, or none: then the call takes a path 
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from accel.backend.job import samples_of
 from accel.dispatch.replay.commit import StagedOutputs
 from accel.dispatch.replay.guards import GuardFailure, Guards
 from accel.dispatch.replay.host import HostTape
-from accel.dispatch.replay.variant import Launcher, SideExit, forms_of
+from accel.dispatch.replay.variant import HostError, Launcher, SideExit, forms_of
 from accel.ir.tape import needed_by
 from accel.lower import agrees
 from accel.merge import ABSENT, Member, MergedTrace
@@ -101,7 +101,8 @@ class MergedVariant(Launcher):
         super().__init__(executable, trace.of_some)
         program = executable.program
         self._count = len(trace.outputs.arrays)
-        self._members = [_Place(member) for member in trace.members]
+        some = {node.index for node in program.host if node.index in trace.of_some}
+        self._members = [_Place(member, some) for member in trace.members]
         positions = {id(outcome): position for position, outcome in enumerate(trace.tape.outcomes)}
         at = [positions[id(outcome)] for outcome in program.outcomes]
         # a row for each path: what it expects of each outcome, and whether it expects anything
@@ -109,15 +110,21 @@ class MergedVariant(Launcher):
         self._expected = np.array([[float(own.get(each, 0)) for each in at] for own in outcomes])
         self._free = np.array([[each not in own for each in at] for own in outcomes], bool)
         samples = samples_of(trace)
-        some = [slot for slot in program.slots if trace.inputs.paths_of(slot) != trace.inputs.all_paths]
-        self._any = {slot: np.zeros(samples[slot].shape, samples[slot].dtype) for slot in some}
+        of_some = [slot for slot in program.slots if trace.inputs.paths_of(slot) != trace.inputs.all_paths]
+        self._any = {slot: np.zeros(samples[slot].shape, samples[slot].dtype) for slot in of_some}
 
     def _given(self, values: list[Any]) -> list[Any]:
         slots = self._program.slots
         return [self._any[slot] if values[slot] is ABSENT else values[slot] for slot in slots]
 
     def _staged(
-        self, values: list[Any], given: list[Any], made: list[Any], numbers: list[Any], outcomes: NDArray[Any]
+        self,
+        values: list[Any],
+        given: list[Any],
+        host: Mapping[int, Any],
+        made: list[Any],
+        numbers: list[Any],
+        outcomes: NDArray[Any],
     ) -> StagedOutputs | SideExit:
         assert isinstance(values, Matched)
         held = ((outcomes == self._expected) | self._free).all(axis=1)
@@ -125,6 +132,9 @@ class MergedVariant(Launcher):
         if taken is None:
             return SideExit(0, outcomes.tolist())
         place = self._members[taken]
+        # computing it may have failed although nobody is to read it: so it does for NumPy
+        if any(host[index] is ABSENT for index in place.host):
+            raise HostError("computing it from this call's numbers raised")
         own = self._own([made[at] for at in place.arrays], place.forms)
         changed = [np.asarray(made[self._count + at]) for at in place.changed]
         numbers = [numbers[at] for at in place.numbers]
@@ -132,9 +142,13 @@ class MergedVariant(Launcher):
 
 
 class _Place:
-    """What one path finds where among the values and outputs of all."""
+    """What one path finds where among the values and outputs of all.
 
-    def __init__(self, member: Member) -> None:
+    host: indices of what Python computes for this path, but not for all, before launch. some: those of any path.
+    """
+
+    def __init__(self, member: Member, some: Collection[int]) -> None:
+        self.host = sorted(member.placement.nodes.intersection(some))
         self.trace, places = member.trace, member.placement.outputs
         self.arrays, self.numbers, self.changed = places.arrays, places.numbers, places.changed
         self.forms = forms_of(member.trace.outputs.arrays)

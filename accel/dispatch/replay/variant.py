@@ -99,16 +99,23 @@ class Launcher:
         packed = {pack: np.asarray(vector) for pack, vector in packs.items()}
         _wait_for(made)
         numbers = [_number(source, packed, host) for source in program.numbers]
-        return self._staged(values, given, made, numbers, packed.get("f", _NO_OUTCOMES)[: len(program.outcomes)])
+        outcomes = packed.get("f", _NO_OUTCOMES)[: len(program.outcomes)]
+        return self._staged(values, given, host, made, numbers, outcomes)
 
     def _given(self, values: list[Any]) -> list[Any]:
         """The arrays that the program takes."""
         return [values[slot] for slot in self._program.slots]
 
     def _staged(
-        self, values: list[Any], given: list[Any], made: list[Any], numbers: list[Any], outcomes: NDArray[Any]
+        self,
+        values: list[Any],
+        given: list[Any],
+        host: Mapping[int, Any],
+        made: list[Any],
+        numbers: list[Any],
+        outcomes: NDArray[Any],
     ) -> StagedOutputs | SideExit:
-        """The outputs, if the outcomes are those of a path. made: new arrays, then changed ones."""
+        """The outputs, if the outcomes are those of a path. made: new arrays, then changed ones. Raises HostError."""
         raise NotImplementedError
 
     def _prepare(self, values: list[Any]) -> tuple[dict[int, Any], dict[str, Any]]:
@@ -152,7 +159,13 @@ class Variant(Launcher):
         self._forms = forms_of(trace.outputs.arrays)
 
     def _staged(
-        self, values: list[Any], given: list[Any], made: list[Any], numbers: list[Any], outcomes: NDArray[Any]
+        self,
+        values: list[Any],
+        given: list[Any],
+        host: Mapping[int, Any],
+        made: list[Any],
+        numbers: list[Any],
+        outcomes: NDArray[Any],
     ) -> StagedOutputs | SideExit:
         assert outcomes.shape == self._expected.shape, "NumPy would broadcast, and hide a difference"
         differs = outcomes != self._expected
