@@ -6,6 +6,8 @@ call           one call, and whether the program's own function has run for it
 preconditions  the state of the process that keeps every call on NumPy
 known          all recorded paths of a target, and which of them a call may take
 paths          one recorded path, on its way from recording to compiled program: its stages
+joint          several recorded paths that have one program
+joining        which paths get one program
 recordings     records calls; which ones were refused, and when the next recording is made
 refusals       says why calls stay on NumPy
 compiling      when a path gets its program, and what happens until then
