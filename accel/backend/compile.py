@@ -10,6 +10,7 @@ import ctypes
 import inspect
 import itertools
 import pickle
+import statistics
 import time
 import weakref
 from collections import Counter
@@ -161,16 +162,20 @@ def _begin(samples: Sequence[Any]) -> Any:
     if not has_room():
         raise Unsupported("environment.memory", "")
     tuning.keep_freed()
-    start(largest(samples))
+    start(usual_size(samples))
     try:
         return devices.device(config.current().platform)
     except config.SettingError as error:  # `install` checked it, but the device has gone since
         raise Unsupported("device.missing", str(error)) from error
 
 
-def largest(samples: Sequence[Any]) -> int:
-    """The number of elements of the largest array."""
-    return max((value.size for value in samples if isinstance(value, np.ndarray)), default=0)
+def usual_size(samples: Sequence[Any]) -> int:
+    """The number of elements that arrays usually have: their median.
+
+    One large array among small ones says little about how a program's other operations, and other programs, fare.
+    """
+    sizes = [value.size for value in samples if isinstance(value, np.ndarray)]
+    return statistics.median_high(sizes) if sizes else 0
 
 
 def _spans(program: Program, samples: Sequence[Any], spanned: frozenset[int]) -> dict[int, Span]:

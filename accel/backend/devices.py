@@ -16,7 +16,7 @@ from accel import config
 from accel.process import forks, interrupts, jax_internals, memory, tuning
 
 SMALL_ARRAY = 1 << 16
-"""Up to this many elements in a program's largest array, one thread is as fast as all: waking another takes 50 us."""
+"""Up to this many elements in a program's usual array, one thread is as fast as all: waking another takes 50 us."""
 
 ROOM, ROOM_PER_CPU = 2 * 2**30, 72 * 2**20
 """Bytes of address space that JAX's import, its clients, their threads and a large compile need on two processors, and
@@ -85,8 +85,8 @@ def import_jax() -> Any:
     return jax
 
 
-def start(largest: int) -> None:
-    """Start JAX's clients for the process's first program. largest: elements of its largest array.
+def start(usual: int) -> None:
+    """Start JAX's clients for the process's first program. usual: elements that its arrays usually have.
 
     The CPU's client runs programs in the calling thread: to hand them to another one and back takes as long as a small
     program (250 instead of 120 us for one at 121x240, 160 instead of 114 ms for PyGCM's step at 361x720). It uses one
@@ -102,13 +102,13 @@ def start(largest: int) -> None:
             if _program_uses_jax or jax_internals.backends_are_initialized():
                 forks.keep_in_children(_clients())
             else:
-                _start_clients(largest)
+                _start_clients(usual)
         _started = True
 
 
-def _start_clients(largest: int) -> None:
+def _start_clients(usual: int) -> None:
     """Start the clients with accel's settings, then restore JAX's. From then on, forks give no warning about JAX."""
-    _plan_threads(largest)
+    _plan_threads(usual)
     with tuning.for_start_of(import_jax(), _threads):
         forks.keep_in_children(_clients())
     forks.suppress_fork_warnings()
@@ -126,22 +126,22 @@ def _clients() -> list[Any]:
     return [devices[0].client for devices in found]
 
 
-def plan_threads(largest: int, advised: int | None = None) -> int | None:
+def plan_threads(usual: int, advised: int | None = None) -> int | None:
     """Decide, once in a process, how many threads XLA gets on the CPU. Returns the number; None for all.
 
-    largest: elements of the first program's largest array. advised: what earlier runs used for that program, 0 for all;
-    None if there were none.
+    usual: elements that the first program's arrays usually have. advised: what earlier runs used for that program, 0
+    for all; None if there were none.
     """
     with _lock:
-        _plan_threads(largest, advised)
+        _plan_threads(usual, advised)
         return _threads
 
 
-def _plan_threads(largest: int, advised: int | None = None) -> None:
+def _plan_threads(usual: int, advised: int | None = None) -> None:
     global _planned, _threads
     if not _planned:
         chosen = config.current()
-        few = largest <= SMALL_ARRAY and chosen.platform in (None, "cpu")
+        few = usual <= SMALL_ARRAY and chosen.platform in (None, "cpu")
         # earlier runs' number comes first: this program is on disk for that one. 0 stands for all
         usual = (1 if few else None) if advised is None else advised or None
         _threads = chosen.threads or usual

@@ -19,7 +19,7 @@ import numpy as np
 
 from accel import config, logs
 from accel.backend import cache, devices, experience, together
-from accel.backend.compile import Executable, compile_trace, largest, load, product_of, report_not_kept
+from accel.backend.compile import Executable, compile_trace, load, product_of, report_not_kept, usual_size
 from accel.backend.experience import Experience
 from accel.backend.job import Job, Product, describe, key_of, key_of_path, path_key_of
 from accel.backend.supervisor import has_worker, supervisor
@@ -120,7 +120,7 @@ class PendingProgram(Future[Executable]):
         path = _path_on_disk(job)
         earlier = Experience() if path is None else experience.read(path)
         # the first program decides it for the process, and a program for another number of threads is another program
-        job.settings["threads"] = threads = devices.plan_threads(largest(samples), earlier.threads)
+        job.settings["threads"] = threads = devices.plan_threads(usual_size(samples), earlier.threads)
         self._job = job
         if path is None:
             return

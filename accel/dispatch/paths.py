@@ -290,6 +290,9 @@ class Path:
 
         pending, self.pending = self.pending, None
         background.abandon(pending)
+        if self.joint is not None:
+            self.start_alone(f"compiling it with others took more than {limit:g} s")
+            return None
         return Refusal("limit.compile", "", f"more than {limit:g} s")
 
     def finish(self) -> Refusal | None:

@@ -394,6 +394,10 @@ class Target:
             self._give_up(path, refusal)
 
     def _give_up(self, path: Path, refusal: Refusal) -> None:
+        if path is self.paths.joint:
+            logs.LOGGER.info("%s: its paths get programs of their own: %s", self.name, refusal.detail)
+            self.paths.dissolve(f"together they have no program: {refusal.detail}")
+            return
         path.give_up()
         if self.recordings.are_used_up and self.paths.are_given_up:
             self.final = True
