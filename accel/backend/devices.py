@@ -143,8 +143,8 @@ def _plan_threads(usual: int, advised: int | None = None) -> None:
         chosen = config.current()
         few = usual <= SMALL_ARRAY and chosen.platform in (None, "cpu")
         # earlier runs' number comes first: this program is on disk for that one. 0 stands for all
-        usual = (1 if few else None) if advised is None else advised or None
-        _threads = chosen.threads or usual
+        default = (1 if few else None) if advised is None else advised or None
+        _threads = chosen.threads or default
         _planned = True
 
 
