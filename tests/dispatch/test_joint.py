@@ -198,6 +198,37 @@ def test_what_python_raises_on_the_side_that_is_taken() -> None:
     assert open_ledger("dividing").compiled_calls > compiled
 
 
+def by_flag(x: Any, weights: Any, flag: bool) -> Any:
+    y = np.sin(x)
+    if flag:
+        y = y * weights.w if weights.w.mean() > 0.0 else y
+    return y
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_constant_decides_a_branch_that_only_one_path_has() -> None:
+    fast = accel.accelerate(by_flag, name="by flag")
+    weights = Model(w=np.full((6, 5), 0.5))
+    play(by_flag, fast, [(x, weights, i % 3 == 0) for i, x in enumerate(fields(8, 40))])
+    assert len(members_of(fast)) == 2
+
+
+def test_a_program_of_several_paths_that_cannot_run_is_dissolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = accel.accelerate(two_branches, name="two")
+    play(two_branches, fast, [(x,) for x in fields(0, 40)])
+
+    def broken(self: MergedVariant, values: Any) -> Any:
+        raise RuntimeError("no such device")
+
+    monkeypatch.setattr(MergedVariant, "run", broken)
+    play(two_branches, fast, [(x,) for x in fields(1, 40)])
+    assert members_of(fast) == []
+    assert any(
+        path.apart == "together they have no program: RuntimeError: no such device" for path in target_of(fast).paths
+    )
+    assert {path.stage for path in target_of(fast).paths} <= {Stage.COMPILED, Stage.OBSERVING}
+
+
 def by_kind(x: Any, scale: Any) -> Any:
     return x * 2.0 + scale if x.mean() > 0.0 else x - scale
 
