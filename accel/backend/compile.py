@@ -335,17 +335,6 @@ def load(
     return Executable(program, compiled, constants, product.seconds, True, spans, product.key)
 
 
-def without_contents(values: Sequence[Any]) -> list[Any]:
-    """Arrays of the same shapes and dtypes that take no memory; None for other values.
-
-    A pending program keeps these, so that it does not keep a call's arrays alive.
-    """
-    return [
-        np.broadcast_to(np.zeros((), value.dtype), value.shape) if isinstance(value, np.ndarray) else None
-        for value in values
-    ]
-
-
 def shared(array: Array, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:
     """A finished result of an executable `on_cpu` as a writable ndarray of the same memory.
 

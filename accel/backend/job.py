@@ -73,7 +73,7 @@ class Job:
 
 
 def samples_of(trace: Lowerable) -> list[Any]:
-    """A value for each slot of a trace: for arrays, one of its shape and dtype that takes no memory, else None."""
+    """A value for each slot up to the last array: for an array one of its shape and dtype without memory, else None."""
     found = {
         node.args[0]: np.broadcast_to(np.zeros((), node.dtype), node.shape)
         for node in trace.tape.nodes

@@ -109,9 +109,9 @@ class Compiling:
         joint = self._paths.joint
         if joint is None or budget.for_later_runs or joint.admit(path) or not joining.may_start(self._paths):
             return
-        # all of its operations are those of other paths: the same program is found on disk by what it computes
-        wider = joining.joint_of([path, *joint.members], self._name)
-        if wider is not None and wider.operations == joint.operations and cache.is_used():
+        # where all of its operations are those of other paths, the same program is found on disk by what it computes
+        wider = joining.joint_of([path, *joint.members], self._name) if cache.is_used() else None
+        if wider is not None and wider.trace.operations == joint.trace.operations:
             path.start(wider)
 
     def finish(self, path: Path) -> Refusal | None:

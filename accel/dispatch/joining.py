@@ -52,7 +52,7 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
     # where calls wait for their programs, each run of a program computes the same as the one before, to the last bit
     if not config.current().ahead_of_time:
         return None
-    if not cache.is_used() or not cache.holds_programs() or path.key is None:
+    if not cache.holds_programs() or path.key is None:
         return None
     from accel.backend import experience, together
     from accel.merge import NotMergeable

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
-from accel.dispatch.paths import Path, Stage
+from accel.dispatch.paths import Path, Stage, is_same_value
 
 if TYPE_CHECKING:
     from accel.backend.compile import Executable
     from accel.backend.together import TraceOnDisk
     from accel.dispatch.replay import Launcher, MergedMatcher, StagedOutputs
+    from accel.lower import Known
     from accel.merge import MergedTrace
     from accel.record import Trace
 
@@ -60,7 +59,7 @@ class JointPath(Path):
             self.varying.update(member.placement.slots[slot] for slot in path.varying)
             for slot, value in path.constants.items():
                 place = member.placement.slots[slot]
-                if place in self._candidates and not _is_same(self.constants.setdefault(place, value), value):
+                if place in self._candidates and not is_same_value(self.constants.setdefault(place, value), value):
                     self.varying.add(place)
             self.observed = max(self.observed, path.observed)
             self.waited_s += path.waited_s
@@ -72,21 +71,11 @@ class JointPath(Path):
         self.constants = {
             slot: self.constants.get(slot, value)
             for slot, value in known.items()
-            if slot not in self.varying and _is_same(self.constants.get(slot, value), value)
+            if slot not in self.varying and is_same_value(self.constants.get(slot, value), value)
         }
 
-    def _foldable_now(self) -> Any:
-        if self._source is None:
-            return super()._foldable_now()
-        from accel.lower import Known
-
-        arrays = {slot: value for slot, value in self.constants.items() if isinstance(value, np.ndarray)}
-        return Known({slot: value for slot, value in self.constants.items() if slot not in arrays}, arrays)
-
-    @property
-    def operations(self) -> int:
-        """The number of operations on its tape, those of branches included."""
-        return sum(not node.is_input and not node.host for node in self.trace.tape.nodes)
+    def _foldable_now(self) -> Known:
+        return super()._foldable_now() if self._source is None else self._known(self.constants)
 
     def admit(self, path: Path) -> bool:
         """Replay the calls of one more path, if the program in use is of that path too. Returns whether it is."""
@@ -148,11 +137,3 @@ class JointPath(Path):
 def traces_of(paths: Sequence[Path]) -> dict[str, Trace]:
     """The traces of paths by their keys on disk."""
     return {path.key: path.trace for path in paths if path.key is not None}
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    from accel.record.inputs import same_scalar
-
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return one.tobytes() == other.tobytes()
-    return same_scalar(one, other)

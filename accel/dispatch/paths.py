@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from accel.backend.pending import PendingProgram
     from accel.dispatch.joint import JointPath
     from accel.dispatch.replay import Launcher, Matcher, MergedMatcher, StagedOutputs
+    from accel.lower import Known
     from accel.record import Trace
 
 SPAN_SAMPLES = 8
@@ -108,7 +110,6 @@ class Path:
         self.pending_spans: PendingProgram | None = None
         self.joint: JointPath | None = None
         self.apart = ""
-        self._keys: tuple[str | None] | None = None  # once it has been asked for
         self._respecialized = 0
         self.numpy_call_s = 0.0
         self.least_numpy_s = inf
@@ -148,14 +149,12 @@ class Path:
         assert self._variant is not None
         return self._variant
 
-    @property
+    @functools.cached_property
     def key(self) -> str | None:
         """The path's key on disk; None where no other process could find it, or the disk is not used."""
-        if self._keys is None:
-            from accel.backend.job import key_of_path
+        from accel.backend.job import key_of_path
 
-            self._keys = (key_of_path(self.trace) if cache.is_used() else None,)
-        return self._keys[0]
+        return key_of_path(self.trace) if cache.is_used() else None
 
     def has_same_trace(self, trace: Trace) -> bool:
         """Whether `trace` recorded the same path."""
@@ -164,7 +163,6 @@ class Path:
     def observe(self, values: list[Any]) -> None:
         """Note the inputs of one more call, before it runs: an input that differs is no constant."""
         from accel.merge import ABSENT
-        from accel.record.inputs import same_scalar
 
         for slot in self._candidates - self.varying:
             value = values[slot]
@@ -173,11 +171,7 @@ class Path:
             if slot not in self.constants:
                 # a copy, because the program may write to its array
                 self.constants[slot] = value.copy() if isinstance(value, np.ndarray) else value
-            elif isinstance(value, np.ndarray):
-                # bit by bit: a NaN is equal to itself, and -0.0 is not 0.0
-                if value.tobytes() != self.constants[slot].tobytes():
-                    self._stop_folding_slots((slot,))
-            elif not same_scalar(value, self.constants[slot]):
+            elif not is_same_value(value, self.constants[slot]):
                 self._stop_folding_slots((slot,))
         self.observed += 1
 
@@ -192,15 +186,19 @@ class Path:
         for slot in slots:
             self.constants.pop(slot, None)
 
-    def _foldable_now(self) -> Any:
+    def _foldable_now(self) -> Known:
         """The constants that the next program is folded for: those that are worth it."""
-        from accel.lower import Known
         from accel.lower.folding import not_worth_folding
 
-        arrays = {slot: value for slot, value in self.constants.items() if isinstance(value, np.ndarray)}
-        scalars = {slot: value for slot, value in self.constants.items() if slot not in arrays}
-        self._not_worth = frozenset(not_worth_folding(self.trace, Known(scalars, arrays)))
-        return Known({slot: value for slot, value in scalars.items() if slot not in self._not_worth}, arrays)
+        self._not_worth = frozenset(not_worth_folding(self.trace, self._known(self.constants)))
+        return self._known({slot: value for slot, value in self.constants.items() if slot not in self._not_worth})
+
+    def _known(self, constants: Mapping[int, Any]) -> Known:
+        """Constants as lowering takes them."""
+        from accel.lower import Known
+
+        arrays = {slot: value for slot, value in constants.items() if isinstance(value, np.ndarray)}
+        return Known({slot: value for slot, value in constants.items() if slot not in arrays}, arrays)
 
     def note_numpy(self, seconds: float, *, quiet: bool) -> None:
         """Note the time of a call on NumPy. quiet: nothing was being compiled, so that it is a fair sample of NumPy."""
@@ -423,6 +421,15 @@ class Path:
             ],
             "apart": self.apart,
         }
+
+
+def is_same_value(one: Any, other: Any) -> bool:
+    """Whether two arrays or numbers are the same, bit by bit: a NaN is equal to itself, and -0.0 is not 0.0."""
+    from accel.record.inputs import same_scalar
+
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.tobytes() == other.tobytes()
+    return same_scalar(one, other)
 
 
 def _shape_of(trace: Trace) -> tuple[Any, ...]:

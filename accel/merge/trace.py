@@ -67,6 +67,11 @@ class MergedTrace:
     members: list[Member]
     of_some: frozenset[int]
 
+    @property
+    def operations(self) -> int:
+        """The operations on its tape, those of all branches."""
+        return _operations(self.tape)
+
 
 def merged(traces: Sequence[Trace]) -> MergedTrace:
     """The merged trace of some paths. Raises NotMergeable."""

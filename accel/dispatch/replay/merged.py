@@ -11,14 +11,13 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel.backend.compile import Executable
 from accel.backend.job import samples_of
 from accel.dispatch.replay.commit import StagedOutputs
 from accel.dispatch.replay.guards import GuardFailure, Guards
 from accel.dispatch.replay.host import HostTape
-from accel.dispatch.replay.variant import HostError, Launcher, SideExit, forms_of
+from accel.dispatch.replay.variant import Computed, HostError, Launcher, SideExit, forms_of
 from accel.ir.tape import needed_by
 from accel.lower import agrees
 from accel.merge import ABSENT, Member, MergedTrace
@@ -49,9 +48,8 @@ class MergedMatcher:
         self._outcomes = [(index, _by_value(values)) for index, values in sorted(expected.items())]
         self._host = HostTape(needed_by([trace.tape.nodes[index] for index in expected]), trace.of_some)
         inputs = trace.inputs
-        places = range(Inputs.ROOTS, Inputs.ROOTS + len(inputs.slots))
-        self._of_some = [(place, inputs.paths_of(place)) for place in places]
-        self._of_some = [(place, of) for place, of in self._of_some if of != inputs.all_paths]
+        readers = [(place, slot.paths) for place, slot in enumerate(inputs.slots, Inputs.ROOTS)]
+        self._of_some = [(place, of) for place, of in readers if of != inputs.all_paths]
 
     def _add(self, guards: Guards, path: int) -> None:
         for position, (known, paths) in enumerate(self._guards):
@@ -117,28 +115,20 @@ class MergedVariant(Launcher):
         slots = self._program.slots
         return [self._any[slot] if values[slot] is ABSENT else values[slot] for slot in slots]
 
-    def _staged(
-        self,
-        values: list[Any],
-        given: list[Any],
-        host: Mapping[int, Any],
-        made: list[Any],
-        numbers: list[Any],
-        outcomes: NDArray[Any],
-    ) -> StagedOutputs | SideExit:
-        assert isinstance(values, Matched)
-        held = ((outcomes == self._expected) | self._free).all(axis=1)
-        taken = next((path for path, holds in enumerate(held) if holds and values.paths >> path & 1), None)
+    def _staged(self, run: Computed) -> StagedOutputs | SideExit:
+        assert isinstance(run.values, Matched)
+        held = ((run.outcomes == self._expected) | self._free).all(axis=1)
+        taken = next((path for path, holds in enumerate(held) if holds and run.values.paths >> path & 1), None)
         if taken is None:
-            return SideExit(0, outcomes.tolist())
+            return SideExit(0, run.outcomes.tolist())
         place = self._members[taken]
         # computing it may have failed although nobody is to read it: so it does for NumPy
-        if any(host[index] is ABSENT for index in place.host):
+        if any(run.host[index] is ABSENT for index in place.host):
             raise HostError("computing it from this call's numbers raised")
-        own = self._own([made[at] for at in place.arrays], place.forms)
-        changed = [np.asarray(made[self._count + at]) for at in place.changed]
-        numbers = [numbers[at] for at in place.numbers]
-        return StagedOutputs(place.trace, place.values(values), own, changed, numbers, given)
+        own = self._own([run.made[at] for at in place.arrays], place.forms)
+        changed = [np.asarray(run.made[self._count + at]) for at in place.changed]
+        numbers = [run.numbers[at] for at in place.numbers]
+        return StagedOutputs(place.trace, place.values(run.values), own, changed, numbers, run.given)
 
 
 class _Place:

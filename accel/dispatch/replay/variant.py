@@ -31,13 +31,14 @@ class Constants:
 
     def changed_scalars(self, values: list[Any]) -> tuple[int, ...]:
         """Slots of scalars that differ from the folded value in type or bits."""
-        changed = [slot for slot, known in self._scalars if not same_scalar(values[slot], known)]
-        return tuple([slot for slot in changed if values[slot] is not ABSENT])
+        different = [slot for slot, known in self._scalars if not same_scalar(values[slot], known)]
+        return tuple([slot for slot in different if values[slot] is not ABSENT])
 
     def changed_arrays(self, values: list[Any]) -> tuple[int, ...]:
         """The same for arrays. All of their memory is read."""
-        read = [(slot, known, values[slot]) for slot, known in self._arrays]
-        return tuple([slot for slot, known, value in read if value is not ABSENT and not known.is_same(value)])
+        return tuple(
+            [slot for slot, known in self._arrays if (now := values[slot]) is not ABSENT and not known.is_same(now)]
+        )
 
 
 @dataclass(slots=True)
@@ -60,6 +61,22 @@ class StaleConstants:
 
 class HostError(Exception):
     """Computing the program's scalars from this call's numbers raised, or gave an integer of more than 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What one run has computed, before it is known which path it took.
+
+    values: of the slots. given: the arrays that the program took. host: what Python computed, by index. made: new
+    arrays, then changed ones. numbers, outcomes: those of the program, in order.
+    """
+
+    values: list[Any]
+    given: list[Any]
+    host: Mapping[int, Any]
+    made: list[Any]
+    numbers: list[Any]
+    outcomes: NDArray[Any]
 
 
 class Launcher:
@@ -100,22 +117,14 @@ class Launcher:
         _wait_for(made)
         numbers = [_number(source, packed, host) for source in program.numbers]
         outcomes = packed.get("f", _NO_OUTCOMES)[: len(program.outcomes)]
-        return self._staged(values, given, host, made, numbers, outcomes)
+        return self._staged(Computed(values, given, host, made, numbers, outcomes))
 
     def _given(self, values: list[Any]) -> list[Any]:
         """The arrays that the program takes."""
         return [values[slot] for slot in self._program.slots]
 
-    def _staged(
-        self,
-        values: list[Any],
-        given: list[Any],
-        host: Mapping[int, Any],
-        made: list[Any],
-        numbers: list[Any],
-        outcomes: NDArray[Any],
-    ) -> StagedOutputs | SideExit:
-        """The outputs, if the outcomes are those of a path. made: new arrays, then changed ones. Raises HostError."""
+    def _staged(self, run: Computed) -> StagedOutputs | SideExit:
+        """The outputs, if the outcomes are those of a path. Raises HostError."""
         raise NotImplementedError
 
     def _prepare(self, values: list[Any]) -> tuple[dict[int, Any], dict[str, Any]]:
@@ -158,22 +167,15 @@ class Variant(Launcher):
         self._expected = np.array([float(outcome.expected) for outcome in executable.program.outcomes])
         self._forms = forms_of(trace.outputs.arrays)
 
-    def _staged(
-        self,
-        values: list[Any],
-        given: list[Any],
-        host: Mapping[int, Any],
-        made: list[Any],
-        numbers: list[Any],
-        outcomes: NDArray[Any],
-    ) -> StagedOutputs | SideExit:
-        assert outcomes.shape == self._expected.shape, "NumPy would broadcast, and hide a difference"
-        differs = outcomes != self._expected
+    def _staged(self, run: Computed) -> StagedOutputs | SideExit:
+        assert run.outcomes.shape == self._expected.shape, "NumPy would broadcast, and hide a difference"
+        differs = run.outcomes != self._expected
         if differs.any():
-            return SideExit(int(differs.argmax()), outcomes.tolist())
+            return SideExit(int(differs.argmax()), run.outcomes.tolist())
         count = len(self._forms)
-        changed = [np.asarray(array) for array in made[count:]]
-        return StagedOutputs(self.trace, values, self._own(made[:count], self._forms), changed, numbers, given)
+        own = self._own(run.made[:count], self._forms)
+        changed = [np.asarray(array) for array in run.made[count:]]
+        return StagedOutputs(self.trace, run.values, own, changed, run.numbers, run.given)
 
     def commit(self, staged: StagedOutputs, call: PendingCall | None = None) -> Any:
         """Make a run's outputs the call's; see `accel.dispatch.replay.commit`."""

@@ -47,8 +47,8 @@ def arranged(body: Sequence[Node | Conditional], used: frozenset[int], value_of:
     rest = list(body)
     while rest:
         run = list(itertools.takewhile(lambda item: isinstance(item, Node), rest))
-        others = [item for item in body if item not in run] if len(run) < len(body) else []
-        read = {operand.index for item in others for operand in item.operands()}
+        here = {id(item) for item in run}
+        read = {operand.index for item in body if id(item) not in here for operand in item.operands()}
         parts += _arranged_run(run, used | read, value_of)  # type: ignore[arg-type]
         rest = rest[len(run) :]
         if rest:

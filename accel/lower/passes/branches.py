@@ -53,11 +53,9 @@ def branched(body: Sequence[Node], used: frozenset[int]) -> list[Node | Conditio
     found = _Branches(body, used)
     items: list[Node | Conditional] = list(body)
     while (conditional := found.last()) is not None:
-        first = conditional.phis[0].index
-        gone = conditional.inside.union(phi.index for phi in conditional.phis)
-        at = next(place for place, item in enumerate(items) if _index(item) == first)
-        items[at] = conditional
-        items = [item for item in items if item is conditional or _index(item) not in gone]
+        first, *rest = (phi.index for phi in conditional.phis)
+        gone = conditional.inside.union(rest)
+        items = [conditional if _index(item) == first else item for item in items if _index(item) not in gone]
         for place, side in enumerate(conditional.sides):
             conditional.sides[place] = list(branched(side, chosen_at(conditional.phis, place)))
     return items
