@@ -11,9 +11,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from accel.ir.tape import Node
-from accel.ir.template import leaves
 from accel.merge.writer import Inseparable, Writer
-from accel.record.outputs import Leaf, Made, Number, Outputs, Shared
+from accel.record.outputs import Made, Number, Outputs, all_leaves
 
 
 @dataclass(slots=True)
@@ -119,15 +118,7 @@ def _uses(outputs: Outputs, slots: Sequence[int]) -> dict[tuple[type, int], Hash
     templates: list[tuple[Hashable, object]] = [("result", outputs.result)]
     templates += [((slots[write.owner], write.is_item, repr(write.name)), write.value) for write in outputs.writes]
     for use, template in templates:
-        for position, leaf in enumerate(_leaves(template)):
+        for position, leaf in enumerate(all_leaves(template)):
             if isinstance(leaf, (Made, Number)):
                 found.setdefault((type(leaf), leaf.index), (use, position))
     return found
-
-
-def _leaves(template: object) -> Iterator[Leaf]:
-    for leaf in leaves(template, Leaf):
-        if isinstance(leaf, Shared):
-            yield from _leaves(leaf.template)
-        else:
-            yield leaf

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node, Storage
-from accel.ir.template import fill
+from accel.ir.template import fill, leaves
 from accel.ir.views import Chain, Index, Reshape, seen_through
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedScalar
 from accel.record.arrays.numbers import TypeStandIn
@@ -19,6 +19,8 @@ from accel.record.inputs import MISSING
 from accel.record.objects.builtins import Builtin
 from accel.record.objects.follow import Followed, SubstitutedGlobals
 from accel.record.objects.functions import RuleFunction
+from accel.record.objects.objects import ObjectProxy
+from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.record.objects.proxy import Proxy
 from accel.record.recording import AttributeState, Item, Recording
 from accel.record.wrapper import has_wrapper, unwrap
@@ -64,9 +66,18 @@ class Literal(Leaf):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shared(Leaf):
-    """A new list, dict or view that is in several places: one object, made once. template: what makes it."""
+    """A new object, list, dict or view that is in several places: made once. template: what makes it, itself perhaps
+    among its parts."""
 
     template: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewObject(Leaf):
+    """A new object of one of the program's classes. attributes: what makes each, in the order of `vars`."""
+
+    kind: type
+    attributes: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -97,15 +108,33 @@ class Outputs:
 
     def nodes(self, template: Any) -> Iterator[Node]:
         """The nodes of a result or of a written value."""
-        if isinstance(template, Made):
-            yield self.arrays[template.index]
-        elif isinstance(template, Number):
-            yield self.numbers[template.index]
-        elif isinstance(template, Shared):
-            yield from self.nodes(template.template)
-        elif not isinstance(template, Leaf):
-            for part in template.values() if isinstance(template, dict) else template:
-                yield from self.nodes(part)
+        for leaf in all_leaves(template):
+            if isinstance(leaf, Made):
+                yield self.arrays[leaf.index]
+            elif isinstance(leaf, Number):
+                yield self.numbers[leaf.index]
+
+
+def all_leaves(template: Any) -> Iterator[Leaf]:
+    """The leaves of a template that have no parts, in order; those of what is in several places once."""
+    stack, seen = [template], set()
+    while stack:
+        found = leaves(stack.pop(), Leaf)
+        for position, leaf in enumerate(found):
+            inner = _inside(leaf)
+            if inner is None:
+                yield leaf
+            elif id(leaf) not in seen:
+                seen.add(id(leaf))
+                stack += [found[position + 1 :], inner]
+                break
+
+
+def _inside(leaf: Leaf) -> Any:
+    """What a leaf with parts is made of."""
+    if isinstance(leaf, Shared):
+        return leaf.template
+    return leaf.attributes if isinstance(leaf, NewObject) else None
 
 
 class Planner:
@@ -115,16 +144,17 @@ class Planner:
         self._recording = recording
         self._outputs = Outputs()
         self._made: dict[int, int] = {}
-        self._new: dict[int, Shared | None] = {}  # by id of the plain object; None while its parts are looked at
+        self._new: dict[int, Shared] = {}  # by id of the plain object
         self._uses: dict[Shared, int] = {}
+        self._unfinished: set[Shared] = set()
+        self._circular = False  # something new contains itself
 
     def plan(self, result: object) -> Outputs:
         """The outputs, for a call that returned `result` (with wrappers). Raises Unsupported."""
         outputs, recording = self._outputs, self._recording
         outputs.result = self._template(result)
         for state in recording.attributes.values():
-            # An object that the call made has no slot: it may not leave the call (see `_proxy`), so nobody sees its
-            # attributes.
+            # An object that the call made has no slot: what it holds is known where it leaves the call (see `_object`).
             if state.written and state.owner._slot_ is not None:
                 self._write(state)
         for storage in recording.storages:
@@ -139,27 +169,29 @@ class Planner:
 
     def _shared(self, value: object, make: Callable[[], Any]) -> Shared:
         """The one leaf of a new object."""
-        if id(value) not in self._new:
-            # A mark while its parts are looked at, so that a list that contains itself is noticed instead of followed
-            # for ever.
-            self._new[id(value)] = None
-            self._new[id(value)] = Shared(make())
-        leaf = self._new[id(value)]
+        leaf = self._new.get(id(value))
         if leaf is None:
-            raise Unsupported("escape.object", "a new list or dict that contains itself leaves the call")
+            # It is there while its parts are looked at: they may contain it.
+            leaf = self._new[id(value)] = Shared(None)
+            self._unfinished.add(leaf)
+            _set_template(leaf, make())
+            self._unfinished.discard(leaf)
+        self._circular |= leaf in self._unfinished
         self._uses[leaf] = self._uses.get(leaf, 0) + 1
         return leaf
 
     def _in_one_place(self, template: object) -> Any:
         """The template with the leaves of objects that are in one place only replaced by what makes them."""
-        return fill(template, self._unshared, Shared)
+        # What contains itself is made in two steps, for which each part has to be a leaf.
+        return template if self._circular else fill(template, self._unshared, (Shared, NewObject))
 
-    def _unshared(self, leaf: Shared) -> Any:
+    def _unshared(self, leaf: Shared | NewObject) -> Any:
+        if isinstance(leaf, NewObject):
+            return NewObject(leaf.kind, self._in_one_place(leaf.attributes))
         made = self._in_one_place(leaf.template)
         if self._uses[leaf] == 1:
             return made
-        # The leaf is frozen for everybody else; its identity is what says that two places hold the same object.
-        object.__setattr__(leaf, "template", made)
+        _set_template(leaf, made)
         return leaf
 
     def _write(self, state: AttributeState) -> None:
@@ -173,9 +205,20 @@ class Planner:
         # The attribute was read as well as written: the next call's input is this call's output, which may stay on the
         # device.
         if before is not None:
-            self._outputs.state.extend((before, node) for node in self._outputs.nodes(value))
+            self._outputs.state.extend(self._carried(before, value))
         name = state.name.key if isinstance(state.name, Item) else state.name
         self._outputs.writes.append(Write(owner, name, value, is_item))
+
+    def _carried(self, slot: int, template: Any) -> Iterator[tuple[int, Node]]:
+        """What the next call reads of a value that is stored where this one read `slot`: the slots, and the nodes."""
+        inner = template.template if isinstance(template, Shared) else template
+        if not isinstance(inner, NewObject):
+            yield from ((slot, node) for node in self._outputs.nodes(inner))
+            return
+        for name, part in inner.attributes.items():
+            read = self._recording.inputs.find(("attr", slot, name))
+            if read is not None:
+                yield from self._carried(read, part)
 
     def _template(self, value: Any) -> Any:
         kind = type(value)
@@ -244,12 +287,28 @@ class Planner:
             return FromSlot(value._slot_)
         if isinstance(value._plain_, type):
             return Literal(value._plain_)
-        raise Unsupported("escape.object", f"a new {type(value._plain_).__name__} leaves the recorded call")
+        if not issubclass(type(value), ObjectProxy):
+            raise Unsupported("escape.object", f"a new {type(value._plain_).__name__} leaves the recorded call")
+        return self._shared(value._plain_, lambda: self._object(value._plain_))
+
+    def _object(self, value: object) -> NewObject:
+        attributes = {}
+        for name in own_names(value):
+            state = self._recording.attributes.get((id(value), name))
+            if state is None or state.held is not own_attribute(value, name):
+                raise Unsupported("escape.object", f".{name} of a new {type(value).__name__} was set out of sight")
+            attributes[name] = self._template(state.wrapped)
+        return NewObject(type(value), attributes)
 
     def _followed(self, value: Followed) -> Leaf:
         if value._bound or isinstance(value._function.__globals__, SubstitutedGlobals):
             raise Unsupported("escape.object", "a method or nested function leaves the recorded call")
         return Literal(value._plain_)
+
+
+def _set_template(leaf: Shared, template: Any) -> None:
+    """The leaf is frozen for everybody else; its identity is what says that two places hold the same object."""
+    object.__setattr__(leaf, "template", template)
 
 
 def _is_view(array: np.ndarray[Any, Any], chain: Chain) -> bool:

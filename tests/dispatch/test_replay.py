@@ -11,7 +11,8 @@ import pytest
 
 import accel
 from accel.dispatch.replay import GuardFailure, Matcher
-from accel.dispatch.replay.commit import _store, as_scalar
+from accel.dispatch.replay.build import as_scalar
+from accel.dispatch.replay.commit import _store
 from accel.dispatch.replay.host import HostTape
 from accel.record import record
 from accel.record.inputs import MISSING, Environment

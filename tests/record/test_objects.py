@@ -344,10 +344,6 @@ def test_a_new_object_inside(check: Any) -> None:
     check(step, some)
 
 
-def test_a_new_object_that_leaves(check: Any) -> None:
-    check(lambda x: Params(scale=x * 2), some, reason="escape.object")
-
-
 def test_lists_and_dicts_as_attributes(check: Any) -> None:
     def step(self: Any, x: Any) -> Any:
         self.history[0] = self.history[1] + x

@@ -11,10 +11,11 @@ from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import NumpyValue, explanation
 from accel.dispatch.comparing.snapshot import Snapshot, equal, part_name, parts_of
 from accel.dispatch.replay import StagedOutputs
-from accel.dispatch.replay.commit import as_scalar
+from accel.dispatch.replay.build import as_scalar
 from accel.ir.views import seen_through
 from accel.record.inputs import MISSING
-from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
+from accel.record.objects.own_attributes import own_attribute, own_names
+from accel.record.outputs import FromSlot, Leaf, Literal, Made, NewObject, Number, Shared
 from accel.reports.ledger import Difference
 
 EXPLAINED_FACTOR, MAX_EXPLAINED = 2.0, 1e3
@@ -37,6 +38,7 @@ class Comparison:
         self._numpys: dict[Any, tuple[int, str]] = {}
         self._replays: dict[int, tuple[Any, str]] = {}
         self._seen: list[NumpyValue] = []
+        self._compared: set[int] = set()  # leaves of what is in several places, which may contain itself
         self._run(result)
         self.differences.sort(key=lambda difference: -difference.error)
 
@@ -99,9 +101,25 @@ class Comparison:
                     self._structure(name, f"NumPy gives no {key!r}, the replay does")
                 else:
                     self._template(part, actual[key], f"{name}[{key!r}]")
+            if list(template) != list(actual):
+                self._structure(name, "NumPy gives its keys in another order than the replay")
         else:
             for i, (part, value) in enumerate(zip(template, actual, strict=True)):
                 self._template(part, value, f"{name}[{i}]")
+
+    def _new_object(self, leaf: NewObject, actual: object, name: str) -> None:
+        if type(actual) is not leaf.kind:
+            self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
+            return
+        for slot in self._staged.trace.objects:
+            if actual is self._staged.values[slot]:
+                self._structure(name, f"NumPy gives {self._slot(slot)} itself, the replay a new {_kind(actual)}")
+        names = own_names(actual)
+        if names != list(leaf.attributes):
+            self._structure(name, f"NumPy sets {', '.join(names)}, the replay {', '.join(leaf.attributes)}")
+            return
+        for each, part in leaf.attributes.items():
+            self._template(part, own_attribute(actual, each), f"{name}.{each}")
 
     def _from_slot(self, leaf: FromSlot, actual: object, name: str) -> None:
         expected = self._staged.values[leaf.slot]
@@ -141,8 +159,11 @@ class Comparison:
         self._arrays(made, actual, name, leaf.index, leaf.chain)
 
     def _shared(self, leaf: Shared, actual: object, name: str) -> None:
-        if not isinstance(leaf.template, Leaf):
+        if isinstance(leaf.template, NewObject) or not isinstance(leaf.template, Leaf):
             self._identity(("shared", id(leaf)), actual, name)
+            if id(leaf) in self._compared:
+                return
+            self._compared.add(id(leaf))
         self._template(leaf.template, actual, name)
 
     def _identity(self, key: object, actual: object, name: str) -> None:
@@ -150,10 +171,10 @@ class Comparison:
         # both ways: `return a, a` in one and `return a, a.copy()` in the other, and the reverse
         known, other = self._numpys.setdefault(key, (id(actual), name))
         if known != id(actual):
-            self._structure(name, f"NumPy gives an array of its own, the replay the same as for {other}")
+            self._structure(name, f"NumPy gives an object of its own, the replay the same as for {other}")
         before, other = self._replays.setdefault(id(actual), (key, name))
         if before != key:
-            self._structure(name, f"NumPy gives the same array as for {other}, the replay another")
+            self._structure(name, f"NumPy gives the same object as for {other}, the replay another")
 
     def _arrays(self, replayed: Any, actual: Any, name: str, position: int, chain: tuple[Any, ...] = ()) -> None:
         self.points += actual.size
@@ -182,6 +203,7 @@ _LEAVES: dict[type, Callable[[Comparison, Any, Any, str], None]] = {
     Literal: Comparison._literal,
     Number: Comparison._number,
     Made: Comparison._made,
+    NewObject: Comparison._new_object,
     Shared: Comparison._shared,
 }
 

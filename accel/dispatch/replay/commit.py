@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from accel.ir.template import fill
-from accel.ir.views import seen_through
+from accel.dispatch.replay.build import Builder
 from accel.process import interrupts
 from accel.record import Trace
 from accel.record.inputs import MISSING
-from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared, Write
+from accel.record.outputs import Write
 
 
 @dataclass(slots=True)
@@ -22,7 +21,6 @@ class StagedOutputs:
 
     trace: of the path that the call takes. values: of its slots. made: new arrays. changed: new contents of the arrays
     that the call changes in place. numbers: the trace's numbers, in order. given: the arrays that the program took.
-    shared: objects that occur several times in the outputs, as far as they are built.
     """
 
     trace: Trace
@@ -31,7 +29,6 @@ class StagedOutputs:
     changed: list[Any]
     numbers: list[Any]
     given: list[Any]
-    shared: dict[Shared, Any] = field(default_factory=dict)
 
 
 class PendingCall(Protocol):
@@ -48,10 +45,11 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     while building has changed nothing, and NumPy can still answer the call. If an interrupt arrives while storing,
     everything is stored again before it is raised, so that no call is left half done.
     """
-    values, outputs = staged.values, staged.trace.outputs
+    values, outputs, build = staged.values, staged.trace.outputs, Builder(staged)
     copies = [(values[slot], array) for (slot, _), array in zip(outputs.changed, staged.changed, strict=True)]
-    writes = [(values[write.owner], write, _build(staged, write.value)) for write in outputs.writes]
-    result = _build(staged, outputs.result)
+    writes = [(values[write.owner], write, build(write.value)) for write in outputs.writes]
+    result = build(outputs.result)
+    build.finish()
     try:
         _store(copies, writes)
     except BaseException:
@@ -61,33 +59,6 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     if call is not None:
         call.result, call.done = result, True
     return result
-
-
-def _build(staged: StagedOutputs, template: object) -> Any:
-    """Fill the leaves of a result, or of a value to be stored, from the staged outputs."""
-    return fill(template, lambda leaf: _build_leaf(staged, leaf), Leaf)
-
-
-def _build_leaf(staged: StagedOutputs, leaf: Any) -> Any:
-    kind = type(leaf)
-    if kind is Made:
-        return seen_through(staged.made[leaf.index], leaf.chain)
-    if kind is FromSlot:
-        return seen_through(staged.values[leaf.slot], leaf.chain)
-    if kind is Number:
-        return as_scalar(staged.numbers[leaf.index], leaf.kind)
-    if kind is Shared:
-        if leaf not in staged.shared:
-            # once: in `return (a, a)` both must be the same object
-            staged.shared[leaf] = _build(staged, leaf.template)
-        return staged.shared[leaf]
-    assert kind is Literal
-    return leaf.value
-
-
-def as_scalar(value: object, kind: type) -> Any:
-    """The number, converted to the type that NumPy or Python gave it in the recording."""
-    return value if type(value) is kind else kind(value)
 
 
 def _store(copies: list[tuple[Any, Any]], writes: list[tuple[Any, Write, Any]]) -> None:

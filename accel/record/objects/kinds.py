@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import enum
 import functools
 from collections.abc import Iterator
@@ -20,6 +21,16 @@ def followable_class(kind: type) -> bool:
 
 
 _HEAP_TYPE = 1 << 9
+
+
+def makes_plainly(kind: type) -> bool:
+    """A class whose objects are made by `object.__new__` and `__init__`, and end without any code of theirs."""
+    return (
+        followable_class(kind)
+        and type(kind) in (type, abc.ABCMeta)
+        and find_in_class(kind, "__new__")[0] is object
+        and find_in_class(kind, "__del__")[0] is None
+    )
 
 
 @functools.cache

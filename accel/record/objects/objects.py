@@ -12,7 +12,7 @@ from accel.record.arrays.arrays import known, remember
 from accel.record.arrays.numbers import TYPE_STAND_INS
 from accel.record.inputs import MISSING
 from accel.record.objects.follow import Followed, target_function
-from accel.record.objects.kinds import followable_class, is_bare_namedtuple
+from accel.record.objects.kinds import is_bare_namedtuple, makes_plainly
 from accel.record.objects.own_attributes import (
     guard_no_own,
     has_attribute,
@@ -336,19 +336,15 @@ def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: d
     if recording.active and is_bare_namedtuple(kind):
         guard_class(recording, kind, "__new__", find_in_class(kind, "__new__")[1])
         return kind(*args, **kwargs)
-    if (
-        not recording.active
-        or not followable_class(kind)
-        or find_in_class(kind, "__new__")[0] is not object
-        or type(kind) is not type
-        or not isinstance(init, FunctionType)
-    ):
+    is_empty = find_in_class(kind, "__init__")[0] is object and not args and not kwargs
+    if not (recording.active and makes_plainly(kind) and (isinstance(init, FunctionType) or is_empty)):
         return call_opaque(recording, kind, args, kwargs)
     # A real object, so that isinstance, type() and repr() are right; its attributes get plain values, the proxy knows
     # the recorded ones.
     proxy = remember(recording, ObjectProxy(recording, object.__new__(kind), None))
     guard_class(recording, kind, "__init__", init)
-    Followed(recording, init, (proxy,))(*args, **kwargs)
+    if not is_empty:
+        Followed(recording, init, (proxy,))(*args, **kwargs)
     return proxy
 
 

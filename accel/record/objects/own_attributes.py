@@ -27,6 +27,12 @@ def own_attribute(real: object, name: str) -> Any:
         return MISSING
 
 
+def own_names(real: object) -> list[str]:
+    """The names of all that an object holds itself: its namespace in order, then its slots."""
+    slots = [name for kind in type(real).__mro__ for name, found in vars(kind).items() if is_slot(found)]
+    return [*getattr(real, "__dict__", ()), *(name for name in dict.fromkeys(slots) if has_attribute(real, name))]
+
+
 def has_attribute(real: object, name: str) -> bool:
     """Whether an object holds something itself under a name."""
     return own_attribute(real, name) is not MISSING

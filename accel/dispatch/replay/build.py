@@ -1,0 +1,84 @@
+"""Build: the program's values of a run's outputs, made from the templates of its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from accel.ir.template import fill
+from accel.ir.views import seen_through
+from accel.record.outputs import FromSlot, Leaf, Literal, Made, NewObject, Number, Shared
+
+
+class Staged(Protocol):
+    """What templates are filled from; see StagedOutputs."""
+
+    values: Sequence[Any]
+    made: list[Any]
+    numbers: list[Any]
+
+
+class Builder:
+    """Fills the templates of one run. What is in several places is made once.
+
+    Objects, lists and dicts that are in several places may contain one another: each is there, empty, before its parts
+    are built, and is filled by `finish`. No code of the program's runs.
+    """
+
+    def __init__(self, staged: Staged) -> None:
+        self._staged = staged
+        self._shared: dict[Shared, Any] = {}
+        self._unfilled: list[tuple[Any, Any]] = []
+
+    def __call__(self, template: Any) -> Any:
+        return fill(template, self._leaf, Leaf)
+
+    def finish(self) -> None:
+        """Give what was built all of its parts."""
+        while self._unfilled:
+            empty, template = self._unfilled.pop()
+            if type(template) is NewObject:
+                self._set_attributes(empty, template)
+            elif type(template) is dict:
+                empty.update(self(template))
+            else:
+                empty.extend(self(template))
+
+    def _leaf(self, leaf: Any) -> Any:
+        kind = type(leaf)
+        if kind is Made:
+            return seen_through(self._staged.made[leaf.index], leaf.chain)
+        if kind is FromSlot:
+            return seen_through(self._staged.values[leaf.slot], leaf.chain)
+        if kind is Number:
+            return as_scalar(self._staged.numbers[leaf.index], leaf.kind)
+        if kind is Shared:
+            return self._one(leaf)
+        if kind is NewObject:
+            return self._set_attributes(object.__new__(leaf.kind), leaf)
+        assert kind is Literal
+        return leaf.value
+
+    def _one(self, leaf: Shared) -> Any:
+        """The one object of a leaf that is in several places: in `return (a, a)` both must be the same."""
+        if leaf in self._shared:
+            return self._shared[leaf]
+        template = leaf.template
+        if type(template) in (list, dict, NewObject):
+            made: Any = object.__new__(template.kind) if type(template) is NewObject else type(template)()
+            self._unfilled.append((made, template))
+        else:
+            made = self(template)
+        self._shared[leaf] = made
+        return made
+
+    def _set_attributes(self, made: Any, leaf: NewObject) -> Any:
+        """Past the class's own __setattr__ and __init__: the recording has followed what they do."""
+        for name, template in leaf.attributes.items():
+            object.__setattr__(made, name, self(template))
+        return made
+
+
+def as_scalar(value: object, kind: type) -> Any:
+    """The number, converted to the type that NumPy or Python gave it in the recording."""
+    return value if type(value) is kind else kind(value)

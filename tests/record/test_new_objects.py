@@ -1,0 +1,207 @@
+"""New objects of the program's classes: returned, stored, in containers, in several places, and in one another."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+
+def some(i: int, *shape: int) -> Any:
+    return np.random.default_rng(i).normal(size=shape or (4,))
+
+
+class Vec:
+    def __init__(self, x: Any, y: Any) -> None:
+        self.x, self.y = x, y
+
+    def __add__(self, other: Vec) -> Vec:
+        return Vec(self.x + other.x, self.y + other.y)
+
+    def __mul__(self, factor: Any) -> Vec:
+        return Vec(self.x * factor, self.y * factor)
+
+    __rmul__ = __mul__
+
+    @property
+    def norm(self) -> Any:
+        return np.sqrt(self.x**2 + self.y**2)
+
+
+class Slotted:
+    __slots__ = ("_hidden", "flux", "n")
+
+    def __init__(self, flux: Any, n: int) -> None:
+        self.flux = flux
+        self.n = n
+
+    def grown(self) -> Slotted:
+        return Slotted(self.flux * 1.5, self.n + 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    u: Any
+    v: Any
+    t: float = 0.0
+    tags: list[str] = dataclasses.field(default_factory=list)
+
+    def energy(self) -> Any:
+        return 0.5 * float((self.u**2).sum() + (self.v**2).sum())
+
+
+@dataclasses.dataclass
+class Checked:
+    value: Any
+    double: Any = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.double = self.value * 2
+
+
+@dataclasses.dataclass(slots=True, frozen=True)
+class Compact:
+    a: Any
+    b: Any = 1.0
+
+
+class Base(abc.ABC):
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    @abc.abstractmethod
+    def f(self) -> Any: ...
+
+
+class Derived(Base):
+    def f(self) -> Any:
+        return Derived(self.x + 1)
+
+
+class Empty:
+    pass
+
+
+class Node:
+    def __init__(self, value: Any, parent: Node | None = None) -> None:
+        self.value = value
+        self.parent = parent
+        self.children: list[Node] = []
+
+    def add(self, value: Any) -> Node:
+        child = Node(value, self)
+        self.children.append(child)
+        return child
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+def test_operators_make_new_objects(check: Any) -> None:
+    def step(a: Any, b: Any, x: Any) -> Any:
+        c = a + 0.5 * b
+        return c, c.norm, [c, (c, Vec(x, a.x))]
+
+    check(step, lambda i: (Vec(some(i), some(i + 1)), Vec(some(i + 2), 2.0 + i), some(i)))
+
+
+def test_a_state_is_returned_and_passed_in_again(check: Any) -> None:
+    def worlds() -> Any:
+        box = {"state": State(some(0), some(1))}
+
+        def make(i: int) -> Any:
+            return box, 0.1
+
+        return make
+
+    def step(box: Any, dt: float) -> Any:
+        s = box["state"]
+        box["state"] = State(u=s.u + dt * s.v, v=s.v - dt * s.u, t=s.t + dt)
+        return box["state"].energy(), box["state"]
+
+    check(step, worlds=worlds, calls=30)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: Checked(x + 1),
+        lambda x: Compact(x * 2),
+        lambda x: Compact(Compact(x * 2, x), 3),
+        lambda x: Slotted(x, 1).grown(),
+        lambda x: Derived(x * 2).f(),
+        lambda x: State(x, x * 2, float(x[0]), ["a"]),
+        lambda x: Pair(Vec(x, x * 2), [Checked(x)]),
+        lambda x: {"one": Vec(x, 1), "two": (Vec(x, None), "text")},
+    ],
+)
+def test_kinds_of_classes(check: Any, function: Any) -> None:
+    check(function, some)
+
+
+def test_an_empty_class(check: Any) -> None:
+    def step(x: Any) -> Any:
+        e = Empty()
+        e.b = x * 2
+        e.a = x
+        e.c = 3
+        del e.c
+        e.b = x * 3
+        return e
+
+    result = check(step, some)
+    assert list(vars(result.function(some(1)))) == ["b", "a"]
+
+
+def test_one_object_in_several_places(check: Any) -> None:
+    def step(self: Any, x: Any) -> Any:
+        v = Vec(x * 2, self)
+        w = Vec(v, v)
+        self.v = v
+        self.all = [v, w, v]
+        self.d["k"] = w
+        return v, w, self.all, self
+
+    def worlds() -> Any:
+        one = SimpleNamespace(v=None, all=None, d={"k": 1})
+        return lambda i: (one, some(i))
+
+    check(step, worlds=worlds, calls=30)
+
+
+def test_objects_that_contain_one_another(check: Any) -> None:
+    def step(x: Any) -> Any:
+        root = Node(x)
+        child = root.add(x * 2)
+        child.add(x * 3).add(x.sum())
+        pair = (root, [child])
+        root.pair = pair
+        ring: list[Any] = [x + 1]
+        ring.append(ring)
+        table: dict[str, Any] = {"ring": ring}
+        table["self"] = table
+        return pair, table
+
+    check(step, some)
+
+
+def test_a_ring_that_is_stored(check: Any) -> None:
+    def step(self: Any, x: Any) -> Any:
+        first, second = Node(x), Node(x * 2)
+        first.parent, second.parent = second, first
+        t = (first,)
+        first.children = [t]
+        self.first = t
+        return first.children
+
+    def worlds() -> Any:
+        one = SimpleNamespace(first=None)
+        return lambda i: (one, some(i))
+
+    check(step, worlds=worlds)
