@@ -116,7 +116,8 @@ def _uses(outputs: Outputs, slots: Sequence[int]) -> dict[tuple[type, int], Hash
     """What each array and number is for, in words that mean the same on all paths."""
     found: dict[tuple[type, int], Hashable] = {}
     templates: list[tuple[Hashable, object]] = [("result", outputs.result)]
-    templates += [((slots[write.owner], write.is_item, repr(write.name)), write.value) for write in outputs.writes]
+    for write in outputs.writes:
+        templates += [((slots[write.owner], use), template) for use, template in write.values()]
     for use, template in templates:
         for position, leaf in enumerate(all_leaves(template)):
             if isinstance(leaf, (Made, Number)):

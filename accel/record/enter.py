@@ -7,6 +7,7 @@ elements. A value that needs no wrapper is guarded; one that cannot be guarded b
 from __future__ import annotations
 
 import builtins
+import collections
 import enum
 import functools
 import os
@@ -30,7 +31,10 @@ from accel.record import inputs
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, remember
 from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
-from accel.record.objects.containers import DictProxy, ListProxy
+from accel.record.containers.deques import DequeProxy
+from accel.record.containers.lists import ListProxy
+from accel.record.containers.mappings import CounterProxy, DefaultDictProxy, DictProxy
+from accel.record.containers.sets import SetProxy
 from accel.record.objects.follow import Followed, is_pythons, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple
@@ -289,6 +293,10 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: kind is tuple or (issubclass(kind, tuple) and hasattr(kind, "_fields")), _tuple),
     (_is(list), _proxied(ListProxy)),
     (_is(dict), _proxied(DictProxy)),
+    (_is(collections.deque), _proxied(DequeProxy)),
+    (_is(collections.defaultdict), _proxied(DefaultDictProxy)),
+    (_is(collections.Counter), _proxied(CounterProxy)),
+    (_is(set), _proxied(SetProxy)),
     (lambda value, kind: value is os.environ, _environ),
     (lambda value, kind: is_grid(value), _grid),
     (_is(ModuleType), _module),

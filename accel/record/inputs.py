@@ -228,6 +228,10 @@ def of_slot(parent: int, function: Callable[[Any], Any]) -> Fetch:
     return Code("{0}({parent})", (function,), parent)
 
 
+def length(parent: int) -> Fetch:
+    return Code("len({parent})", (), parent)
+
+
 CALL_SHAPE = Code("(len(v0), tuple(v1))")
 """How many positional arguments, and which keywords in which order."""
 
@@ -281,6 +285,11 @@ def has_type(kind: type) -> Check:
 
 def has_length(kind: type, length: int) -> Check:
     return Code("type(x) is {0} and len(x) == {1}", (kind, length))
+
+
+def has_least(count: int, known: bool) -> Check:
+    """A container with at least so many elements, or with fewer."""
+    return Code("(len(x) >= {0}) is {1}", (count, known))
 
 
 def has_keys(keys: tuple[Any, ...]) -> Check:

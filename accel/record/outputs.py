@@ -15,6 +15,7 @@ from accel.ir.template import fill, leaves
 from accel.ir.views import Chain, Index, Reshape, seen_through
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedScalar
 from accel.record.arrays.numbers import TypeStandIn
+from accel.record.changes import Change, Emptied, Ends, Write
 from accel.record.inputs import MISSING
 from accel.record.objects.builtins import Builtin
 from accel.record.objects.follow import Followed, SubstitutedGlobals
@@ -81,28 +82,18 @@ class NewObject(Leaf):
 
 
 @dataclass(slots=True)
-class Write:
-    """`owner.name = value` or `owner[name] = value`, or a deletion. owner: a slot."""
-
-    owner: int
-    name: Any
-    value: Any
-    is_item: bool
-
-
-@dataclass(slots=True)
 class Outputs:
     """The plan: what to compute, what to change, what to return.
 
     arrays: nodes of new arrays. numbers: nodes of scalars. changed: (slot, node) of input arrays written in place.
-    writes: attribute and item writes, in order. result: template with `Leaf`s. state: what of all that is left where
-    the next call reads an input: its slot, and the node.
+    writes: what is done to objects and containers, in order. result: template with `Leaf`s. state: what of all that is
+    left where the next call reads an input: its slot, and the node.
     """
 
     arrays: list[Node] = field(default_factory=list)
     numbers: list[Node] = field(default_factory=list)
     changed: list[tuple[int, Node]] = field(default_factory=list)
-    writes: list[Write] = field(default_factory=list)
+    writes: list[Change] = field(default_factory=list)
     result: Any = None
     state: list[tuple[int, Node]] = field(default_factory=list)
 
@@ -153,10 +144,17 @@ class Planner:
         """The outputs, for a call that returned `result` (with wrappers). Raises Unsupported."""
         outputs, recording = self._outputs, self._recording
         outputs.result = self._template(result)
+        changes = [container.change(self._template) for container in recording.changed.values()]
+        outputs.writes += [change for change in changes if isinstance(change, Emptied)]
         for state in recording.attributes.values():
             # An object that the call made has no slot: what it holds is known where it leaves the call (see `_object`).
             if state.written and state.owner._slot_ is not None:
                 self._write(state)
+        # What single items get is told by their former indices.
+        for change in changes:
+            if not (change is None or isinstance(change, Emptied)):
+                outputs.writes.append(change)
+                self._note_read_next(change)
         for storage in recording.storages:
             if storage.written and storage.origin is not None:
                 outputs.changed.append((storage.origin.args[0], storage.version))
@@ -164,7 +162,7 @@ class Planner:
         outputs.state.extend(outputs.changed)
         outputs.result = self._in_one_place(outputs.result)
         for write in outputs.writes:
-            write.value = self._in_one_place(write.value)
+            write.replace_values(self._in_one_place)
         return outputs
 
     def _shared(self, value: object, make: Callable[[], Any]) -> Shared:
@@ -207,7 +205,15 @@ class Planner:
         if before is not None:
             self._outputs.state.extend(self._carried(before, value))
         name = state.name.key if isinstance(state.name, Item) else state.name
-        self._outputs.writes.append(Write(owner, name, value, is_item))
+        self._outputs.writes.append(Write(owner, name, value, is_item, state.is_anew))
+
+    def _note_read_next(self, change: Change) -> None:
+        """What is put where this call has read an element is what the next call reads."""
+        if isinstance(change, Ends):
+            for index, value in change.read_next():
+                before = self._recording.inputs.find(("item", change.owner, Item(index)))
+                if before is not None:
+                    self._outputs.state.extend(self._carried(before, value))
 
     def _carried(self, slot: int, template: Any) -> Iterator[tuple[int, Node]]:
         """What the next call reads of a value that is stored where this one read `slot`: the slots, and the nodes."""

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from accel.dispatch.comparing.changes import Changes
 from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import NumpyValue, explanation
-from accel.dispatch.comparing.snapshot import Snapshot, equal, part_name, parts_of
+from accel.dispatch.comparing.snapshot import Snapshot, equal
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.build import as_scalar
 from accel.ir.views import seen_through
@@ -78,10 +79,11 @@ class Comparison:
         trace, values = self._staged.trace, self._staged.values
         outputs = trace.outputs
         self._template(outputs.result, result, "the result")
-        for write in outputs.writes:
-            owner = values[write.owner]
-            now = parts_of(owner).get(write.name, MISSING) if write.is_item else getattr(owner, write.name, MISSING)
-            self._template(write.value, now, part_name(trace, write.owner, write.name, is_item=write.is_item))
+        changes = Changes(self._staged, self._snapshot)
+        for template, now, name in changes.values():
+            self._template(template, now, name)
+        for name, what in changes.structure():
+            self._structure(name, what)
         first = len(self._staged.made)
         for position, ((slot, _), array) in enumerate(zip(outputs.changed, self._staged.changed, strict=True), first):
             self._arrays(array, values[slot], trace.inputs.name(slot), position)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from accel.dispatch.replay.build import Builder
+from accel.dispatch.replay.steps import Step, steps_of
 from accel.process import interrupts
 from accel.record import Trace
-from accel.record.inputs import MISSING
-from accel.record.outputs import Write
 
 
 @dataclass(slots=True)
@@ -43,35 +44,33 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
 
     call: marked as done as soon as everything is stored. All values are built before the first is stored: what fails
     while building has changed nothing, and NumPy can still answer the call. If an interrupt arrives while storing,
-    everything is stored again before it is raised, so that no call is left half done.
+    what is left is stored before it is raised, so that no call is left half done.
     """
     values, outputs, build = staged.values, staged.trace.outputs, Builder(staged)
-    copies = [(values[slot], array) for (slot, _), array in zip(outputs.changed, staged.changed, strict=True)]
-    writes = [(values[write.owner], write, build(write.value)) for write in outputs.writes]
+    steps: list[Step] = [
+        partial(np.copyto, values[slot], array)
+        for (slot, _), array in zip(outputs.changed, staged.changed, strict=True)
+    ]
+    for change in outputs.writes:
+        steps += steps_of(change, values[change.owner], build)
     result = build(outputs.result)
     build.finish()
+    done: list[None] = []
     try:
-        _store(copies, writes)
+        store(steps, done)
     except BaseException:
         with interrupts.Deferral():
-            _store(copies, writes)  # an error that was not an interrupt occurs again here
+            store(steps, done)  # an error that was not an interrupt occurs again here
         raise
     if call is not None:
         call.result, call.done = result, True
     return result
 
 
-def _store(copies: list[tuple[Any, Any]], writes: list[tuple[Any, Write, Any]]) -> None:
-    """Store array contents, attributes and items. To do it twice does no harm (see `commit`)."""
-    for target, array in copies:
-        np.copyto(target, array)
-    for owner, write, value in writes:
-        if value is MISSING:
-            try:
-                object.__delattr__(owner, write.name)
-            except AttributeError:  # the call itself created it; or it was deleted before an interrupt
-                pass
-        elif write.is_item:
-            owner[write.name] = value
-        else:
-            object.__setattr__(owner, write.name, value)  # the class's own __setattr__ may do more, or refuse
+def store(steps: Sequence[Step], done: list[Any]) -> None:
+    """Take the steps that are not done yet. done: gets an entry for each.
+
+    All of this is one call into C code, as most steps are: Python runs signal handlers between instructions only, and
+    so never between a step and its entry. An element that is appended is never appended twice.
+    """
+    done.extend(map(operator.call, steps[len(done) :]))

@@ -16,8 +16,9 @@ import numpy as np
 from accel.ir.tape import Node, Place
 from accel.reasons import Refusal
 from accel.record import Trace
+from accel.record.changes import Write
 from accel.record.objects.objects import ObjectProxy
-from accel.record.outputs import FromSlot, Literal, Made, Number
+from accel.record.outputs import FromSlot, Literal, Made, NewObject, Number, Shared
 from accel.record.recording import Recording, place_text
 
 Message = dict[str, Any]
@@ -191,12 +192,16 @@ def program(trace: Trace) -> Message:
 
 def _stays(trace: Trace, write: Any) -> bool:
     """Whether the attribute is set to the object that it had before, as by an in-place operator."""
+    if not isinstance(write, Write):
+        return False
     held = trace.inputs.find(("attr", write.owner, write.name))
     return type(write.value) is FromSlot and not write.value.chain and write.value.slot == held
 
 
 def _written(trace: Trace, write: Any) -> str:
     owner = trace.inputs.name(write.owner)
+    if not isinstance(write, Write):
+        return f"what {owner} holds"
     return f"{owner}[{write.name!r}]" if write.is_item else f"{owner}.{write.name}"
 
 
@@ -211,6 +216,10 @@ def _result(trace: Trace, template: Any) -> str:
         return f"{template.kind.__name__}"
     if kind is Literal:
         return _text(template.value)
+    if kind is Shared:
+        return "one object in several places"
+    if kind is NewObject:
+        return f"new {template.kind.__qualname__}"
     if isinstance(template, dict):
         return "{" + ", ".join(f"{key!r}: {_result(trace, part)}" for key, part in template.items()) + "}"
     if isinstance(template, (list, tuple)):

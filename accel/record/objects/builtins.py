@@ -11,6 +11,7 @@ from typing import Any
 from accel.record import inputs
 from accel.record.arrays.arrays import RecordedScalar
 from accel.record.arrays.numbers import TYPE_STAND_INS, record_extreme, record_sum
+from accel.record.containers.container import ContainerProxy
 from accel.record.objects.follow import SubstitutedGlobals
 from accel.record.objects.modules import ModuleProxy
 from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method, property_of
@@ -66,6 +67,14 @@ def _sum(recording: Recording) -> Callable[..., Any]:
         return recording.write_down(lambda: record_sum(recording, values, start, result), result)
 
     return total
+
+
+def _length(recording: Recording) -> Callable[[Any], Any]:
+    def length(value: Any, /) -> Any:
+        # That of a container that grows is another number in each call.
+        return value.length() if recording.active and issubclass(type(value), ContainerProxy) else len(value)
+
+    return length
 
 
 def _ending(recording: Recording, function: Callable[..., Any], reason: str) -> Callable[..., Any]:
@@ -191,6 +200,7 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     calls["max"] = _extreme(recording, max)
     calls["min"] = _extreme(recording, min)
     calls["sum"] = _sum(recording)
+    calls["len"] = _length(recording)
     calls["callable"] = lambda value, /: callable(unwrap(value))
     calls["id"] = _identity(recording)
     calls["super"] = _super(recording)
@@ -202,7 +212,7 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     return made
 
 
-_WITHOUT_EFFECTS = "float int complex type max min sum callable id object __import__".split()
+_WITHOUT_EFFECTS = "float int complex type max min sum len callable id object __import__".split()
 
 
 def plain_builtins() -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
 from typing import Any
 
@@ -29,8 +30,14 @@ def own_attribute(real: object, name: str) -> Any:
 
 def own_names(real: object) -> list[str]:
     """The names of all that an object holds itself: its namespace in order, then its slots."""
-    slots = [name for kind in type(real).__mro__ for name, found in vars(kind).items() if is_slot(found)]
-    return [*getattr(real, "__dict__", ()), *(name for name in dict.fromkeys(slots) if has_attribute(real, name))]
+    slots = _slots_of(type(real))  # type: ignore[arg-type]
+    return [*getattr(real, "__dict__", ()), *(name for name in slots if has_attribute(real, name))]
+
+
+@functools.lru_cache(maxsize=256)
+def _slots_of(kind: type) -> tuple[str, ...]:
+    """The names of the slots of a class."""
+    return tuple(dict.fromkeys(name for each in kind.__mro__ for name, found in vars(each).items() if is_slot(found)))
 
 
 def has_attribute(real: object, name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from accel.ir.tape import Tape
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
-from accel.record.objects.containers import ContainerProxy
+from accel.record.containers.container import ContainerProxy
 from accel.record.objects.objects import ObjectProxy
 from accel.record.pinned import note_pinned
 from accel.record.recording import Recording, gap_text

@@ -1,0 +1,261 @@
+"""Containers that outlive the call and grow or shrink in it, in programs as people write them."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from collections import Counter, defaultdict, deque
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+CALLS = 30
+
+
+def some(i: int, *shape: int) -> Any:
+    return np.random.default_rng(i).normal(size=shape or (4,))
+
+
+def world(make: Any, between: Any = None) -> Any:
+    """A state that lasts; between(i, state): done before call i, as the program would."""
+
+    def worlds() -> Any:
+        one = make()
+
+        def arguments(i: int) -> Any:
+            if between is not None:
+                between(i, one)
+            return one, some(i)
+
+        return arguments
+
+    return worlds
+
+
+def holder(**attributes: Any) -> Any:
+    return lambda: SimpleNamespace(**copy.deepcopy(attributes))
+
+
+# -- programs ---------------------------------------------------------------------------------------------------------
+
+
+class Particles:
+    def __init__(self) -> None:
+        self.x, self.v = some(100), some(101)
+        self.t = 0.0
+        self.times: list[float] = []
+        self.energies: list[float] = []
+        self.positions = [self.x.copy()]
+        self.events: dict[str, list[Any]] = {"bounce": []}
+        self.recent: deque[float] = deque(maxlen=5)
+        self.counts: Counter[str] = Counter()
+        self.by_name: defaultdict[str, list[Any]] = defaultdict(list)
+
+    def step(self, dt: float) -> float:
+        self.v = self.v - dt * self.x
+        self.x = self.x + dt * self.v
+        self.t += dt
+        energy = 0.5 * float((self.v**2).sum() + (self.x**2).sum())
+        self.times.append(self.t)
+        self.energies.append(energy)
+        self.positions.append(self.x)
+        self.recent.append(energy)
+        self.events["bounce"].append((self.t, self.x * 2))
+        self.counts["steps"] += 1
+        self.by_name["energy"].append(energy)
+        return energy
+
+
+def test_a_particle_simulation(check: Any) -> None:
+    one, calls = [], 0
+
+    def between(i: int, state: Any) -> None:
+        if i % 7 == 3:
+            state.times.pop()
+            state.energies[-1] = 7.0
+        if i == 12:
+            state.events["bounce"].clear()
+
+    def worlds() -> Any:
+        state = Particles()
+        one.append(state)
+
+        def make(i: int) -> Any:
+            between(i, state)
+            return state, 0.1
+
+        return make
+
+    check(lambda self, dt: self.step(dt), worlds=worlds, calls=CALLS, replays=15)
+    assert len(one[0].positions) == CALLS + 1 == len(one[1].positions)
+    assert calls == 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    u: Any
+    n: int
+    parent: Any = None
+
+
+def test_a_history_of_new_objects(check: Any) -> None:
+    def step(self: Any, x: Any) -> Any:
+        last = self.frames[-1]
+        new = Frame(last.u * 0.5 + x, last.n + 1, parent=last)
+        self.frames.append(new)
+        return new
+
+    states = []
+
+    def make() -> Any:
+        states.append(SimpleNamespace(frames=[Frame(some(0), 0)]))
+        return states[-1]
+
+    check(step, worlds=world(make), calls=CALLS)
+    frames = states[1].frames
+    assert all(frame.parent is before for before, frame in zip(frames, frames[1:], strict=False))
+    assert copy.deepcopy(frames[-1]).n == CALLS
+    assert pickle.loads(pickle.dumps(frames))[3].n == 3
+
+
+def push_and_pop(self: Any, x: Any) -> Any:
+    self.queue.append(x * 2)
+    self.queue.append(x * 3)
+    first = self.queue.popleft()
+    self.queue.appendleft(first + 1)
+    self.queue.appendleft(first + 2)
+    last = self.queue.pop()
+    return first, last, self.queue[0], self.queue[-1], len(self.queue)
+
+
+def bounded(self: Any, x: Any) -> Any:
+    if len(self.hist) >= 10:
+        self.hist.pop(0)
+    self.hist.append(float(x.sum()))
+    return self.hist[-1] + x
+
+
+def trimmed(self: Any, x: Any) -> Any:
+    self.hist.append(x * 2)
+    while len(self.hist) > 8:
+        del self.hist[0]
+    return x
+
+
+def last_three(self: Any, x: Any) -> Any:
+    self.hist += [x, x * 2]
+    self.hist.extend((x + 1, x.mean()))
+    a, b, c = self.hist[-3:]
+    self.hist[-1] = c + 1
+    return a + b + c + self.hist[-1], self.hist[-2]
+
+
+def by_key(self: Any, x: Any) -> Any:
+    self.groups["a"].append(x.sum())
+    self.groups["b"].append(x)
+    self.counts["n"] += 2
+    self.counts.update(["n", "m", "m"])
+    self.seen.add("x")
+    self.seen.add(3)
+    self.log.setdefault("u", []).append(x * 2)
+    self.log.update(last=x, mean=float(x.mean()))
+    return len(self.groups["a"]), self.counts["n"], "x" in self.seen, "y" in self.seen, self.log["last"]
+
+
+def renewed(self: Any, x: Any) -> Any:
+    value = self.log.pop("a", None)
+    self.log["b"] = x
+    self.log["a"] = x * 2 if value is None else value + x
+    del self.log["b"]
+    self.log["b"] = 1.0
+    self.seen.discard("gone")
+    self.seen.add("gone")
+    return value
+
+
+def cleared(self: Any, x: Any) -> Any:
+    self.hist.clear()
+    self.hist.append(x)
+    self.log.clear()
+    self.log["x"] = x.sum()
+    self.hist.insert(0, 5.0)
+    self.seen.clear()
+    self.seen.add(1)
+    self.queue.clear()
+    self.queue.extend([x, 2])
+    return self.hist[0], self.hist[1], len(self.hist), len(self.log), list(self.log)
+
+
+def in_the_middle(self: Any, x: Any) -> Any:
+    self.short.insert(2, float(x[0]))
+    self.short.sort()
+    self.short.reverse()
+    del self.short[1]
+    self.short[1:2] = [2.0, 3.0]
+    self.short.pop(1)
+    self.queue.rotate(2)
+    return self.short[0] + x, self.short
+
+
+def both_ways(self: Any, x: Any) -> Any:
+    assert self.hist is self.alias
+    self.hist.append(x)
+    self.alias.append(x * 2)
+    return self.hist[-2] + self.alias[-1], len(self.alias)
+
+
+STATE: dict[str, Any] = {
+    "queue": deque([some(1), some(2), some(3)]),
+    "hist": [some(4), some(5)],
+    "groups": defaultdict(list),
+    "counts": Counter("mm"),
+    "seen": {"z", "gone"},
+    "log": {"a": some(6), "z": 1},
+    "short": [3.0, 1.0, 2.0],
+    "full": deque([1.0, 2.0], maxlen=2),
+}
+
+
+def make_state() -> Any:
+    state = SimpleNamespace(**copy.deepcopy(STATE))
+    state.alias = state.hist
+    return state
+
+
+@pytest.mark.parametrize(
+    ("function", "replays"),
+    [
+        (push_and_pop, 25),
+        (bounded, 15),
+        (trimmed, 15),
+        (last_three, 25),
+        (by_key, 20),
+        (renewed, 20),
+        (cleared, 25),
+        (in_the_middle, 0),
+        (both_ways, 25),
+    ],
+)
+def test_changes(check: Any, function: Any, replays: int) -> None:
+    check(function, worlds=world(make_state), calls=CALLS, replays=replays)
+
+
+@pytest.mark.parametrize("function", [push_and_pop, bounded, trimmed, last_three, by_key, renewed, both_ways])
+def test_changes_between_calls(check: Any, function: Any) -> None:
+    def between(i: int, state: Any) -> None:
+        if i % 5 == 1:
+            state.hist.append(some(50 + i))
+            state.queue.append(some(60 + i))
+        if i % 6 == 2:
+            state.hist = state.alias = [some(70 + i), some(71 + i)]
+            state.queue = deque([some(1)])
+            state.log = {"z": 1, "a": some(3)}
+        if i % 11 == 10:
+            state.seen = set()
+            state.counts = Counter(n=1)
+            state.groups.pop("a", None)
+
+    check(function, worlds=world(make_state, between), calls=CALLS, replays=5)
