@@ -259,3 +259,125 @@ def test_changes_between_calls(check: Any, function: Any) -> None:
             state.groups.pop("a", None)
 
     check(function, worlds=world(make_state, between), calls=CALLS, replays=5)
+
+
+# -- what goes wrong half-way -----------------------------------------------------------------------------------------
+
+
+def raising(self: Any, x: Any) -> Any:
+    self.hist.append(x * 2)
+    self.queue.appendleft(x.sum())
+    self.queue.pop()
+    self.log["new"] = x
+    self.log.pop("a", None)
+    self.groups["g"].append(1.0)
+    self.seen.add("raised")
+    self.counts["n"] += 1
+    self.short.sort()
+    if x[0] > 1.0:
+        raise ValueError("too large", len(self.hist))
+    self.hist.append(np.sqrt(self.table[int(self.short[0])]))
+    return self.hist[-1]
+
+
+def test_an_error_after_an_append_is_raised_once(check: Any) -> None:
+    def make() -> Any:
+        state = make_state()
+        state.table = [np.ones(2) for _ in range(4)]
+        return state
+
+    def between(i: int, state: Any) -> None:
+        state.short[0] = 1.0 if i % 4 else 7.0  # IndexError
+
+    check(raising, worlds=world(make, between), calls=CALLS, replays=5)
+
+
+def test_what_is_printed_ends_the_tape(check: Any, capsys: Any) -> None:
+    def step(self: Any, x: Any) -> Any:
+        self.hist.append(x)
+        self.queue.append(x)
+        self.log["k"] = x * 2
+        print(len(self.hist), float(x[0]))
+        self.hist.append(x * 3)
+        self.hist.pop(0)
+        self.queue.popleft()
+        self.groups["a"].append(x)
+        self.counts["n"] += 1
+        self.seen.add("s")
+        self.log.pop("k")
+        return self.hist[-1] + self.queue[-1], len(self.hist)
+
+    check(step, worlds=world(make_state), reason="effect.print")
+
+
+class Sneaky:
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        self.hist.append("sneaked")
+
+
+def test_a_change_from_outside(check: Any) -> None:
+    """A callback that the recorder does not see into changes the list that the call has appended to."""
+
+    def step(self: Any, x: Any) -> Any:
+        self.hist.append(x)
+        self.field = x
+        self.hist.append(x * 2)
+        return self.hist[-1]
+
+    def make() -> Any:
+        one = Sneaky.__new__(Sneaky)
+        object.__setattr__(one, "hist", [])
+        return one
+
+    check(step, worlds=world(make), reason="call.opaque")
+
+
+def test_types_of_containers_that_change(check: Any) -> None:
+    def step(self: Any, x: Any) -> Any:
+        self.hist.append(x)
+        self.log["n"] = x.sum()
+        return len(self.hist)
+
+    class Loud(list):  # type: ignore[type-arg]
+        def append(self, value: Any) -> None:
+            super().append(value)
+            super().append("loud")
+
+    def between(i: int, state: Any) -> None:
+        kinds = (list, deque, Loud, list, lambda part: deque(part, maxlen=2))
+        state.hist = kinds[i // 3 % 5](state.hist)
+        state.log = (dict, defaultdict, Counter)[i % 3]()
+
+    check(step, worlds=world(make_state, between), calls=CALLS, replays=2)
+
+
+def test_two_lists_that_become_one(check: Any) -> None:
+    def step(self: Any, x: Any) -> Any:
+        self.a.append(x)
+        return len(self.b), self.b[-1]
+
+    def make() -> Any:
+        return SimpleNamespace(a=[some(1)], b=[some(2)])
+
+    def between(i: int, state: Any) -> None:
+        if i % 3 == 2:
+            state.b = state.a
+        elif i % 3 == 0:
+            state.b = [some(i)]
+
+    check(step, worlds=world(make, between), calls=CALLS, replays=5)
+
+
+def test_lengths_are_no_guards(check: Any) -> None:
+    def step(self: Any, x: Any) -> Any:
+        self.n = len(self.hist)
+        self.hist.append(x)
+        if len(self.hist) % 4 == 0:
+            self.mean = x.mean()
+        if self.log:
+            self.log["c"] = len(self.log) + x
+        return len(self.hist) * x, self.hist[-2]
+
+    result = check(step, worlds=world(make_state), calls=CALLS, replays=18)
+    assert len(result.function._self_target.paths) < 6
