@@ -17,7 +17,8 @@ Template = Any
 class Write:
     """`owner.name = value` or `owner[name] = value`, or a deletion.
 
-    anew: the item is deleted first, so that it becomes the last one.
+    name: of an item its key, a template where it is computed anew in each call. is_anew: the item is deleted first, so
+    that it becomes the last one.
     """
 
     owner: int
@@ -29,6 +30,8 @@ class Write:
     def values(self) -> Iterator[tuple[Hashable, Template]]:
         """Each value with what it is for, in words that mean the same on all paths."""
         yield (self.is_item, repr(self.name)), self.value
+        if self.is_item:
+            yield ("key", repr(self.name)), self.name
 
     def replace_values(self, change: Callable[[Template], Template]) -> None:
         self.value = change(self.value)
@@ -72,14 +75,14 @@ class Members:
     """
 
     owner: int
-    turns: list[tuple[Any, bool]]
+    turns: list[tuple[Template, bool]]
     keeps: bool = True
 
     def values(self) -> Iterator[tuple[Hashable, Template]]:
-        return iter(())
+        yield from ((("member", position), member) for position, (member, _) in enumerate(self.turns))
 
     def replace_values(self, change: Callable[[Template], Template]) -> None:
-        pass
+        self.turns = [(change(member), is_in) for member, is_in in self.turns]
 
 
 @dataclass(slots=True)

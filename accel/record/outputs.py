@@ -204,7 +204,10 @@ class Planner:
         # device.
         if before is not None:
             self._outputs.state.extend(self._carried(before, value))
-        name = state.name.key if isinstance(state.name, Item) else state.name
+        name: Any = state.name
+        if isinstance(name, Item):
+            node = state.owner.computed(name.key)
+            name = name.key if node is None else self._number(node, type(name.key))
         self._outputs.writes.append(Write(owner, name, value, is_item, state.is_anew))
 
     def _note_read_next(self, change: Change) -> None:
@@ -282,8 +285,11 @@ class Planner:
         # The path fixes its value: there is nothing to fetch from the device. The type says 1 from 1.0 and True.
         if forced is not MISSING and type(forced) is type(value._plain_):
             return Literal(value._plain_)
+        return self._number(node, type(value._plain_))
+
+    def _number(self, node: Node, kind: type) -> Number:
         self._outputs.numbers.append(node)
-        return Number(len(self._outputs.numbers) - 1, type(value._plain_))
+        return Number(len(self._outputs.numbers) - 1, kind)
 
     def _compressed(self, value: CompressedArray) -> Leaf:
         raise Unsupported("shape.dynamic", "a masked selection leaves the recorded call")

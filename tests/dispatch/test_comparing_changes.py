@@ -102,7 +102,7 @@ def meddled(how: Any) -> list[str]:
         (lambda s, result: s.table.__setitem__("a", 4), "s.table['a']"),
         (lambda s, result: s.groups["b"].append(1), "s.groups['b']"),
         (lambda s, result: s.groups["a"].append(1), "s.groups['a']"),
-        (lambda s, result: s.counts.update("b"), "s.counts['b']"),
+        (lambda s, result: s.counts.update("b"), "s.counts"),
         (lambda s, result: s.seen.add("s"), "s.seen"),
         (lambda s, result: setattr(s.v, "x", s.v.x * 2), "the result[0].x"),
         (lambda s, result: setattr(s.v, "z", 1), "the result[0]"),

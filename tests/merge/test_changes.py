@@ -71,9 +71,7 @@ def objects_of_one_side(s: Any, x: Any) -> Any:
     return [new, new, Vec(x.sum())] if x[2] > 0 else [new]
 
 
-@pytest.mark.parametrize(
-    "function", [only_one_side_appends, both_sides_append, items_of_one_side, objects_of_one_side]
-)
+@pytest.mark.parametrize("function", [only_one_side_appends, both_sides_append, items_of_one_side, objects_of_one_side])
 def test_merged(function: Any) -> None:
     traces = traces_of(function, map(call, range(20)))
     assert len(traces) > 1

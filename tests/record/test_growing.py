@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import pickle
 from collections import Counter, defaultdict, deque
 from types import SimpleNamespace
@@ -116,7 +117,7 @@ def test_a_history_of_new_objects(check: Any) -> None:
 
     check(step, worlds=world(make), calls=CALLS)
     frames = states[1].frames
-    assert all(frame.parent is before for before, frame in zip(frames, frames[1:], strict=False))
+    assert all(frame.parent is before for before, frame in itertools.pairwise(frames))
     assert copy.deepcopy(frames[-1]).n == CALLS
     assert pickle.loads(pickle.dumps(frames))[3].n == 3
 
@@ -381,3 +382,70 @@ def test_lengths_are_no_guards(check: Any) -> None:
 
     result = check(step, worlds=world(make_state), calls=CALLS, replays=18)
     assert len(result.function._self_target.paths) < 6
+
+
+# -- keys that are computed in each call ------------------------------------------------------------------------------
+
+
+def snapshots(self: Any, x: Any) -> Any:
+    self.n += 1
+    if self.n not in self.frames:
+        self.frames[self.n] = x * 2
+    self.frames[self.n] = self.frames[self.n] + 1
+    self.by_time[self.n * 0.5] = x.sum()
+    self.done.add(self.n)
+    self.groups[self.n].append(x)
+    self.groups[self.n].append(x.mean())
+    self.counts[self.n] += 2
+    is_there = self.n in self.frames, -1 in self.frames, self.n + 1 in self.frames, self.n in self.done
+    self.frames["last"] = self.n
+    return is_there, len(self.frames), self.frames.get(self.n + 1, 5.0), self.groups[self.n][-1]
+
+
+def two_keys(self: Any, x: Any) -> Any:
+    """They may be the same."""
+    self.n += 1
+    i, j = self.n % 5, self.n % 3
+    self.frames[i] = x
+    self.frames[j] = x * 2
+    self.done.add(i)
+    self.done.discard(j)
+    self.frames.pop(7, None)
+    return self.frames[i], self.frames[j], i in self.done, j in self.done
+
+
+def oldest_goes(self: Any, x: Any) -> Any:
+    self.n += 1
+    self.frames[self.n] = x * 2
+    if self.n - 3 in self.frames:
+        del self.frames[self.n - 3]
+    return len(self.frames)
+
+
+def looked_at(self: Any, x: Any) -> Any:
+    self.n += 1
+    self.frames[self.n] = x
+    return sorted(key for key in self.frames if key != "last")
+
+
+def make_frames() -> Any:
+    return SimpleNamespace(n=0, frames={}, by_time={}, done=set(), groups=defaultdict(list), counts=Counter())
+
+
+@pytest.mark.parametrize(("function", "replays"), [(snapshots, 20), (two_keys, 0), (oldest_goes, 10), (looked_at, 0)])
+def test_computed_keys(check: Any, function: Any, replays: int) -> None:
+    check(function, worlds=world(make_frames), calls=CALLS, replays=replays)
+
+
+@pytest.mark.parametrize("function", [snapshots, two_keys, oldest_goes])
+def test_computed_keys_that_meet_others(check: Any, function: Any) -> None:
+    def between(i: int, state: Any) -> None:
+        if i % 4 == 2:
+            state.frames[state.n + 1] = some(i)
+            state.done.add(state.n + 2)
+        if i % 9 == 5:
+            state.n -= 3
+        if i == 17:
+            state.n = float(state.n)
+
+    check(function, worlds=world(make_frames, between), calls=CALLS, replays=0)

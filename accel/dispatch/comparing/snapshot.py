@@ -35,10 +35,11 @@ class Snapshot:
             self.values[slot] = values[slot].copy()
         changed = {slot for slot, _ in trace.outputs.changed}
         self._kept = [slot for slot in trace.array_slots if slot not in changed]
-        writes = [change for change in trace.outputs.writes if isinstance(change, Write)]
-        self._written = {(id(values[write.owner]), write.name) for write in writes}
-        # what else is done to a container is compared as a whole
-        self._compared = {id(values[change.owner]) for change in trace.outputs.writes if not isinstance(change, Write)}
+        attributes = [change for change in trace.outputs.writes if isinstance(change, Write) and not change.is_item]
+        self._written = {(id(values[write.owner]), write.name) for write in attributes}
+        # a container that the replay changes is compared as a whole (accel.dispatch.comparing.changes)
+        others = [change for change in trace.outputs.writes if not isinstance(change, Write) or change.is_item]
+        self._compared = {id(values[change.owner]) for change in others}
         self.parts = {slot: copy_of(values[slot]) for slot in {*trace.objects, *_containers(values)}}
 
     def differences(self, values: Sequence[Any]) -> Iterator[Difference]:

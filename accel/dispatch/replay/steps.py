@@ -23,10 +23,11 @@ def steps_of(change: Change, owner: Any, build: Build) -> Iterable[Step]:
 def _write(change: Write, owner: Any, build: Build) -> Iterable[Step]:
     value = build(change.value)
     if change.is_item:
+        key = build(change.name)
         if value is MISSING or change.is_anew:
-            yield partial(owner.pop, change.name, None)
+            yield partial(owner.pop, key, None)
         if value is not MISSING:
-            yield partial(operator.setitem, owner, change.name, value)
+            yield partial(operator.setitem, owner, key, value)
     elif value is MISSING:
         yield partial(_delete_attribute, owner, change.name)
     else:
@@ -71,7 +72,7 @@ def _members(change: Members, owner: set[Any], build: Build) -> Iterable[Step]:
     if not change.keeps:
         yield owner.clear
     for member, is_in in change.turns:
-        yield partial(owner.add if is_in else owner.discard, member)
+        yield partial(owner.add if is_in else owner.discard, build(member))
 
 
 def _emptied(change: Emptied, owner: dict[Any, Any], build: Build) -> Iterable[Step]:

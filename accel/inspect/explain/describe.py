@@ -202,7 +202,8 @@ def _written(trace: Trace, write: Any) -> str:
     owner = trace.inputs.name(write.owner)
     if not isinstance(write, Write):
         return f"what {owner} holds"
-    return f"{owner}[{write.name!r}]" if write.is_item else f"{owner}.{write.name}"
+    key = "..." if isinstance(write.name, Number) else repr(write.name)
+    return f"{owner}[{key}]" if write.is_item else f"{owner}.{write.name}"
 
 
 def _result(trace: Trace, template: Any) -> str:

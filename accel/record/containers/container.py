@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.tape import Node
 from accel.record import inputs
 from accel.record.arrays.arrays import as_static
 from accel.record.objects.kinds import is_bare_enum
@@ -69,8 +70,11 @@ class ContainerProxy(Proxy):
 
     def _key(self, key: object) -> Any:
         """A key or index as a plain value."""
-        key = self._recording_.write_down(lambda: as_static(key), unwrap(key))
-        return int(key) if isinstance(key, np.integer) else key
+        return self._recording_.write_down(lambda: as_static(key), unwrap(key))
+
+    def computed(self, key: object) -> Node | None:
+        """The node that gives a key, where it is another in each call."""
+        return None
 
     def _give_up(self, how: str) -> None:
         """Something is done with the container that no plan expresses: the tape ends here."""
@@ -152,12 +156,15 @@ def put_back(real: Any, before: Any) -> None:
 
 
 def is_simple_key(key: object) -> bool:
-    """Whether a key is of Python's own immutable types, which no code of the program's hashes or compares."""
+    """Whether a key is of immutable types of Python's or NumPy's, which no code of the program's hashes or compares."""
     if isinstance(key, enum.Enum):
         return is_bare_enum(type(key))
-    return type(key) in (str, int, bytes, type(None)) or (type(key) is tuple and all(map(is_simple_key, key)))
+    return type(key) in _SIMPLE or (type(key) is tuple and all(map(is_simple_key, key)))
+
+
+_SIMPLE = frozenset({str, int, float, bool, bytes, type(None), np.int64, np.int32, np.float64, np.bool_})
 
 
 def is_bare_key(key: object) -> bool:
     """Whether a key says all of itself, and there is nothing more to be read of it."""
-    return is_simple_key(key) or isinstance(key, (float, complex, np.generic, enum.Enum, type))
+    return is_simple_key(key) or isinstance(key, (complex, np.generic, enum.Enum, type))

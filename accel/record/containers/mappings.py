@@ -9,22 +9,19 @@ from typing import Any
 
 from accel.record import inputs
 from accel.record.changes import Emptied
-from accel.record.containers.container import ContainerProxy, is_bare_key, is_simple_key
+from accel.record.containers.container import is_bare_key, is_simple_key
+from accel.record.containers.keyed import KeyedProxy
 from accel.record.inputs import MISSING
 from accel.record.recording import AttributeState, Item
 from accel.record.wrapper import Wrapper
 
 
-class DictProxy(ContainerProxy):
-    """A dict from outside. emptied: the call has taken all of its items away."""
+class DictProxy(KeyedProxy):
+    """A dict from outside."""
 
-    __slots__ = ("_emptied",)
+    __slots__ = ()
 
     copied = dict
-
-    def __init__(self, recording: Any, value: object, slot: int | None = None) -> None:
-        super().__init__(recording, value, slot)
-        self._emptied = False
 
     def as_container(self) -> Any:
         return dict(self.items())
@@ -39,8 +36,9 @@ class DictProxy(ContainerProxy):
 
     # -- keys ---------------------------------------------------------------------------------------------------------
 
-    def _growth(self) -> int | None:
-        return None if self._emptied else super()._growth()
+    def _known_keys(self) -> Iterable[Any]:
+        own = id(self._plain_)
+        return [key[1].key for key in self._recording_.attributes if key[0] == own and isinstance(key[1], Item)]
 
     def _guard_length(self) -> None:
         self._guard_keys()
@@ -51,6 +49,7 @@ class DictProxy(ContainerProxy):
         # A loop hands keys to recorded code, which may read attributes of them that no guard holds.
         if not all(map(is_bare_key, self._plain_)):
             recording.break_("call.opaque", "a loop over a dict with objects for keys")
+        self._fix_all()
         if recording.active and slot is not None and not self._emptied:
             recording.inputs.narrow(slot, inputs.has_keys(tuple(self._base)))
 
@@ -66,17 +65,13 @@ class DictProxy(ContainerProxy):
         return state
 
     def __contains__(self, key: object) -> bool:
-        key = self._key(key)
-        recording, slot = self._recording_, self._slot_
+        return self._has(self._key(key))
+
+    def _has(self, key: Any) -> bool:
+        """Whether there is such an item. key: a plain one, here and below."""
         known = key in self._plain_
-        if (
-            recording.active
-            and slot is not None
-            and not self._emptied
-            and self._state(key) is None
-            and recording.active
-        ):
-            recording.inputs.narrow(slot, inputs.has_item(key, known))
+        if self._recording_.active and self._state(key) is None:
+            self._guard_membership(key, known)
         return known
 
     def __iter__(self) -> Iterator[Any]:
@@ -94,8 +89,10 @@ class DictProxy(ContainerProxy):
 
     def __getitem__(self, key: object) -> Any:
         key = self._key(key)
-        if key not in self:
-            return self._missing(key)
+        return self._item(key) if self._has(key) else self._missing(key)
+
+    def _item(self, key: Any) -> Any:
+        """An item that is there."""
         recording, slot, value = self._recording_, self._slot_, self._plain_[key]
         state = self._state(key) if recording.active else None
         if state is not None or not recording.active:
@@ -103,6 +100,7 @@ class DictProxy(ContainerProxy):
         if slot is None or not is_simple_key(key):
             recording.break_("call.opaque", f"an element of a {type(self._plain_).__name__} by {type(key).__name__}")
             return value
+        self._fix(key)
         name = f"{recording.inputs.name(slot)}[{key!r}]"
         return recording.enter(value, ("item", slot, Item(key)), name, inputs.item(slot, key))
 
@@ -113,7 +111,7 @@ class DictProxy(ContainerProxy):
 
     def get(self, key: object, default: object = None) -> Any:
         key = self._key(key)
-        return self[key] if key in self else default  # noqa: SIM401
+        return self._item(key) if self._has(key) else default
 
     def values(self) -> Any:
         return DictView(self, lambda key: self[key], self._plain_.values())
@@ -136,14 +134,16 @@ class DictProxy(ContainerProxy):
         return self._recording_.active
 
     def __setitem__(self, key: object, value: object) -> None:
+        self._set(self._key(key), value)
+
+    def _set(self, key: Any, value: object) -> None:
         recording, real = self._recording_, self._plain_
-        key = self._key(key)
         held = self._stored(value)
         if not self._records(key):
             real[key] = held
             return
         place = id(real), Item(key)
-        is_there, before = key in self, recording.attributes.get(place)
+        is_there, before = self._has(key), recording.attributes.get(place)
         if not is_there:
             self._begin_change()
             # New items come last, in the order in which they were set.
@@ -152,16 +152,19 @@ class DictProxy(ContainerProxy):
             old = real[key]
             recording.journal.add(lambda: operator.setitem(real, key, old))
         real[key] = held
-        state = AttributeState(self, Item(key), value, True, held)
+        # 1 and 1.0 are one key: the first that was set is the one that stays.
+        state = AttributeState(self, before.name if is_there and before is not None else Item(key), value, True, held)
         # Deleted and set again it stands at the end.
         state.is_anew = before is not None and (before.is_anew or not is_there)
         recording.attributes[place] = state
 
     def __delitem__(self, key: object) -> None:
-        key = self._key(key)
+        self._delete(self._key(key))
+
+    def _delete(self, key: Any) -> None:
         if not self._records(key):
             del self._plain_[key]
-        elif key not in self:
+        elif not self._has(key):
             with self._recording_.foreseen():
                 del self._plain_[key]
         else:
@@ -174,11 +177,11 @@ class DictProxy(ContainerProxy):
         key = self._key(key)
         if not self._records(key):
             return self._plain_.pop(key, *default)
-        if key not in self:
+        if not self._has(key):
             with self._recording_.foreseen():
                 return self._plain_.pop(key, *default)
-        value = self[key]
-        del self[key]
+        value = self._item(key)
+        self._delete(key)
         return value
 
     def popitem(self) -> Any:
@@ -191,10 +194,10 @@ class DictProxy(ContainerProxy):
 
     def setdefault(self, key: object, default: object = None) -> Any:
         key = self._key(key)
-        if key not in self:
-            self[key] = default
-            return default
-        return self[key]
+        if self._has(key):
+            return self._item(key)
+        self._set(key, default)
+        return default
 
     def update(self, other: Any = (), /, **items: Any) -> None:
         pairs = other.items() if hasattr(other, "keys") else other
@@ -230,7 +233,8 @@ class DefaultDictProxy(DictProxy):
         factory = self.default_factory
         if factory is None or not self._recording_.active:
             return super()._missing(key)
-        self[key] = value = factory()
+        value = factory()
+        self._set(key, value)
         return value
 
     def copy(self) -> Any:
@@ -266,12 +270,12 @@ class CounterProxy(DictProxy):
 
     def _count(self, counts: Iterable[tuple[Any, Any]], sign: Callable[[Any], Any]) -> None:
         for key, count in list(counts):
-            self[key] = sign(count) + self.get(key, 0)
+            at = self._key(key)
+            self._set(at, sign(count) + (self._item(at) if self._has(at) else 0))
 
-    def __delitem__(self, key: object) -> None:
-        key = self._key(key)
-        if not self._recording_.active or key in self:  # a key that is not there is no error
-            super().__delitem__(key)
+    def _delete(self, key: Any) -> None:
+        if not self._recording_.active or self._has(key):  # a key that is not there is no error
+            super()._delete(key)
 
     def copy(self) -> Any:
         self._give_up("is copied")

@@ -10,6 +10,8 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from accel.record import inputs
 from accel.record.changes import Ends
 from accel.record.containers.container import ContainerProxy
@@ -134,6 +136,10 @@ class SequenceProxy(ContainerProxy):
             return state.wrapped
         name = f"{recording.inputs.name(slot)}[{offset}]"
         return recording.enter(held, ("item", slot, Item(offset)), name, inputs.item(slot, offset))
+
+    def _key(self, key: object) -> Any:
+        index = super()._key(key)
+        return int(index) if isinstance(index, np.integer) else index
 
     # -- reading ------------------------------------------------------------------------------------------------------
 

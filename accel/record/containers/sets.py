@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from accel.record import inputs
 from accel.record.changes import Members
-from accel.record.containers.container import ContainerProxy, is_simple_key
+from accel.record.containers.container import is_simple_key
+from accel.record.containers.keyed import KeyedProxy
 from accel.record.wrapper import unwrap
 
 
-class SetProxy(ContainerProxy):
+class SetProxy(KeyedProxy):
     """A set from outside.
 
     turns: the members that the call has added (True) and taken away (False), in order. known: the last turn of each.
-    emptied: all that was there before these turns is gone.
     """
 
-    __slots__ = ("_emptied", "_known", "_turns")
+    __slots__ = ("_known", "_turns")
 
     copied = set
 
@@ -26,7 +25,6 @@ class SetProxy(ContainerProxy):
         super().__init__(recording, value, slot)
         self._turns: list[tuple[Any, bool]] = []
         self._known: dict[Any, bool] = {}
-        self._emptied = False
 
     def as_container(self) -> Any:
         return set(self)
@@ -34,10 +32,11 @@ class SetProxy(ContainerProxy):
     def change(self, template: Callable[[Any], Any]) -> Members | None:
         """What a replay has to do to it."""
         is_same = not (self._turns or self._emptied)
-        return None if is_same or self._slot_ is None else Members(self._slot_, self._turns, not self._emptied)
+        turns = [(template(member), is_in) for member, is_in in self._turns]
+        return None if is_same or self._slot_ is None else Members(self._slot_, turns, not self._emptied)
 
-    def _growth(self) -> int | None:
-        return None if self._emptied else super()._growth()
+    def _known_keys(self) -> Iterable[Any]:
+        return self._known
 
     def _guard_length(self) -> None:
         # The order of a set's members depends on its history, and that of strings on the process.
@@ -48,25 +47,26 @@ class SetProxy(ContainerProxy):
         return iter(self._plain_)
 
     def __contains__(self, member: object) -> bool:
-        member = self._key(member)
-        recording, slot = self._recording_, self._slot_
+        return self._has(self._key(member))
+
+    def _has(self, member: Any) -> bool:
         known = member in self._plain_
-        if recording.active and not is_simple_key(member):
+        if self._recording_.active and not is_simple_key(member):
             self._give_up(f"is asked for a member of type {type(member).__name__}")
-        if recording.active and slot is not None and not self._emptied and member not in self._known:
-            recording.inputs.narrow(slot, inputs.has_item(member, known))
+        if self._recording_.active and member not in self._known:
+            self._guard_membership(member, known)
         return known
 
-    def _turn(self, member: object, is_in: bool) -> bool:
+    def _turn(self, member: Any, is_in: bool) -> bool:
         """Note that a member is there from now on, or not; returns whether that is a change."""
-        member = self._key(member)
-        if (member in self) is is_in:
+        at = self._key(member)
+        if self._has(at) is is_in:
             return False
         self._begin_change()
         if self._recording_.active:
-            self._turns.append((member, is_in))
-            self._known[member] = is_in
-        (self._plain_.add if is_in else self._plain_.discard)(member)
+            self._turns.append((member if self.computed(at) is not None else at, is_in))
+            self._known[at] = is_in
+        (self._plain_.add if is_in else self._plain_.discard)(at)
         return True
 
     def add(self, member: object) -> None:
@@ -78,7 +78,7 @@ class SetProxy(ContainerProxy):
     def remove(self, member: object) -> None:
         if not self._turn(member, False):
             with self._recording_.foreseen():
-                self._plain_.remove(self._key(member))
+                self._plain_.remove(unwrap(member))
 
     def update(self, *others: Any) -> None:
         for other in others:
