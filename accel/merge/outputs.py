@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from accel.ir.tape import Node
 from accel.merge.writer import Inseparable, Writer
-from accel.record.outputs import Made, Number, Outputs, all_leaves
+from accel.record.leaves import Made, Number, all_leaves
+from accel.record.outputs import Outputs
 
 
 @dataclass(slots=True)

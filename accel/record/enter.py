@@ -33,7 +33,7 @@ from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
 from accel.record.containers.deques import DequeProxy
 from accel.record.containers.lists import ListProxy
-from accel.record.containers.mappings import CounterProxy, DefaultDictProxy, DictProxy
+from accel.record.containers.mappings import CounterProxy, DefaultDictProxy, DictProxy, OrderedDictProxy
 from accel.record.containers.sets import SetProxy
 from accel.record.objects.follow import Followed, is_pythons, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
@@ -294,6 +294,7 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (_is(list), _proxied(ListProxy)),
     (_is(dict), _proxied(DictProxy)),
     (_is(collections.deque), _proxied(DequeProxy)),
+    (_is(collections.OrderedDict), _proxied(OrderedDictProxy)),
     (_is(collections.defaultdict), _proxied(DefaultDictProxy)),
     (_is(collections.Counter), _proxied(CounterProxy)),
     (_is(set), _proxied(SetProxy)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -11,12 +12,26 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node, Storage
-from accel.ir.template import fill, leaves
+from accel.ir.template import fill
 from accel.ir.views import Chain, Index, Reshape, seen_through
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedScalar
 from accel.record.arrays.numbers import TypeStandIn
 from accel.record.changes import Change, Emptied, Ends, Write
+from accel.record.containers.container import is_simple_key
 from accel.record.inputs import MISSING
+from accel.record.leaves import (
+    COMPOSITE,
+    FromSlot,
+    Leaf,
+    Literal,
+    Made,
+    NewContainer,
+    NewObject,
+    NewSet,
+    Number,
+    Shared,
+    all_leaves,
+)
 from accel.record.objects.builtins import Builtin
 from accel.record.objects.follow import Followed, SubstitutedGlobals
 from accel.record.objects.functions import RuleFunction
@@ -24,61 +39,8 @@ from accel.record.objects.objects import ObjectProxy
 from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.record.objects.proxy import Proxy
 from accel.record.recording import AttributeState, Item, Recording
-from accel.record.wrapper import has_wrapper, unwrap
+from accel.record.wrapper import DICTS, LISTS, has_wrapper, unwrap
 from accel.rules.rule import Unsupported
-
-
-class Leaf:
-    """A part of a result or of a written value that a replay makes or finds."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FromSlot(Leaf):
-    """The very object that an input slot holds; `chain` makes a view of it."""
-
-    slot: int
-    chain: Chain = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Made(Leaf):
-    """New array number `index`; `chain` makes a view of it."""
-
-    index: int
-    chain: Chain = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Number(Leaf):
-    """A scalar of the given type. index: among the outputs' numbers."""
-
-    index: int
-    kind: type
-
-
-@dataclass(frozen=True, slots=True)
-class Literal(Leaf):
-    """A value that the path fixes."""
-
-    value: Any
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Shared(Leaf):
-    """A new object, list, dict or view that is in several places: made once. template: what makes it, itself perhaps
-    among its parts."""
-
-    template: Any
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NewObject(Leaf):
-    """A new object of one of the program's classes. attributes: what makes each, in the order of `vars`."""
-
-    kind: type
-    attributes: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -104,28 +66,6 @@ class Outputs:
                 yield self.arrays[leaf.index]
             elif isinstance(leaf, Number):
                 yield self.numbers[leaf.index]
-
-
-def all_leaves(template: Any) -> Iterator[Leaf]:
-    """The leaves of a template that have no parts, in order; those of what is in several places once."""
-    stack, seen = [template], set()
-    while stack:
-        found = leaves(stack.pop(), Leaf)
-        for position, leaf in enumerate(found):
-            inner = _inside(leaf)
-            if inner is None:
-                yield leaf
-            elif id(leaf) not in seen:
-                seen.add(id(leaf))
-                stack += [found[position + 1 :], inner]
-                break
-
-
-def _inside(leaf: Leaf) -> Any:
-    """What a leaf with parts is made of."""
-    if isinstance(leaf, Shared):
-        return leaf.template
-    return leaf.attributes if isinstance(leaf, NewObject) else None
 
 
 class Planner:
@@ -181,11 +121,11 @@ class Planner:
     def _in_one_place(self, template: object) -> Any:
         """The template with the leaves of objects that are in one place only replaced by what makes them."""
         # What contains itself is made in two steps, for which each part has to be a leaf.
-        return template if self._circular else fill(template, self._unshared, (Shared, NewObject))
+        return template if self._circular else fill(template, self._unshared, (Shared, *COMPOSITE))
 
-    def _unshared(self, leaf: Shared | NewObject) -> Any:
-        if isinstance(leaf, NewObject):
-            return NewObject(leaf.kind, self._in_one_place(leaf.attributes))
+    def _unshared(self, leaf: Shared | NewObject | NewContainer) -> Any:
+        if not isinstance(leaf, Shared):
+            return leaf.with_parts(self._in_one_place(leaf.parts))
         made = self._in_one_place(leaf.template)
         if self._uses[leaf] == 1:
             return made
@@ -224,7 +164,7 @@ class Planner:
         if not isinstance(inner, NewObject):
             yield from ((slot, node) for node in self._outputs.nodes(inner))
             return
-        for name, part in inner.attributes.items():
+        for name, part in inner.parts.items():
             read = self._recording.inputs.find(("attr", slot, name))
             if read is not None:
                 yield from self._carried(read, part)
@@ -234,13 +174,15 @@ class Planner:
         for accepts, handler in _LEAVES:
             if issubclass(kind, accepts):
                 return handler(self, value)
-        if kind in (list, tuple, dict) or issubclass(kind, tuple):
+        if kind in (*LISTS, tuple, *DICTS) or issubclass(kind, tuple):
             return self._container(value)
         if kind in _LITERALS or issubclass(kind, (np.generic, type, enum.Enum)):
             return Literal(value)
-        # A new set is mutable and would have to be made anew in each call; a frozenset of constants may be shared.
+        # A frozenset of constants may be one for all calls; a set is made anew in each.
         if kind is frozenset and not has_wrapper(value):
             return Literal(value)
+        if kind is set and all(is_simple_key(unwrap(member)) for member in value):
+            return self._shared(value, lambda: NewSet(unwrap(value)))
         raise Unsupported("escape.object", f"a new {kind.__name__} leaves the recorded call")
 
     def _container(self, value: Any) -> Any:
@@ -250,14 +192,23 @@ class Planner:
         return self._shared(value, lambda: self._parts(value))
 
     def _parts(self, value: Any) -> Any:
-        if type(value) is dict:
+        kind, parts = type(value), self._own_parts(value)
+        if kind in (list, dict) or issubclass(kind, tuple):
+            return parts
+        about = value.maxlen if kind is deque else getattr(value, "default_factory", None)
+        return NewContainer(kind, self._template(about), parts)
+
+    def _own_parts(self, value: Any) -> Any:
+        if type(value) in DICTS:
             # A plan would hold the object itself as a key, and so keep alive and hand out one that belongs to the
             # recorded call.
             if any(issubclass(type(key), Proxy) and not isinstance(unwrap(key), type) for key in value):
                 raise Unsupported("escape.object", "a dict with objects for keys leaves the recorded call")
             return {unwrap(key): self._template(part) for key, part in value.items()}
         parts = [self._template(part) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        if not issubclass(type(value), tuple):
+            return parts
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
 
     def _array(self, value: RecordedArray) -> Leaf:
         storage: Storage = value._storage

@@ -11,7 +11,7 @@ import pytest
 
 from accel.dispatch.comparing.comparison import Comparison
 from accel.record.changes import Emptied, Ends, Members, Write
-from accel.record.outputs import NewObject, Shared
+from accel.record.leaves import NewObject, Shared
 from tests.dispatch.test_comparing import run
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from collections import Counter, OrderedDict, defaultdict, deque
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -205,3 +206,58 @@ def test_a_ring_that_is_stored(check: Any) -> None:
         return lambda i: (one, some(i))
 
     check(step, worlds=worlds)
+
+
+class Sensor:
+    """Makes its own containers."""
+
+    def __init__(self, size: int) -> None:
+        self.window: deque[Any] = deque(maxlen=size)
+        self.groups: defaultdict[str, list[Any]] = defaultdict(list)
+        self.totals: defaultdict[str, float] = defaultdict(float)
+        self.counts: Counter[str] = Counter()
+        self.names = {"a", "b"}
+        self.order: OrderedDict[str, Any] = OrderedDict()
+
+    def read(self, x: Any) -> None:
+        self.window.append(x)
+        self.window.append(x * 2)
+        self.window.append(float(x.sum()))
+        self.groups["x"].append(x)
+        self.totals["x"] += x.mean()
+        self.counts["x"] += 1
+        self.names.add("c")
+        self.order["second"] = x * 3
+        self.order["first"] = 1
+        self.order.move_to_end("second")
+
+
+def new_sensor(self: Any, x: Any) -> Any:
+    sensor = Sensor(2)
+    sensor.read(x)
+    self.sensor = sensor
+    return sensor, np.mean(sensor.window[0]), SimpleNamespace(x=x, again=sensor.window)
+
+
+def old_sensor(self: Any, x: Any) -> Any:
+    self.old.read(x)
+    self.old.order.popitem(last=False)
+    return self.old, len(self.old.window)
+
+
+@pytest.mark.parametrize("function", [new_sensor, old_sensor])
+def test_containers_of_collections(check: Any, function: Any) -> None:
+    def worlds() -> Any:
+        one = SimpleNamespace(sensor=None, old=Sensor(3))
+        return lambda i: (one, some(i))
+
+    check(function, worlds=worlds, calls=20)
+
+
+def test_a_deque_as_an_array(check: Any) -> None:
+    def step(x: Any) -> Any:
+        window = deque([x, x * 2], maxlen=2)
+        window.append(x * 3)
+        return np.mean(window, axis=0), np.stack(window)
+
+    check(step, some)

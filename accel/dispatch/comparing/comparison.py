@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +16,19 @@ from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.build import as_scalar
 from accel.ir.views import seen_through
 from accel.record.inputs import MISSING
+from accel.record.leaves import (
+    COMPOSITE,
+    FromSlot,
+    Leaf,
+    Literal,
+    Made,
+    NewContainer,
+    NewObject,
+    NewSet,
+    Number,
+    Shared,
+)
 from accel.record.objects.own_attributes import own_attribute, own_names
-from accel.record.outputs import FromSlot, Leaf, Literal, Made, NewObject, Number, Shared
 from accel.reports.ledger import Difference
 
 EXPLAINED_FACTOR, MAX_EXPLAINED = 2.0, 1e3
@@ -109,7 +121,7 @@ class Comparison:
             for i, (part, value) in enumerate(zip(template, actual, strict=True)):
                 self._template(part, value, f"{name}[{i}]")
 
-    def _new_object(self, leaf: NewObject, actual: object, name: str) -> None:
+    def _new_object(self, leaf: NewObject, actual: Any, name: str) -> None:
         if type(actual) is not leaf.kind:
             self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
             return
@@ -117,11 +129,24 @@ class Comparison:
             if actual is self._staged.values[slot]:
                 self._structure(name, f"NumPy gives {self._slot(slot)} itself, the replay a new {_kind(actual)}")
         names = own_names(actual)
-        if names != list(leaf.attributes):
-            self._structure(name, f"NumPy sets {', '.join(names)}, the replay {', '.join(leaf.attributes)}")
+        if names != list(leaf.parts):
+            self._structure(name, f"NumPy sets {', '.join(names)}, the replay {', '.join(leaf.parts)}")
             return
-        for each, part in leaf.attributes.items():
+        for each, part in leaf.parts.items():
             self._template(part, own_attribute(actual, each), f"{name}.{each}")
+
+    def _new_container(self, leaf: NewContainer, actual: Any, name: str) -> None:
+        if type(actual) is not leaf.kind:
+            self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
+            return
+        about = "maxlen" if leaf.kind is deque else "default_factory"
+        self._template(leaf.about, getattr(actual, about, None), f"{name}.{about}")
+        held: Any = actual
+        self._template(leaf.parts, list(held) if leaf.kind is deque else dict(held), name)
+
+    def _new_set(self, leaf: NewSet, actual: Any, name: str) -> None:
+        if type(actual) is not set or set(map(_typed, actual)) != set(map(_typed, leaf.members)):
+            self._structure(name, f"NumPy gives {actual!r}, the replay {leaf.members!r}")
 
     def _from_slot(self, leaf: FromSlot, actual: object, name: str) -> None:
         expected = self._staged.values[leaf.slot]
@@ -161,7 +186,7 @@ class Comparison:
         self._arrays(made, actual, name, leaf.index, leaf.chain)
 
     def _shared(self, leaf: Shared, actual: object, name: str) -> None:
-        if isinstance(leaf.template, NewObject) or not isinstance(leaf.template, Leaf):
+        if isinstance(leaf.template, (*COMPOSITE, NewSet)) or not isinstance(leaf.template, Leaf):
             self._identity(("shared", id(leaf)), actual, name)
             if id(leaf) in self._compared:
                 return
@@ -206,8 +231,14 @@ _LEAVES: dict[type, Callable[[Comparison, Any, Any, str], None]] = {
     Number: Comparison._number,
     Made: Comparison._made,
     NewObject: Comparison._new_object,
+    NewContainer: Comparison._new_container,
+    NewSet: Comparison._new_set,
     Shared: Comparison._shared,
 }
+
+
+def _typed(value: object) -> tuple[type, object]:
+    return type(value), value
 
 
 def _kind(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections import Counter, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +16,7 @@ from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.reports.ledger import Difference
 
 SEQUENCES: tuple[type, ...] = (list, deque)
-CONTAINERS: tuple[type, ...] = (list, deque, set, dict, defaultdict, Counter)
+CONTAINERS: tuple[type, ...] = (list, deque, set, dict, defaultdict, Counter, OrderedDict)
 
 
 class Snapshot:

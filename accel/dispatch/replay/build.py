@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from accel.ir.template import fill
 from accel.ir.views import seen_through
-from accel.record.outputs import FromSlot, Leaf, Literal, Made, NewObject, Number, Shared
+from accel.record.leaves import COMPOSITE, FromSlot, Leaf, Literal, Made, NewSet, Number, Shared
 
 
 class Staged(Protocol):
@@ -37,12 +37,12 @@ class Builder:
         """Give what was built all of its parts."""
         while self._unfilled:
             empty, template = self._unfilled.pop()
-            if type(template) is NewObject:
-                self._set_attributes(empty, template)
-            elif type(template) is dict:
+            if type(template) is dict:
                 empty.update(self(template))
-            else:
+            elif type(template) is list:
                 empty.extend(self(template))
+            else:
+                template.fill(empty, self(template.parts))
 
     def _leaf(self, leaf: Any) -> Any:
         kind = type(leaf)
@@ -54,8 +54,12 @@ class Builder:
             return as_scalar(self._staged.numbers[leaf.index], leaf.kind)
         if kind is Shared:
             return self._one(leaf)
-        if kind is NewObject:
-            return self._set_attributes(object.__new__(leaf.kind), leaf)
+        if kind in COMPOSITE:
+            made = leaf.empty(self)
+            leaf.fill(made, self(leaf.parts))
+            return made
+        if kind is NewSet:
+            return leaf.members.copy()
         assert kind is Literal
         return leaf.value
 
@@ -64,18 +68,12 @@ class Builder:
         if leaf in self._shared:
             return self._shared[leaf]
         template = leaf.template
-        if type(template) in (list, dict, NewObject):
-            made: Any = object.__new__(template.kind) if type(template) is NewObject else type(template)()
+        if type(template) in (list, dict, *COMPOSITE):
+            made: Any = template.empty(self) if type(template) in COMPOSITE else type(template)()
             self._unfilled.append((made, template))
         else:
             made = self(template)
         self._shared[leaf] = made
-        return made
-
-    def _set_attributes(self, made: Any, leaf: NewObject) -> Any:
-        """Past the class's own __setattr__ and __init__: the recording has followed what they do."""
-        for name, template in leaf.attributes.items():
-            object.__setattr__(made, name, self(template))
         return made
 
 

@@ -17,8 +17,8 @@ from accel.ir.tape import Node, Place
 from accel.reasons import Refusal
 from accel.record import Trace
 from accel.record.changes import Write
+from accel.record.leaves import FromSlot, Literal, Made, NewContainer, NewObject, NewSet, Number, Shared
 from accel.record.objects.objects import ObjectProxy
-from accel.record.outputs import FromSlot, Literal, Made, NewObject, Number, Shared
 from accel.record.recording import Recording, place_text
 
 Message = dict[str, Any]
@@ -219,8 +219,10 @@ def _result(trace: Trace, template: Any) -> str:
         return _text(template.value)
     if kind is Shared:
         return "one object in several places"
-    if kind is NewObject:
+    if kind in (NewObject, NewContainer):
         return f"new {template.kind.__qualname__}"
+    if kind is NewSet:
+        return _text(template.members)
     if isinstance(template, dict):
         return "{" + ", ".join(f"{key!r}: {_result(trace, part)}" for key, part in template.items()) + "}"
     if isinstance(template, (list, tuple)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -13,7 +13,7 @@ from accel.record.containers.container import is_bare_key, is_simple_key
 from accel.record.containers.keyed import KeyedProxy
 from accel.record.inputs import MISSING
 from accel.record.recording import AttributeState, Item
-from accel.record.wrapper import Wrapper
+from accel.record.wrapper import Wrapper, unwrap
 
 
 class DictProxy(KeyedProxy):
@@ -244,6 +244,47 @@ class DefaultDictProxy(DictProxy):
     def __or__(self, other: Any) -> Any:
         self._give_up("is merged")
         return self._plain_ | other
+
+
+class OrderedDictProxy(DictProxy):
+    """An OrderedDict from outside."""
+
+    __slots__ = ()
+
+    def copy(self) -> Any:
+        return OrderedDict(self.items())
+
+    def __or__(self, other: object) -> Any:
+        return self.copy() | dict(other.items()) if isinstance(other, dict) else NotImplemented
+
+    def __eq__(self, other: object) -> Any:
+        self._give_up("is compared")
+        return self._plain_ == unwrap(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def popitem(self, last: Any = True) -> Any:
+        if last:
+            return super().popitem()
+        self._guard_keys()
+        if not self._recording_.active or not self._plain_:
+            with self._recording_.foreseen():
+                return self._plain_.popitem(last=False)
+        key = next(iter(self._plain_))
+        return key, self.pop(key)
+
+    def move_to_end(self, key: object, last: Any = True) -> None:
+        key = self._key(key)
+        if not last:
+            self._give_up("gets another order")
+            self._plain_.move_to_end(key, last=False)
+        elif self._has(key):
+            value = self._item(key)
+            self._delete(key)
+            self._set(key, value)
+        else:
+            with self._recording_.foreseen():
+                self._plain_.move_to_end(key)
 
 
 class CounterProxy(DictProxy):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from accel.record import inputs
-from accel.record.arrays.arrays import known, remember
+from accel.record.arrays.arrays import as_static, known, remember
 from accel.record.arrays.numbers import TYPE_STAND_INS
 from accel.record.inputs import MISSING
 from accel.record.objects.follow import Followed, target_function
@@ -329,6 +330,10 @@ def object_method(recording: Recording, name: str, args: tuple[Any, ...], kwargs
     )
 
 
+_OF_ANYTHING = (deque, defaultdict, Counter, OrderedDict)
+"""Containers that hold recorded values as well as any others."""
+
+
 def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`kind(*args)` in recorded code: a new object whose `__init__` is followed."""
     _, init = find_in_class(kind, "__init__")
@@ -336,6 +341,13 @@ def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: d
     if recording.active and is_bare_namedtuple(kind):
         guard_class(recording, kind, "__new__", find_in_class(kind, "__new__")[1])
         return kind(*args, **kwargs)
+    if recording.active and kind in _OF_ANYTHING:
+        return kind(*args, **{name: as_static(kwargs[name]) for name in kwargs} if kind is deque else kwargs)
+    if recording.active and kind is SimpleNamespace and not args:
+        made = remember(recording, ObjectProxy(recording, SimpleNamespace(), None))
+        for name, value in kwargs.items():
+            set_attribute(made, name, value)
+        return made
     is_empty = find_in_class(kind, "__init__")[0] is object and not args and not kwargs
     if not (recording.active and makes_plainly(kind) and (isinstance(init, FunctionType) or is_empty)):
         return call_opaque(recording, kind, args, kwargs)

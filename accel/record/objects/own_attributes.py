@@ -37,7 +37,9 @@ def own_names(real: object) -> list[str]:
 @functools.lru_cache(maxsize=256)
 def _slots_of(kind: type) -> tuple[str, ...]:
     """The names of the slots of a class."""
-    return tuple(dict.fromkeys(name for each in kind.__mro__ for name, found in vars(each).items() if is_slot(found)))
+    found = (name for each in kind.__mro__ for name, value in vars(each).items() if is_slot(value))
+    # SimpleNamespace has its namespace in one.
+    return tuple(dict.fromkeys(name for name in found if name != "__dict__"))
 
 
 def has_attribute(real: object, name: str) -> bool:
