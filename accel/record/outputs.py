@@ -18,6 +18,7 @@ from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedS
 from accel.record.arrays.numbers import TypeStandIn
 from accel.record.changes import Change, Emptied, Ends, Write
 from accel.record.containers.container import is_simple_key
+from accel.record.containers.tuples import NamedTupleProxy
 from accel.record.inputs import MISSING
 from accel.record.leaves import (
     COMPOSITE,
@@ -252,6 +253,9 @@ class Planner:
             return Literal(value._plain_)
         if not issubclass(type(value), ObjectProxy):
             raise Unsupported("escape.object", f"a new {type(value._plain_).__name__} leaves the recorded call")
+        if issubclass(type(value), NamedTupleProxy):
+            parts = value._parts_
+            return self._shared(value._plain_, lambda: type(value._plain_)(*map(self._template, parts)))
         return self._shared(value._plain_, lambda: self._object(value._plain_))
 
     def _object(self, value: object) -> NewObject:

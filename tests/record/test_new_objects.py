@@ -261,3 +261,54 @@ def test_a_deque_as_an_array(check: Any) -> None:
         return np.mean(window, axis=0), np.stack(window)
 
     check(step, some)
+
+
+class Flow(NamedTuple):
+    """A named tuple with code of its own."""
+
+    u: Any
+    n: int = 0
+    parent: Any = None
+
+    @property
+    def half(self) -> Any:
+        return self.u * 0.5
+
+    def moved(self, x: Any) -> Flow:
+        return self._replace(u=self.u + x, n=self.n + 1)
+
+    def __add__(self, other: Any) -> Any:
+        return Flow(self.u + other.u, self.n + other.n)
+
+    @classmethod
+    def made(cls, x: Any) -> Any:
+        return cls(x, parent=[x])
+
+
+def test_named_tuples_with_methods(check: Any) -> None:
+    def step(self: Any, x: Any) -> Any:
+        u, n, _ = self.flow
+        new = self.flow.moved(x * 0.1)
+        self.flow = new
+        self.both = [new, new, Flow.made(x)]
+        other = new + Flow(x, parent=self.flow)
+        same = new == new, self.flow is new, len(new), new[1], isinstance(new, tuple), new._asdict()
+        return u + other.half, n, other, same, new[1:], self.kept, (1, *new)
+
+    def worlds() -> Any:
+        one = SimpleNamespace(flow=Flow(some(0)), both=None, kept=Flow(some(1), 5))
+        return lambda i: (one, some(i))
+
+    check(step, worlds=worlds, calls=20)
+
+
+def test_replace(check: Any) -> None:
+    def step(self: Any, x: Any) -> Any:
+        self.state = dataclasses.replace(self.state, u=self.state.u + x, t=self.state.t + 0.5)
+        return dataclasses.replace(self.state, v=x), self.state
+
+    def worlds() -> Any:
+        one = SimpleNamespace(state=State(some(0), some(1)))
+        return lambda i: (one, some(i))
+
+    check(step, worlds=worlds, calls=20)

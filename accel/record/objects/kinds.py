@@ -44,6 +44,21 @@ def is_bare_namedtuple(kind: type) -> bool:
 
 
 @functools.cache
+def is_namedtuple(kind: type) -> bool:
+    """A namedtuple as collections makes it but for methods, properties and operators of its own."""
+    return (
+        issubclass(kind, tuple)
+        and type(kind) is type
+        and not kind.__dictoffset__
+        and str(kind.__new__.__module__).startswith("namedtuple_")
+        and all(find_in_class(kind, name)[0] in (tuple, object) for name in _LOOKED_THROUGH)
+    )
+
+
+_LOOKED_THROUGH = ("__getitem__", "__iter__", "__len__", "__getattribute__", "__init__", "__hash__")
+
+
+@functools.cache
 def is_bare_enum(kind: type) -> bool:
     """An enumeration that only names values which cannot change."""
     values = [member.value for member in kind.__members__.values()]  # type: ignore[attr-defined]

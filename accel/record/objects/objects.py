@@ -334,6 +334,10 @@ _OF_ANYTHING = (deque, defaultdict, Counter, OrderedDict)
 """Containers that hold recorded values as well as any others."""
 
 
+CONSTRUCTORS: list[tuple[Callable[[type], bool], Callable[..., Any]]] = []
+"""Kinds of classes that modules above know how to make an object of."""
+
+
 def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`kind(*args)` in recorded code: a new object whose `__init__` is followed."""
     _, init = find_in_class(kind, "__init__")
@@ -348,6 +352,9 @@ def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: d
         for name, value in kwargs.items():
             set_attribute(made, name, value)
         return made
+    for accepts, make in CONSTRUCTORS:
+        if recording.active and accepts(kind):
+            return make(recording, kind, args, kwargs)
     is_empty = find_in_class(kind, "__init__")[0] is object and not args and not kwargs
     if not (recording.active and makes_plainly(kind) and (isinstance(init, FunctionType) or is_empty)):
         return call_opaque(recording, kind, args, kwargs)
