@@ -180,6 +180,11 @@ def item(parent: int, key: object) -> Fetch:
     return Code("{parent}[{0}]", (key,), parent)
 
 
+def item_that_is_there(parent: int, key: object) -> Fetch:
+    """An item of a dict that might make one that is missing: to look must change nothing."""
+    return Code("{0}({parent}, {1}, {2})", (dict.get, key, MISSING), parent)
+
+
 def attribute(parent: int, name: str) -> Fetch:
     if name.isidentifier() and not keyword.iskeyword(name):
         return Code(f"{{parent}}.{name}", (), parent)

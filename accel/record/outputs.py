@@ -69,6 +69,10 @@ class Outputs:
                 yield self.numbers[leaf.index]
 
 
+MOST_NESTED = 50
+"""Replays build what leaves the call by recursion, and may be called with little of Python's stack left."""
+
+
 class Planner:
     """Builds the outputs of one recording."""
 
@@ -79,6 +83,7 @@ class Planner:
         self._new: dict[int, Shared] = {}  # by id of the plain object
         self._uses: dict[Shared, int] = {}
         self._unfinished: set[Shared] = set()
+        self._depth = 0
         self._circular = False  # something new contains itself
 
     def plan(self, result: object) -> Outputs:
@@ -171,6 +176,15 @@ class Planner:
                 yield from self._carried(read, part)
 
     def _template(self, value: Any) -> Any:
+        if self._depth >= MOST_NESTED:
+            raise Unsupported("escape.object", f"what leaves the call is nested more than {MOST_NESTED} levels deep")
+        self._depth += 1
+        try:
+            return self._template_of(value)
+        finally:
+            self._depth -= 1
+
+    def _template_of(self, value: Any) -> Any:
         kind = type(value)
         for accepts, handler in _LEAVES:
             if issubclass(kind, accepts):

@@ -449,3 +449,18 @@ def test_computed_keys_that_meet_others(check: Any, function: Any) -> None:
             state.n = float(state.n)
 
     check(function, worlds=world(make_frames, between), calls=CALLS, replays=0)
+
+
+def test_to_look_for_an_item_makes_none(check: Any) -> None:
+    """A path that reads an item of a defaultdict is tried in calls in which it is missing."""
+
+    def step(self: Any, x: Any) -> Any:
+        if x[0] > 0 or "a" in self.groups:
+            self.groups["a"].append(x)
+        return len(self.groups), "a" in self.groups
+
+    def between(i: int, state: Any) -> None:
+        if i % 3 == 0:
+            state.groups.clear()
+
+    check(step, worlds=world(make_frames, between), calls=CALLS, replays=5)

@@ -53,8 +53,11 @@ def _list_ends(change: Ends, owner: list[Any], front: list[Any], back: list[Any]
     if not change.keeps:
         yield partial(operator.setitem, owner, slice(None), back)
         return
-    if change.drop or back:
-        yield partial(operator.setitem, owner, slice(len(owner) - change.drop, None), back)
+    # Not by positions from the start: another thread may append meanwhile, and its element stays.
+    if change.drop:
+        yield partial(operator.delitem, owner, slice(-change.drop, None))
+    if back:
+        yield partial(owner.extend, back)
     if change.skip or front:
         yield partial(operator.setitem, owner, slice(change.skip), front)
 

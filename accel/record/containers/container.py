@@ -52,11 +52,18 @@ class ContainerProxy(Proxy):
 
     def _begin_change(self) -> None:
         """Before any change but an assignment to one item: remember the container as it is, for undoing."""
-        if self._before is None:
-            real, before = self._plain_, type(self).copied(self._plain_)
-            self._before = before
-            self._recording_.changed[id(real)] = self
-            self._recording_.journal.add(lambda: put_back(real, before))
+        if self._before is not None:
+            return
+        real, before = self._plain_, type(self).copied(self._plain_)
+        refill = real.extend if isinstance(before, list) else real.update
+        self._before = before
+
+        def put_back() -> None:
+            real.clear()
+            refill(before)
+
+        self._recording_.changed[id(real)] = self
+        self._recording_.journal.add(put_back)
 
     def _forget_items(self) -> None:
         """What single items hold is of no importance any more: all are known, or gone."""
@@ -147,12 +154,6 @@ class ContainerProxy(Proxy):
         return not self == other
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def put_back(real: Any, before: Any) -> None:
-    """Give a container its former elements back, in their order."""
-    real.clear()
-    (real.extend if isinstance(before, list) else real.update)(before)
 
 
 def is_simple_key(key: object) -> bool:

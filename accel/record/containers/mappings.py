@@ -102,7 +102,8 @@ class DictProxy(KeyedProxy):
             return value
         self._fix(key)
         name = f"{recording.inputs.name(slot)}[{key!r}]"
-        return recording.enter(value, ("item", slot, Item(key)), name, inputs.item(slot, key))
+        fetch = inputs.item if type(self._plain_) is dict else inputs.item_that_is_there
+        return recording.enter(value, ("item", slot, Item(key)), name, fetch(slot, key))
 
     def _missing(self, key: Any) -> Any:
         """What `d[key]` gives, or raises, without such an item."""
