@@ -18,7 +18,9 @@ import numpy as np
 import pytest
 
 import accel
+from accel import config
 from accel.dispatch.costs import speed
+from accel.dispatch.replay import commit
 from accel.record import Undone, record
 from accel.reports.ledger import Ledger, open_ledger
 from accel.rules.rule import RULES, Rule
@@ -384,6 +386,106 @@ CLOSURES = {
         n = float(y[0])
         return y
 """,
+    "two arrays by turns": """
+    u, v = np.linspace(0.0, 1.0, 4), np.zeros(4)
+    def work(x):
+        nonlocal u, v
+        v[:] = u * 2.0
+        v[1:3] += x[1:3]
+        u, v = v, u
+        return u.max()
+""",
+    "a list that is made anew": """
+    fields, i = [np.zeros(4), np.ones(4)], 0
+    def work(x):
+        nonlocal fields, i
+        i = 1 - i
+        fields = [fields[1], fields[0]]
+        fields[0] = fields[0] + x
+        return fields[0] * i
+""",
+    "a generator that reads between the writes": """
+    n = 0
+    def work(x):
+        nonlocal n
+        read = (n for _ in range(3))
+        n += 1
+        a = next(read)
+        n += 1
+        b = next(read)
+        n += 1
+        return x * (a + 10 * b + 100 * next(read))
+""",
+    "a module that is imported once": """
+    module = None
+    def work(x):
+        nonlocal module
+        if module is None:
+            import math
+            module = math
+        return x * module.pi
+""",
+    "functions by turns": """
+    function, n = None, 0
+    def double(x):
+        return x * 2.0
+    def triple(x):
+        return x * 3.0
+    def work(x):
+        nonlocal function, n
+        n += 1
+        function = double if n % 2 else triple
+        return function(x)
+""",
+    "a decorator that counts": """
+    n = 0
+    def counted(function):
+        def wrapper(*args):
+            nonlocal n
+            n += 1
+            return function(*args)
+        return wrapper
+    @counted
+    def helper(x):
+        return x * 2.0
+    def work(x):
+        return helper(x) + helper(x + 1.0) * n
+""",
+    "methods and a key": """
+    n = 0
+    class Counter:
+        def __init__(self):
+            self.total = 0
+        def step(self):
+            nonlocal n
+            n += 1
+            self.total += n
+            return self.total
+        @property
+        def next(self):
+            nonlocal n
+            n += 1
+            return n
+    counter = Counter()
+    def key(value):
+        nonlocal n
+        n += 1
+        return -value
+    def work(x):
+        return x * counter.step() + counter.next + sorted([1, 3, 2], key=key)[0] + n
+""",
+    "try and with": """
+    n = 0
+    def work(x):
+        nonlocal n
+        try:
+            n += 1
+        finally:
+            n += 1
+        with np.errstate(all="ignore"):
+            n += 1
+        return x * n
+""",
     "a walrus in a comprehension": """
     last = 0.0
     def work(x):
@@ -558,6 +660,52 @@ def test_two_closures_of_one_code() -> None:
         assert a.__closure__[0].cell_contents == 4 * i
         assert b.__closure__[0].cell_contents == 1000 + 2 * i
     assert open_ledger("two closures").compiled_calls >= 4
+
+
+def test_an_argument_that_is_kept() -> None:
+    """The next call may be given the very array again, or another one."""
+
+    def make() -> Any:
+        kept = np.zeros(4)
+
+        def work(x: Any) -> Any:
+            nonlocal kept
+            change = x - kept
+            kept = x
+            x += 1.0
+            return change + kept
+
+        return work
+
+    plain, fast = make(), make()
+    work = accel.accelerate(fast, name="kept")
+    mine, theirs = ([np.ones(4), np.full(4, 2.0)] for _ in range(2))
+    for i in (0, 0, 1, 1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1):
+        assert np.allclose(plain(mine[i]), work(theirs[i]))
+        assert np.allclose(mine, theirs)
+        assert cells_of(fast)[0][1] is theirs[i]
+    assert open_ledger("kept").compiled_calls >= 6
+
+
+@pytest.mark.parametrize("mode", ["verify", "strict"])
+def test_modes(mode: str) -> None:
+    with config.override(mode=mode):
+        compare(SOURCES["stored and read by several functions"], replays=4)
+        compare(enclosed(CLOSURES["two levels deep"]), replays=4)
+
+
+@pytest.mark.parametrize("case", ["a temporary global", "a counter", "two names of one array"])
+def test_an_interrupt_between_two_stores(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is stored again before the interrupt is raised: nothing may depend on how often."""
+    store = commit._store
+
+    def twice(copies: Any, writes: Any) -> None:
+        store(copies, writes[:1])
+        store(copies, writes)
+        store(copies, writes)
+
+    monkeypatch.setattr(commit, "_store", twice)
+    compare(SOURCES[case], replays=4)
 
 
 # -- undoing -----------------------------------------------------------------------------------------------------------
@@ -812,6 +960,55 @@ def work(x):
     return x * 2.0
 """,
 }
+
+
+OPAQUE = {
+    "a text, then a thread": """
+import threading
+def make():
+    n = 0
+    def work(x):
+        nonlocal n
+        n += 1
+        text = f"{x[0]:.2f}"
+        def step():
+            nonlocal n
+            n += 10
+        thread = threading.Thread(target=step)
+        thread.start()
+        thread.join()
+        n += 1
+        return x * n + len(text)
+    return work
+work = make()
+""",
+    "a callback that is kept": """
+__called = []
+def make():
+    n = 0
+    def work(x):
+        nonlocal n
+        n += 1
+        def later():
+            nonlocal n
+            n += 100
+            return n
+        __called.append(later)
+        for each in __called[:3]:
+            each()
+        return x * n
+    return work
+work = make()
+def later():
+    return __called[0]()
+""",
+}
+
+
+@pytest.mark.parametrize("case", OPAQUE)
+def test_nested_functions_that_others_call(case: str) -> None:
+    ledger = compare(OPAQUE[case], calls=6, replays=0)
+    assert ledger.compiled_calls == 0
 
 
 @pytest.mark.parametrize("case", REFUSED)

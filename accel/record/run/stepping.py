@@ -69,7 +69,8 @@ class Steps:
         """Pass on to the program's variables what recorded code has stored and deleted. Returns whether it has."""
         self._has_stored = False
         scopes = list(self._recording.registry.namespaces.values())
-        return any([each.pass_on() for each in (*scopes, *links_of(self._recording))])  # a list: all of them
+        passed = [each.pass_on() for each in (*scopes, *links_of(self._recording))]
+        return any(passed)
 
     def finish(self) -> None:
         """Pass on what was not seen when it was stored; and break the tape if there was any."""
