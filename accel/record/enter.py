@@ -37,8 +37,9 @@ from accel.record.containers.lists import ListProxy
 from accel.record.containers.mappings import CounterProxy, DefaultDictProxy, DictProxy, OrderedDictProxy
 from accel.record.containers.sets import SetProxy
 from accel.record.containers.tuples import NamedTupleProxy
+from accel.record.names.namespaces import is_pythons
 from accel.record.objects.dataclass import Replace
-from accel.record.objects.follow import Followed, is_pythons, target_function
+from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple, is_namedtuple
 from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
-from accel.dispatch.comparing.snapshot import Snapshot, is_same, part_name, parts_of
+from accel.dispatch.comparing.snapshot import Snapshot, is_same, part_name, part_of, parts_of
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.build import Builder
 from accel.record.changes import Emptied, Ends, Members, Write
@@ -35,7 +35,7 @@ class Changes:
         """All values that the replay would store."""
         for write in self._attributes:
             name = part_name(self._trace, write.owner, write.name, is_item=False)
-            yield write.value, getattr(self._values[write.owner], write.name, MISSING), name
+            yield write.value, part_of(self._values[write.owner], write.name), name
         for key, write in self._items:
             place = self._place(write.owner, key)
             if place is not None:
@@ -48,7 +48,8 @@ class Changes:
         """The name of each container that is not as the replay would leave it otherwise, and how."""
         for slot in {write.owner for _, write in self._items} | self._ends.keys() | self._emptied:
             of_kind = self._dict if isinstance(self._values[slot], dict) else self._sequence
-            what = of_kind(slot)
+            # a module's namespace is not looked at as a whole
+            what = of_kind(slot) if slot in self._snapshot.parts else None
             if what is not None:
                 yield self._trace.inputs.name(slot), what
         for change in self._members:

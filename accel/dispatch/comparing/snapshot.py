@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
+from types import CellType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from accel.record import Trace
 from accel.record.changes import Write
 from accel.record.inputs import MISSING, Inputs
+from accel.record.names.variables import CONTENTS, contents_of
 from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.reports.ledger import Difference
 
@@ -40,7 +42,8 @@ class Snapshot:
         # a container that the replay changes is compared as a whole (accel.dispatch.comparing.changes)
         others = [change for change in trace.outputs.writes if not isinstance(change, Write) or change.is_item]
         self._compared = {id(values[change.owner]) for change in others}
-        self.parts = {slot: copy_of(values[slot]) for slot in {*trace.objects, *_containers(values)}}
+        objects = {slot for slot in trace.objects if not _is_module_namespace(values[slot])}
+        self.parts = {slot: copy_of(values[slot]) for slot in {*objects, *_containers(values)}}
 
     def differences(self, values: Sequence[Any]) -> Iterator[Difference]:
         """What the call changed and the replay does not: contents of arrays, attributes, and items of containers."""
@@ -73,8 +76,17 @@ def _containers(values: Sequence[Any]) -> list[int]:
         for slot, value in enumerate(values)
         if slot >= Inputs.ROOTS
         if type(value) in CONTAINERS
-        if type(value) is not dict or (id(value) not in namespaces and "__builtins__" not in value)
+        if type(value) is not dict or (id(value) not in namespaces and not _is_module_namespace(value))
     ]
+
+
+def _is_module_namespace(value: object) -> bool:
+    return type(value) is dict and "__builtins__" in value
+
+
+def part_of(owner: Any, name: Any) -> Any:
+    """What an attribute or a cell holds; MISSING where there is nothing."""
+    return contents_of(owner) if type(owner) is CellType else getattr(owner, name, MISSING)
 
 
 def copy_of(value: Any) -> Any:
@@ -107,6 +119,8 @@ def is_same(left: object, right: object) -> bool:
 
 def part_name(trace: Trace, slot: int, key: object, *, is_item: bool) -> str:
     """An item or attribute of a slot's object, as the user would write it."""
+    if key == CONTENTS and not is_item:
+        return trace.inputs.name(slot)
     return trace.inputs.name(slot) + (f"[{key!r}]" if is_item else f".{key}")
 
 

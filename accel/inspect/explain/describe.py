@@ -18,6 +18,7 @@ from accel.reasons import Refusal
 from accel.record import Trace
 from accel.record.changes import Write
 from accel.record.leaves import FromSlot, Literal, Made, NewContainer, NewObject, NewSet, Number, Shared
+from accel.record.names.variables import CONTENTS
 from accel.record.objects.objects import ObjectProxy
 from accel.record.recording import Recording, place_text
 
@@ -202,8 +203,9 @@ def _written(trace: Trace, write: Any) -> str:
     owner = trace.inputs.name(write.owner)
     if not isinstance(write, Write):
         return f"what {owner} holds"
-    key = "..." if isinstance(write.name, Number) else repr(write.name)
-    return f"{owner}[{key}]" if write.is_item else f"{owner}.{write.name}"
+    if write.is_item:
+        return f"{owner}[...]" if isinstance(write.name, Number) else f"{owner}[{write.name!r}]"
+    return owner if write.name == CONTENTS else f"{owner}.{write.name}"
 
 
 def _result(trace: Trace, template: Any) -> str:

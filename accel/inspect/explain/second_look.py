@@ -48,6 +48,7 @@ def _known(trace: Trace, values: dict[int, Any]) -> Known:
     changes = (change for change in trace.outputs.writes if isinstance(change, Write))
     writes = {(write.owner, Item(write.name) if write.is_item else write.name) for write in changes}
     slots = foldable(trace) - {slot for key, slot in trace.inputs.entries() if key[1:] in writes}
+    slots -= {slot for slot, _ in trace.outputs.state}
     known = {slot: value for slot, value in values.items() if slot in slots}
     return Known(
         {slot: known[slot] for slot in trace.scalar_slots if slot in known},
