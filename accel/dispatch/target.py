@@ -173,6 +173,8 @@ class Target:
         except Exception:  # the report is of no importance now
             pass
         if call is None or not (call.done or call.raised):
+            if call is not None and call.put_back is not None:
+                call.put_back()
             return self.function(*args, **kwargs)
         if call.raised is not None:
             raise call.raised
@@ -425,6 +427,8 @@ class Target:
             return self._follow(path, values, call)
         if isinstance(given, SideExit):
             return self._side_exit(path, given, call, siblings)
+        if given.drawn is not None:
+            call.put_back = given.drawn.put_back
         path.accept_run()
         taken = path.taken(given)
         if self._comparisons.is_due(taken, self.mode):

@@ -29,6 +29,7 @@ from accel.record.inputs import (
     of_constant,
     satisfies,
 )
+from accel.record.draws.draw import Draw
 from accel.record.parts.journal import Journal
 from accel.record.parts.kept import Kept
 from accel.record.parts.registry import Registry
@@ -103,6 +104,8 @@ class Recording:
         self.aliases: list[tuple[int, int]] = []  # slots that hold the same array, as now
         self.same: list[tuple[int, int]] = []  # slots that lead to the same object
         self.changed: dict[int, Any] = {}  # containers of the program's that are journalled, by id
+        self.draws: list[Draw] = []
+        self.drawn_from: set[int] = set()  # ids of generators whose state is journalled
         self.absent: dict[int, set[str]] = {}  # slot of an object -> names that it must not have of its own
         self.builtins: dict[str, Any] = {}
         self._foreseen: list[Exception] = []
