@@ -1,0 +1,211 @@
+"""Writing draws down: as they are made, or as a standard draw, or one of indices, that the program goes on with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node, nodes_in
+from accel.record.arrays.arrays import (
+    RecordedArray,
+    RecordedScalar,
+    RecordedValue,
+    as_static,
+    as_template,
+    new_array,
+    wrap,
+)
+from accel.record.draws import arrays, formulas
+from accel.record.draws.draw import Draw, Form, not_drawn
+from accel.record.draws.generators import KINDS
+from accel.record.draws.twins import tried
+from accel.record.recording import Recording, recordable
+from accel.record.wrapper import isinstance_wrapper, unwrap
+from accel.rules import core
+from accel.rules.rule import Unsupported
+
+
+class NotThere(Exception):
+    """An argument of a draw that the program has yet to compute."""
+
+
+class DrawCall:
+    """One call of a drawing method. bound: the arguments by name.
+
+    state: of the generator before it, where another draw may have to be tried in its place. old: what the array that it
+    writes to held before.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        generator: Any,
+        owner: int,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        self.recording, self.generator, self.owner, self.name = recording, generator, owner, name
+        self.args, self.kwargs = args, kwargs
+        self.parameters = KINDS[type(generator)].methods[name]
+        self.bound = self.parameters.bound(args, kwargs)
+        self.state: Any = None
+        self.old: Any = None
+
+    @property
+    def written(self) -> Any:
+        """What it writes to; None where it gives something new."""
+        return self.bound.get("x") if self.name == "shuffle" else self.bound.get("out")
+
+    def journal_state(self) -> None:
+        """Before a generator's first draw, let the journal put back its state."""
+        recording, generator = self.recording, self.generator
+        kind = KINDS[type(generator)]
+        is_first = id(generator) not in recording.drawn_from
+        values = self.bound.values()
+        if is_first or self.written is not None or any(issubclass(type(each), RecordedArray) for each in values):
+            self.state = kind.state(generator)
+        elif any(map(_is_computed, values)):
+            self.state = kind.state(generator)
+        if is_first:
+            recording.drawn_from.add(id(generator))
+            state = self.state
+            recording.journal.add(lambda: kind.put_back(generator, state))
+
+    def node(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Node:
+        """The node of what a draw gives. args, kwargs: a template. result: of the form that it gives."""
+        kind = type(result)
+        is_number = kind in (int, float) or isinstance(result, np.number)
+        if not (is_number or kind is np.ndarray) or not recordable(np.asarray(result)):
+            raise Unsupported("effect.random", f"{name}() gives a {kind.__name__}")
+        draws, slots = self.recording.draws, self.recording.inputs
+        text = f"{slots.name(self.owner)}.{name}()"
+        slot = slots.add(("draw", len(draws)), text, not_drawn(len(draws)))
+        form = Form((), None, kind) if is_number else Form(result.shape, result.dtype, None)
+        draws.append(Draw(slot, self.owner, name, args, kwargs, form))
+        return self.recording.writer.input_node(slot, result)
+
+    def drawn(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        """The recorded form of what a draw gives; arguments as of `node`."""
+        return wrap(self.recording, result, self.node(name, args, kwargs, result))
+
+
+def _is_computed(value: Any) -> bool:
+    return issubclass(type(value), RecordedScalar) and not value.node().host
+
+
+def record_draw(call: DrawCall, result: Any) -> Any:
+    """Write a draw down that has given `result`. Raises Unsupported."""
+    if call.name == "shuffle":
+        return _shuffle(call)
+    if call.written is not None:
+        return _filled(call, result)
+    try:
+        args, kwargs = _templates(call)
+    except NotThere:
+        return _computed(call, result)
+    return call.drawn(call.name, args, kwargs, result)
+
+
+def _templates(call: DrawCall) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a draw as templates. Raises NotThere."""
+    is_static = call.parameters.is_static
+    args = tuple(_template(arg, static=is_static(i)) for i, arg in enumerate(call.args))
+    return args, {name: _template(arg, static=is_static(name)) for name, arg in call.kwargs.items()}
+
+
+def _template(value: Any, *, static: bool) -> Any:
+    if static:
+        return as_static(value)
+    if isinstance_wrapper(value) and issubclass(type(value), RecordedValue):
+        template = as_template(value)
+        if not all(map(_is_there, nodes_in(template))):
+            raise NotThere
+        return template
+    if type(value) in (tuple, list):
+        return type(value)([_template(part, static=False) for part in value])
+    return as_template(value)
+
+
+def _is_there(node: Node) -> bool:
+    """Whether a value is known before launch: Python computes it, or it is a part of an input's array as it was."""
+    while node.rule is core.READ:
+        node = node.args[0]
+    return node.host or node.is_input
+
+
+def _computed(call: DrawCall, result: Any) -> Any:
+    """A draw of which the program computes a parameter."""
+    formula = formulas.FORMULAS.get(call.name)
+    if formula is not None and type(call.generator) in (np.random.Generator, np.random.RandomState):
+        size = as_static(call.bound.get("size"))
+        standard = formulas.standard_of(formula, call.generator, call.state, result, size)
+        z = call.drawn(standard.method, standard.args, {}, standard.made)
+        return wrap(call.recording, result, formulas.applied(call.recording, formula, call.bound, z, result))
+    if call.name in ("permutation", "choice"):
+        return _elements(call, result)
+    raise Unsupported("effect.random", f"{call.name}() takes what the program has yet to compute")
+
+
+def _elements(call: DrawCall, result: Any) -> Any:
+    """`permutation` or `choice` of an array that the program computes."""
+    first = call.parameters.names[0]
+    array = call.bound[first]
+    if not issubclass(type(array), RecordedArray):
+        raise Unsupported("effect.random", f"{call.name}() takes what the program has yet to compute")
+    plain = array._plain_
+    axis = arrays.axis_of({"axis": as_static(call.bound.get("axis", 0))}, plain)
+    rest = {name: value for name, value in call.bound.items() if name not in (first, "axis")}
+    static = call.parameters.static
+    try:
+        options = {name: _template(value, static=name in static) for name, value in rest.items()}
+    except NotThere:
+        raise Unsupported("effect.random", f"{call.name}() takes what the program has yet to compute") from None
+    if call.name == "choice" and options.get("size") is None:
+        rest["size"] = options["size"] = ()  # an array of one index: as a number it would decide the path
+    given = unwrap(rest)
+
+    def draw(twin: Any) -> Any:
+        return getattr(twin, call.name)(plain.shape[axis], **given)
+
+    indices = arrays.indices_of(call.generator, call.state, draw, plain, axis, result)
+    chosen = call.drawn(call.name, (plain.shape[axis],), options, indices)
+    return wrap(call.recording, result, arrays.taken(array, chosen, axis).node())
+
+
+def _shuffle(call: DrawCall) -> None:
+    """`shuffle` of a recorded array, in place."""
+    array, old, recording = call.written, call.old, call.recording
+    axis = arrays.axis_of({"axis": as_static(call.bound.get("axis", 0))}, old)
+    size = old.shape[axis]
+
+    def draw(twin: Any) -> Any:
+        return twin.permutation(size)
+
+    indices = arrays.indices_of(call.generator, call.state, draw, old, axis, array._plain_)
+    chosen = call.drawn("permutation", (size,), {}, indices)
+    before = new_array(recording, old, array.node())
+    recording.writer.write_view(array._storage, array._chain, arrays.taken(before, chosen, axis).node())
+
+
+def _filled(call: DrawCall, result: Any) -> Any:
+    """A draw into an array that the program has."""
+    out = call.written
+    plain = out._plain_
+    others = {name: value for name, value in call.bound.items() if name not in ("out", "size")}
+    is_static = call.parameters.is_static
+    try:
+        options = {name: _template(value, static=is_static(name)) for name, value in others.items()}
+    except NotThere:
+        raise Unsupported("effect.random", f"{call.name}() with out=, of what the program has yet to compute") from None
+    options["size"] = plain.shape
+    given = unwrap(others)
+    made = tried(
+        call.generator, call.state, lambda twin: getattr(twin, call.name)(**given, size=plain.shape)
+    )
+    if made is None or not np.array_equal(made, plain) or made.dtype != plain.dtype:
+        raise Unsupported("effect.random", f"{call.name}() with out=")
+    node = call.node(call.name, (), options, made)
+    call.recording.writer.write_view(out._storage, out._chain, node)
+    return out
