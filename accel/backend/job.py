@@ -36,7 +36,8 @@ class Job:
 
     nodes: the arguments of each `Node`, with `Ref`s in place of nodes. outcomes: index of the node, expected value, and
     line. arrays, numbers, changed, state: the outputs, with nodes by index. pinned, known, spanned: as lowering takes
-    them. draws: with `Ref`s in place of nodes. forms: shape and dtype of each slot's array, None for other slots. settings: those that the result depends on.
+    them. draws: with `Ref`s in place of nodes. forms: shape and dtype of each slot's array, None for other slots.
+    settings: those that the result depends on.
     """
 
     nodes: list[tuple[Any, ...]]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from accel.backend.compile import Executable
     from accel.backend.pending import PendingProgram
     from accel.dispatch.joint import JointPath
-    from accel.ir.tape import Outcome
     from accel.dispatch.replay import Launcher, Matcher, MergedMatcher, StagedOutputs
+    from accel.ir.tape import Outcome
     from accel.lower import Known
     from accel.record import Trace
 

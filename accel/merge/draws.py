@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from accel.ir.tape import Node
+from accel.ir.tape import Node, nodes_in
 from accel.ir.template import fill
 from accel.merge.alignment import static_form
 from accel.record.draws.draw import Draw
+from accel.record.draws.early import are_early
 
 
 def merged_draws(
@@ -26,12 +27,16 @@ def merged_draws(
         [_placed(draw, own, nodes) for draw in each] for each, own, nodes in zip(draws, slots, node_of, strict=True)
     ]
     keys = [[_key(draw) for draw in each] for each in found]
-    return found[0] if all(each == keys[0] for each in keys) else None
+    if any(each != keys[0] for each in keys):
+        return None
+    # what a choice of the program's decides is known too late
+    return found[0] if all(are_early(nodes_in((draw.args, draw.kwargs))) for draw in found[0]) else None
 
 
 def _placed(draw: Draw, slots: Sequence[int], nodes: Mapping[int, Node]) -> Draw:
     args, kwargs = fill((draw.args, draw.kwargs), lambda node: nodes[node.index], Node)
-    return Draw(slots[draw.slot], slots[draw.owner], draw.method, args, kwargs, draw.form)
+    owner = None if draw.owner is None else slots[draw.owner]
+    return Draw(slots[draw.slot], owner, draw.method, args, kwargs, draw.form)
 
 
 def _key(draw: Draw) -> Hashable:

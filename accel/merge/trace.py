@@ -55,8 +55,8 @@ class Member:
 class MergedTrace:
     """Several recorded paths as one trace, to be lowered and matched as that of one path is.
 
-    draws: those that all paths make. members: the paths; sets of them are bit masks. of_some: indices of nodes that not all of them compute. Outcomes on
-    which the paths differ have None for their expected value.
+    members: the paths; sets of them are bit masks. of_some: indices of nodes that not all of them compute. Outcomes on
+    which the paths differ have None for their expected value. draws: all paths make the same.
     """
 
     tape: Tape

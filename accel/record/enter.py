@@ -31,7 +31,7 @@ from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, rem
 from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
 from accel.record.draws.generators import KINDS, is_method, kind_of
-from accel.record.draws.proxies import GeneratorProxy, method_stand_in
+from accel.record.draws.proxies import DefaultGenerator, GeneratorProxy, method_stand_in
 from accel.record.objects.containers import DictProxy, ListProxy
 from accel.record.objects.follow import Followed, is_pythons, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
@@ -228,6 +228,8 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
     # of it.
     if lookup(value) is not None or isinstance(value, np.ufunc) or _is_pure(value):
         return RuleFunction(value)
+    if value is np.random.default_rng:
+        return DefaultGenerator(recording, value)
     if value is os.getenv:
         return EnvironmentFunction(recording)
     name = getattr(value, "__name__", "")

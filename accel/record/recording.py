@@ -19,6 +19,7 @@ import numpy as np
 from accel.ir.tape import Node, Place, Storage, nodes_in
 from accel.process import interrupts
 from accel.reasons import Refusal, source_line
+from accel.record.draws.draw import Draw
 from accel.record.inputs import (
     CALL_SHAPE,
     Check,
@@ -29,7 +30,6 @@ from accel.record.inputs import (
     of_constant,
     satisfies,
 )
-from accel.record.draws.draw import Draw
 from accel.record.parts.journal import Journal
 from accel.record.parts.kept import Kept
 from accel.record.parts.registry import Registry

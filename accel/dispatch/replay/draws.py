@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 
 from accel.dispatch.replay.host import Expressions
-from accel.ir.tape import Node, nodes_in, needed_by
+from accel.ir.tape import Node, nodes_in
+from accel.lower.operations import evaluate
 from accel.process import interrupts
 from accel.record.draws.draw import Draw, Form
+from accel.record.draws.early import early_nodes, is_given
 from accel.record.draws.generators import Kind, is_same_state, kind_of
+from accel.rules import core
 
 
 class Unlike(Exception):
@@ -60,7 +63,9 @@ class Draws:
     """The draws of a path. of_some: indices of nodes that only some of several merged paths compute."""
 
     def __init__(self, draws: Sequence[Draw], of_some: Collection[int] = ()) -> None:
-        self._owners = sorted({draw.owner for draw in draws})
+        made = {draw.slot for draw in draws}
+        # what the call makes itself is nobody's afterwards
+        self._owners = sorted({draw.owner for draw in draws if draw.owner is not None} - made)
         self._make = _Maker(draws, of_some).make if draws else None
 
     def make(self, values: list[Any]) -> Drawn | None:
@@ -86,14 +91,21 @@ class _Maker(Expressions):
         super().__init__(of_some)
         lines, known = ["def make(values):"], set[int]()
         for draw in draws:
-            for node in needed_by([*nodes_in(draw.args), *nodes_in(draw.kwargs)]):
-                if node.index not in known:
-                    known.add(node.index)
-                    lines += self.assignment(node)
-            call = f"values[{draw.owner}].{draw.method}({self.arguments(draw.args, draw.kwargs)})"
-            lines.append(f"    x = values[{draw.slot}] = {call}")
-            lines.append(f"    if not ({self._check(draw.form)}): raise {self.name(Unlike)}({self.name(draw.method)})")
+            for node in early_nodes(nodes_in((draw.args, draw.kwargs)), known):
+                known.add(node.index)
+                lines += self.assignment(node)
+            method = self.name(np.random.default_rng) if draw.owner is None else f"values[{draw.owner}].{draw.method}"
+            lines.append(f"    x = values[{draw.slot}] = {method}({self.arguments(draw.args, draw.kwargs)})")
+            if draw.form is not None:
+                check = self._check(draw.form)
+                lines.append(f"    if not ({check}): raise {self.name(Unlike)}({self.name(draw.method)})")
         self.make: Callable[[list[Any]], None] = self.compiled("make", lines)
+
+    def expression(self, node: Node) -> str:
+        if is_given(node) or node.rule is core.READ:
+            return super().expression(node)
+        operands = ", ".join(f"{operand.index}: v{operand.index}" for operand in node.operands())
+        return f"{self.name(_by_numpy)}({self.name(node)}, {{{operands}}})"
 
     def _check(self, form: Form) -> str:
         if form.scalar is not None:
@@ -102,11 +114,20 @@ class _Maker(Expressions):
         return "type(x) is {} and x.shape == {} and x.dtype == {}".format(*names)
 
 
+def _by_numpy(node: Node, values: dict[int, Any]) -> Any:
+    with np.errstate(all="ignore"):
+        return evaluate(node, lambda operand: values[operand.index])
+
+
 def drawn_nodes(nodes: Iterable[Node], draws: Iterable[Draw]) -> frozenset[int]:
     """Indices of the nodes on the host that are known only once the draws have been made."""
     slots, found = {draw.slot for draw in draws}, set[int]()
     if slots:
         for node in nodes:
-            if node.host and (node.args[0] in slots if node.is_input else any(o.index in found for o in node.operands())):
+            if node.is_input:
+                is_drawn = node.args[0] in slots
+            else:
+                is_drawn = any(operand.index in found for operand in node.operands())
+            if node.host and is_drawn:
                 found.add(node.index)
     return frozenset(found)

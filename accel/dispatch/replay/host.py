@@ -30,7 +30,7 @@ class Expressions:
 
     def assignment(self, node: Node) -> list[str]:
         """Lines that compute a node, and give its variable the value."""
-        line = f"v{node.index} = {self._expression(node)}"
+        line = f"v{node.index} = {self.expression(node)}"
         if node.index not in self._of_some:
             return [f"    {line}"]
         lines = ["    try:", f"        {line}", "    except Exception as error:"]
@@ -41,7 +41,8 @@ class Expressions:
         parts = [self._argument(part) for part in args]
         return ", ".join(parts + [f"{name}={self._argument(part)}" for name, part in kwargs.items()])
 
-    def _expression(self, node: Node) -> str:
+    def expression(self, node: Node) -> str:
+        """A node's value, by the variables of its operands."""
         if node.is_input:
             return f"values[{node.args[0]}]"
         return f"{self.name(node.rule.function)}({self.arguments(node.args, node.kwargs)})"

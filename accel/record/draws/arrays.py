@@ -21,7 +21,7 @@ def axis_of(bound: dict[str, Any], array: Any) -> int:
     axis = bound.get("axis", 0)
     if type(axis) is not int or not -array.ndim <= axis < array.ndim:
         raise Unsupported("effect.random", "an array without that axis")
-    return axis % array.ndim
+    return int(axis % array.ndim)
 
 
 def indices_of(
@@ -39,7 +39,7 @@ def indices_of(
 
 def _is_same(one: Any, other: Any) -> bool:
     one, other = np.asarray(one), np.asarray(other)
-    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    return bool(one.dtype == other.dtype) and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
 def taken(array: Any, indices: Any, axis: int) -> Any:

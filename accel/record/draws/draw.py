@@ -24,15 +24,18 @@ class Draw:
     """One draw. The draws of a trace are made in its order.
 
     slot: that takes what it gives. owner: the slot of the generator. method: its method. args, kwargs: a template, in
-    which nodes stand for numbers that Python computes before launch, and for arrays that the call has not changed.
+    which nodes stand for what is known before launch (see accel.record.draws.early). form: of what it gives.
+
+    A generator that the call makes itself by `np.random.default_rng(seed)` is like a draw that has no owner. It has no
+    form, and the draws that it owns are made from what its slot holds by then.
     """
 
     slot: int
-    owner: int
+    owner: int | None
     method: str
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    form: Form
+    form: Form | None
 
 
 class NotDrawn:

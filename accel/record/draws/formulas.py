@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accel.record.arrays.arrays import RecordedArray, RecordedScalar, RecordedValue, force_bool
+from accel.record.arrays.arrays import RecordedArray, RecordedScalar, force_bool
 from accel.record.arrays.calls.call import call
 from accel.record.arrays.numbers import convert
 from accel.record.draws.twins import tried
@@ -135,5 +135,4 @@ def _double(recording: Recording, value: Any) -> Any:
         return convert(recording, float, value)
     if issubclass(type(value), RecordedArray):
         return value.astype(np.float64)
-    raise Unsupported("effect.random", "a parameter of changing length" if issubclass(type(value), RecordedValue) else "")
-
+    raise Unsupported("effect.random", f"a parameter that is a selection or a {type(unwrap(value)).__name__}")

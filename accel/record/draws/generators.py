@@ -112,7 +112,9 @@ getrandbits: k |
 
 # In the order of their parameters, which `_table` puts the static ones of behind the others.
 _CHOICE = {
-    "choice": Parameters(("a", "size", "replace", "p", "axis", "shuffle"), frozenset("size replace axis shuffle".split())),
+    "choice": Parameters(
+        ("a", "size", "replace", "p", "axis", "shuffle"), frozenset("size replace axis shuffle".split())
+    ),
     "permutation": Parameters(("x", "axis"), frozenset({"axis"})),
     "permuted": Parameters(("x", "axis", "out"), frozenset({"axis", "out"})),
     "shuffle": Parameters(("x", "axis"), frozenset({"axis"})),

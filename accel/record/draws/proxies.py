@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.tape import nodes_in
 from accel.record import inputs
-from accel.record.arrays.arrays import RecordedArray
+from accel.record.arrays.arrays import RecordedArray, as_template, remember
+from accel.record.draws.draw import Draw, not_drawn
+from accel.record.draws.early import are_early
 from accel.record.draws.generators import KINDS
 from accel.record.draws.recording import DrawCall, record_draw
 from accel.record.objects.modules import Opaque
@@ -27,7 +30,7 @@ class GeneratorProxy(Proxy):
         raise Unsupported("effect.random", f"a {type(self._plain_).__name__} is given to a function")
 
     def __getattribute__(self, name: str) -> Any:
-        if name in OWN or name == "as_operand":
+        if name in OWN or name in ("as_operand", "_drawn_"):
             return object.__getattribute__(self, name)
         recording, plain = self._recording_, self._plain_
         if not recording.active:
@@ -43,6 +46,49 @@ class GeneratorProxy(Proxy):
     def __setattr__(self, name: str, value: object) -> None:
         self._recording_.break_("effect.random", f".{name} of a {type(self._plain_).__name__} is set", touched=True)
         setattr(self._plain_, name, unwrap(value))
+
+
+class NewGeneratorProxy(GeneratorProxy):
+    """A generator that the recorded call makes. It has no slot of the program's, and must not leave the call.
+
+    _drawn_: the slot that holds the one that a replay makes.
+    """
+
+    __slots__ = ("_drawn_",)
+
+    def __init__(self, recording: Recording, value: object, slot: int) -> None:
+        super().__init__(recording, value)
+        object.__setattr__(self, "_drawn_", slot)
+
+
+class DefaultGenerator(StandIn):
+    """`np.random.default_rng`: with a seed it makes a generator, which replays make anew."""
+
+    __slots__ = ()
+
+    def __init__(self, recording: Recording, function: object) -> None:
+        self._recording_ = recording
+        self._plain_ = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recording = self._recording_
+        seed = args[0] if args else kwargs.get("seed")
+        # as it is: `default_rng(rng)` is there for functions that take either
+        if issubclass(type(seed), GeneratorProxy):
+            return seed
+        if not isinstance(unwrap(seed), (int, np.integer)):
+            recording.break_("effect.random", "a generator is made without a number as its seed", touched=True)
+        made = self._plain_(*unwrap(args), **unwrap(kwargs))
+        return recording.write_down(lambda: self._made(seed, made), made)
+
+    def _made(self, seed: Any, made: Any) -> Any:
+        recording = self._recording_
+        template = as_template(seed)
+        if not are_early(nodes_in(template)):
+            raise Unsupported("effect.random", "a generator is made of a seed that the program has yet to compute")
+        slot = recording.inputs.add(("draw", len(recording.draws)), "default_rng()", not_drawn(len(recording.draws)))
+        recording.draws.append(Draw(slot, None, "default_rng", (template,), {}, None))
+        return remember(recording, NewGeneratorProxy(recording, made, slot))
 
 
 class DrawingMethod(StandIn):
@@ -67,7 +113,8 @@ class DrawingMethod(StandIn):
     def _begun(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DrawCall:
         """The call, and what has to be known before it is made."""
         recording, owner = self._recording_, self._owner
-        call = DrawCall(recording, owner._plain_, owner._slot_, self._name, args, kwargs)
+        slot = owner._drawn_ if issubclass(type(owner), NewGeneratorProxy) else owner._slot_
+        call = DrawCall(recording, owner._plain_, slot, self._name, args, kwargs)
         call.journal_state()
         written = call.written
         if written is not None and not issubclass(type(written), RecordedArray):

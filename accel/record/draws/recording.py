@@ -18,11 +18,11 @@ from accel.record.arrays.arrays import (
 )
 from accel.record.draws import arrays, formulas
 from accel.record.draws.draw import Draw, Form, not_drawn
+from accel.record.draws.early import are_early
 from accel.record.draws.generators import KINDS
 from accel.record.draws.twins import tried
 from accel.record.recording import Recording, recordable
 from accel.record.wrapper import isinstance_wrapper, unwrap
-from accel.rules import core
 from accel.rules.rule import Unsupported
 
 
@@ -41,7 +41,7 @@ class DrawCall:
         self,
         recording: Recording,
         generator: Any,
-        owner: int,
+        owner: int | None,
         name: str,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -63,10 +63,8 @@ class DrawCall:
         recording, generator = self.recording, self.generator
         kind = KINDS[type(generator)]
         is_first = id(generator) not in recording.drawn_from
-        values = self.bound.values()
-        if is_first or self.written is not None or any(issubclass(type(each), RecordedArray) for each in values):
-            self.state = kind.state(generator)
-        elif any(map(_is_computed, values)):
+        needed = is_first or self.written is not None or any(map(_may_be_computed, self.bound.values()))
+        if needed:
             self.state = kind.state(generator)
         if is_first:
             recording.drawn_from.add(id(generator))
@@ -80,19 +78,22 @@ class DrawCall:
         if not (is_number or kind is np.ndarray) or not recordable(np.asarray(result)):
             raise Unsupported("effect.random", f"{name}() gives a {kind.__name__}")
         draws, slots = self.recording.draws, self.recording.inputs
+        assert self.owner is not None
         text = f"{slots.name(self.owner)}.{name}()"
         slot = slots.add(("draw", len(draws)), text, not_drawn(len(draws)))
         form = Form((), None, kind) if is_number else Form(result.shape, result.dtype, None)
         draws.append(Draw(slot, self.owner, name, args, kwargs, form))
-        return self.recording.writer.input_node(slot, result)
+        return self.recording.writer.drawn_node(slot, result)
 
     def drawn(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         """The recorded form of what a draw gives; arguments as of `node`."""
         return wrap(self.recording, result, self.node(name, args, kwargs, result))
 
 
-def _is_computed(value: Any) -> bool:
-    return issubclass(type(value), RecordedScalar) and not value.node().host
+def _may_be_computed(value: Any) -> bool:
+    """Whether the program may have to compute an argument."""
+    kind = type(value)
+    return issubclass(kind, RecordedValue) and not (issubclass(kind, RecordedScalar) and value.node().host)
 
 
 def record_draw(call: DrawCall, result: Any) -> Any:
@@ -120,19 +121,15 @@ def _template(value: Any, *, static: bool) -> Any:
         return as_static(value)
     if isinstance_wrapper(value) and issubclass(type(value), RecordedValue):
         template = as_template(value)
-        if not all(map(_is_there, nodes_in(template))):
+        nodes = nodes_in(template)
+        if nodes and all(node.constant for node in nodes):
+            return np.copy(value._plain_) if isinstance(value._plain_, np.ndarray) else value._plain_
+        if not are_early(nodes):
             raise NotThere
         return template
     if type(value) in (tuple, list):
         return type(value)([_template(part, static=False) for part in value])
     return as_template(value)
-
-
-def _is_there(node: Node) -> bool:
-    """Whether a value is known before launch: Python computes it, or it is a part of an input's array as it was."""
-    while node.rule is core.READ:
-        node = node.args[0]
-    return node.host or node.is_input
 
 
 def _computed(call: DrawCall, result: Any) -> Any:
@@ -201,9 +198,7 @@ def _filled(call: DrawCall, result: Any) -> Any:
         raise Unsupported("effect.random", f"{call.name}() with out=, of what the program has yet to compute") from None
     options["size"] = plain.shape
     given = unwrap(others)
-    made = tried(
-        call.generator, call.state, lambda twin: getattr(twin, call.name)(**given, size=plain.shape)
-    )
+    made = tried(call.generator, call.state, lambda twin: getattr(twin, call.name)(**given, size=plain.shape))
     if made is None or not np.array_equal(made, plain) or made.dtype != plain.dtype:
         raise Unsupported("effect.random", f"{call.name}() with out=")
     node = call.node(call.name, (), options, made)

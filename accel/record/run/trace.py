@@ -51,6 +51,7 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
     # `a is b` of two tuples: in a later call they must be different objects again.
     if recording.compares_identity:
         objects += [entered.slot for entered in recording.kept.tuples.values()]
+    numbers = [node.args[0] for node in recording.writer.tape.nodes if node.is_input and node.host]
     drawn = {draw.slot for draw in recording.draws}
     pinned = note_pinned(recording.writer.tape.outcomes, recording.storages, recording.inputs)
     try:
@@ -65,7 +66,7 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         recording.same,
         objects,
         [storage.origin.args[0] for storage in recording.storages if storage.origin is not None],
-        [node.args[0] for node in recording.writer.tape.nodes if node.is_input and node.host and node.args[0] not in drawn],
+        [slot for slot in numbers if slot not in drawn],
         frozenset(recording.inlined),
         recording.compares_identity,
         pinned,
