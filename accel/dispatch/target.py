@@ -173,8 +173,11 @@ class Target:
         except Exception:  # the report is of no importance now
             pass
         if call is None or not (call.done or call.raised):
-            if call is not None and call.put_back is not None:
-                call.put_back()
+            try:
+                if call is not None and call.put_back is not None:
+                    call.put_back()
+            except Exception:  # twice: then it is past mending, and an answer is better than none
+                pass
             return self.function(*args, **kwargs)
         if call.raised is not None:
             raise call.raised

@@ -14,7 +14,6 @@ import numpy as np
 from accel.dispatch.replay.host import Expressions
 from accel.ir.tape import Node, nodes_in
 from accel.lower.operations import evaluate
-from accel.process import interrupts
 from accel.record.draws.draw import Draw, Form
 from accel.record.draws.early import early_nodes, is_given
 from accel.record.draws.generators import Kind, is_same_state, kind_of
@@ -46,11 +45,17 @@ class Drawn:
         """Let the generators be as they were before the draws. They stay so if it is asked for again."""
         if self.after is not None:
             return
-        with interrupts.Deferral():
-            after = self._states()
-            for (kind, owner), state in zip(self._owners, self._before, strict=True):
-                kind.put_back(owner, state)
-            self.after = after
+        try:
+            self._put_back()
+        except BaseException:
+            self._put_back()  # an interrupt must not leave it half done; an error occurs again here
+            raise
+
+    def _put_back(self) -> None:
+        after = self._states()
+        for (kind, owner), state in zip(self._owners, self._before, strict=True):
+            kind.put_back(owner, state)
+        self.after = after
 
     def differ(self) -> list[Any]:
         """The generators that NumPy's call has not left as the draws did, if they were put back before it."""
