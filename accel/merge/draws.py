@@ -12,6 +12,7 @@ from typing import Any
 from accel.ir.tape import Node, nodes_in
 from accel.ir.template import fill
 from accel.merge.alignment import static_form
+from accel.record import Trace
 from accel.record.draws.draw import Draw
 from accel.record.draws.early import are_early
 
@@ -31,6 +32,18 @@ def merged_draws(
         return None
     # what a choice of the program's decides is known too late
     return found[0] if all(are_early(nodes_in((draw.args, draw.kwargs))) for draw in found[0]) else None
+
+
+def draw_alike(one: Trace, other: Trace) -> bool:
+    """Whether two paths seem to draw the same: whether they do shows when they are merged."""
+    return _described(one) == _described(other)
+
+
+def _described(trace: Trace) -> list[Hashable]:
+    def owner(draw: Draw) -> str | None:
+        return None if draw.owner is None else trace.inputs.name(draw.owner)
+
+    return [(owner(draw), draw.method, draw.form, static_form((draw.args, draw.kwargs))) for draw in trace.draws]
 
 
 def _placed(draw: Draw, slots: Sequence[int], nodes: Mapping[int, Node]) -> Draw:

@@ -34,7 +34,7 @@ def world(make: Callable[[], Any] = lambda: np.random.default_rng(7), *more: Any
 
 
 def legacy() -> Any:
-    return np.random.RandomState(3)  # noqa: NPY002
+    return np.random.RandomState(3)
 
 
 # -- generators passed in, held, global --------------------------------------------------------------------------------
@@ -499,7 +499,7 @@ def test_recordings_that_are_undone_put_the_state_back() -> None:
     def work(x: Any, rng: Any) -> Any:
         y = rng.random(size=len(x))
         ran.append(len(ran))
-        return y[np.array([c for c in "abc"]) == "a"] if y.shape == (3,) else np.vectorize(float)(y)
+        return y[np.array(list("abc")) == "a"] if y.shape == (3,) else np.vectorize(float)(y)
 
     fast = accel.accelerate(work, name="undone")
     mine, theirs = np.random.default_rng(0), np.random.default_rng(0)
