@@ -30,8 +30,8 @@ from accel.record import inputs
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, remember
 from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
-from accel.record.draws.generators import KINDS, is_method, kind_of
-from accel.record.draws.proxies import DefaultGenerator, GeneratorProxy, method_stand_in
+from accel.record.draws.generators import KINDS, is_maker, is_method, kind_of
+from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
 from accel.record.objects.containers import DictProxy, ListProxy
 from accel.record.objects.follow import Followed, is_pythons, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
@@ -228,8 +228,8 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
     # of it.
     if lookup(value) is not None or isinstance(value, np.ufunc) or _is_pure(value):
         return RuleFunction(value)
-    if value is np.random.default_rng:
-        return DefaultGenerator(recording, value)
+    if is_maker(value):
+        return Maker(recording, value)
     if value is os.getenv:
         return EnvironmentFunction(recording)
     name = getattr(value, "__name__", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import random
 import warnings
 from collections.abc import Callable
@@ -168,11 +169,35 @@ def test_a_bit_generator_of_the_programs_own_is_left_to_numpy(check: Any) -> Non
     assert checked.ledger.compiled_calls == 0
 
 
-def test_a_generator_that_is_only_asked_about(check: Any) -> None:
+@pytest.mark.parametrize("kind", [np.random.default_rng, np.random.RandomState])
+def test_a_generator_that_is_only_asked_about(check: Any, kind: Any) -> None:
     def work(x: Any, rng: Any) -> Any:
-        return x * 2.0 if isinstance(rng, np.random.Generator) and rng is not None else x, rng
+        y = x * 2.0 if isinstance(rng, np.random.Generator) and rng else x
+        return y, rng, type(rng) is np.random.RandomState, hasattr(rng, "randn"), {rng: 1}[rng], rng == rng
 
-    check(work, worlds=world())
+    check(work, worlds=world(lambda: kind(3)))
+
+
+def test_methods_go_where_functions_go(check: Any) -> None:
+    def work(x: Any, rng: Any) -> Any:
+        draw = functools.partial(rng.normal, 0.0, 2.0)
+        table = {"a": rng.random, "b": lambda n: getattr(rng, "exponential")(size=n)}  # noqa: B009
+        parts = list(map(rng.normal, [1.0, 2.0])), [rng.random() for _ in range(3)]
+        return x * draw(size=12) + table["a"]() - table["b"](12), parts, max(rng.random(), 0.0), rng.integers(9) == 3
+
+    check(work, worlds=world(), calls=20, replays=10)
+
+
+def test_a_method_must_not_leave_the_call(check: Any) -> None:
+    def new() -> Any:
+        holder = SimpleNamespace(rng=np.random.default_rng(0), draw=None)
+        return lambda i: (field(i), holder)
+
+    def work(x: Any, holder: Any) -> Any:
+        holder.draw = holder.rng.normal
+        return x * holder.draw()
+
+    check(work, worlds=new, reason="escape.object")
 
 
 def played(function: Any, calls: int, accelerated: bool, name: str) -> Any:
@@ -379,7 +404,10 @@ def test_what_is_drawn_may_be_changed_kept_and_given_back(check: Any) -> None:
 def test_a_generator_made_in_the_call(check: Any) -> None:
     def work(x: Any, rng: Any, seed: int) -> Any:
         own, same = np.random.default_rng(seed=seed), np.random.default_rng(rng)
-        return x + own.normal(size=12) * same.random(), own.integers(0, 9, size=3), same is rng
+        old, pythons = np.random.RandomState(seed), random.Random(seed)
+        kinds = isinstance(old, np.random.RandomState), isinstance(rng, np.random.RandomState), same is rng
+        more = old.normal(size=3), pythons.gauss(0.0, 1.0), np.random.default_rng([3, seed]).random()
+        return x + own.normal(size=12) * same.random(), own.integers(0, 9, size=3), kinds, more
 
     def new() -> Any:
         rng = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from accel.ir.tape import Node, nodes_in
 from accel.lower.operations import evaluate
 from accel.record.draws.draw import Draw, Form
 from accel.record.draws.early import early_nodes, is_given
-from accel.record.draws.generators import Kind, is_same_state, kind_of
+from accel.record.draws.generators import MAKERS, Kind, is_same_state, kind_of
 from accel.rules import core
 
 
@@ -99,7 +99,8 @@ class _Maker(Expressions):
             for node in early_nodes(nodes_in((draw.args, draw.kwargs)), known):
                 known.add(node.index)
                 lines += self.assignment(node)
-            method = self.name(np.random.default_rng) if draw.owner is None else f"values[{draw.owner}].{draw.method}"
+            owner = draw.owner
+            method = self.name(MAKERS[draw.method]) if owner is None else f"values[{owner}].{draw.method}"
             lines.append(f"    x = values[{draw.slot}] = {method}({self.arguments(draw.args, draw.kwargs)})")
             if draw.form is not None:
                 check = self._check(draw.form)

@@ -19,7 +19,7 @@ import numpy as np
 from accel.hook.imports import locate
 from accel.inspect.sources import Function, Source
 from accel.record.arrays.methods import METHODS
-from accel.record.draws.generators import is_method
+from accel.record.draws.generators import is_maker, is_method
 from accel.record.objects.scan import problem
 from accel.record.opaque import is_harmless, opaque_reason
 from accel.record.project import is_project_file
@@ -260,7 +260,7 @@ def _effect(name: str) -> str | None:
     value = _resolve(name)
     if value is None:
         return "call.opaque"
-    return None if is_method(value) else opaque_reason(value)
+    return None if is_method(value) or is_maker(value) else opaque_reason(value)
 
 
 def _rule_verdict(name: str) -> str | None:
@@ -268,7 +268,7 @@ def _rule_verdict(name: str) -> str | None:
     load(everything=True)
     if name.startswith("numpy.random."):
         value = _resolve(name)
-        return None if is_method(value) or value is np.random.default_rng else "effect.random"
+        return None if is_method(value) or is_maker(value) else "effect.random"
     if name.startswith("numpy.") and name.rpartition(".")[2] in _FILES_OF_NUMPY:
         return "effect.file"
     value = _resolve(name)

@@ -26,8 +26,8 @@ class Draw:
     slot: that takes what it gives. owner: the slot of the generator. method: its method. args, kwargs: a template, in
     which nodes stand for what is known before launch (see accel.record.draws.early). form: of what it gives.
 
-    A generator that the call makes itself by `np.random.default_rng(seed)` is like a draw that has no owner. It has no
-    form, and the draws that it owns are made from what its slot holds by then.
+    A generator that the call makes itself of a seed is like a draw that has no owner: `method` names what makes it (see
+    MAKERS in accel.record.draws.generators). It has no form.
     """
 
     slot: int

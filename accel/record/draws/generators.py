@@ -166,6 +166,19 @@ KINDS: dict[type, Kind] = {
 """The kinds, by their exact types: a subclass may draw in its own way, and so may a bit generator of the program's."""
 
 
+MAKERS: dict[str, Callable[..., Any]] = {
+    "default_rng": np.random.default_rng,
+    "RandomState": np.random.RandomState,
+    "Random": random.Random,
+}
+"""What makes a generator of a seed, by name. Called with a seed, they draw on nothing else."""
+
+
+def is_maker(value: object) -> bool:
+    """Whether it is one of `MAKERS`."""
+    return any(value is maker for maker in MAKERS.values())
+
+
 def kind_of(value: object) -> Kind | None:
     """The kind of a generator; None for what is none, or none that a replay can draw from."""
     kind = KINDS.get(type(value))

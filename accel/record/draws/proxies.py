@@ -61,34 +61,43 @@ class NewGeneratorProxy(GeneratorProxy):
         object.__setattr__(self, "_drawn_", slot)
 
 
-class DefaultGenerator(StandIn):
-    """`np.random.default_rng`: with a seed it makes a generator, which replays make anew."""
+class Maker(StandIn):
+    """One of MAKERS: with a seed it makes a generator, which replays make anew."""
 
     __slots__ = ()
 
-    def __init__(self, recording: Recording, function: object) -> None:
+    def __init__(self, recording: Recording, maker: object) -> None:
         self._recording_ = recording
-        self._plain_ = function
+        self._plain_ = maker
+
+    def __instancecheck__(self, value: object) -> bool:
+        return isinstance(unwrap(value), self._plain_)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording = self._recording_
         seed = args[0] if args else kwargs.get("seed")
         # as it is: `default_rng(rng)` is there for functions that take either
-        if issubclass(type(seed), GeneratorProxy):
+        if self._plain_ is np.random.default_rng and issubclass(type(seed), GeneratorProxy):
             return seed
-        if not isinstance(unwrap(seed), (int, np.integer)):
-            recording.break_("effect.random", "a generator is made without a number as its seed", touched=True)
+        if not _is_seed(unwrap(seed)):
+            recording.break_("effect.random", "a generator is made without numbers as its seed", touched=True)
         made = self._plain_(*unwrap(args), **unwrap(kwargs))
-        return recording.write_down(lambda: self._made(seed, made), made)
+        return recording.write_down(lambda: self._made(args, kwargs, made), made)
 
-    def _made(self, seed: Any, made: Any) -> Any:
-        recording = self._recording_
-        template = as_template(seed)
-        if not are_early(nodes_in(template)):
+    def _made(self, args: tuple[Any, ...], kwargs: dict[str, Any], made: Any) -> Any:
+        recording, name = self._recording_, self._plain_.__name__
+        given, named = tuple(map(as_template, args)), {key: as_template(value) for key, value in kwargs.items()}
+        if not are_early(nodes_in((given, named))):
             raise Unsupported("effect.random", "a generator is made of a seed that the program has yet to compute")
-        slot = recording.inputs.add(("draw", len(recording.draws)), "default_rng()", not_drawn(len(recording.draws)))
-        recording.draws.append(Draw(slot, None, "default_rng", (template,), {}, None))
+        slot = recording.inputs.add(("draw", len(recording.draws)), f"{name}()", not_drawn(len(recording.draws)))
+        recording.draws.append(Draw(slot, None, name, given, named, None))
         return remember(recording, NewGeneratorProxy(recording, made, slot))
+
+
+def _is_seed(value: Any) -> bool:
+    if type(value) in (list, tuple):
+        return len(value) > 0 and all(map(_is_seed, value))
+    return type(value) is int or isinstance(value, np.integer)
 
 
 class DrawingMethod(StandIn):
