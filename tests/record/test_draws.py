@@ -294,6 +294,24 @@ def test_arrays_of_the_call_as_parameters(check: Any) -> None:
     check(work, worlds=world(lambda: np.random.default_rng(1), weights))
 
 
+def test_little_computations_as_parameters(check: Any) -> None:
+    """NumPy makes them again before the draw, and gets the very numbers that it would have."""
+    matrix = field(0, 12, 12)
+
+    def work(x: Any, rng: Any, m: Any) -> Any:
+        noise = rng.normal(size=12)
+        rate = np.exp(0.1 * noise)
+        noise *= 5.0
+        noise[:] = 1.0
+        infected = rng.binomial(np.arange(12), 1.0 - np.exp(-((0.8 * np.abs(x) + 0.1 * m @ np.abs(x)) ** 2)))
+        x[:] = np.abs(x)
+        p = x / x.sum()
+        drawn = rng.poisson(rate), rng.poisson(np.sqrt(x)), rng.poisson(x.reshape(3, 4).mean(axis=0)), infected
+        return drawn, rng.choice(12, 4, p=p), rng.choice(np.cumsum(x), 3, p=p), rng.binomial(5, float((x > 0.5).mean()))
+
+    check(work, worlds=world(lambda: np.random.default_rng(1), matrix))
+
+
 def test_an_array_that_changes_before_it_is_a_parameter(check: Any) -> None:
     def work(x: Any, rng: Any) -> Any:
         x *= 0.5
@@ -470,7 +488,9 @@ def lists(x: Any, rng: Any) -> Any:
 
 
 def deep(x: Any, rng: Any) -> Any:
-    return rng.poisson(np.abs(np.cumsum(x)))
+    for _ in range(10):
+        x = np.sin(x) + np.roll(x, 1)
+    return rng.poisson(np.abs(x))
 
 
 def unseeded(x: Any, rng: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from accel.record.arrays.calls.call import call
+from accel.record.draws.early import is_same_array
 from accel.record.draws.twins import tried
 from accel.rules.rule import Unsupported
 
@@ -32,14 +33,9 @@ def indices_of(
     state: the generator's before that draw. draw: draws indices from a generator.
     """
     indices = tried(generator, state, draw)
-    if indices is None or not _is_same(np.take(array, indices, axis=axis), result):
+    if indices is None or not is_same_array(np.asarray(np.take(array, indices, axis=axis)), np.asarray(result)):
         raise Unsupported("effect.random", "indices alone would leave the generator in another state")
     return indices
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    one, other = np.asarray(one), np.asarray(other)
-    return bool(one.dtype == other.dtype) and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
 def taken(array: Any, indices: Any, axis: int) -> Any:

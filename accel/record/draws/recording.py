@@ -18,12 +18,14 @@ from accel.record.arrays.arrays import (
 )
 from accel.record.draws import arrays, formulas
 from accel.record.draws.draw import Draw, Form, not_drawn
-from accel.record.draws.early import are_early
+from accel.record.draws.early import MOST_EARLY, are_early, is_given, is_reproduced
 from accel.record.draws.generators import KINDS
 from accel.record.draws.twins import tried
 from accel.record.recording import Recording, recordable
 from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules.rule import Unsupported
+
+_OF_ELEMENTS = frozenset({"permutation", "choice"})
 
 
 class NotThere(Exception):
@@ -83,6 +85,8 @@ class DrawCall:
         slot = slots.add(("draw", len(draws)), text, not_drawn(len(draws)))
         form = Form((), None, kind) if is_number else Form(result.shape, result.dtype, None)
         draws.append(Draw(slot, self.owner, name, args, kwargs, form))
+        # a copy, since the program may change it
+        self.recording.entered[slot] = (np.copy(result) if kind is np.ndarray else result, None)
         return self.recording.writer.drawn_node(slot, result)
 
     def drawn(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
@@ -112,11 +116,19 @@ def record_draw(call: DrawCall, result: Any) -> Any:
 def _templates(call: DrawCall) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a draw as templates. Raises NotThere."""
     is_static = call.parameters.is_static
-    args = tuple(_template(arg, static=is_static(i)) for i, arg in enumerate(call.args))
-    return args, {name: _template(arg, static=is_static(name)) for name, arg in call.kwargs.items()}
+
+    def template(value: Any, argument: int | str) -> Any:
+        # where there is another way, the program computes it: it can do more, and is faster
+        is_first = argument in (0, *call.parameters.names[:1])
+        elsewhere = call.name in formulas.FORMULAS or (call.name in _OF_ELEMENTS and is_first)
+        return _template(value, static=is_static(argument), most=0 if elsewhere else MOST_EARLY)
+
+    args = tuple(template(arg, i) for i, arg in enumerate(call.args))
+    return args, {name: template(arg, name) for name, arg in call.kwargs.items()}
 
 
-def _template(value: Any, *, static: bool) -> Any:
+def _template(value: Any, *, static: bool, most: int = MOST_EARLY) -> Any:
+    """An argument as a template. most: so many operations may NumPy do for it. Raises NotThere."""
     if static:
         return as_static(value)
     if isinstance_wrapper(value) and issubclass(type(value), RecordedValue):
@@ -124,12 +136,24 @@ def _template(value: Any, *, static: bool) -> Any:
         nodes = nodes_in(template)
         if nodes and all(node.constant for node in nodes):
             return np.copy(value._plain_) if isinstance(value._plain_, np.ndarray) else value._plain_
-        if not are_early(nodes):
+        if not are_early(nodes, most) or not all(_is_reproduced(value, node) for node in nodes):
             raise NotThere
         return template
     if type(value) in (tuple, list):
-        return type(value)([_template(part, static=False) for part in value])
+        return type(value)([_template(part, static=False, most=most) for part in value])
     return as_template(value)
+
+
+def _is_reproduced(value: Any, node: Node) -> bool:
+    """Whether a replay gives a draw the very value that the recorded call gave it."""
+    recording = value._recording_
+
+    def value_of(slot: int) -> Any:
+        plain, wrapped = recording.entered[slot]
+        written = issubclass(type(wrapped), RecordedArray) and wrapped._storage.before is not None
+        return wrapped._storage.before if written else plain
+
+    return is_given(node) or is_reproduced(node, value._plain_, value_of)
 
 
 def _computed(call: DrawCall, result: Any) -> Any:
@@ -140,7 +164,7 @@ def _computed(call: DrawCall, result: Any) -> Any:
         standard = formulas.standard_of(formula, call.generator, call.state, result, size)
         z = call.drawn(standard.method, standard.args, {}, standard.made)
         return wrap(call.recording, result, formulas.applied(call.recording, formula, call.bound, z, result))
-    if call.name in ("permutation", "choice"):
+    if call.name in _OF_ELEMENTS:
         return _elements(call, result)
     raise Unsupported("effect.random", f"{call.name}() takes what the program has yet to compute")
 
