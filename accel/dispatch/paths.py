@@ -444,4 +444,5 @@ def is_same_value(one: Any, other: Any) -> bool:
 def _shape_of(trace: Trace) -> tuple[Any, ...]:
     """A key that is equal for two recordings of the same path."""
     operations = [(node.rule.name, node.shape, str(node.dtype), node.where) for node in trace.tape.nodes]
-    return operations, [(outcome.where, repr(outcome.expected)) for outcome in trace.tape.outcomes]
+    draws = [(draw.owner, draw.method) for draw in trace.draws]
+    return operations, draws, [(outcome.where, repr(outcome.expected)) for outcome in trace.tape.outcomes]

@@ -312,6 +312,16 @@ def test_little_computations_as_parameters(check: Any) -> None:
     check(work, worlds=world(lambda: np.random.default_rng(1), matrix))
 
 
+def test_lists_and_elements_as_parameters(check: Any) -> None:
+    def work(x: Any, rng: Any, rates: Any, pythons: Any) -> Any:
+        rates[0] = x.mean() ** 2
+        drawn = rng.choice(rates), rng.choice(rates, 3, p=[0.2, 0.3, 0.5]), rng.poisson(rates)
+        single = rng.normal(x[0], np.abs(x[1])), rng.poisson(np.abs(x[0])), pythons.uniform(x.min(), x.max() + 1.0)
+        return drawn, single, np.random.default_rng(int(np.abs(x[2]) * 100.0)).random(3) * x.sum()
+
+    check(work, worlds=world(lambda: np.random.default_rng(1), [1.0, 2.0, 3.0], random.Random(2)))
+
+
 def test_an_array_that_changes_before_it_is_a_parameter(check: Any) -> None:
     def work(x: Any, rng: Any) -> Any:
         x *= 0.5
@@ -493,6 +503,16 @@ def deep(x: Any, rng: Any) -> Any:
     return rng.poisson(np.abs(x))
 
 
+def of_lists(x: Any, rng: Any) -> Any:
+    return rng.normal([x.mean(), 1.0], 1.0)
+
+
+def permuted_out(x: Any, rng: Any) -> Any:
+    y = np.empty(12)
+    rng.permuted(x, out=y)
+    return y
+
+
 def unseeded(x: Any, rng: Any) -> Any:
     return x * rng.random() + 0.0 * np.random.default_rng().random()
 
@@ -504,7 +524,9 @@ def setting(x: Any, rng: Any) -> Any:
     return y * rng.random()
 
 
-@pytest.mark.parametrize("function", [seeding, spawning, looking, telling, words, lists, deep, unseeded, setting])
+@pytest.mark.parametrize(
+    "function", [seeding, spawning, looking, telling, words, lists, of_lists, permuted_out, deep, unseeded, setting]
+)
 def test_what_a_replay_cannot_repeat(check: Any, function: Any) -> None:
     np.random.seed(0)  # noqa: NPY002
     checked = check(function, worlds=world(), reason="effect.random")

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import nodes_in
 from accel.record import inputs
-from accel.record.arrays.arrays import RecordedArray, as_template, remember
+from accel.record.arrays.arrays import RecordedArray, remember
 from accel.record.draws.draw import Draw, not_drawn
-from accel.record.draws.early import are_early
 from accel.record.draws.generators import KINDS
-from accel.record.draws.recording import DrawCall, record_draw
+from accel.record.draws.recording import DrawCall, NotThere, given_template, record_draw
 from accel.record.objects.modules import Opaque
 from accel.record.objects.proxy import OWN, Proxy
 from accel.record.recording import Recording
@@ -86,9 +84,11 @@ class Maker(StandIn):
 
     def _made(self, args: tuple[Any, ...], kwargs: dict[str, Any], made: Any) -> Any:
         recording, name = self._recording_, self._plain_.__name__
-        given, named = tuple(map(as_template, args)), {key: as_template(value) for key, value in kwargs.items()}
-        if not are_early(nodes_in((given, named))):
-            raise Unsupported("effect.random", "a generator is made of a seed that the program has yet to compute")
+        try:
+            given = tuple(given_template(arg, static=False) for arg in args)
+            named = {key: given_template(value, static=False) for key, value in kwargs.items()}
+        except NotThere:
+            raise Unsupported("effect.random", "a generator is made of what the program has yet to compute") from None
         slot = recording.inputs.add(("draw", len(recording.draws)), f"{name}()", not_drawn(len(recording.draws)))
         recording.draws.append(Draw(slot, None, name, given, named, None))
         return remember(recording, NewGeneratorProxy(recording, made, slot))
@@ -124,7 +124,7 @@ class DrawingMethod(StandIn):
         recording, owner = self._recording_, self._owner
         slot = owner._drawn_ if issubclass(type(owner), NewGeneratorProxy) else owner._slot_
         call = DrawCall(recording, owner._plain_, slot, self._name, args, kwargs)
-        call.journal_state()
+        call.note_state()
         written = call.written
         if written is not None and not issubclass(type(written), RecordedArray):
             kind = type(unwrap(written)).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,11 @@ from accel.record.draws.early import MOST_EARLY, are_early, is_given, is_reprodu
 from accel.record.draws.generators import KINDS
 from accel.record.draws.twins import tried
 from accel.record.recording import Recording, recordable
-from accel.record.wrapper import isinstance_wrapper, unwrap
+from accel.record.wrapper import has_wrapper, isinstance_wrapper, unwrap
 from accel.rules.rule import Unsupported
 
 _OF_ELEMENTS = frozenset({"permutation", "choice"})
+"""Methods that may give an array's elements."""
 
 
 class NotThere(Exception):
@@ -60,13 +62,17 @@ class DrawCall:
         """What it writes to; None where it gives something new."""
         return self.bound.get("x") if self.name == "shuffle" else self.bound.get("out")
 
-    def journal_state(self) -> None:
-        """Before a generator's first draw, let the journal put back its state."""
+    @property
+    def formula(self) -> formulas.Formula | None:
+        """NumPy's formula for the draw, where there is one."""
+        return None if type(self.generator) is random.Random else formulas.FORMULAS.get(self.name)
+
+    def note_state(self) -> None:
+        """Note the generator's state where it is needed; before its first draw, let the journal put it back."""
         recording, generator = self.recording, self.generator
         kind = KINDS[type(generator)]
         is_first = id(generator) not in recording.drawn_from
-        needed = is_first or self.written is not None or any(map(_may_be_computed, self.bound.values()))
-        if needed:
+        if is_first or self.written is not None or any(map(_may_be_computed, self.bound.values())):
             self.state = kind.state(generator)
         if is_first:
             recording.drawn_from.add(id(generator))
@@ -97,7 +103,9 @@ class DrawCall:
 def _may_be_computed(value: Any) -> bool:
     """Whether the program may have to compute an argument."""
     kind = type(value)
-    return issubclass(kind, RecordedValue) and not (issubclass(kind, RecordedScalar) and value.node().host)
+    if issubclass(kind, RecordedScalar):
+        return not value.node().host
+    return has_wrapper(value)
 
 
 def record_draw(call: DrawCall, result: Any) -> Any:
@@ -119,15 +127,15 @@ def _templates(call: DrawCall) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
     def template(value: Any, argument: int | str) -> Any:
         # where there is another way, the program computes it: it can do more, and is faster
-        is_first = argument in (0, *call.parameters.names[:1])
-        elsewhere = call.name in formulas.FORMULAS or (call.name in _OF_ELEMENTS and is_first)
-        return _template(value, static=is_static(argument), most=0 if elsewhere else MOST_EARLY)
+        is_source = argument in (0, *call.parameters.names[:1]) and issubclass(type(value), RecordedArray)
+        elsewhere = call.formula is not None or (call.name in _OF_ELEMENTS and is_source)
+        return given_template(value, static=is_static(argument), most=0 if elsewhere else MOST_EARLY)
 
     args = tuple(template(arg, i) for i, arg in enumerate(call.args))
     return args, {name: template(arg, name) for name, arg in call.kwargs.items()}
 
 
-def _template(value: Any, *, static: bool, most: int = MOST_EARLY) -> Any:
+def given_template(value: Any, *, static: bool, most: int = MOST_EARLY) -> Any:
     """An argument as a template. most: so many operations may NumPy do for it. Raises NotThere."""
     if static:
         return as_static(value)
@@ -139,8 +147,10 @@ def _template(value: Any, *, static: bool, most: int = MOST_EARLY) -> Any:
         if not are_early(nodes, most) or not all(_is_reproduced(value, node) for node in nodes):
             raise NotThere
         return template
+    if isinstance_wrapper(value):
+        value = type(value).as_operand(value)
     if type(value) in (tuple, list):
-        return type(value)([_template(part, static=False, most=most) for part in value])
+        return type(value)([given_template(part, static=False, most=most) for part in value])
     return as_template(value)
 
 
@@ -158,8 +168,8 @@ def _is_reproduced(value: Any, node: Node) -> bool:
 
 def _computed(call: DrawCall, result: Any) -> Any:
     """A draw of which the program computes a parameter."""
-    formula = formulas.FORMULAS.get(call.name)
-    if formula is not None and type(call.generator) in (np.random.Generator, np.random.RandomState):
+    formula = call.formula
+    if formula is not None:
         size = as_static(call.bound.get("size"))
         standard = formulas.standard_of(formula, call.generator, call.state, result, size)
         z = call.drawn(standard.method, standard.args, {}, standard.made)
@@ -180,7 +190,7 @@ def _elements(call: DrawCall, result: Any) -> Any:
     rest = {name: value for name, value in call.bound.items() if name not in (first, "axis")}
     static = call.parameters.static
     try:
-        options = {name: _template(value, static=name in static) for name, value in rest.items()}
+        options = {name: given_template(value, static=name in static) for name, value in rest.items()}
     except NotThere:
         raise Unsupported("effect.random", f"{call.name}() takes what the program has yet to compute") from None
     if call.name == "choice" and options.get("size") is None:
@@ -214,10 +224,12 @@ def _filled(call: DrawCall, result: Any) -> Any:
     """A draw into an array that the program has."""
     out = call.written
     plain = out._plain_
+    if "size" not in call.parameters.names:
+        raise Unsupported("effect.random", f"{call.name}() with out=")
     others = {name: value for name, value in call.bound.items() if name not in ("out", "size")}
     is_static = call.parameters.is_static
     try:
-        options = {name: _template(value, static=is_static(name)) for name, value in others.items()}
+        options = {name: given_template(value, static=is_static(name)) for name, value in others.items()}
     except NotThere:
         raise Unsupported("effect.random", f"{call.name}() with out=, of what the program has yet to compute") from None
     options["size"] = plain.shape
