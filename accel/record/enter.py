@@ -32,8 +32,9 @@ from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
 from accel.record.draws.generators import KINDS, is_maker, is_method, kind_of
 from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
+from accel.record.names.namespaces import is_pythons
 from accel.record.objects.containers import DictProxy, ListProxy
-from accel.record.objects.follow import Followed, is_pythons, target_function
+from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple
 from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
