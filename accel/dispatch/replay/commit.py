@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from accel.dispatch.replay.steps import Step, steps_of
 from accel.process import interrupts
 from accel.record import Trace
 
+if TYPE_CHECKING:
+    from accel.dispatch.replay.draws import Drawn
+
 
 @dataclass(slots=True)
 class StagedOutputs:
@@ -22,6 +25,7 @@ class StagedOutputs:
 
     trace: of the path that the call takes. values: of its slots. made: new arrays. changed: new contents of the arrays
     that the call changes in place. numbers: the trace's numbers, in order. given: the arrays that the program took.
+    drawn: the generators that it has drawn from.
     """
 
     trace: Trace
@@ -30,6 +34,7 @@ class StagedOutputs:
     changed: list[Any]
     numbers: list[Any]
     given: list[Any]
+    drawn: Drawn | None = None
 
 
 class PendingCall(Protocol):

@@ -17,6 +17,7 @@ from accel.ir.tape import Node, Place
 from accel.reasons import Refusal
 from accel.record import Trace
 from accel.record.changes import Write
+from accel.record.draws.proxies import GeneratorProxy
 from accel.record.leaves import FromSlot, Literal, Made, NewContainer, NewObject, NewSet, Number, Shared
 from accel.record.names.variables import CONTENTS
 from accel.record.objects.objects import ObjectProxy
@@ -152,7 +153,7 @@ def _guard(recording: Recording, key: Any, slot: int) -> tuple[str, str, str]:
         return "fixed", _text(value), "equal"
     if kind in (list, tuple, dict):
         return "object", f"{kind.__name__} of {len(value)}", "type, and what of it is read"
-    if issubclass(type(wrapped), ObjectProxy):
+    if issubclass(type(wrapped), (ObjectProxy, GeneratorProxy)):
         return "object", kind.__qualname__, "type"
     return "code", kind.__name__, "the same object"
 
@@ -164,6 +165,7 @@ _WITHOUT_VALUE: dict[str, Callable[[Any], tuple[str, str, str]]] = {
     "own": lambda key: ("code", "", "none hides the class's"),
     "function": lambda key: ("code", "function", "code and defaults"),
     "call": lambda key: ("code", "", "number of arguments and keywords"),
+    "draw": lambda key: ("draw", "", "none: a replay draws it anew"),
 }
 
 
