@@ -464,3 +464,44 @@ def test_to_look_for_an_item_makes_none(check: Any) -> None:
             state.groups.clear()
 
     check(step, worlds=world(make_frames, between), calls=CALLS, replays=5)
+
+
+class Stack:
+    """A container of the program's own."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def push(self, item: Any) -> Any:
+        self.items.append(item)
+        return self
+
+    def __len__(self) -> int:
+        return len(self.items) - self.hidden
+
+    def __getitem__(self, index: int) -> Any:
+        return self.items[index]
+
+    hidden = 0
+
+
+def test_the_length_of_an_object(check: Any) -> None:
+    def step(self: Any, x: Any) -> Any:
+        self.stack.push(x).push(x * 2)
+        return len(self.stack), self.stack[-1], type(len(self.stack))
+
+    def between(i: int, state: Any) -> None:
+        state.stack.hidden = 100 if i == 20 else 0
+
+    check(step, worlds=world(lambda: SimpleNamespace(stack=Stack()), between), calls=CALLS, replays=15)
+
+
+@pytest.mark.parametrize("given", [-1, 2.5, "text", None])
+def test_what_is_no_length(check: Any, given: Any) -> None:
+    class Odd:
+        def __len__(self) -> Any:
+            return self.given
+
+    odd = Odd()
+    odd.given = given  # type: ignore[attr-defined]
+    check(lambda odd, x: (len(odd), x * 2), lambda i: (odd, some(i)), reason="path.exception")
