@@ -82,6 +82,10 @@ class _Lowering:
         results = [*targets, *checked, *device_numbers]
         body: Sequence[Node] = [node for node in self._needed(results) if not arguments.includes(node)]
         body, parts = self._optimized(body, results)
+        current = {node.index: node for node in body}
+        targets, checked, device_numbers, results = (
+            [current.get(node.index, node) for node in nodes] for nodes in (targets, checked, device_numbers, results)
+        )
         for node in (*(operand for part in parts for operand in part.operands()), *results):
             arguments.add(node)
         host = self._host()

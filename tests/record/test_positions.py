@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accel.lower.passes import arrange
 from accel.record import record
 from accel.rules import core
 from tests.record.conftest import Check, Checked
@@ -294,6 +295,19 @@ def test_elements_are_numbers(check: Check) -> None:
     assert paths_of(checked) == 1
 
 
+def test_axes_of_length_0_and_1(check: Check) -> None:
+    def odd(empty: Any, single: Any, i: int) -> Any:
+        empty[i] = 1.0
+        single[i - i] += i
+        single[:, i] *= 2.0
+        return empty[i] * 1, empty[i : i + 1] + 1, single[i - i, i], single[i // 9] * 1.0
+
+    def make(k: int) -> Any:
+        return np.ones((4, 0)), np.ones((1, 6)), k % 4
+
+    assert paths_of(check(odd, make)) == 1
+
+
 def test_new_axes_strides_and_nothing(check: Check) -> None:
     def odd(a: Any, i: int, j: int) -> Any:
         a[None, i, ::-2] = [[1.0, 2.0, 3.0]]
@@ -404,6 +418,19 @@ def test_positions_beside_index_arrays(check: Check) -> None:
     assert paths_of(check(mixed, make)) == 1
 
 
+def test_lists_of_positions(check: Check) -> None:
+    def swap(a: Any, i: int, where: Any) -> Any:
+        j = where[0]
+        a[[i, j]] = a[[j, i]]
+        a[:, [i, 5]] += 1.0
+        return a[[i, -1, j]], a[[[i], [j]], [0, i]]
+
+    assert paths_of(check(swap, lambda k: (table(k), k % 4, np.array([(k + 1) % 4 - 4])))) == 1
+    checked = check(swap, lambda k: (table(k), k % 4, np.array([(k + (k != 7)) % 4])), replays=3)
+    assert paths_of(checked) == 1  # the same row twice: which one stays is NumPy's to say
+    check(lambda a, i: a[[i, 0]], lambda k: (table(k), 4 if k == 7 else k % 4), replays=3)
+
+
 def test_an_integer_without_axes(check: Check) -> None:
     def pick(a: Any, where: Any) -> Any:
         i = where.max(keepdims=True).reshape(())
@@ -484,6 +511,74 @@ def test_an_index_that_never_changes_is_static(check: Check) -> None:
     (path,) = checked.function._self_target.paths
     program = path.variant.executable.program
     assert not program.outcomes and not any(program.scalars.values())
+
+
+def pick_rows(a: Any, held: Any) -> Any:
+    kept, total = [], np.zeros(6)
+    for k in range(len(held.index)):
+        row = a[held.index[k]]
+        total = np.sin(total + row) * 0.5 + np.cos(row) * a[held.index[k], 2:5].sum()
+        kept.append(row.copy())
+        held.a[held.index[k]] += total
+    return kept, total
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("nested", [False, True])
+def test_loops_over_positions(check: Check, monkeypatch: pytest.MonkeyPatch, late: bool, nested: bool) -> None:
+    if nested:
+        monkeypatch.setattr(arrange, "NESTED", 0)
+
+    def worlds() -> Any:
+        held = Held()
+        held.index = np.random.default_rng(0).integers(-4, 4, 30)
+
+        def make(i: int) -> Any:
+            if late and i > 6:
+                held.index = np.random.default_rng(i).integers(-4, 4, 30)
+            return table(i), held
+
+        return make
+
+    assert paths_of(check(pick_rows, worlds=worlds, calls=12, replays=5)) == 1
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_loops_that_write_at_positions(check: Check, monkeypatch: pytest.MonkeyPatch, nested: bool) -> None:
+    if nested:
+        monkeypatch.setattr(arrange, "NESTED", 0)
+
+    def learn(q: Any, states: Any, actions: Any, rewards: Any) -> Any:
+        for t in range(len(states) - 1):
+            s, a = states[t], actions[t]
+            q[s, a] += 0.5 * (rewards[t] + 0.9 * q[states[t + 1]].max() - q[s, a])
+        return q.sum(axis=0)
+
+    def make(i: int) -> Any:
+        rng = np.random.default_rng(i)
+        return rng.random((40, 12)), rng.integers(-40, 40, 31), rng.integers(0, 12, 30), rng.random(30)
+
+    assert paths_of(check(learn, make)) == 1
+
+
+def test_loops_over_numbers_of_the_host(check: Check) -> None:
+    def worlds() -> Any:
+        history = History(64)
+
+        def make(i: int) -> Any:
+            if i == 7:
+                history.n = 3
+            return history, np.arange(4.0) + i
+
+        return make
+
+    def several(history: Any, x: Any) -> Any:
+        for k in range(7):
+            history.note(np.sin(x * k) + history.log[history.n - 1])
+            x[k % 4 - 2] += history.log[history.n - 1 : history.n + 1].sum()
+        return history.log[history.n - 3 : history.n].copy()
+
+    check(several, worlds=worlds, calls=12)
 
 
 def test_a_raise_half_way_leaves_nothing(check: Check) -> None:

@@ -43,5 +43,7 @@ def _static(node: Node, value_of: Callable[[Node], Any]) -> Node | None:
     known = tuple([value_of(start) if isinstance(start, Node) else start for start in starts])
     if any(start is None for start in known):
         return None
-    rule = core.READ if node.rule is core.READ_AT else core.WRITE
-    return node.replaced(rule=rule, args=(base, extent.at(base.shape, known), *value))
+    args = base, extent.at(base.shape, known), *value
+    if node.rule is core.WRITE_AT:
+        return node.replaced(rule=core.WRITE, args=args)
+    return node.replaced(rule=core.READ, args=args, repeats=None)  # as of any read of a window (see `Writer.node`)

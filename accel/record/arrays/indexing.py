@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import Node
+from accel.ir.tape import Node, nodes_in
 from accel.ir.views import basic_key
 from accel.record.arrays import compressed
 from accel.record.arrays.arrays import (
@@ -21,7 +21,8 @@ from accel.record.arrays.arrays import (
 )
 from accel.record.arrays.operands import check_casts
 from accel.record.arrays.positions import position_of, steps_of, within_axis
-from accel.record.wrapper import unwrap
+from accel.record.recording import Recording
+from accel.record.wrapper import has_wrapper, unwrap
 from accel.rules import core
 from accel.rules.rule import Unsupported
 
@@ -120,15 +121,17 @@ def index_template(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Any, ...
     return tuple(template)
 
 
-def _index_entry(recording: Any, entry: Any, size: int) -> Any:
+def _index_entry(recording: Recording, entry: Any, size: int) -> Any:
     if issubclass(type(entry), RecordedArray):
         recording.writer.assume_in_bounds(entry._storage, entry._chain, size)
         return entry.node()
     if isinstance(entry, (list, tuple)):
+        if has_wrapper(entry) and np.asarray(unwrap(entry)).dtype.kind in "iu":
+            return _stacked(recording, entry, size)
         entry = as_static(entry)
         if np.asarray(entry).dtype == np.bool_:
             raise Unsupported("shape.dynamic", "a list of booleans as an index")
-        return core.LiteralIndex(tuple(np.asarray(entry, dtype=np.int64).ravel().tolist()), np.shape(entry))
+        return _literal(entry)
     if isinstance(entry, (np.ndarray, bool, np.bool_)):
         raise Unsupported("array.unknown", "an index whose origin the recording did not see")
     position = position_of(entry)
@@ -136,6 +139,20 @@ def _index_entry(recording: Any, entry: Any, size: int) -> Any:
         return as_static(entry)
     within_axis(recording, position, size)
     return position
+
+
+def _stacked(recording: Recording, entry: Any, size: int) -> Any:
+    """The array that NumPy makes of a list of recorded integers."""
+    plain, template = np.asarray(unwrap(entry)), as_template(list(entry))
+    if not nodes_in(template):  # the path fixes all of them
+        return _literal(plain)
+    node = recording.writer.node(core.STACK, (template, plain.dtype, plain.shape), {}, plain, host=False)
+    recording.writer.assume(core.IN_BOUNDS, (node, size))
+    return node
+
+
+def _literal(index: Any) -> core.LiteralIndex:
+    return core.LiteralIndex(tuple(np.asarray(index, dtype=np.int64).ravel().tolist()), np.shape(index))
 
 
 def _record_set(array: RecordedArray, key: tuple[Any, ...], value: object) -> None:

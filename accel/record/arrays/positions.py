@@ -116,11 +116,10 @@ def _moving_slice(recording: Recording, entry: slice, size: int) -> _Axis | None
 def _keeps_length(start: Node, stop: Node) -> bool:
     """Whether a slice is likely to keep its length: `x[i : i + n]` is, `x[row[i] : row[i + 1]]` is not.
 
-    It need not be right, as the length is an outcome. Where the bounds are two different numbers of the device, they
-    are better known: the rows of a sparse matrix have other lengths anyway (see accel.record.pinned).
+    It need not be right, as the length is an outcome. Where the bounds are two different numbers, they are better
+    known: the rows of a sparse matrix have other lengths anyway (see accel.record.pinned).
     """
-    left = _difference(start, stop)
-    return all(count > 0 or all(node.host for node in product) for product, count in left.items())
+    return all(count > 0 for count in _difference(start, stop).values())
 
 
 Product = tuple[Node, ...]
