@@ -151,11 +151,14 @@ class Extent:
 
     def at(self, shape: tuple[int, ...], starts: tuple[Any, ...]) -> Index:
         """The step at starts that are known, in an array of `shape`."""
-        known = iter([int(start) + size * (start < 0) for start, size in zip(starts, shape, strict=True)])
+        known = iter([(int(start) + size * (start < 0), size) for start, size in zip(starts, shape, strict=True)])
         key: list[Any] = []
         for length in self.axes:
-            start = None if length is NEW else next(known)
-            key.append(start if length in (None, NEW) else slice(start, start + length))
+            start, size = (None, 0) if length is NEW else next(known)
+            if length in (None, NEW):
+                key.append(start)
+            else:
+                key.append(slice(None) if length == size else slice(start, start + length))
         return Index(tuple(key))
 
     def read(self, base: Any, starts: tuple[Any, ...]) -> Any:

@@ -27,7 +27,7 @@ from accel.lower.program import (
     pack_of,
 )
 from accel.lower.values import Values
-from accel.rules import core, fusion, rounding
+from accel.rules import fusion, rounding
 from accel.rules.rule import Unsupported
 
 if TYPE_CHECKING:
@@ -184,8 +184,7 @@ class _Lowering:
                 for part in parts:
                     values.compute(part)
             arrays_out = [self._own(node, values.fetch(node)) for node in targets]
-            read = {pack: [values.fetch(node) for node in nodes] for pack, nodes in packs.items() if nodes}
-            return arrays_out, {pack: _packed(found, PACKS[pack]) for pack, found in read.items()}
+            return arrays_out, {pack: values.packed(nodes, PACKS[pack]) for pack, nodes in packs.items() if nodes}
 
         return function, positions
 
@@ -199,9 +198,3 @@ class _Lowering:
         from jax import numpy as jnp
 
         return jnp.array(value, copy=True)
-
-
-def _packed(values: list[Any], dtype: np.dtype[Any]) -> Any:
-    from jax import numpy as jnp
-
-    return jnp.stack([core.cast(value, dtype).reshape(()) for value in values])
