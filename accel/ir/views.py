@@ -126,7 +126,7 @@ class Diagonal:
 
 
 NEW = "new"
-"""In an extent: a new axis, of length 1."""
+"""In an extent: a new axis, of length 1. A text that is compared by value, since programs are pickled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,19 +142,19 @@ class Extent:
     @property
     def sizes(self) -> tuple[int, ...]:
         """The lengths along the array's axes."""
-        return tuple([1 if length is None else length for length in self.axes if length is not NEW])
+        return tuple([1 if length is None else length for length in self.axes if length != NEW])
 
     @property
     def given(self) -> tuple[int, ...]:
         """The shape that reading gives."""
-        return tuple([1 if length is NEW else length for length in self.axes if length is not None])
+        return tuple([1 if length == NEW else length for length in self.axes if length is not None])
 
     def at(self, shape: tuple[int, ...], starts: tuple[Any, ...]) -> Index:
         """The step at starts that are known, in an array of `shape`."""
         known = iter([(int(start) + size * (start < 0), size) for start, size in zip(starts, shape, strict=True)])
         key: list[Any] = []
         for length in self.axes:
-            start, size = (None, 0) if length is NEW else next(known)
+            start, size = (None, 0) if length == NEW else next(known)
             if length in (None, NEW):
                 key.append(start)
             else:

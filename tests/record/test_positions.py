@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -204,6 +205,24 @@ def test_rows_of_changing_length_keep_their_bounds(check: Check) -> None:
 
     assert core.READ_AT not in rules_of(rows, np.array([0, 2, 5, 6]), np.arange(9.0))
     check(rows, lambda i: (np.array([0, 2, 5, 6]), np.arange(9.0) + i))
+
+
+def test_a_program_survives_pickling() -> None:
+    """It is compiled in a process of its own."""
+
+    def pick(a: Any, i: int) -> Any:
+        return a[i, None, 1:3] + a[None, i : i + 2, None, i].sum(), a[..., None, i] * 2.0, a[i, i]
+
+    recorded = record(pick, (table(0), 1), {}, max_nodes=1000)
+    assert recorded.refusal is None
+    tape = pickle.loads(pickle.dumps(recorded.trace.tape))
+    reads = [pair for pair in zip(recorded.trace.tape.nodes, tape.nodes, strict=True) if pair[0].rule is core.READ_AT]
+    assert len(reads) == 4
+    for node, twin in reads:
+        before, after = node.args[1], twin.args[1]
+        assert twin.rule is core.READ_AT and before == after
+        assert (before.sizes, before.given) == (after.sizes, after.given)
+        assert before.at((4, 6), (1, 1)) == after.at((4, 6), (1, 1))
 
 
 # -- views ------------------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def steps_of(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Step, ...]:
     if not any(isinstance(axis.start, Node) for axis in axes):
         return (Index(as_static(key)),)
     extent = Extent(tuple([axis.length for axis in axes]))
-    whole = [axis for axis in axes if axis.length is not NEW]
+    whole = [axis for axis in axes if axis.length != NEW]
     now = extent.at(shape, tuple([axis.now for axis in whole]))
     step = At(extent, tuple([axis.start for axis in whole]), now)
     rest = tuple([axis.rest for axis in axes if axis.length is not None])
