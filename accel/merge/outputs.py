@@ -11,8 +11,10 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from accel.ir.tape import Node
+from accel.ir.template import leaves
+from accel.ir.views import Placed
 from accel.merge.writer import Inseparable, Writer
-from accel.record.leaves import Made, Number, all_leaves
+from accel.record.leaves import Leaf, Made, Number, all_leaves
 from accel.record.outputs import Outputs
 
 
@@ -120,7 +122,14 @@ def _uses(outputs: Outputs, slots: Sequence[int]) -> dict[tuple[type, int], Hash
     for write in outputs.writes:
         templates += [((slots[write.owner], use), template) for use, template in write.values()]
     for use, template in templates:
-        for position, leaf in enumerate(all_leaves(template)):
+        for position, leaf in enumerate(_leaves(template)):
             if isinstance(leaf, (Made, Number)):
                 found.setdefault((type(leaf), leaf.index), (use, position))
     return found
+
+
+def _leaves(template: object) -> Iterator[Leaf]:
+    """The leaves of a template, and the positions of views among them."""
+    for leaf in all_leaves(template):
+        yield leaf
+        yield from leaves([step.starts for step in getattr(leaf, "chain", ()) if isinstance(step, Placed)], Number)

@@ -19,7 +19,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class FromSlot(Leaf):
-    """The very object that an input slot holds; `chain` makes a view of it."""
+    """The very object that an input slot holds; `chain` makes a view of it, its positions ints and `Number`s."""
 
     slot: int
     chain: Chain = ()
@@ -27,7 +27,7 @@ class FromSlot(Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Made(Leaf):
-    """New array number `index`; `chain` makes a view of it."""
+    """New array number `index`; `chain` makes a view of it, as in `FromSlot`."""
 
     index: int
     chain: Chain = ()

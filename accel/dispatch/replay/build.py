@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 from accel.ir.template import fill
-from accel.ir.views import seen_through
+from accel.ir.views import Chain, Placed, seen_through
 from accel.record.leaves import COMPOSITE, FromSlot, Leaf, Literal, Made, NewSet, Number, Shared
 
 
@@ -47,9 +48,9 @@ class Builder:
     def _leaf(self, leaf: Any) -> Any:
         kind = type(leaf)
         if kind is Made:
-            return seen_through(self._staged.made[leaf.index], leaf.chain)
+            return seen_through(self._staged.made[leaf.index], chain_of(self._staged, leaf))
         if kind is FromSlot:
-            return seen_through(self._staged.values[leaf.slot], leaf.chain)
+            return seen_through(self._staged.values[leaf.slot], chain_of(self._staged, leaf))
         if kind is Number:
             return as_scalar(self._staged.numbers[leaf.index], leaf.kind)
         if kind is Shared:
@@ -75,6 +76,20 @@ class Builder:
             made = self(template)
         self._shared[leaf] = made
         return made
+
+
+def chain_of(staged: Staged, leaf: Made | FromSlot) -> Chain:
+    """The view that a leaf is of its array, its positions those of this run."""
+
+    def position(number: Number) -> int:
+        return operator.index(as_scalar(staged.numbers[number.index], number.kind))
+
+    return tuple(
+        [
+            Placed(step.extent, fill(step.starts, position, Number)) if isinstance(step, Placed) else step
+            for step in leaf.chain
+        ]
+    )
 
 
 def as_scalar(value: object, kind: type) -> Any:
