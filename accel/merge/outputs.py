@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from accel.ir.tape import Node
 from accel.ir.template import leaves
 from accel.merge.writer import Inseparable, Writer
+from accel.record.effects.shown import templates_of
 from accel.record.outputs import Leaf, Made, Number, Outputs, Shared
 
 
@@ -118,6 +119,7 @@ def _uses(outputs: Outputs, slots: Sequence[int]) -> dict[tuple[type, int], Hash
     found: dict[tuple[type, int], Hashable] = {}
     templates: list[tuple[Hashable, object]] = [("result", outputs.result)]
     templates += [((slots[write.owner], write.is_item, repr(write.name)), write.value) for write in outputs.writes]
+    templates += [(("shown", position), templates_of(effect)) for position, effect in enumerate(outputs.shown)]
     for use, template in templates:
         for position, leaf in enumerate(_leaves(template)):
             if isinstance(leaf, (Made, Number)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import enum
 import functools
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -30,6 +31,8 @@ from accel.record import inputs
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, remember
 from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
+from accel.record.effects import loggers, streams
+from accel.record.effects.sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy, StreamProxy, is_stream
 from accel.record.objects.containers import DictProxy, ListProxy
 from accel.record.objects.follow import Followed, is_pythons, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
@@ -226,6 +229,10 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
         return RuleFunction(value)
     if value is os.getenv:
         return EnvironmentFunction(recording)
+    if isinstance(value, FunctionType) and value in LOG_FUNCTIONS:
+        return LogFunction(recording, value)
+    if value is logging.getLogger:
+        return GetLogger(recording)
     name = getattr(value, "__name__", "")
     if vars(builtins).get(name) is value and is_pythons(name, value):
         return recording.builtins[name]
@@ -251,6 +258,11 @@ def _grid(recording: Recording, value: object, slot: int) -> Entered:
 
 def _environ(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.is_same(value), EnvironProxy(recording)
+
+
+def _stream(recording: Recording, value: object, slot: int) -> Entered:
+    # a check that lets another stream pass, as under contextlib.redirect_stdout
+    return inputs.satisfies(streams.is_standard), _proxied(StreamProxy)(recording, value, slot)[1]
 
 
 def _object(recording: Recording, value: object, slot: int) -> Entered:
@@ -290,6 +302,8 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (_is(list), _proxied(ListProxy)),
     (_is(dict), _proxied(DictProxy)),
     (lambda value, kind: value is os.environ, _environ),
+    (lambda value, kind: kind in loggers.LOGGERS, _proxied(LoggerProxy)),
+    (lambda value, kind: is_stream(value), _stream),
     (lambda value, kind: is_grid(value), _grid),
     (_is(ModuleType), _module),
     (_is(functools.partial), _partial),

@@ -15,6 +15,7 @@ from accel.ir.template import fill
 from accel.ir.views import Chain, Index, Reshape, seen_through
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedScalar
 from accel.record.arrays.numbers import TypeStandIn
+from accel.record.effects.shown import Effect, Seen
 from accel.record.inputs import MISSING
 from accel.record.objects.builtins import Builtin
 from accel.record.objects.follow import Followed, SubstitutedGlobals
@@ -85,7 +86,7 @@ class Outputs:
 
     arrays: nodes of new arrays. numbers: nodes of scalars. changed: (slot, node) of input arrays written in place.
     writes: attribute and item writes, in order. result: template with `Leaf`s. state: what of all that is left where
-    the next call reads an input: its slot, and the node.
+    the next call reads an input: its slot, and the node. shown: what is shown once all that is done, in order.
     """
 
     arrays: list[Node] = field(default_factory=list)
@@ -94,6 +95,7 @@ class Outputs:
     writes: list[Write] = field(default_factory=list)
     result: Any = None
     state: list[tuple[int, Node]] = field(default_factory=list)
+    shown: list[Effect] = field(default_factory=list)
 
     def nodes(self, template: Any) -> Iterator[Node]:
         """The nodes of a result or of a written value."""
@@ -135,7 +137,16 @@ class Planner:
         outputs.result = self._in_one_place(outputs.result)
         for write in outputs.writes:
             write.value = self._in_one_place(write.value)
+        outputs.shown = [effect.with_leaves(self._seen) for effect in recording.shown]
         return outputs
+
+    def _seen(self, seen: Seen) -> Leaf:
+        """The leaf of a value that was shown: its node is what it was then."""
+        if seen.kind is np.ndarray:
+            self._outputs.arrays.append(seen.node)
+            return Made(len(self._outputs.arrays) - 1)
+        self._outputs.numbers.append(seen.node)
+        return Number(len(self._outputs.numbers) - 1, seen.kind)
 
     def _shared(self, value: object, make: Callable[[], Any]) -> Shared:
         """The one leaf of a new object."""

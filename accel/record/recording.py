@@ -19,6 +19,8 @@ import numpy as np
 from accel.ir.tape import Node, Place, Storage, nodes_in
 from accel.process import interrupts
 from accel.reasons import Refusal, source_line
+from accel.record.effects.shown import Effect
+from accel.record.effects.texts import Texts
 from accel.record.inputs import (
     CALL_SHAPE,
     Check,
@@ -64,10 +66,11 @@ class Recording:
     refused_for_text: it is broken because the text of a value was needed. touched: something outside was changed in a
     way that cannot be undone. raised: an exception passed through recorded code. entered: gives the guard and the
     recorded form of a value that comes in through a slot. watcher: told of the first exception, of the break and of the
-    end, while everything is still there (accel.explain). worth: see Writer.
+    end, while everything is still there (accel.explain). worth: see Writer. effects: whether replays may show text.
+    shown: what the call has shown so far, in order. marker: see accel.record.effects.sinks.
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
-    kept, what the program holds on to afterwards.
+    kept, what the program holds on to afterwards; texts, the formatted values.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class Recording:
         start: Place,
         entered: Entering,
         worth: Callable[[list[Node]], bool] = lambda nodes: True,
+        effects: bool = True,
     ) -> None:
         self._entered = entered
         self.start = start
@@ -88,6 +92,10 @@ class Recording:
         self.registry = Registry()
         self.journal = Journal()
         self.kept = Kept(self)
+        self.texts = Texts()
+        self.shown: list[Effect] = []
+        self.shows_effects = effects
+        self.marker: Callable[..., str | None] = _no_marker
         self.refusal: Refusal | None = None
         self.refused_for_text = False
         self.closed = False
@@ -253,10 +261,14 @@ class Recording:
         if interrupts.raised_by_handler(error):
             self.touched = True
             self.break_("path.exception", "a signal handler raised it")
+        self.texts.refused = True  # its handlers may look at them
         # The first is the cause; what is raised while it is handled follows from it.
         if self.raised is None:
             self.raised = (f"{type(error).__name__}: {error}", place)
             self.tell_watcher()
+        # what it has shown cannot be undone
+        if self.touched:
+            self.break_("path.exception", self.raised[0])
 
     # -- writing down -------------------------------------------------------------------------------------------------
 
@@ -325,6 +337,10 @@ class AttributeState:
         self.name = name
         self.wrapped = wrapped
         self.written = written
+
+
+def _no_marker(*about: object) -> None:
+    return None
 
 
 def _lacks(namespace: Container[str], name: str) -> bool:

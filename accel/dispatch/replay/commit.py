@@ -12,6 +12,7 @@ from accel.ir.template import fill
 from accel.ir.views import seen_through
 from accel.process import interrupts
 from accel.record import Trace
+from accel.record.effects.shown import Ready, Unshowable
 from accel.record.inputs import MISSING
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared, Write
 
@@ -35,10 +36,14 @@ class StagedOutputs:
 
 
 class PendingCall(Protocol):
-    """A call that waits for its result. done: the result is final and all effects have been made."""
+    """A call that waits for its result.
+
+    done: the result is final, all is stored, and the call must not run again. raised: what the program is to get.
+    """
 
     result: Any
     done: bool
+    raised: BaseException | None
 
 
 def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
@@ -47,11 +52,15 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     call: marked as done as soon as everything is stored. All values are built before the first is stored: what fails
     while building has changed nothing, and NumPy can still answer the call. If an interrupt arrives while storing,
     everything is stored again before it is raised, so that no call is left half done.
+
+    What the call shows is shown last, once. What a stream raises then is the program's, and the call is done.
+    Raises Unshowable, before anything is stored, if NumPy has to show it.
     """
     values, outputs = staged.values, staged.trace.outputs
     copies = [(values[slot], array) for (slot, _), array in zip(outputs.changed, staged.changed, strict=True)]
     writes = [(values[write.owner], write, _build(staged, write.value)) for write in outputs.writes]
     result = _build(staged, outputs.result)
+    effects = ready_effects(staged) if outputs.shown else ()
     try:
         _store(copies, writes)
     except BaseException:
@@ -60,7 +69,31 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
         raise
     if call is not None:
         call.result, call.done = result, True
+    if effects:
+        _show(effects, call)
     return result
+
+
+def ready_effects(staged: StagedOutputs) -> list[Ready]:
+    """What the call shows, its text made. Raises Unshowable."""
+    try:
+        return [
+            effect.ready(staged.values, lambda template: _build(staged, template))
+            for effect in staged.trace.outputs.shown
+        ]
+    except Exception as error:  # `"%d" % nan`: NumPy's call says it in its own way
+        interrupts.pass_on(error)
+        raise error if isinstance(error, Unshowable) else Unshowable(f"{type(error).__name__}: {error}") from error
+
+
+def _show(effects: Sequence[Ready], call: PendingCall | None) -> None:
+    try:
+        for effect in effects:
+            effect.make()
+    except BaseException as error:
+        if call is not None:
+            call.raised = error
+        raise
 
 
 def _build(staged: StagedOutputs, template: object) -> Any:

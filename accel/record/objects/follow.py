@@ -235,5 +235,6 @@ def target_function(recording: Recording, value: object) -> Any:
         if target is None:
             break
         recording.inlined.add(target)
+        recording.shows_effects &= target.effects
         value = value.__wrapped__
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -31,9 +32,12 @@ class ModuleProxy(Proxy):
             recording.guard_missing(vars(module), name, f"{module.__name__}.{name}")
         value = getattr(module, name)
         recording.registry.keep_alive(module)
-        return recording.enter(
+        entered = recording.enter(
             value, ("global", id(module), name), f"{module.__name__}.{name}", inputs.of_object(module, name)
         )
+        if getattr(type(entered), "shows_text", False):
+            recording.texts.note_load(sys._getframe(1))
+        return entered
 
     def __setattr__(self, name: str, value: object) -> None:
         self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is assigned", touched=True)

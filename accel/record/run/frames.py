@@ -56,6 +56,7 @@ class FrameWatch:
 
     def _on_event(self, frame: FrameType, event: str, arg: Any) -> Callable[..., Any]:
         if event == "exception" and not issubclass(arg[0], (StopIteration, GeneratorExit, Unwound)):
+            self._resolve_texts(frame)
             if not self._recording.is_foreseen(arg[1]):
                 self._recording.note_exception(arg[1], (frame.f_code.co_filename, frame.f_lineno))
         elif event == "opcode" and not self._recording.active:
@@ -65,6 +66,16 @@ class FrameWatch:
             frame.f_trace_lines = False
             self._make_plain(frame)
         return self._on_event
+
+    def _resolve_texts(self, frame: FrameType) -> None:
+        """Give recorded text its digits: a handler of the program's may look at it."""
+        variables, texts = frame.f_locals, self._recording.texts
+        if texts.are_made:
+            found = {name: texts.resolved(value) for name, value in variables.items() if texts.holds_marker(value)}
+            for name, text in found.items():
+                variables[name] = text
+            if found:
+                self._recording.break_for_text("value.forced", "a text is kept while an exception is handled")
 
     def _clear_up(self) -> None:
         """Leave the recorded code, or where that is not possible, let it go on with plain values.
@@ -93,6 +104,6 @@ class FrameWatch:
         variables = frame.f_locals
         for name, value in list(variables.items()):
             if proxies or not isinstance_wrapper(value) or issubclass(type(value), RecordedValue):
-                made = self._recording.kept.unwrap_in_place(value)
+                made = self._recording.texts.resolved(self._recording.kept.unwrap_in_place(value))
                 if made is not value:
                     variables[name] = made

@@ -12,6 +12,7 @@ from accel.ir.tape import Node
 from accel.process import interrupts, tuning
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
+from accel.record.effects.sinks import marker
 from accel.record.enter import enter_value
 from accel.record.objects.builtins import make_builtins
 from accel.record.objects.follow import Followed
@@ -42,10 +43,11 @@ def record(
     max_nodes: int,
     watch: Callable[[Recording], None] | None = None,
     worth: Callable[[list[Node]], bool] = lambda nodes: True,
+    effects: bool = True,
 ) -> Result:
     """Run `function(*args, **kwargs)` once, writing it down, while it is `worth` to go on (see Recording).
 
-    watch: is given the recording before the call, and may set its `watcher`.
+    watch: is given the recording before the call, and may set its `watcher`. effects: whether replays may show text.
     Returns Undone where an exception passed through the recorded code and what it wrote could be put back: the plain
     call then decides everything. Returns Raised where it could not. If this raises, the call has not begun, or a signal
     handler of the program's raised the error.
@@ -53,7 +55,8 @@ def record(
     load()
     root = (function.__module__ or "").partition(".")[0]
     start = function.__code__.co_filename, function.__code__.co_firstlineno
-    recording = Recording(root, function.__globals__.get("__name__", ""), max_nodes, start, enter_value, worth)
+    recording = Recording(root, function.__globals__.get("__name__", ""), max_nodes, start, enter_value, worth, effects)
+    recording.marker = marker
     recording.builtins = make_builtins(recording)
     if watch is not None:
         watch(recording)
@@ -177,9 +180,10 @@ def _finish(recording: Recording, made: list[Any]) -> Recorded | Undone:
     made[:] = [result]  # no wrapper is held here any more
     # Whoever still holds a wrapper after all containers were unwrapped got it in a way that was not seen.
     survivors = recording.survivors()
-    if (recording.kept.leaked or survivors) and not recording.touched:
+    if recording.kept.leaked or survivors:
         recording.break_("escape.object", "something that holds recorded values leaves the call")
-        return _undone(recording, trace)
+        if not recording.touched:
+            return _undone(recording, trace)
     for wrapper in survivors:
         escapes.unwrap_everywhere(wrapper)
     recording.close()
