@@ -48,7 +48,8 @@ class Target:
     """A function that a catalogue or a decorator names, with its paths.
 
     rtol, mode: its own, or None for those in the settings. effects: whether replays may show text. final: it stays on
-    NumPy for good. paths: its recorded paths. account: what its calls take. recordings: how many it has had, and which calls were refused.
+    NumPy for good. paths: its recorded paths. account: what its calls take. recordings: how many it has had, and which
+    calls were refused.
     """
 
     def __init__(

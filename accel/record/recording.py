@@ -67,7 +67,8 @@ class Recording:
     way that cannot be undone. raised: an exception passed through recorded code. entered: gives the guard and the
     recorded form of a value that comes in through a slot. watcher: told of the first exception, of the break and of the
     end, while everything is still there (accel.explain). worth: see Writer. effects: whether replays may show text.
-    shown: what the call has shown so far, in order. marker: see accel.record.effects.sinks.
+    shown: what the call shows so far, in order. waiting: what shows it, once the call cannot be undone any more.
+    of_sink: what a stream raised then. marker: see accel.record.effects.sinks.
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
     kept, what the program holds on to afterwards; texts, the formatted values.
@@ -94,6 +95,8 @@ class Recording:
         self.kept = Kept(self)
         self.texts = Texts()
         self.shown: list[Effect] = []
+        self.waiting: list[Callable[[], Any]] = []
+        self.of_sink: Exception | None = None
         self.shows_effects = effects
         self.marker: Callable[..., str | None] = _no_marker
         self.refusal: Refusal | None = None
@@ -188,6 +191,16 @@ class Recording:
             if self.on_break is not None:
                 self.on_break()
 
+    def show_waiting(self) -> None:
+        """Show what waits for the end of the call. From now on the call cannot be undone."""
+        self.touched = True
+        try:
+            while self.waiting:
+                self.waiting.pop(0)()
+        except Exception as error:  # the program's; it gets it at the end of the call
+            interrupts.pass_on(error)
+            self.of_sink = self.of_sink or error
+
     def tell_watcher(self) -> None:
         if self.watcher is not None:
             self.watcher()
@@ -266,9 +279,6 @@ class Recording:
         if self.raised is None:
             self.raised = (f"{type(error).__name__}: {error}", place)
             self.tell_watcher()
-        # what it has shown cannot be undone
-        if self.touched:
-            self.break_("path.exception", self.raised[0])
 
     # -- writing down -------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ time that the compiled calls have gained.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from typing import TYPE_CHECKING
 
@@ -87,13 +86,17 @@ class Comparisons:
         snapshot = Snapshot(staged.trace, staged.values)
         self._time_copies(executable, staged)
         texts = ShownTexts(staged) if staged.trace.outputs.shown else None
+        if texts is not None:
+            texts.watch()
         try:
-            with texts.watched() if texts is not None else contextlib.nullcontext():
-                call.run()
+            call.run()
         except Exception as error:
             what = f"NumPy raised {type(error).__name__}: {error}; the replay raised nothing"
             self._ledger.count_numpy(None, time.perf_counter() - started)
             return Refusal("verify.mismatch", "", what)
+        finally:
+            if texts is not None:
+                texts.stop()
         comparison = Comparison(staged, call.result, snapshot, tolerance, texts)
         logs.LOGGER.debug("%s compared with NumPy, largest error %.2g", self._name, comparison.error)
         refusal = self.judge(comparison, tolerance)

@@ -6,10 +6,9 @@ stream or logger itself stands before its `write` or `handle`. So the stream sta
 
 from __future__ import annotations
 
-import contextlib
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,34 +44,38 @@ class ShownTexts:
         self.replays = _shown_by(staged)
         self.last_digit: Difference | None = None
         self._in_handler = False
+        self._watched: list[tuple[Any, str]] = []
+        self._is_watching = False
 
-    @contextlib.contextmanager
-    def watched(self) -> Iterator[None]:
-        """A block in which everything is noted that this thread shows by the sinks of the path."""
+    def watch(self) -> None:
+        """Note from now on what this thread shows by the sinks of the path."""
         # one call at a time: the text of another is not compared
         if self.replays is None or not _LOCK.acquire(blocking=False):
             self.replays = None
-            yield
             return
-        watched: list[tuple[Any, str]] = []
-        try:
-            self._watch(watched)
-            yield
-        finally:
-            for sink, name in watched:
-                vars(sink).pop(name, None)
-            _LOCK.release()
-
-    def _watch(self, watched: list[tuple[Any, str]]) -> None:
+        self._is_watching = True
         try:
             for effect in self._effects:
                 sink = self._staged.values[effect.logger if isinstance(effect, Logged) else effect.stream]
-                name, watch = ("handle", self._watch_of_logger) if isinstance(effect, Logged) else ("write", None)
-                if not any(sink is each for each, _ in watched):
-                    watched.append((sink, name))
-                    setattr(sink, name, (watch or self._watch_of_stream)(sink))
+                if not any(sink is each for each, _ in self._watched):
+                    is_logger = isinstance(effect, Logged)
+                    watch = self._watch_of_logger(sink) if is_logger else self._watch_of_stream(sink)
+                    self._watched.append((sink, "handle" if is_logger else "write"))
+                    setattr(sink, self._watched[-1][1], watch)
         except AttributeError:  # a stream that takes no attribute
             self.replays = None
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Note nothing any more."""
+        while self._watched:
+            sink, name = self._watched.pop()
+            vars(sink).pop(name, None)
+        if self._is_watching:
+            self._is_watching = False
+            _LOCK.release()
 
     def _watch_of_stream(self, stream: Any) -> Watch:
         def note(text: str) -> None:
@@ -84,14 +87,18 @@ class ShownTexts:
     def _watch_of_logger(self, logger: Any) -> Watch:
         real = logger.handle
 
-        def handle(record: Any) -> None:
+        def note(record: Any) -> None:
+            _append(self.numpys, id(logger), _record_text(record))
+            # its handlers write it to streams, which need not be noted
             self._in_handler = True
+
+        def handle(record: Any) -> None:
             try:
                 real(record)
             finally:
                 self._in_handler = False
 
-        return Watch(handle, lambda record: _append(self.numpys, id(logger), _record_text(record)))
+        return Watch(handle, note)
 
     def differences(self, rtol: float) -> list[Difference]:
         """How NumPy's text differs: in numbers by more than their last digit, or in words."""

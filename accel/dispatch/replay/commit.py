@@ -69,8 +69,13 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
         raise
     if call is not None:
         call.result, call.done = result, True
-    if effects:
-        _show(effects, call)
+    try:  # here and not in a function, so that no fault of accel's comes between the two
+        for effect in effects:
+            effect.make()
+    except BaseException as error:
+        if call is not None:
+            call.raised = error
+        raise
     return result
 
 
@@ -84,16 +89,6 @@ def ready_effects(staged: StagedOutputs) -> list[Ready]:
     except Exception as error:  # `"%d" % nan`: NumPy's call says it in its own way
         interrupts.pass_on(error)
         raise error if isinstance(error, Unshowable) else Unshowable(f"{type(error).__name__}: {error}") from error
-
-
-def _show(effects: Sequence[Ready], call: PendingCall | None) -> None:
-    try:
-        for effect in effects:
-            effect.make()
-    except BaseException as error:
-        if call is not None:
-            call.raised = error
-        raise
 
 
 def _build(staged: StagedOutputs, template: object) -> Any:

@@ -80,7 +80,7 @@ def _is_plain_formatter(formatter: Any) -> bool:
     return type(formatter._style) in _STYLES
 
 
-def emit(logger: Any, level: int, message: str, args: tuple[Any, ...], place: tuple[str, int, str]) -> None:
-    """Log as `logger.log(level, message, *args)` does. place: file, line and function of the program's call."""
+def record_of(logger: Any, level: int, message: str, args: tuple[Any, ...], place: tuple[str, int, str]) -> Any:
+    """The record that `logger.log(level, message, *args)` handles. place: file, line and function of that call."""
     file, line, function = place
-    logger.handle(logger.makeRecord(logger.name, level, file, line, message, args, None, function, None, None))
+    return logger.makeRecord(logger.name, level, file, line, message, args, None, function, None, None)

@@ -6,6 +6,7 @@ leaves of the outputs (see accel.record.outputs).
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.template import fill
-from accel.record.effects.loggers import emit
+from accel.record.effects.loggers import record_of
 
 MOST_DIGITS = 12
 """A number that was computed from arrays is shown with at most so many digits: the last ones of more are rounding."""
@@ -123,8 +124,8 @@ class Printed:
     def ready(self, values: Sequence[Any], build: Build) -> Ready:
         stream, args = values[self.stream], [each.made(build) for each in self.args]
         sep, end = self.sep.made(build), self.end.made(build)
-        flush = self.flush
-        return Ready(stream, sep.join(args) + end, lambda: print(*args, sep=sep, end=end, file=stream, flush=flush))
+        make = functools.partial(print, *args, sep=sep, end=end, file=stream, flush=self.flush)
+        return Ready(stream, sep.join(args) + end, make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class Written:
 
     def ready(self, values: Sequence[Any], build: Build) -> Ready:
         stream, text = values[self.stream], self.text.made(build)
-        return Ready(stream, text, lambda: stream.write(text))
+        return Ready(stream, text, functools.partial(stream.write, text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +179,8 @@ class Logged:
         # a handler may keep the record, and an array that the program took may change
         args = tuple([each.copy() if isinstance(each, np.ndarray) else each for each in build(self.args)])
         text = shown_text(message % args if args else message, "str", "", rounded=self.rounded)
-        level, place = self.level, self.place
-        return Ready(logger, text, lambda: emit(logger, level, message, args, place))
+        record = record_of(logger, self.level, message, args, self.place)
+        return Ready(logger, text, functools.partial(logger.handle, record))
 
 
 Effect = Printed | Written | Flushed | Logged

@@ -6,6 +6,8 @@ A sink first makes sure that a replay can show it. If not, the tape ends before 
 from __future__ import annotations
 
 import builtins
+import copy
+import functools
 import logging
 import sys
 from collections.abc import Callable
@@ -28,20 +30,28 @@ from accel.rules.rule import Unsupported
 _BUILTINS = {name: getattr(builtins, name) for name in ("print", "str", "repr", "format")}
 
 
-def show(recording: Recording, note: Callable[[], Effect], act: Callable[[], Any]) -> Any:
-    """Show something by `act()`, and let replays show what `note()` says. `note` raises Unsupported."""
+Act = Callable[[], Any]
+"""Shows something, all of it prepared."""
+
+
+def show(recording: Recording, note: Callable[[], tuple[Effect, Act]], act: Callable[[], Act]) -> Any:
+    """Show something, and let replays show the same.
+
+    note: gives the effect, and what shows it once the recorded call has come to its end: until then it can be undone.
+    Raises Unsupported. act: gives what shows it at once, where the tape is broken.
+    """
     if recording.active and not recording.shows_effects:
         recording.break_(REASON, "effects=False", touched=True)
-    if recording.active and recording.raised is not None:
-        # the call is going to be undone, which it must be before it shows anything
-        recording.break_("path.exception", "text is shown after an exception", touched=True)
-    effect = recording.write_down(note, None)
-    # from here on the call cannot be undone
+    noted = recording.write_down(note, None)
+    if noted is not None and recording.active:
+        recording.shown.append(noted[0])
+        recording.waiting.append(noted[1])
+        return None
+    now = act()
     recording.touched = True
-    result = act()
-    if effect is not None and recording.active:
-        recording.shown.append(effect)
-    return result
+    if recording.refused_for_text:
+        recording.break_(REASON, "shows a text that may be looked at, too")
+    return now()
 
 
 def plain(recording: Recording, value: Any) -> Any:
@@ -64,19 +74,17 @@ def print_sink(recording: Recording) -> Callable[..., Any]:
     """What `print` is in recorded code."""
 
     def print_(*args: Any, **kwargs: Any) -> None:
-        def act() -> None:
-            _BUILTINS["print"](
-                *[plain(recording, arg) for arg in args],
-                **{name: plain(recording, value) for name, value in kwargs.items()},
-            )
+        def act() -> Act:
+            held = {name: plain(recording, value) for name, value in kwargs.items()}
+            return functools.partial(_BUILTINS["print"], *[plain(recording, arg) for arg in args], **held)
 
         show(recording, lambda: _printed(recording, args, dict(kwargs)), act)
 
     return print_
 
 
-def _printed(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Printed:
-    stream = _stream_slot(recording, kwargs.pop("file", None))
+def _printed(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Printed, Act]:
+    stream = _stream(recording, kwargs.pop("file", None))
     ends = {"sep": " ", "end": "\n"}
     for name in ends.keys() & kwargs.keys():
         value = kwargs.pop(name)
@@ -86,16 +94,21 @@ def _printed(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any]
     if kwargs or type(flush) not in (bool, int) or any(type(each) is not str for each in ends.values()):
         raise Unsupported(REASON, "print() with other arguments than usual")
     shown = tuple([captured_text(recording, arg) for arg in args])
-    parts = recording.texts.parts
-    return Printed(stream, shown, parts(ends["sep"]), parts(ends["end"]), bool(flush))
+    sep, end = (recording.texts.parts(ends[name]) for name in ("sep", "end"))
+    # as text, since what is printed may change before the end of the call
+    texts = [str(plain(recording, arg)) for arg in args]
+    held = {name: recording.texts.resolved(text) for name, text in ends.items()}
+    act = functools.partial(_BUILTINS["print"], *texts, **held, file=stream._plain_, flush=flush)
+    return Printed(stream._slot_, shown, sep, end, bool(flush)), act
 
 
-def _stream_slot(recording: Recording, file: Any) -> int:
-    """The slot of the stream that is printed to."""
+def _stream(recording: Recording, file: Any) -> StreamProxy:
+    """The stream that is printed to."""
     if file is None:
         file = standard_output(recording)
     if issubclass(type(file), StreamProxy):
-        return int(file._slot_)
+        found: StreamProxy = file
+        return found
     kind = type(unwrap(file))
     raise Unsupported(REASON, f"prints to a {kind.__module__}.{kind.__qualname__}")
 
@@ -137,12 +150,17 @@ class StreamMethod(StandIn):
         frame = _frame(recording)
         if frame is not None:
             recording.texts.note_call(frame)
-        name, slot = self._plain_.__name__, self._proxy._slot_
-        return show(
+        name, slot, method = self._plain_.__name__, self._proxy._slot_, self._plain_
+        texts = [plain(recording, arg) for arg in args]
+        result = show(
             recording,
-            lambda: _STREAM_METHODS[name](recording, slot, frame, *args, **kwargs),
-            lambda: self._plain_(*[plain(recording, arg) for arg in args], **unwrap(kwargs)),
+            lambda: (
+                _STREAM_METHODS[name](recording, slot, frame, *args, **kwargs),
+                functools.partial(method, *texts),
+            ),
+            lambda: functools.partial(method, *texts, **unwrap(kwargs)),
         )
+        return len(texts[0]) if name == "write" and result is None and texts else result
 
 
 def _written(recording: Recording, slot: int, frame: FrameType | None, *args: Any) -> Effect:
@@ -233,32 +251,27 @@ class LoggerMethod(StandIn):
         # whatever its other arguments are, nothing is done with them
         if recording.active and level is not None and rest and not self._is_enabled(level):
             return
+        values = [plain(recording, arg) for arg in args]
         held = {name: plain(recording, value) for name, value in kwargs.items()}
-        values = [plain(recording, arg) for arg in rest]
 
-        def act() -> None:
-            if noted and recording.active:
-                loggers.emit(logger, noted[0].level, values[0], tuple(values[1:]), noted[0].place)
-            else:
-                by_logging(self._plain_, frame, [plain(recording, arg) for arg in args], held)
+        def note() -> tuple[Effect, Act]:
+            effect = _logged(recording, self._proxy, level, rest, kwargs, frame)
+            message, *shown = values[len(args) - len(rest) :]
+            # as they are now, since a handler looks at them at the end of the call
+            record = loggers.record_of(logger, effect.level, message, copy.deepcopy(tuple(shown)), effect.place)
+            return effect, functools.partial(logger.handle, record)
 
-        noted: list[Logged] = []
-
-        def note() -> Effect:
-            noted.append(_logged(recording, self._proxy, level, rest, kwargs, frame))
-            return noted[0]
-
-        show(recording, note, act)
+        show(recording, note, lambda: by_logging(self._plain_, frame, values, held))
 
 
-def by_logging(function: Callable[..., None], frame: FrameType | None, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """Log as the program says, in the name of the frame that does."""
-    above, mine = 1, sys._getframe()
+def by_logging(function: Callable[..., None], frame: FrameType | None, args: list[Any], kwargs: dict[str, Any]) -> Act:
+    """Log as the program says, in the name of the frame that does. It is to be called by the caller's caller."""
+    above, mine = 1, sys._getframe(2)
     while frame is not None and mine is not frame and mine.f_back is not None:
         above, mine = above + 1, mine.f_back
     if frame is not None:
         kwargs = {**kwargs, "stacklevel": kwargs.get("stacklevel", 1) + above - 1}
-    function(*args, **kwargs)
+    return functools.partial(function, *args, **kwargs)
 
 
 def _level(level: Any) -> int:
@@ -313,7 +326,8 @@ class LogFunction(StandIn):
         if not issubclass(type(root), LoggerProxy) or not loggers.has_handlers(logging.root):
             recording.break_(REASON, "logging has no handler yet", touched=True)
             held = {name: plain(recording, value) for name, value in kwargs.items()}
-            return by_logging(function, _frame(recording), [plain(recording, arg) for arg in args], held)
+            values, frame = [plain(recording, arg) for arg in args], _frame(recording)
+            return (lambda: by_logging(function, frame, values, held))()()
         recording.inputs.narrow(root._slot_, inputs.satisfies(loggers.has_handlers))
         return LoggerMethod(recording, root, function.__name__, function)(*args, **kwargs)
 

@@ -25,9 +25,11 @@ class Watch:
 
     def __call__(self, what: Any) -> Any:
         # `warnings` writes what a replay does not
-        is_warning = sys._getframe(1).f_globals.get("__name__") == "warnings"
-        if not is_warning and self._thread == threading.get_ident():
-            self._note(what)
+        try:
+            if self._thread == threading.get_ident() and sys._getframe(1).f_globals.get("__name__") != "warnings":
+                self._note(what)
+        except Exception:  # the program's own call must not fail
+            pass
         return self._real(what)
 
 

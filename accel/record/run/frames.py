@@ -90,7 +90,7 @@ class FrameWatch:
         if self._recording.can_be_undone and not any(handles_exceptions(frame.f_code) for frame in frames):
             self._recording.raised = (Unwound.__name__, self._recording.writer.where())  # NumPy may swallow it
             raise Unwound
-        self._recording.touched = True
+        self._recording.show_waiting()
         self._recording.builtins.update(plain_builtins())
         for frame in frames:
             frame.f_trace_lines = frame.f_trace_opcodes = True

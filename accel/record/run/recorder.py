@@ -95,13 +95,14 @@ def _record(
             # recur.
             if not recording.touched and isinstance(error, Exception):
                 return _undone(recording, trace_of(recording))
+            recording.show_waiting()
             recording.kept.unwrap_containers()
             _unwrap_attributes(error)
             recording.close()
             return Raised(error, recording.refusal)
     if recording.raised is not None and not recording.touched:
         return _undone(recording, trace_of(recording))
-    return _finish(recording, progress.made)
+    return _finish(recording, progress.made, deferral)
 
 
 def _salvaged(recording: Recording, progress: _Progress, fault: BaseException) -> Result:
@@ -164,7 +165,7 @@ def _undo_all(recording: Recording) -> None:
         recording.journal.actions.pop()()
 
 
-def _finish(recording: Recording, made: list[Any]) -> Recorded | Undone:
+def _finish(recording: Recording, made: list[Any], deferral: interrupts.Deferral) -> Result:
     plan = None
     if recording.active:
         recording.tell_watcher()
@@ -180,13 +181,17 @@ def _finish(recording: Recording, made: list[Any]) -> Recorded | Undone:
     made[:] = [result]  # no wrapper is held here any more
     # Whoever still holds a wrapper after all containers were unwrapped got it in a way that was not seen.
     survivors = recording.survivors()
-    if recording.kept.leaked or survivors:
+    if (recording.kept.leaked or survivors) and not recording.touched:
         recording.break_("escape.object", "something that holds recorded values leaves the call")
-        if not recording.touched:
-            return _undone(recording, trace)
+        return _undone(recording, trace)
     for wrapper in survivors:
         escapes.unwrap_everywhere(wrapper)
+    if recording.waiting:  # last of all that may fail: a call that has shown something cannot be undone
+        with deferral.lifted():
+            recording.show_waiting()
     recording.close()
+    if recording.of_sink is not None:
+        return Raised(recording.of_sink, recording.refusal)
     return Recorded(result, trace, recording.refusal)
 
 

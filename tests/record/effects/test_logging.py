@@ -279,12 +279,6 @@ def with_a_dict(model: Any) -> Any:
     return model.x
 
 
-def with_too_few(model: Any) -> Any:
-    model.x = model.x * 0.9
-    LOG.info("mean %.2f %.2f", model.x.mean())
-    return model.x
-
-
 @pytest.mark.parametrize("function", [with_exc_info, with_extra, with_full_precision, with_a_dict])
 def test_what_stays_on_numpy(same_text: Any, function: Any) -> None:
     same_text(function, calls=9, reason="effect.print")
