@@ -105,7 +105,7 @@ def _is_limited(template: Any, how: str, spec: str) -> bool:
 
 # -- the arguments of a log record ------------------------------------------------------------------------------------
 
-_DIRECTIVE = re.compile(r"%[#0\- +]*[0-9]*(?:\.(?P<precision>[0-9]+))?[hlL]?(?P<kind>[diouxXeEfFgGcrsa%])")
+DIRECTIVE = re.compile(r"%[#0\- +]*[0-9]*(?:\.(?P<precision>[0-9]+))?[hlL]?(?P<kind>[diouxXeEfFgGcrsa%])")
 
 
 def logged_args(recording: Recording, message: str, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
@@ -115,8 +115,8 @@ def logged_args(recording: Recording, message: str, args: tuple[Any, ...]) -> tu
         return (), False
     if len(args) == 1 and isinstance(templates[0], dict):  # `%(name)s`
         raise Unsupported(REASON, "logs with a dict for its argument")
-    found = [each for each in _DIRECTIVE.finditer(message) if each["kind"] != "%"]
-    if len(found) != len(args) or _DIRECTIVE.sub("", message).count("%"):
+    found = [each for each in DIRECTIVE.finditer(message) if each["kind"] != "%"]
+    if len(found) != len(args) or DIRECTIVE.sub("", message).count("%"):
         raise Unsupported(REASON, "logs with a format that is not followed")
     rounded = is_rounded(templates)
     for directive, template in zip(found, templates, strict=True):
@@ -124,6 +124,16 @@ def logged_args(recording: Recording, message: str, args: tuple[Any, ...]) -> tu
             raise Unsupported(REASON, "shows a number computed from arrays in full precision")
     check_shown(message % tuple(map(unwrap, args)), "str", "", rounded=rounded)
     return templates, rounded
+
+
+def formatted_by_percent(recording: Recording, value: Any, directive: re.Match[str]) -> Formatted:
+    """A value as `%` shows it. Raises Unsupported where it would show numbers in full precision."""
+    template = captured(recording, value)
+    rounded = is_rounded(template)
+    if rounded and not _is_limited(template, *_as_format(directive)):
+        raise Unsupported(REASON, "shows a number computed from arrays in full precision")
+    check_shown(unwrap(value), "percent", directive[0], rounded=rounded)
+    return Formatted(template, "percent", directive[0], rounded)
 
 
 def _as_format(directive: re.Match[str]) -> tuple[str, str]:

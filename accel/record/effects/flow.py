@@ -50,7 +50,8 @@ class _State(NamedTuple):
 def readers(code: CodeType, offset: int, how: str) -> frozenset[Origin] | None:
     """The functions that a text may be passed to; None if it may reach anything else.
 
-    offset: of the instruction that formats a value. how: what Python calls for it, "format", "str" or "repr".
+    offset: of the instruction that formats a value. how: what Python calls for it, "format", "str" or "repr";
+    or "percent" for the operator.
     """
     return _readers(code, offset, how)
 
@@ -67,6 +68,13 @@ def _readers(code: CodeType, offset: int, how: str) -> frozenset[Origin] | None:
     if at not in states or not _makes_text(found[at], states[at], how):
         return None
     return _Taint(code, at, states).readers()
+
+
+def left_operand(code: CodeType, index: int) -> str | None:
+    """The constant string on the left of the binary operation that has this index."""
+    state = _states(code).get(index)
+    operand = state.stack[-2] if state is not None and len(state.stack) > 1 else None
+    return operand.name if operand is not None and operand.kind == "constant" else None
 
 
 def makers(code: CodeType, offset: int) -> frozenset[Origin]:
@@ -95,6 +103,8 @@ def _makes_text(instruction: dis.Instruction, state: _State, how: str) -> bool:
             return True
         case "FORMAT_WITH_SPEC":
             return how == "format"
+        case "BINARY_OP":
+            return how == "percent" and instruction.argrepr == "%"
         case "CALL":
             callee = _callee(state.stack, instruction)
             if callee is None:
@@ -210,6 +220,10 @@ def _pushed(instruction: dis.Instruction, state: _State, counts: tuple[int, int]
         name == "BINARY_OP" and instruction.argrepr in ("+", "+=") and all(map(_is_text, state.stack[-pops:]))
     ):
         origin = _TEXT
+    elif name == "BINARY_OP" and instruction.argrepr == "%" and len(state.stack) > 1:
+        # no object of recorded code has a say in what a string's `%` gives
+        left = state.stack[-2]
+        origin = _TEXT if left is not None and left.kind == "constant" else None
     return (origin,) * pushes
 
 

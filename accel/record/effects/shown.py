@@ -42,7 +42,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Formatted:
-    """A value as text. how: "format", "str" or "repr". rounded: it holds a floating-point number from arrays."""
+    """A value as text.
+
+    how: "format", "str", "repr" or "percent". rounded: it holds a floating-point number from arrays.
+    """
 
     value: Any
     how: str = "str"
@@ -71,6 +74,14 @@ class Text:
         return Text(tuple(parts))
 
 
+_HOW: dict[str, Callable[[Any, str], str]] = {
+    "format": format,
+    "str": lambda value, spec: str(value),
+    "repr": lambda value, spec: repr(value),
+    "percent": lambda value, spec: spec % (value,),
+}
+
+
 def shown_text(value: Any, how: str, spec: str, *, rounded: bool) -> str:
     """A value as text, as Python makes it. Raises Unshowable."""
     if rounded and not isinstance(value, (int, float, complex, np.generic)):
@@ -78,7 +89,7 @@ def shown_text(value: Any, how: str, spec: str, *, rounded: bool) -> str:
         limited = options["precision"] <= MOST_PRECISION and options["floatmode"] != "unique"
         if not limited or options["formatter"] is not None:
             raise Unshowable("numpy's print options show numbers in full precision")
-    text = format(value, spec) if how == "format" else repr(value) if how == "repr" else str(value)
+    text: str = _HOW[how](value, spec)
     if rounded:
         check_digits(text)
     return text

@@ -19,6 +19,7 @@ from accel.record.arrays.arrays import as_static
 from accel.record.effects import flow, loggers, streams
 from accel.record.effects.capture import REASON, captured_text, formatted, logged_args
 from accel.record.effects.opcodes import instructions
+from accel.record.effects.percent import text_by_percent
 from accel.record.effects.shown import Effect, Flushed, Logged, Printed, Written
 from accel.record.objects.modules import Opaque
 from accel.record.objects.proxy import OWN
@@ -370,6 +371,8 @@ def marker(recording: Recording, value: Any, how: str, spec: str, text: str, fra
     for maker in flow.makers(code, offset):
         if maker.kind == "global" and not _is_builtin(frame, maker.name):
             return None
+    if how == "percent":
+        return text_by_percent(recording, spec, value)
     made: str = recording.texts.mark(formatted(recording, value, how, spec), text)
     return made
 

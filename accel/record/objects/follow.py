@@ -10,6 +10,7 @@ import wrapt
 
 from accel.reasons import Refusal
 from accel.record import inputs
+from accel.record.effects.percent import with_forms
 from accel.record.objects import scan
 from accel.record.opaque import opaque_reason
 from accel.record.project import is_of_project
@@ -154,7 +155,7 @@ def substituted(recording: Recording, function: FunctionType) -> FunctionType:
     recording.guard_function(function)
     recording.compares_identity |= scan.compares_identity(function.__code__)
     made = FunctionType(
-        function.__code__,
+        with_forms(function.__code__),
         globals_for(recording, function.__globals__),
         function.__name__,
         _defaults(recording, function),

@@ -1,5 +1,6 @@
 """Printing: a path that only shows values is compiled, and its text is NumPy's, byte for byte and in order."""
 
+# ruff: noqa: UP031
 from __future__ import annotations
 
 import contextlib
@@ -149,6 +150,17 @@ def texts(model: Any) -> Any:
     return model.x
 
 
+def by_percent(model: Any) -> Any:
+    model.n += 1
+    model.x = model.x * 0.9
+    print("%d: %.3f and %5.1f%% of %s, %r" % (model.n, model.x.mean(), 100 * model.x.max(), "all", model.n))
+    text = "step %3d" % model.n
+    text += ", max %+.2e" % model.x.max()
+    print(text)
+    sys.stdout.write("%s\n" % model.x[:2])
+    return model.x * (model.n % 5 + 1) / (model.n % 5 + 1)
+
+
 def written(model: Any) -> Any:
     model.x = model.x * 0.9
     sys.stdout.write(f"at most {model.x.max():.3f}\n")
@@ -169,7 +181,7 @@ def _tell(x: Any) -> Any:
     return x
 
 
-@pytest.mark.parametrize("function", [numbers, fields, mutated_after, texts, written, in_a_helper])
+@pytest.mark.parametrize("function", [numbers, fields, mutated_after, texts, by_percent, written, in_a_helper])
 def test_the_text_is_numpys(same_text: Any, function: Any) -> None:
     same_text(function, replays=6 if function is texts else None)
 
@@ -199,6 +211,11 @@ def full_precision_in_a_list(model: Any) -> Any:
 
 def full_precision_by_format(model: Any) -> Any:
     print(f"{model.x.mean()} {model.x.max():.17g}")
+    return model.x * 2
+
+
+def full_precision_by_percent(model: Any) -> Any:
+    print("%s" % model.x.mean(), "%.12f" % model.x.max())
     return model.x * 2
 
 
@@ -250,6 +267,7 @@ def takes_the_length(model: Any) -> Any:
         full_precision,
         full_precision_in_a_list,
         full_precision_by_format,
+        full_precision_by_percent,
         too_many_digits,
         of_single_precision,
         an_object,
@@ -278,6 +296,12 @@ def keyed(model: Any) -> Any:
     return model.x * {f"{model.x.max():.0f}": 2.0}.get("1", 3.0)
 
 
+def compared_by_percent(model: Any) -> Any:
+    text = "%.2f" % model.x.max()
+    print(text)
+    return model.x * (2 if text == "0.90" else 0.9)
+
+
 def padded(model: Any) -> Any:
     print(f"{f'{model.x.max():.2f}':>12}")
     return model.x * 2
@@ -294,9 +318,9 @@ def looked_at_by_a_handler(model: Any) -> Any:
     return model.x
 
 
-@pytest.mark.parametrize("function", [compared, measured, keyed, padded, looked_at_by_a_handler])
+@pytest.mark.parametrize("function", [compared, compared_by_percent, measured, keyed, padded, looked_at_by_a_handler])
 def test_a_text_that_the_program_looks_at_ends_the_recording(same_text: Any, function: Any) -> None:
-    same_text(function, reason="value.forced" if function is keyed else "effect.print", calls=9)
+    same_text(function, reason="value.forced" if function in (keyed, compared_by_percent) else "effect.print", calls=9)
 
 
 def test_opting_out(same_text: Any) -> None:
