@@ -201,8 +201,8 @@ def _cut(stack: _Stack, depth: int, counts: tuple[int, int] | None) -> _Stack:
 def _pushed(instruction: dis.Instruction, state: _State, counts: tuple[int, int]) -> _Stack:
     name, (pops, pushes) = instruction.opname, counts
     origin: Origin | None = None
-    if name == "LOAD_CONST" and type(instruction.argval) is str:
-        origin = Origin("constant", instruction.argval)
+    if name == "LOAD_CONST" and isinstance(instruction.argval, str):
+        origin = Origin("constant", str(instruction.argval))
     elif name == "PUSH_NULL":
         origin = _NULL
     elif name == "LOAD_GLOBAL":

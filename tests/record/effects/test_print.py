@@ -26,6 +26,9 @@ class Model:
         self.n: Any = 0
         self.x = np.linspace(0.0, 1.0, 48)
 
+    def __repr__(self) -> str:
+        return "a model"
+
 
 model = Model
 
