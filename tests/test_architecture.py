@@ -39,6 +39,7 @@ LAYERS = (
         "lower.passes.union_find",
         "lower.repetition",
         "lower.passes.exact",
+        "lower.passes.positions",
         "lower.passes.loops.moving_box",
         "lower.passes.stretches",
         "lower.passes.value_store",

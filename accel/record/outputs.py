@@ -12,7 +12,7 @@ import numpy as np
 
 from accel.ir.tape import Node, Storage
 from accel.ir.template import fill
-from accel.ir.views import Chain, Index, Reshape, seen_through
+from accel.ir.views import At, Chain, Index, Placed, Reshape, seen_through
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedScalar
 from accel.record.arrays.numbers import TypeStandIn
 from accel.record.effects.shown import Effect, Seen
@@ -35,7 +35,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class FromSlot(Leaf):
-    """The very object that an input slot holds; `chain` makes a view of it."""
+    """The very object that an input slot holds; `chain` makes a view of it, its positions ints and `Number`s."""
 
     slot: int
     chain: Chain = ()
@@ -43,7 +43,7 @@ class FromSlot(Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Made(Leaf):
-    """New array number `index`; `chain` makes a view of it."""
+    """New array number `index`; `chain` makes a view of it, as in `FromSlot`."""
 
     index: int
     chain: Chain = ()
@@ -236,9 +236,26 @@ class Planner:
         chain = value._chain or (Index((Ellipsis,)),)
         return self._shared(value._plain_, lambda: self._of_storage(storage, chain))
 
+    def _placed(self, chain: Chain) -> Chain:
+        """The chain of a view that leaves the call, its positions numbers that each run computes."""
+        return tuple(
+            [
+                Placed(step.extent, fill(step.starts, self._position, Node)) if isinstance(step, At) else step
+                for step in chain
+            ]
+        )
+
+    def _position(self, node: Node) -> Any:
+        forced = self._recording.writer.forced(node)
+        return self._number(node, node.scalar or np.int64) if forced is MISSING else forced
+
+    def _number(self, node: Node, kind: type) -> Number:
+        self._outputs.numbers.append(node)
+        return Number(len(self._outputs.numbers) - 1, kind)
+
     def _of_storage(self, storage: Storage, chain: Chain) -> Leaf:
         if storage.origin is not None:
-            return FromSlot(storage.origin.args[0], chain)
+            return FromSlot(storage.origin.args[0], self._placed(chain))
         if not _is_view(storage.base, chain):
             raise Unsupported("escape.object", "a view leaves the call that would be a copy of an array in C order")
         # Two views of one new array leave the call as two views of one array.
@@ -246,7 +263,7 @@ class Planner:
         if index is None:
             index = self._made[id(storage)] = len(self._outputs.arrays)
             self._outputs.arrays.append(storage.version)
-        return Made(index, chain)
+        return Made(index, self._placed(chain))
 
     def _scalar(self, value: RecordedScalar) -> Leaf:
         node = value.node()
@@ -254,8 +271,7 @@ class Planner:
         # The path fixes its value: there is nothing to fetch from the device. The type says 1 from 1.0 and True.
         if forced is not MISSING and type(forced) is type(value._plain_):
             return Literal(value._plain_)
-        self._outputs.numbers.append(node)
-        return Number(len(self._outputs.numbers) - 1, type(value._plain_))
+        return self._number(node, type(value._plain_))
 
     def _compressed(self, value: CompressedArray) -> Leaf:
         raise Unsupported("shape.dynamic", "a masked selection leaves the recorded call")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from accel.ir.template import fill
-from accel.ir.views import seen_through
+from accel.ir.views import Chain, Placed, seen_through
 from accel.process import interrupts
 from accel.record import Trace
 from accel.record.effects.shown import Ready, Unshowable
@@ -104,9 +105,9 @@ def _build(staged: StagedOutputs, template: object) -> Any:
 def _build_leaf(staged: StagedOutputs, leaf: Any) -> Any:
     kind = type(leaf)
     if kind is Made:
-        return seen_through(staged.made[leaf.index], leaf.chain)
+        return seen_through(staged.made[leaf.index], chain_of(staged, leaf))
     if kind is FromSlot:
-        return seen_through(staged.values[leaf.slot], leaf.chain)
+        return seen_through(staged.values[leaf.slot], chain_of(staged, leaf))
     if kind is Number:
         return as_scalar(staged.numbers[leaf.index], leaf.kind)
     if kind is Shared:
@@ -116,6 +117,20 @@ def _build_leaf(staged: StagedOutputs, leaf: Any) -> Any:
         return staged.shared[leaf]
     assert kind is Literal
     return leaf.value
+
+
+def chain_of(staged: StagedOutputs, leaf: Made | FromSlot) -> Chain:
+    """The view that a leaf is of its array, its positions those of this run."""
+
+    def position(number: Number) -> int:
+        return operator.index(as_scalar(staged.numbers[number.index], number.kind))
+
+    return tuple(
+        [
+            Placed(step.extent, fill(step.starts, position, Number)) if isinstance(step, Placed) else step
+            for step in leaf.chain
+        ]
+    )
 
 
 def as_scalar(value: object, kind: type) -> Any:
