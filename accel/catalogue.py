@@ -37,6 +37,7 @@ class Row:
 
     rtol: the accepted difference from NumPy; None takes `Settings.rtol`.
     traits: keys of TRAITS. declined: why the function is not accelerated although it was considered; None if it is.
+    effects: whether calls that print or log may be compiled; their text then appears at the end of the call.
     """
 
     module: str
@@ -45,6 +46,7 @@ class Row:
     rtol: float | None = None
     traits: frozenset[str] = frozenset()
     declined: str | None = None
+    effects: bool = True
 
     @property
     def target(self) -> str:

@@ -27,8 +27,8 @@ _ROWS = (
     # -- effects: what a replay could not repeat -------------------------------------------------------------------
     Reason(
         "effect.print",
-        "this path prints; a compiled replay would lose the output",
-        "none needed if rare: other paths of this function are compiled",
+        "this path shows text that a compiled replay could not show as NumPy does",
+        "print or log numbers in a format with few digits, such as f'{x:.3f}'; none needed if rare",
     ),
     Reason(
         "effect.file",

@@ -77,7 +77,7 @@ LAYERS = (
     ("dispatch.replay.merged",),
     ("dispatch.replay",),
     ("dispatch.comparing.errors", "dispatch.comparing.snapshot"),
-    ("dispatch.comparing.monte_carlo", "dispatch.comparing.changes"),
+    ("dispatch.comparing.monte_carlo", "dispatch.comparing.changes", "dispatch.comparing.texts"),
     ("dispatch.comparing.comparison",),
     ("dispatch.call", "dispatch.refusals"),
     ("dispatch.costs.budget", "dispatch.costs.rest", "dispatch.costs.speed", "dispatch.preconditions", "dispatch.late"),

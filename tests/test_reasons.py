@@ -16,7 +16,7 @@ from accel.reports import markdown
 from tests.conftest import ROOT
 
 EXPECTED = {
-    "effect.print": "this path prints; a compiled replay would lose the output",
+    "effect.print": "this path shows text that a compiled replay could not show as NumPy does",
     "effect.file": "this path reads or writes a file; a compiled replay would not",
     "effect.clock": "this path reads the clock; a compiled replay would always see the recorded time",
     "effect.random": "this path draws random numbers in a way that a replay cannot repeat",
@@ -87,8 +87,8 @@ def test_a_message_says_what_where_why_and_what_to_do() -> None:
     assert refusal.message("pygcm.ocean.WindDrivenSlabOcean.step") == (
         "accel: pygcm.ocean.WindDrivenSlabOcean.step stayed on NumPy  [effect.print]\n"
         "  where  pygcm/ocean.py:371\n"
-        "  why    this path prints; a compiled replay would lose the output\n"
-        "  hint   none needed if rare: other paths of this function are compiled"
+        "  why    this path shows text that a compiled replay could not show as NumPy does\n"
+        "  hint   print or log numbers in a format with few digits, such as f'{x:.3f}'; none needed if rare"
     )
 
 

@@ -65,13 +65,19 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
 
 
 def accelerate(
-    fn: Function | None = None, *, name: str | None = None, rtol: float | None = None, mode: str | None = None
+    fn: Function | None = None,
+    *,
+    name: str | None = None,
+    rtol: float | None = None,
+    mode: str | None = None,
+    effects: bool = True,
 ) -> Function | Callable[[Function], Function]:
     """Accelerate one function: a decorator, with or without arguments.
 
     fn: a function, method, static method or class method written in Python. name: its name in the report; by default
     module and qualified name. rtol: the relative error that comparisons with NumPy allow; default `Settings.rtol`.
     mode: "off", "auto", "verify" or "strict" for this function alone; by default `Settings.mode`, read at every call.
+    effects: whether calls that print or log may be compiled; their text then appears at the end of the call.
 
     Raises TypeError if `fn` is not a Python function, and SettingError if `mode` or a setting in the environment is
     invalid. Calls of the accelerated function never raise SettingError.
@@ -86,21 +92,28 @@ def accelerate(
     settings = config.current()
     devices.check(replace(settings, mode=mode or settings.mode))
     if fn is None:
-        return lambda function: accelerated(function, name=name, rtol=rtol, mode=mode)
-    made: Function = accelerated(fn, name=name, rtol=rtol, mode=mode)
+        return lambda function: accelerated(function, name=name, rtol=rtol, mode=mode, effects=effects)
+    made: Function = accelerated(fn, name=name, rtol=rtol, mode=mode, effects=effects)
     return made
 
 
-def accelerated(fn: object, *, name: str | None = None, rtol: float | None = None, mode: str | None = None) -> Any:
+def accelerated(
+    fn: object,
+    *,
+    name: str | None = None,
+    rtol: float | None = None,
+    mode: str | None = None,
+    effects: bool = True,
+) -> Any:
     """`accelerate` without checking the settings."""
     if isinstance(fn, (staticmethod, classmethod)):
-        inner = accelerated(fn.__func__, name=name, rtol=rtol, mode=mode)
+        inner = accelerated(fn.__func__, name=name, rtol=rtol, mode=mode, effects=effects)
         return type(fn)(inner)
     # decorated twice, or named by two catalogues: the function gets a new target, and not one around the other
     function = getattr(fn, "__wrapped__", fn) if isinstance(fn, Accelerated) else fn
     if not isinstance(function, FunctionType):
         raise TypeError(f"accelerate takes a function written in Python, not {type(fn).__name__}")
     versions.warn()
-    target = Target(function, name or f"{function.__module__}.{function.__qualname__}", rtol, mode)
+    target = Target(function, name or f"{function.__module__}.{function.__qualname__}", rtol, mode, effects)
     open_ledger(target.name)
     return Accelerated(function, target)

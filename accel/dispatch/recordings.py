@@ -49,11 +49,14 @@ class Recordings:
         self.refused: list[tuple[Matcher, Refusal]] = []
         self._repeats = 0
 
-    def make(self, function: FunctionType, call: Call, *, counts: bool = True) -> tuple[Result, float]:
+    def make(
+        self, function: FunctionType, call: Call, *, counts: bool = True, effects: bool = True
+    ) -> tuple[Result, float]:
         """Record a call. Returns what came of it, and the seconds that it took.
 
         The call is done then, unless the recording was undone (Undone) or the program's own code raised an error
         (Raised). counts: False for a call that matches a known path and is recorded to find rare ones.
+        effects: whether replays may show text.
         """
         current_run().charge("loading", late.import_now())
         from accel.lower.passes.arrange import is_worth
@@ -61,7 +64,7 @@ class Recordings:
 
         self.count += counts
         limit, started = config.current().max_nodes, time.perf_counter()
-        recorded = record(function, call.args, call.kwargs, max_nodes=limit, worth=is_worth)
+        recorded = record(function, call.args, call.kwargs, max_nodes=limit, worth=is_worth, effects=effects)
         if isinstance(recorded, Recorded):
             call.result, call.done = recorded.result, True
         return recorded, time.perf_counter() - started

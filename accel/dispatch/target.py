@@ -48,15 +48,24 @@ COUNTING_S = 3e-6
 class Target:
     """A function that a catalogue or a decorator names, with its paths.
 
-    rtol, mode: its own, or None for those in the settings. final: it stays on NumPy for good. paths: its recorded
-    paths. account: what its calls take. recordings: how many it has had, and which calls were refused.
+    rtol, mode: its own, or None for those in the settings. effects: whether replays may show text. final: it stays on
+    NumPy for good. paths: its recorded paths. account: what its calls take. recordings: how many it has had, and which
+    calls were refused.
     """
 
-    def __init__(self, function: FunctionType, name: str, rtol: float | None, mode: str | None = None) -> None:
+    def __init__(
+        self,
+        function: FunctionType,
+        name: str,
+        rtol: float | None,
+        mode: str | None = None,
+        effects: bool = True,
+    ) -> None:
         self.function = function
         self.name = name
         self.rtol = rtol
         self._mode = mode
+        self.effects = effects
         self.final = False
         self.paths = KnownPaths()
         self.account = Account(name)
@@ -342,7 +351,7 @@ class Target:
 
     def _record(self, call: Call, *, again: bool = False) -> Any:
         """Answer a call by recording it. again: it matches a known path, so that only another path is kept."""
-        recorded, spent = self.recordings.make(self.function, call, counts=not again)
+        recorded, spent = self.recordings.make(self.function, call, counts=not again, effects=self.effects)
         from accel.record import Raised, Undone
 
         if isinstance(recorded, Undone):
@@ -419,6 +428,7 @@ class Target:
         """
         from accel.dispatch.replay import HostError, SideExit, StaleConstants
         from accel.dispatch.replay.commit import commit
+        from accel.record.effects.shown import Unshowable
 
         try:
             given = path.variant.run(values)
@@ -437,13 +447,22 @@ class Target:
             return self._side_exit(path, given, call, siblings, (*left, path))
         if given.drawn is not None:
             call.put_back = given.drawn.put_back
-        path.accept_run()
         taken = path.taken(given)
         if self._comparisons.is_due(taken, self.mode):
+            path.accept_run()
             return self._compare(path, given, call)
-        commit(given, call)
-        self._count_replay(path, taken, time.perf_counter() - call.began)
-        return call.result
+        try:
+            commit(given, call)
+        except Unshowable as error:
+            refusal = Refusal("effect.print", "", str(error))
+        else:
+            path.accept_run()
+            self._count_replay(path, taken, time.perf_counter() - call.began)
+            return call.result
+        self.account.charge_discarded(call)
+        path.back_off()
+        self._refusals.refuse(refusal)
+        return self._run_uncovered(call)
 
     def _count_replay(self, path: Path, taken: Path, seconds: float) -> None:
         """path: whose program has run. taken: the recorded path that the call has taken."""

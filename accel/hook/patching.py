@@ -36,7 +36,7 @@ class _Accelerating:
     def __call__(self, row: Row, function: FunctionType) -> Any:
         from accel.dispatch import accelerated
 
-        return accelerated(function, name=row.target, rtol=row.rtol, mode=self.mode)
+        return accelerated(function, name=row.target, rtol=row.rtol, mode=self.mode, effects=row.effects)
 
 
 def install(

@@ -14,6 +14,7 @@ from accel.ir.tape import Node
 from accel.ir.template import leaves
 from accel.ir.views import Placed
 from accel.merge.writer import Inseparable, Writer
+from accel.record.effects.shown import templates_of
 from accel.record.leaves import Leaf, Made, Number, all_leaves
 from accel.record.outputs import Outputs
 
@@ -121,6 +122,7 @@ def _uses(outputs: Outputs, slots: Sequence[int]) -> dict[tuple[type, int], Hash
     templates: list[tuple[Hashable, object]] = [("result", outputs.result)]
     for write in outputs.writes:
         templates += [((slots[write.owner], use), template) for use, template in write.values()]
+    templates += [(("shown", position), templates_of(effect)) for position, effect in enumerate(outputs.shown)]
     for use, template in templates:
         for position, leaf in enumerate(_leaves(template)):
             if isinstance(leaf, (Made, Number)):

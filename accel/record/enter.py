@@ -11,6 +11,7 @@ import collections
 import dataclasses
 import enum
 import functools
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -39,6 +40,8 @@ from accel.record.containers.sets import SetProxy
 from accel.record.containers.tuples import NamedTupleProxy
 from accel.record.draws.generators import KINDS, is_maker, is_method, kind_of
 from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
+from accel.record.effects import loggers, streams
+from accel.record.effects.sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy, StreamProxy, is_stream
 from accel.record.names.namespaces import is_pythons
 from accel.record.objects.dataclass import Replace
 from accel.record.objects.follow import Followed, target_function
@@ -257,6 +260,10 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
         return EnvironmentFunction(recording)
     if value is dataclasses.replace:
         return Replace(recording, value)
+    if isinstance(value, FunctionType) and value in LOG_FUNCTIONS:
+        return LogFunction(recording, value)
+    if value is logging.getLogger:
+        return GetLogger(recording)
     name = getattr(value, "__name__", "")
     if vars(builtins).get(name) is value and is_pythons(name, value):
         return recording.builtins[name]
@@ -282,6 +289,11 @@ def _grid(recording: Recording, value: object, slot: int) -> Entered:
 
 def _environ(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.is_same(value), EnvironProxy(recording)
+
+
+def _stream(recording: Recording, value: object, slot: int) -> Entered:
+    # a check that lets another stream pass, as under contextlib.redirect_stdout
+    return inputs.satisfies(streams.is_standard), _proxied(StreamProxy)(recording, value, slot)[1]
 
 
 def _object(recording: Recording, value: object, slot: int) -> Entered:
@@ -331,6 +343,8 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (_is(collections.Counter), _proxied(CounterProxy)),
     (_is(set), _proxied(SetProxy)),
     (lambda value, kind: value is os.environ, _environ),
+    (lambda value, kind: kind in loggers.LOGGERS, _proxied(LoggerProxy)),
+    (lambda value, kind: is_stream(value), _stream),
     (lambda value, kind: is_grid(value), _grid),
     (_is(ModuleType), _module),
     (_is(functools.partial), _partial),

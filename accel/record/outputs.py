@@ -19,6 +19,7 @@ from accel.record.arrays.numbers import TypeStandIn
 from accel.record.changes import Change, Emptied, Ends, Write
 from accel.record.containers.container import is_simple_key
 from accel.record.containers.tuples import NamedTupleProxy
+from accel.record.effects.shown import Effect, Seen
 from accel.record.inputs import MISSING
 from accel.record.leaves import (
     COMPOSITE,
@@ -51,7 +52,8 @@ class Outputs:
 
     arrays: nodes of new arrays. numbers: nodes of scalars. changed: (slot, node) of input arrays written in place.
     writes: what is done to objects and containers, in order. result: template with `Leaf`s. state: what of all that is
-    left where the next call reads an input: its slot, and the node.
+    left where the next call reads an input: its slot, and the node. shown: what is shown once all that is done, in
+    order.
     """
 
     arrays: list[Node] = field(default_factory=list)
@@ -60,6 +62,7 @@ class Outputs:
     writes: list[Change] = field(default_factory=list)
     result: Any = None
     state: list[tuple[int, Node]] = field(default_factory=list)
+    shown: list[Effect] = field(default_factory=list)
 
     def nodes(self, template: Any) -> Iterator[Node]:
         """The nodes of a result or of a written value."""
@@ -110,7 +113,16 @@ class Planner:
         outputs.result = self._in_one_place(outputs.result)
         for write in outputs.writes:
             write.replace_values(self._in_one_place)
+        outputs.shown = [effect.with_leaves(self._seen) for effect in recording.shown]
         return outputs
+
+    def _seen(self, seen: Seen) -> Leaf:
+        """The leaf of a value that was shown: its node is what it was then."""
+        if seen.kind is np.ndarray:
+            self._outputs.arrays.append(seen.node)
+            return Made(len(self._outputs.arrays) - 1)
+        self._outputs.numbers.append(seen.node)
+        return Number(len(self._outputs.numbers) - 1, seen.kind)
 
     def _shared(self, value: object, make: Callable[[], Any]) -> Shared:
         """The one leaf of a new object."""

@@ -21,6 +21,8 @@ from accel.ir.tape import Node, Place, Storage, nodes_in
 from accel.process import interrupts
 from accel.reasons import Refusal, source_line
 from accel.record.draws.draw import Draw
+from accel.record.effects.shown import Effect
+from accel.record.effects.texts import Texts
 from accel.record.inputs import (
     CALL_SHAPE,
     Check,
@@ -67,10 +69,12 @@ class Recording:
     way that cannot be undone. raised: an exception passed through recorded code. entered: gives the guard and the
     recorded form of a value that comes in through a slot. makes_writers, handles_exceptions: some followed code does
     (see accel.record.objects.follow). watcher: told of the first exception, of the break and of the end, while
-    everything is still there (accel.explain). worth: see Writer.
+    everything is still there (accel.explain). worth: see Writer. effects: whether replays may show text. shown: what
+    the call shows so far, in order. waiting: what shows it, once the call cannot be undone any more. of_sink: what a
+    stream raised then. marker: see accel.record.effects.sinks.
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
-    kept, what the program holds on to afterwards.
+    kept, what the program holds on to afterwards; texts, the formatted values.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Recording:
         start: Place,
         entered: Entering,
         worth: Callable[[list[Node]], bool] = lambda nodes: True,
+        effects: bool = True,
     ) -> None:
         self._entered = entered
         self.start = start
@@ -91,6 +96,12 @@ class Recording:
         self.registry = Registry()
         self.journal = Journal()
         self.kept = Kept(self)
+        self.texts = Texts()
+        self.shown: list[Effect] = []
+        self.waiting: list[Callable[[], Any]] = []
+        self.of_sink: Exception | None = None
+        self.shows_effects = effects
+        self.marker: Callable[..., str | None] = _no_marker
         self.refusal: Refusal | None = None
         self.refused_for_text = False
         self.closed = False
@@ -188,6 +199,16 @@ class Recording:
             if self.on_break is not None:
                 self.on_break()
 
+    def show_waiting(self) -> None:
+        """Show what waits for the end of the call. From now on the call cannot be undone."""
+        self.touched = True
+        try:
+            while self.waiting:
+                self.waiting.pop(0)()
+        except Exception as error:  # the program's; it gets it at the end of the call
+            interrupts.pass_on(error)
+            self.of_sink = self.of_sink or error
+
     def tell_watcher(self) -> None:
         if self.watcher is not None:
             self.watcher()
@@ -266,6 +287,7 @@ class Recording:
         if interrupts.raised_by_handler(error):
             self.touched = True
             self.break_("path.exception", "a signal handler raised it")
+        self.texts.refused = True  # its handlers may look at them
         # The first is the cause; what is raised while it is handled follows from it.
         if self.raised is None:
             self.raised = (f"{type(error).__name__}: {error}", place)
@@ -339,6 +361,10 @@ class AttributeState:
         self.wrapped = wrapped
         self.written = written
         self.is_anew = False
+
+
+def _no_marker(*about: object) -> None:
+    return None
 
 
 def _lacks(namespace: Container[str], name: str) -> bool:

@@ -49,6 +49,7 @@ BOUNDARY = {
     "is_fault",
     "raised_by_handler",
     "Deferral.held",
+    "Watch.__call__",
     "_handlers",
     "_code_of",
 }
@@ -101,7 +102,7 @@ def smooth(x: Any) -> Any:
 
 def chatty(x: Any) -> Any:
     x += 1.0
-    print("at", len(x))
+    print("at", len(x), f"{x.mean():.2f}")
     return x * 2.0
 
 
@@ -158,7 +159,7 @@ def scenario(functions: list[Any]) -> Any:
             seen.append(counting(np.linspace(-1.0, i, 5)))
         for i in range(16):
             seen.append(draw(np.linspace(-1.0, i % 4 - 1.0, 5), rng))
-        for i in range(4):
+        for i in range(8):
             seen.append(noisy(np.full(3, float(i))))
         for _ in range(9):
             try:

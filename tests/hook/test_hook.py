@@ -93,7 +93,7 @@ def accelerate(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Put the stand-in in place; give the list of targets that were called through it."""
     called: list[str] = []
 
-    def stand_in(fn: Callable[..., Any], *, name: str, rtol: float | None, mode: str | None) -> Any:
+    def stand_in(fn: Callable[..., Any], *, name: str, rtol: float | None, mode: str | None, effects: bool) -> Any:
         made = Accelerated(fn)
         made._self_name, made._self_mode, made._self_called = name, mode, called
         return made

@@ -106,7 +106,7 @@ def swallow(x: Any) -> Any:
     try:
         return x[{"a": 0}["b"]]
     except KeyError:
-        print("missing")
+        print("missing", x.sum())
     return x
 
 

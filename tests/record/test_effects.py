@@ -55,7 +55,7 @@ def assert_plain(value: Any, seen: set[int] | None = None) -> None:
 
 
 def printing(x: Any) -> Any:
-    print("sum", x.sum() > -1e9)
+    print("sum", x.sum())
     return x * 2
 
 
@@ -105,12 +105,12 @@ def counting_in_a_generator(x: Any) -> Any:
 
 
 def showing(x: Any) -> Any:
-    sys.stdout.write("")
+    sys.stdout.writelines([])
     return x * 2
 
 
 def logging_it(x: Any) -> Any:
-    LOG.debug("x is %s", x)
+    LOG.critical("x is %r", float(x[0]))
     return x * 2
 
 
@@ -173,7 +173,7 @@ def test_a_path_with_an_effect_beside_one_without(check: Any, capsys: Any) -> No
             print("loud")
         return x * 2
 
-    check(work, lambda i: (some(i), i % 3 == 0), calls=24, replays=10, reason="effect.print")
+    check(work, lambda i: (some(i), i % 3 == 0), calls=24, replays=18)
     assert len(capsys.readouterr().out.splitlines()) == 16
 
 
@@ -188,7 +188,7 @@ def test_a_path_with_an_effect_that_values_decide(check: Any, capsys: Any) -> No
         x[0] = 9.0 if i % 7 == 5 else 0.0
         return x
 
-    check(work, make, calls=20, replays=5, reason="effect.print")
+    check(work, make, calls=20, replays=12)
     assert len(capsys.readouterr().out.splitlines()) == 2 * 3
 
 
@@ -443,7 +443,7 @@ def test_class_attributes_are_written(check: Any) -> None:
 
 def test_the_effect_that_a_text_is_for_is_named(check: Any, capsys: pytest.CaptureFixture[str]) -> None:
     def work(x: Any) -> Any:
-        print(f"sum {x.sum():.3f}")
+        print(f"{f'sum {x.sum():.3f}':>12}")
         return x * 2
 
     def named(x: Any) -> Any:

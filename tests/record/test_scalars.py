@@ -232,7 +232,7 @@ def test_a_counter_that_prints(check: Any, capsys: Any) -> None:
         one = Noisy()
         return lambda i: one
 
-    check(step, worlds=worlds, calls=30, replays=15, reason="effect.print")
+    check(step, worlds=worlds, calls=30, replays=22)
     lines = capsys.readouterr().out.splitlines()
     assert lines == [f"step {n}" for n in range(1, 30, 5) for _ in range(2)]
 

@@ -334,7 +334,7 @@ def test_the_text_says_where_why_and_what_to_do(fast: Ledger, slow: Ledger) -> N
     text = accel.report()
     assert re.search(r"SpectralModel\.time_step +214 +212 +8 +1 +8x +1\.48 +3e-13", text)
     assert "pygcm.ocean.WindDrivenSlabOcean.step (25)" in text
-    assert "    where  pygcm/ocean.py:371\n    why    this path prints;" in text
+    assert "    where  pygcm/ocean.py:371\n    why    this path shows text" in text
     assert "[effect.print]" in text
 
 

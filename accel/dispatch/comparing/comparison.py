@@ -12,6 +12,7 @@ from accel.dispatch.comparing.changes import Changes
 from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import NumpyValue, explanation
 from accel.dispatch.comparing.snapshot import Snapshot, equal
+from accel.dispatch.comparing.texts import ShownTexts
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.build import as_scalar, chain_of
 from accel.ir.views import seen_through
@@ -40,13 +41,17 @@ class Comparison:
     """A comparison of a run with NumPy's call.
 
     differences: one for each field that is not equal bit by bit, the worst first. points: the number of array elements
-    and numbers that were compared. snapshot: of the inputs, taken before the call that returned `result`.
+    and numbers that were compared. snapshot: of the inputs, taken before the call that returned `result`. texts: what
+    both of them show.
     """
 
-    def __init__(self, staged: StagedOutputs, result: object, snapshot: Snapshot, rtol: float) -> None:
+    def __init__(
+        self, staged: StagedOutputs, result: object, snapshot: Snapshot, rtol: float, texts: ShownTexts | None = None
+    ) -> None:
         self.points = 0
         self.differences: list[Difference] = []
         self._staged, self._snapshot, self._rtol = staged, snapshot, rtol
+        self._texts = texts
         # which objects are one: by the replay's object, NumPy's, and the other way round; each with a name for messages
         self._numpys: dict[Any, tuple[int, str]] = {}
         self._replays: dict[int, tuple[Any, str]] = {}
@@ -65,6 +70,11 @@ class Comparison:
         """The differences beyond the tolerance."""
         return [difference for difference in self.differences if not difference.error <= self._rtol]
 
+    @property
+    def last_digit(self) -> Difference | None:
+        """Numbers in the text that differ by one in the last digit that is shown."""
+        return None if self._texts is None else self._texts.last_digit
+
     def judge(self, explained: dict[str, float]) -> Verdict:
         """The verdict on all differences.
 
@@ -80,7 +90,7 @@ class Comparison:
             return Verdict.MISMATCH
         if all(difference.error <= explained.get(difference.field, 0.0) for difference in beyond):
             return Verdict.ROUNDING
-        verdict = explanation(self._staged, self._snapshot, self._rtol, self._seen)
+        verdict = explanation(self._staged, self._snapshot, self._rtol, self._seen, self._is_numpys_text)
         if verdict is Verdict.ROUNDING:
             for difference in beyond:
                 allowed = min(EXPLAINED_FACTOR * difference.error, MAX_EXPLAINED * self._rtol)
@@ -100,8 +110,18 @@ class Comparison:
         for position, ((slot, _), array) in enumerate(zip(outputs.changed, self._staged.changed, strict=True), first):
             self._arrays(array, values[slot], trace.inputs.name(slot), position)
         self.differences += self._snapshot.differences(values)
+        if self._texts is not None:
+            self.differences += self._texts.differences(self._rtol)
         for generator in self._staged.drawn.differ() if self._staged.drawn is not None else ():
             self._structure(f"the state of a {type(generator).__name__}", "NumPy draws otherwise than the replay")
+
+    def _is_numpys_text(self, computed: list[Any]) -> bool:
+        """Whether the tape, as NumPy computes it, shows what NumPy's call has shown."""
+        if self._texts is None:
+            return True
+        outputs = self._staged.trace.outputs
+        arrays, others = computed[: len(outputs.arrays)], computed[len(outputs.arrays) + len(outputs.changed) :]
+        return self._texts.is_of_tape(arrays, others, self._snapshot.values)
 
     def _structure(self, name: str, what: str) -> None:
         self.differences.append(Difference(name, "", what, np.inf))

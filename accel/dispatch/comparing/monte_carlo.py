@@ -36,7 +36,13 @@ class NumpyValue(NamedTuple):
     value: Any
 
 
-def explanation(staged: StagedOutputs, snapshot: Snapshot, rtol: float, seen: Sequence[NumpyValue] = ()) -> Verdict:
+def explanation(
+    staged: StagedOutputs,
+    snapshot: Snapshot,
+    rtol: float,
+    seen: Sequence[NumpyValue] = (),
+    is_numpys: Callable[[list[Any]], bool] = lambda computed: True,
+) -> Verdict:
     """The verdict on a difference beyond the tolerance, by Monte Carlo arithmetic.
 
     Where cancellation leaves nothing of its operands but rounding, NumPy and XLA differ in rounding only, and the
@@ -46,7 +52,7 @@ def explanation(staged: StagedOutputs, snapshot: Snapshot, rtol: float, seen: Se
     operands within the tolerance of each other are answered at random.
 
     seen: values of NumPy's call that differ from the replay's. If the tape does not reproduce them, the recording is
-    wrong, and explains nothing.
+    wrong, and explains nothing. is_numpys: the same for all that the tape computes.
     """
     outputs = staged.trace.outputs
     nodes = [*outputs.arrays, *(node for _, node in outputs.changed), *outputs.numbers]
@@ -62,6 +68,8 @@ def explanation(staged: StagedOutputs, snapshot: Snapshot, rtol: float, seen: Se
         with np.errstate(all="ignore"):
             # once as it is, to keep its answers and as the centre of the spread
             base = _run_tape(nodes, snapshot.values, keep)
+            if not is_numpys(base):
+                return Verdict.MISMATCH
             for verdict, kept, near in ((Verdict.ROUNDING, answers, 0.0), (Verdict.THRESHOLD, {}, rtol)):
                 moved = [_run_tape(nodes, snapshot.values, _Rounding(seed, kept, near)) for seed in SEEDS]
                 spread = list(zip(base, zip(*moved, strict=True), strict=True))

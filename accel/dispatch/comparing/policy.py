@@ -78,19 +78,26 @@ class Comparisons:
         """
         from accel.dispatch.comparing.comparison import Comparison
         from accel.dispatch.comparing.snapshot import Snapshot
+        from accel.dispatch.comparing.texts import ShownTexts
 
         started = time.perf_counter()
         replay_s = started - call.began
         # before NumPy's call, which may change its arguments
         snapshot = Snapshot(staged.trace, staged.values)
         self._time_copies(executable, staged)
+        texts = ShownTexts(staged) if staged.trace.outputs.shown else None
+        if texts is not None:
+            texts.watch()
         try:
             call.run()
         except Exception as error:
             what = f"NumPy raised {type(error).__name__}: {error}; the replay raised nothing"
             self._ledger.count_numpy(None, time.perf_counter() - started)
             return Refusal("verify.mismatch", "", what)
-        comparison = Comparison(staged, call.result, snapshot, tolerance)
+        finally:
+            if texts is not None:
+                texts.stop()
+        comparison = Comparison(staged, call.result, snapshot, tolerance, texts)
         logs.LOGGER.debug("%s compared with NumPy, largest error %.2g", self._name, comparison.error)
         refusal = self.judge(comparison, tolerance)
         self._count(path, call, replay_s, time.perf_counter() - started)
@@ -116,9 +123,12 @@ class Comparisons:
     def judge(self, comparison: Comparison, tolerance: float) -> Refusal | None:
         """Enter a comparison into the ledger. Returns the refusal for which the target is demoted, or None."""
         from accel.dispatch.comparing.errors import Verdict
+        from accel.dispatch.comparing.texts import LAST_DIGIT
 
         ledger, verdict, beyond = self._ledger, comparison.judge(self._explained), comparison.beyond
         self._points += comparison.points
+        if comparison.last_digit is not None:
+            ledger.differ(comparison.last_digit, LAST_DIGIT)
         # an explained difference does not raise the error that the report shows as the target's largest
         if verdict in (Verdict.WITHIN, Verdict.MISMATCH):
             ledger.compared(comparison.error)

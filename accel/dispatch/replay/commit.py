@@ -14,6 +14,7 @@ from accel.dispatch.replay.build import Builder
 from accel.dispatch.replay.steps import Step, steps_of
 from accel.process import interrupts
 from accel.record import Trace
+from accel.record.effects.shown import Ready, Unshowable
 
 if TYPE_CHECKING:
     from accel.dispatch.replay.draws import Drawn
@@ -38,10 +39,14 @@ class StagedOutputs:
 
 
 class PendingCall(Protocol):
-    """A call that waits for its result. done: the result is final and all effects have been made."""
+    """A call that waits for its result.
+
+    done: the result is final, all is stored, and the call must not run again. raised: what the program is to get.
+    """
 
     result: Any
     done: bool
+    raised: BaseException | None
 
 
 def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
@@ -50,6 +55,9 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     call: marked as done as soon as everything is stored. All values are built before the first is stored: what fails
     while building has changed nothing, and NumPy can still answer the call. If an interrupt arrives while storing,
     what is left is stored before it is raised, so that no call is left half done.
+
+    What the call shows is shown last, once. What a stream raises then is the program's, and the call is done.
+    Raises Unshowable, before anything is stored, if NumPy has to show it.
     """
     values, outputs, build = staged.values, staged.trace.outputs, Builder(staged)
     steps: list[Step] = [
@@ -60,6 +68,7 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
         steps += steps_of(change, values[change.owner], build)
     result = build(outputs.result)
     build.finish()
+    effects = ready_effects(staged) if outputs.shown else ()
     done: list[None] = []
     try:
         store(steps, done)
@@ -69,7 +78,24 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
         raise
     if call is not None:
         call.result, call.done = result, True
+    try:  # here and not in a function, so that no fault of accel's comes between the two
+        for effect in effects:
+            effect.make()
+    except BaseException as error:
+        if call is not None:
+            call.raised = error
+        raise
     return result
+
+
+def ready_effects(staged: StagedOutputs) -> list[Ready]:
+    """What the call shows, its text made. Raises Unshowable."""
+    build = Builder(staged)
+    try:
+        return [effect.ready(staged.values, build) for effect in staged.trace.outputs.shown]
+    except Exception as error:  # `"%d" % nan`: NumPy's call says it in its own way
+        interrupts.pass_on(error)
+        raise error if isinstance(error, Unshowable) else Unshowable(f"{type(error).__name__}: {error}") from error
 
 
 def store(steps: Sequence[Step], done: list[Any]) -> None:

@@ -8,8 +8,10 @@ are put on them by `accel.record.arrays.operators`, which stands above all that 
 from __future__ import annotations
 
 import operator
+import sys
 from collections import deque
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -70,20 +72,17 @@ class RecordedValue(Wrapper):
         return result
 
     def __str__(self) -> str:
-        force_text(self)
-        return str(self._plain_)
+        return as_text(self, "str", "", str(self._plain_), sys._getframe(1))
 
     def __repr__(self) -> str:
-        force_text(self)
-        return repr(self._plain_)
+        return as_text(self, "repr", "", repr(self._plain_), sys._getframe(1))
 
     def __bytes__(self) -> bytes:
         force(self, "bytes")
         return bytes(self._plain_)
 
     def __format__(self, spec: str) -> str:
-        force_text(self)
-        return format(self._plain_, spec)
+        return as_text(self, "format", spec, format(self._plain_, spec), sys._getframe(1))
 
     def __reduce_ex__(self, protocol: object) -> Any:
         force(self, "a pickle or copy")
@@ -212,15 +211,20 @@ def force(value: RecordedValue, needed_as: str) -> None:
     value._recording_.write_down(write, None)
 
 
-def force_text(value: RecordedValue) -> None:
-    """As `force`, where text is needed."""
+def as_text(value: RecordedValue, how: str, spec: str, text: str, frame: FrameType) -> str:
+    """The text of a value, or a marker where nothing but sinks can see it (accel.record.effects.texts).
+
+    how: "format", "str" or "repr", by which `text` was made. frame: the one that asks.
+    """
     recording = value._recording_
 
-    def write() -> None:
-        if not _note_known(value):
+    def write() -> str:
+        made = recording.marker(recording, value, how, spec, text, frame)
+        if made is None and not _note_known(value):
             recording.break_for_text("value.forced", _NEEDED_AS.format("text"))
+        return text if made is None else made
 
-    recording.write_down(write, None)
+    return str(recording.write_down(write, text))
 
 
 def _note_known(value: RecordedValue) -> bool:

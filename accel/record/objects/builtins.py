@@ -12,6 +12,7 @@ from accel.record import inputs
 from accel.record.arrays.arrays import RecordedScalar
 from accel.record.arrays.numbers import TYPE_STAND_INS, record_extreme, record_sum
 from accel.record.containers.container import ContainerProxy
+from accel.record.effects.sinks import print_sink
 from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.modules import ModuleProxy
 from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method, property_of
@@ -188,7 +189,6 @@ class SuperProxy:
 
 
 _EFFECTS = {
-    "print": "effect.print",
     "input": "effect.print",
     "open": "effect.file",
     "exec": "code.unsupported",
@@ -220,6 +220,7 @@ class Builtin(StandIn):
 def make_builtins(recording: Recording) -> dict[str, Any]:
     """The builtins of recorded code."""
     calls = {name: _ending(recording, getattr(builtins, name), reason) for name, reason in _EFFECTS.items()}
+    calls["print"] = print_sink(recording)
     calls["type"] = _type(recording)
     calls["max"] = _extreme(recording, max)
     calls["min"] = _extreme(recording, min)

@@ -9,6 +9,7 @@ import wrapt
 
 from accel.reasons import Refusal
 from accel.record import inputs
+from accel.record.effects.percent import with_forms
 from accel.record.names.cells import closure_for
 from accel.record.names.namespaces import SubstitutedGlobals, globals_for
 from accel.record.names.steps import makes_writers
@@ -112,7 +113,7 @@ def substituted(recording: Recording, function: FunctionType) -> FunctionType:
     recording.handles_exceptions |= scan.handles_exceptions(function.__code__)
     recording.compares_identity |= scan.compares_identity(function.__code__)
     made = FunctionType(
-        function.__code__,
+        with_forms(function.__code__),
         globals_for(recording, function.__globals__),
         function.__name__,
         _defaults(recording, function),
@@ -173,5 +174,6 @@ def target_function(recording: Recording, value: object) -> Any:
         if target is None:
             break
         recording.inlined.add(target)
+        recording.shows_effects &= target.effects
         value = value.__wrapped__
     return value

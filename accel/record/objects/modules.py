@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from accel.record import inputs
@@ -21,6 +22,13 @@ from accel.record.wrapper import unwrap
 from accel.rules.rule import Unsupported
 
 
+def _noted(recording: Recording, frame: FrameType, entered: Any) -> Any:
+    """A module's attribute, read by a frame: a function that shows text is about to be called there."""
+    if getattr(type(entered), "shows_text", False):
+        recording.texts.note_load(frame)
+    return entered
+
+
 class ModuleProxy(Proxy):
     """A module: its attributes enter as globals do."""
 
@@ -33,15 +41,19 @@ class ModuleProxy(Proxy):
         namespace = vars(module)
         # The same variable as a global name of the module's own functions, which may have written it.
         if recording.active and _is_variable(module, name) and name in namespace:
-            return read_global(recording, namespace, name)
+            return _noted(recording, sys._getframe(1), read_global(recording, namespace, name))
         is_deleted = state_of(recording, variable_of(namespace, name)) is not None
         # `getattr(module, "cupy", None)`: that it is missing decides the path, and an import elsewhere may add it.
         if not hasattr(module, name) and not is_deleted:
             recording.guard_missing(vars(module), name, f"{module.__name__}.{name}")
         value = getattr(module, name)
         recording.registry.keep_alive(module)
-        return recording.enter(
-            value, ("global", id(module), name), f"{module.__name__}.{name}", inputs.of_object(module, name)
+        return _noted(
+            recording,
+            sys._getframe(1),
+            recording.enter(
+                value, ("global", id(module), name), f"{module.__name__}.{name}", inputs.of_object(module, name)
+            ),
         )
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -74,6 +74,7 @@ class FrameWatch:
 
     def _on_event(self, frame: FrameType, event: str, arg: Any) -> Callable[..., Any]:
         if event == "exception" and not issubclass(arg[0], (StopIteration, GeneratorExit, Unwound)):
+            self._resolve_texts(frame)
             if not self._recording.is_foreseen(arg[1]):
                 self._recording.note_exception(arg[1], (frame.f_code.co_filename, frame.f_lineno))
         elif event == "opcode":
@@ -82,6 +83,16 @@ class FrameWatch:
             frame.f_trace_lines = False
             self._make_plain(frame)
         return self._on_event
+
+    def _resolve_texts(self, frame: FrameType) -> None:
+        """Give recorded text its digits: a handler of the program's may look at it."""
+        variables, texts = frame.f_locals, self._recording.texts
+        if texts.are_made:
+            found = {name: texts.resolved(value) for name, value in variables.items() if texts.holds_marker(value)}
+            for name, text in found.items():
+                variables[name] = text
+            if found:
+                self._recording.break_for_text("value.forced", "a text is kept while an exception is handled")
 
     def _on_opcode(self, frame: FrameType) -> None:
         is_stepped = self._is_stepped(frame)
@@ -108,7 +119,7 @@ class FrameWatch:
         if self._recording.can_be_undone and not any(handles_exceptions(frame.f_code) for frame in frames):
             self._recording.raised = (Unwound.__name__, self._recording.writer.where())  # NumPy may swallow it
             raise Unwound
-        self._recording.touched = True
+        self._recording.show_waiting()
         self._recording.builtins.update(plain_builtins())
         self._with_wrappers.update(frames)
         for frame in frames:
@@ -125,6 +136,6 @@ class FrameWatch:
         variables = frame.f_locals
         for name, value in list(variables.items()):
             if proxies or not isinstance_wrapper(value) or issubclass(type(value), RecordedValue):
-                made = self._recording.kept.unwrap_in_place(value)
+                made = self._recording.texts.resolved(self._recording.kept.unwrap_in_place(value))
                 if made is not value:
                     variables[name] = made

@@ -12,6 +12,7 @@ from accel.ir.tape import Node
 from accel.process import interrupts, tuning
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
+from accel.record.effects.sinks import marker
 from accel.record.enter import enter_value
 from accel.record.names.variables import check_unchanged
 from accel.record.objects.builtins import make_builtins
@@ -43,10 +44,11 @@ def record(
     max_nodes: int,
     watch: Callable[[Recording], None] | None = None,
     worth: Callable[[list[Node]], bool] = lambda nodes: True,
+    effects: bool = True,
 ) -> Result:
     """Run `function(*args, **kwargs)` once, writing it down, while it is `worth` to go on (see Recording).
 
-    watch: is given the recording before the call, and may set its `watcher`.
+    watch: is given the recording before the call, and may set its `watcher`. effects: whether replays may show text.
     Returns Undone where an exception passed through the recorded code and what it wrote could be put back: the plain
     call then decides everything. Returns Raised where it could not. If this raises, the call has not begun, or a signal
     handler of the program's raised the error.
@@ -54,7 +56,8 @@ def record(
     load()
     root = (function.__module__ or "").partition(".")[0]
     start = function.__code__.co_filename, function.__code__.co_firstlineno
-    recording = Recording(root, function.__globals__.get("__name__", ""), max_nodes, start, enter_value, worth)
+    recording = Recording(root, function.__globals__.get("__name__", ""), max_nodes, start, enter_value, worth, effects)
+    recording.marker = marker
     recording.builtins = make_builtins(recording)
     if watch is not None:
         watch(recording)
@@ -97,13 +100,14 @@ def _record(
             # recur.
             if not recording.touched and isinstance(error, Exception):
                 return _undone(recording, trace_of(recording))
+            recording.show_waiting()
             recording.kept.unwrap_containers()
             _unwrap_attributes(error)
             recording.close()
             return Raised(error, recording.refusal)
     if recording.raised is not None and not recording.touched:
         return _undone(recording, trace_of(recording))
-    return _finish(recording, progress.made)
+    return _finish(recording, progress.made, deferral)
 
 
 def _salvaged(recording: Recording, progress: _Progress, fault: BaseException) -> Result:
@@ -166,7 +170,7 @@ def _undo_all(recording: Recording) -> None:
         recording.journal.actions.pop()()
 
 
-def _finish(recording: Recording, made: list[Any]) -> Recorded | Undone:
+def _finish(recording: Recording, made: list[Any], deferral: interrupts.Deferral) -> Result:
     plan = None
     if recording.active:
         recording.tell_watcher()
@@ -187,7 +191,12 @@ def _finish(recording: Recording, made: list[Any]) -> Recorded | Undone:
         return _undone(recording, trace)
     for wrapper in survivors:
         escapes.unwrap_everywhere(wrapper)
+    if recording.waiting:  # last of all that may fail: a call that has shown something cannot be undone
+        with deferral.lifted():
+            recording.show_waiting()
     recording.close()
+    if recording.of_sink is not None:
+        return Raised(recording.of_sink, recording.refusal)
     return Recorded(result, trace, recording.refusal)
 
 
