@@ -56,6 +56,7 @@ class Recordings:
         (Raised). counts: False for a call that matches a known path and is recorded to find rare ones.
         """
         current_run().charge("loading", late.import_now())
+        from accel.loops import rolled
         from accel.lower.passes.arrange import is_worth
         from accel.record import Recorded, record
 
@@ -64,6 +65,8 @@ class Recordings:
         recorded = record(function, call.args, call.kwargs, max_nodes=limit, worth=is_worth)
         if isinstance(recorded, Recorded):
             call.result, call.done = recorded.result, True
+            if recorded.trace is not None and recorded.refusal is None:
+                recorded.trace = rolled(recorded.trace)
         return recorded, time.perf_counter() - started
 
     @property

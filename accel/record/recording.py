@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Container, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from accel.record.parts.kept import Kept
 from accel.record.parts.registry import Registry
 from accel.record.parts.writer import Writer
 from accel.rules.rule import Unsupported
+
+if TYPE_CHECKING:
+    from accel.record.loops.heads import Heads
 
 RECORDABLE_KINDS = frozenset("biufc")
 
@@ -67,7 +70,7 @@ class Recording:
     end, while everything is still there (accel.explain). worth: see Writer.
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
-    kept, what the program holds on to afterwards.
+    kept, what the program holds on to afterwards; heads, where loops were asked for their conditions.
     """
 
     def __init__(
@@ -105,6 +108,8 @@ class Recording:
         self.changed: dict[int, Any] = {}  # containers of the program's that are journalled, by id
         self.absent: dict[int, set[str]] = {}  # slot of an object -> names that it must not have of its own
         self.builtins: dict[str, Any] = {}
+        self.made: dict[int, int] = {}  # objects that the call made, by id -> number (see accel.ir.tape.SERIAL)
+        self.heads: Heads | None = None
         self._foreseen: list[Exception] = []
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -130,8 +135,10 @@ class Recording:
         self.closed = True
         self.registry.let_go()
         self.kept.let_go()
-        for held in (self.attributes, self.entered, self.storages, self._foreseen):
+        for held in (self.attributes, self.entered, self.storages, self._foreseen, self.made):
             held.clear()
+        if self.heads is not None:
+            self.heads.let_go()
 
     def close(self) -> None:
         """End the recording: what of it outlives it is passive from now on, and holds on to nothing."""
@@ -176,6 +183,8 @@ class Recording:
         """Break the tape because of `refusal`."""
         if self.refusal is None:
             self.refusal = refusal
+            if self.heads is not None:
+                self.heads.let_go()
             self.tell_watcher()
             if self.on_break is not None:
                 self.on_break()

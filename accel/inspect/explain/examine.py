@@ -48,6 +48,7 @@ def examine(call: PlainCall, max_nodes: int, with_jax: bool, passes: bool, send:
     watch.armed = False
     trace = recorded.trace
     assert trace is not None
+    trace = rolled(trace)
     send({"verdict": "recorded", "stop": None, **watch.seen, **describe.program(trace)})
     from accel.inspect.explain import second_look  # needs the lowering, and JAX where there is a choice
 

@@ -30,7 +30,8 @@ class Writer:
     """Writes one recording's tape. It raises Unsupported where it cannot go on, and knows nothing of wrappers.
 
     owner: the recording, as the frames of recorded code name it. start: the target's first line. max_nodes: the tape
-    may have so many. worth: whether it makes sense to go on, from the nodes so far; asked at LOOK_AT of them.
+    may have so many. worth: whether it makes sense to go on, from the nodes so far; asked at LOOK_AT of them. on_truth:
+    is told of each truth that becomes an outcome which the device checks.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Writer:
         self._start = start
         self._max_nodes = max_nodes
         self._worth = worth
+        self.on_truth: Callable[[bool], None] | None = None
         self._assumed = 0
         self._again = 0  # operations whose node was there already
         self._forced: dict[int, Any] = {}
@@ -120,6 +122,8 @@ class Writer:
             self._assumed += not node.host and element_of(node) is None
             if self._assumed > MAX_OUTCOMES:
                 raise Unsupported("limit.nodes", f"more than {MAX_OUTCOMES} branches that depend on arrays' values")
+            if type(expected) is bool and not node.host and self.on_truth is not None:
+                self.on_truth(expected)
 
     def forced(self, node: Node) -> Any:
         """The value that an outcome fixed `node` to, or MISSING."""

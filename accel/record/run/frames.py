@@ -52,6 +52,8 @@ class FrameWatch:
         frame.f_trace_lines = False
         if not self._recording.active:
             self._make_plain(frame)
+        elif self._recording.heads is not None:
+            self._recording.heads.enter(frame)
         return self._on_event
 
     def _on_event(self, frame: FrameType, event: str, arg: Any) -> Callable[..., Any]:

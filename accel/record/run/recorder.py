@@ -13,6 +13,7 @@ from accel.process import interrupts, tuning
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
 from accel.record.enter import enter_value
+from accel.record.loops.heads import Heads
 from accel.record.objects.builtins import make_builtins
 from accel.record.objects.follow import Followed
 from accel.record.recording import CURRENT, Recording, Unwound, gap_text, place_text
@@ -55,6 +56,8 @@ def record(
     start = function.__code__.co_filename, function.__code__.co_firstlineno
     recording = Recording(root, function.__globals__.get("__name__", ""), max_nodes, start, enter_value, worth)
     recording.builtins = make_builtins(recording)
+    recording.heads = Heads(recording)
+    recording.writer.on_truth = recording.heads.note
     if watch is not None:
         watch(recording)
     progress, tracing, outer = _Progress([]), sys.gettrace(), CURRENT.recording

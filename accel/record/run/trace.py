@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from accel.ir.tape import Tape
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
+from accel.record.loops.heads import Run
 from accel.record.objects.containers import ContainerProxy
 from accel.record.objects.objects import ObjectProxy
 from accel.record.pinned import note_pinned
@@ -22,7 +23,7 @@ class Trace:
     containers, which must stay different ones where the path writes attributes. array_slots, scalar_slots: those of
     arrays and of numbers. inlined: targets that ran inside it. identity: the path compares objects by `is`, so that all
     of them must stay different. pinned: the contents of arrays that are the same in every call that matches, by slot
-    (see accel.record.pinned).
+    (see accel.record.pinned). runs: where its loops were asked for their conditions (see accel.record.loops).
     """
 
     tape: Tape
@@ -36,6 +37,7 @@ class Trace:
     inlined: frozenset[Any]
     identity: bool
     pinned: dict[int, Any]
+    runs: list[Run] = field(default_factory=list)
 
 
 def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace:
@@ -65,4 +67,5 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         frozenset(recording.inlined),
         recording.compares_identity,
         pinned,
+        [] if recording.heads is None else recording.heads.runs,
     )

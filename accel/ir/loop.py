@@ -1,0 +1,89 @@
+"""The body of a loop by data: what one round computes, as a small tape of its own.
+
+`accel.loop` is one operation of a tape. It takes the values that the first round begins with, and gives those that the
+last one leaves. Its body is an argument, as a lambda is: it says what a round computes, and is data like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node
+from accel.ir.template import form
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """One round of a loop, and when there is another.
+
+    nodes: first the parameters, as inputs whose slots are their positions; then the operations. updates: for each of
+    the first parameters, its value for the next round; those that have none are the same in every round. extras:
+    values of the last round that are used after the loop. asked, stay: there is another round while the value is this.
+    outcomes: values that each round assumes, and what they have to be. limit: the most rounds.
+    """
+
+    nodes: Sequence[Node]
+    updates: Sequence[Node]
+    extras: Sequence[Node]
+    asked: Node
+    stay: bool
+    outcomes: Sequence[tuple[Node, Any]]
+    limit: int
+    _key: Hashable = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        rows = [
+            (id(node.rule), _form((node.args, node.kwargs)), node.shape, str(node.dtype), node.scalar)
+            for node in self.nodes
+        ]
+        assumed = tuple((node.index, repr(expected)) for node, expected in self.outcomes)
+        results = tuple(tuple(node.index for node in group) for group in (self.updates, self.extras))
+        key = tuple(rows), results, self.asked.index, self.stay, assumed, self.limit
+        object.__setattr__(self, "_key", key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Body) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __reduce__(self) -> Any:
+        given = self.nodes, self.updates, self.extras, self.asked, self.stay, self.outcomes, self.limit
+        return Body, given  # rules have other ids in another process
+
+    @property
+    def parameters(self) -> list[Node]:
+        return [node for node in self.nodes if node.is_input]
+
+    @property
+    def operations(self) -> list[Node]:
+        return [node for node in self.nodes if not node.is_input]
+
+    @property
+    def roots(self) -> list[Node]:
+        """All that a round has to compute."""
+        return [*self.updates, *self.extras, self.asked, *(node for node, _ in self.outcomes)]
+
+    @property
+    def size(self) -> int:
+        """Operations of a round, those of the loops in it among them."""
+        inner = (body_of(node) for node in self.operations)
+        return sum(1 if body is None else 1 + body.size for body in inner)
+
+
+def body_of(node: Node) -> Body | None:
+    """The body of a loop; None for any other operation."""
+    body = node.kwargs.get("body")
+    return body if isinstance(body, Body) else None
+
+
+def _form(template: object) -> Any:
+    return form(template, lambda leaf: leaf.index if isinstance(leaf, Node) else _bits(leaf), (Node, np.ndarray))
+
+
+def _bits(array: np.ndarray[Any, Any]) -> Hashable:
+    return str(array.dtype), array.shape, array.tobytes()

@@ -1,0 +1,127 @@
+"""Heads: the places where a loop of recorded code was asked whether to go on, in the order of the recording.
+
+A head is one truth that Python asked of a recorded value: by `while`, or by an `if` before `break`. The heads of one
+instruction, in one call of its function, are a *run*: as a rule, one head for each round of the loop.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import FrameType
+
+from accel.ir.tape import SERIAL, Place
+from accel.record.loops import code
+from accel.record.loops.state import Rounds, State, Unknown, state_of
+from accel.record.recording import Recording
+
+MOST_UNKNOWN = 3
+"""So many heads with an unknown state, and a loop's states are not looked at any more."""
+
+
+@dataclass(slots=True)
+class Head:
+    """One truth that was asked. nodes, outcomes: how many there were on the tape by then, its own included.
+
+    state: None if it is unknown. serial: what was made later has a larger number.
+    """
+
+    nodes: int
+    outcomes: int
+    truth: bool
+    state: State | None
+    serial: int
+
+
+@dataclass(slots=True)
+class Run:
+    """The heads of one instruction in one call. began: what was made in that call has a larger number.
+
+    unknown: why a state is, if one is.
+    """
+
+    where: Place
+    began: int
+    heads: list[Head] = field(default_factory=list)
+    unknown: str = ""
+    failures: int = 0
+
+
+class Heads:
+    """The heads of one recording. runs: in the order of their first head."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self.runs: list[Run] = []
+        # by the frame's id: the frame, held so that its id stays its own, and its runs by the instruction's offset
+        self._open: dict[int, tuple[FrameType, dict[int, Run]]] = {}
+        self._began: dict[int, int] = {}
+        self._ranges: weakref.WeakValueDictionary[tuple[int, int], Rounds] = weakref.WeakValueDictionary()
+
+    def let_go(self) -> None:
+        """Hold on to nothing of the program's."""
+        self._open.clear()
+        self._began.clear()
+
+    def enter(self, frame: FrameType) -> None:
+        """A call of recorded code begins."""
+        self._began[id(frame)] = next(SERIAL)
+
+    def _frames(self) -> Iterator[FrameType]:
+        """The frames of recorded code, the innermost first."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if getattr(frame.f_globals, "recording", None) is self._recording:
+                yield frame
+            frame = frame.f_back
+
+    def rounds(self, values: range) -> range | Rounds:
+        """What `range` gives to recorded code: to a `for` statement an iterator that can be looked at."""
+        frame = next(self._frames(), None)
+        if frame is None or code.called_global(frame.f_code, frame.f_lasti) != "range":
+            return values
+        at = code.feeds_loop(frame.f_code, frame.f_lasti)
+        if at is None:
+            return values
+        made = self._ranges[id(frame), at] = Rounds(values)
+        return made
+
+    def note(self, truth: bool) -> None:
+        """Python has asked for a truth, which has just become an outcome."""
+        frame = next(self._frames(), None)
+        if frame is None or not code.has_loops(frame.f_code):
+            return
+        position = code.position(frame.f_code, frame.f_lasti)
+        if position is None:
+            return
+        run = self._run_of(frame)
+        tape = self._recording.writer.tape
+        state = None
+        if run.failures < MOST_UNKNOWN:
+            try:
+                iterators = [self._iterator(frame, *each) for each in position.iterators]
+                state = state_of(self._recording, frame, position.live, iterators)
+            except Unknown as what:
+                run.unknown = str(what)
+                run.failures += 1
+        run.heads.append(Head(len(tape.nodes), len(tape.outcomes), truth, state, next(SERIAL)))
+
+    def _iterator(self, frame: FrameType, at: int, escapes: bool) -> Rounds | None:
+        found = self._ranges.get((id(frame), at))
+        if found is None and escapes:
+            raise Unknown("a loop over something else than a range")
+        return found
+
+    def _run_of(self, frame: FrameType) -> Run:
+        if id(frame) not in self._open:
+            on_stack = {id(each) for each in self._frames()}
+            self._open = {key: each for key, each in self._open.items() if key in on_stack}
+            self._open[id(frame)] = frame, {}
+        runs = self._open[id(frame)][1]
+        if frame.f_lasti not in runs:
+            where = frame.f_code.co_filename, frame.f_lineno
+            runs[frame.f_lasti] = Run(where, self._began.get(id(frame), -1))
+            self.runs.append(runs[frame.f_lasti])
+        return runs[frame.f_lasti]
