@@ -136,9 +136,8 @@ class Describer:
         inner = Describer(lambda node: ("parameter", node.args[0]))
         operations = [inner.operation(node) for node in body.operations]
         parameters = [(node.shape, self._dtype(node.dtype), self(node.scalar)) for node in body.parameters]
-        results = [[inner(node) for node in group] for group in (body.updates, body.extras, [body.asked])]
-        outcomes = [(inner(node), self(expected)) for node, expected in body.outcomes]
-        return "loop", parameters, operations, results, outcomes, (body.stay, body.limit)
+        results = [[inner(node) for node in group] for group in (body.updates, [body.asked], body.assumed)]
+        return "loop", parameters, operations, results, self(tuple(body.kinds)), (body.stay, body.limit)
 
     def _function(self, function: FunctionType) -> Any:
         """One of accel's functions: where it is, and what it took from where it was made."""

@@ -20,18 +20,19 @@ from accel.ir.template import form
 class Body:
     """One round of a loop, and when there is another.
 
-    nodes: first the parameters, as inputs whose slots are their positions; then the operations. updates: for each of
-    the first parameters, its value for the next round; those that have none are the same in every round. extras:
-    values of the last round that are used after the loop. asked, stay: there is another round while the value is this.
-    outcomes: values that each round assumes, and what they have to be. limit: the most rounds.
+    nodes: the operations, and the parameters, as inputs whose slots are their positions. updates: for each of the first
+    parameters, its value for the next round; those that have none are the same in every round. asked, stay: there is
+    another round while the value is this. assumed: values that say which way a round takes. kinds: the ways that were
+    recorded; for each, what the assumed values are on it, or None where it does not come to one. limit: the most
+    rounds.
     """
 
     nodes: Sequence[Node]
     updates: Sequence[Node]
-    extras: Sequence[Node]
     asked: Node
     stay: bool
-    outcomes: Sequence[tuple[Node, Any]]
+    assumed: Sequence[Node]
+    kinds: Sequence[tuple[Any, ...]]
     limit: int
     _key: Hashable = field(init=False, repr=False)
 
@@ -40,10 +41,9 @@ class Body:
             (id(node.rule), _form((node.args, node.kwargs)), node.shape, str(node.dtype), node.scalar)
             for node in self.nodes
         ]
-        assumed = tuple((node.index, repr(expected)) for node, expected in self.outcomes)
-        results = tuple(tuple(node.index for node in group) for group in (self.updates, self.extras))
-        key = tuple(rows), results, self.asked.index, self.stay, assumed, self.limit
-        object.__setattr__(self, "_key", key)
+        results = tuple(node.index for node in self.roots)
+        kinds = tuple(tuple(map(repr, kind)) for kind in self.kinds)
+        object.__setattr__(self, "_key", (tuple(rows), results, self.stay, kinds, self.limit))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Body) and self._key == other._key
@@ -52,12 +52,12 @@ class Body:
         return hash(self._key)
 
     def __reduce__(self) -> Any:
-        given = self.nodes, self.updates, self.extras, self.asked, self.stay, self.outcomes, self.limit
+        given = self.nodes, self.updates, self.asked, self.stay, self.assumed, self.kinds, self.limit
         return Body, given  # rules have other ids in another process
 
     @property
     def parameters(self) -> list[Node]:
-        return [node for node in self.nodes if node.is_input]
+        return sorted((node for node in self.nodes if node.is_input), key=lambda node: node.args[0])
 
     @property
     def operations(self) -> list[Node]:
@@ -66,7 +66,7 @@ class Body:
     @property
     def roots(self) -> list[Node]:
         """All that a round has to compute."""
-        return [*self.updates, *self.extras, self.asked, *(node for node, _ in self.outcomes)]
+        return [*self.updates, self.asked, *self.assumed]
 
     @property
     def size(self) -> int:

@@ -22,10 +22,12 @@ class Draft:
     """A tape whose stretches may be replaced.
 
     A *time* is the number of nodes that the recording had written by then. outcomes: by their position on the tape;
-    None where one is gone.
+    None where one is gone. read: slots of what recorded code may read at any time, as attributes and globals, and not
+    only from variables of its own.
     """
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, read: frozenset[int] = frozenset()) -> None:
+        self._read = read
         self.nodes: dict[int, Node] = {node.index: node for node in tape.nodes}
         self.outcomes: list[Assumed | None] = [
             Assumed(each.node.index, each.expected, each.where) for each in tape.outcomes
@@ -60,6 +62,18 @@ class Draft:
         self._next += 1
         return made
 
+    def copy(self, model: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+        """A node like another one, with these arguments, which is in no place yet."""
+        made = model.replaced(index=self._next, args=args, kwargs=kwargs, repeats=None)
+        self.nodes[made.index] = made
+        self._next += 1
+        return made
+
+    def is_read(self, number: int) -> bool:
+        """Whether a node is the value of something that recorded code may read at any time."""
+        node = self.nodes[number]
+        return node.is_input and node.args[0] in self._read
+
     def replace(self, start: int, stop: int, new: Iterable[Node], in_place: dict[int, int]) -> None:
         """Put new nodes in the place of a stretch. in_place: what stands for the nodes of it that are still used."""
         first, last = bisect.bisect_left(self._times, start), bisect.bisect_left(self._times, stop)
@@ -69,6 +83,15 @@ class Draft:
         self._order[first:last] = numbers
         self._times[first:last] = [stop - 1] * len(numbers)
         self._in_place.update(in_place)
+
+    def guard(self, number: int, entry: Node) -> None:
+        """Let a loop be entered only if a new truth holds."""
+        loop = self.nodes[number]
+        begin, _, moving, fixed = loop.args
+        self.nodes[number] = loop.replaced(args=(begin, entry, moving, fixed))
+        place = self._order.index(number)
+        self._order.insert(place, entry.index)
+        self._times.insert(place, self._times[place])
 
     def tape(self) -> tuple[Tape, dict[int, Node]]:
         """The tape as it is now, and what stands on it for each of the former nodes that are left."""

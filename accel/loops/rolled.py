@@ -11,18 +11,17 @@ import numpy as np
 from accel import logs
 from accel.ir.loop import Body
 from accel.ir.tape import Node
+from accel.loops.bodies import Bodies
 from accel.loops.draft import Assumed, Draft
-from accel.loops.rounds import NoLoop, Round, body_of, compared
+from accel.loops.rounds import NoLoop, Passage, kinds_of, require
+from accel.process import interrupts
 from accel.record import Trace
 from accel.record.loops.heads import Head, Run
 from accel.record.outputs import Outputs
 from accel.rules import core
 
-LEAST_HEADS = 3
-"""From so many heads on rounds can be compared: these are the beginnings of two rounds, and the end of the second."""
-
-BEGINNINGS = 12
-"""Rounds that are tried as the first whose state repeats. Each try compares the operations of two rounds."""
+BEGINNINGS = 6
+"""Rounds that are tried as the first whose state repeats."""
 
 LIMITS = (1 << 12, 1 << 16, 1 << 20)
 """A loop ends after so many rounds, at the latest: the smallest number that is `MARGIN` times those recorded. Few
@@ -39,31 +38,41 @@ class Segment(NamedTuple):
 
 
 def rolled(trace: Trace) -> Trace:
-    """The trace with its loops by data as one operation each."""
-    runs = trace.runs
-    trace.runs = []
+    """The trace with its loops by data as one operation each. A fault of ours leaves it as it is."""
+    runs, trace.runs = trace.runs, []
+    try:
+        return _rolled(trace, runs)
+    except Exception as error:
+        interrupts.pass_on(error)
+        logs.LOGGER.warning("loops stay a path for each number of rounds: %s: %s", type(error).__name__, error)
+        return trace
+
+
+def _rolled(trace: Trace, runs: Sequence[Run]) -> Trace:
     segments = [segment for run in runs for segment in _segments(run)]
     if not segments:
         return trace
-    draft = Draft(trace.tape)
+    entries = trace.inputs.entries()
+    draft = Draft(trace.tape, frozenset(slot for key, slot in entries if key[0] not in ("arg", "kwarg")))
     rolling = _Rolling(draft, trace.outputs, runs)
     # inner loops are shorter than the rounds of outer ones
     for segment in sorted(segments, key=lambda each: each.heads[-1].nodes - each.heads[0].nodes):
         rolling.roll(segment)
     if not rolling.loops:
         return trace
+    rolling.guard()
     tape, former = draft.tape()
     return dataclasses.replace(trace, tape=tape, outputs=_with_nodes(trace.outputs, former))
 
 
 def _segments(run: Run) -> Iterator[Segment]:
-    """Heads that were answered alike, up to the first that was not."""
+    """Heads at which the loop went on, up to the one at which it was left."""
     heads, start = run.heads, 0
-    for place in range(1, len(heads)):
-        if heads[place].truth != heads[start].truth:
-            if place - start + 1 >= LEAST_HEADS:
+    for place, head in enumerate(heads):
+        if not head.stays:
+            if place > start:
                 yield Segment(run, heads[start : place + 1])
-            start = place  # it may begin another passage, or it may not: then its state does not repeat
+            start = place + 1
 
 
 def _with_nodes(outputs: Outputs, former: dict[int, Node]) -> Outputs:
@@ -78,10 +87,13 @@ def _with_nodes(outputs: Outputs, former: dict[int, Node]) -> Outputs:
 
 
 class _Rolling:
-    """Replaces the rounds of loops on a draft. loops: how many it has replaced."""
+    """Replaces the rounds of loops on a draft.
+
+    loops: those that it has made, by number, each with how many outcomes the path had before it.
+    """
 
     def __init__(self, draft: Draft, outputs: Outputs, runs: Sequence[Run]) -> None:
-        self.loops = 0
+        self.loops: dict[int, int] = {}
         self._draft = draft
         self._heads = sorted((head for run in runs for head in run.heads), key=lambda head: head.nodes)
         nodes = [*outputs.arrays, *outputs.numbers, *(node for _, node in (*outputs.changed, *outputs.state))]
@@ -91,54 +103,49 @@ class _Rolling:
         """Replace the rounds of one passage, from the first on whose state repeats, if there is one."""
         run, heads = segment
         why = ""
-        for first in range(min(len(heads) - LEAST_HEADS + 1, BEGINNINGS)):
+        for first in range(min(len(heads) - 1, BEGINNINGS)):
             try:
-                rest = heads[first:]
-                rounds = [compared(self._draft, run, *rest[at : at + 3]) for at in range(len(rest) - 2)]
-                self._replace(run, rest, rounds)
+                passage = Passage(self._draft, run, heads[first:])
+                self._replace(passage)
                 return
             except NoLoop as reason:
                 why = str(reason)
         logs.LOGGER.debug("line %d: the loop's rounds stay a path for each number of them: %s", run.where[1], why)
 
-    def _replace(self, run: Run, heads: Sequence[Head], rounds: list[Round]) -> None:
-        draft, first, last = self._draft, heads[0], heads[-1]
-        found = rounds[0]
-        limit = next((each for each in LIMITS if each >= MARGIN * len(heads)), LIMITS[-1])
-        limit = limit if found.most is None else min(limit, found.most)
-        same = body_of(draft, found, (), first.truth, limit)
-        for each in rounds[1:]:
-            if body_of(draft, each, (), first.truth, limit) != same:
-                raise NoLoop("rounds do not go on alike")
-        last_round = draft.between(heads[-2].nodes, last.nodes)
-        ended = _ended(rounds, last_round)
-        used, wanted = self._used(first, last)
-        extras = [place for place, number in enumerate(last_round) if number in used and number not in ended]
+    def _replace(self, passage: Passage) -> None:
+        draft, heads = self._draft, passage.heads
+        first, last = heads[0], heads[-1]
+        bodies = Bodies(passage, kinds_of(passage))
+        ended = [column[-1] for column in passage.moving]
+        used, wanted = self._used(last)
         gone = set(draft.between(first.nodes, last.nodes))
-        if not gone & wanted <= {*ended, *last_round}:
-            raise NoLoop("a value of a round is used after the loop")
-        body = body_of(draft, found, [found.operations[place] for place in extras], first.truth, limit)
-        *entry, loop = self._loop(run, first, found, body)
-        values = [*found.moving, *(found.operations[place] for place in extras)]
-        after = [*ended, *(last_round[place] for place in extras)]
+        entered = [draft.nodes[number] for number in sorted(gone) if draft.nodes[number].is_input]
+        gone.difference_update(node.index for node in entered)
+        require(gone & wanted <= {*ended, *bodies.in_place}, "a value of a round is used after the loop")
+        require(set(ended) <= gone, "a value that changes is one from before the loop in the end")
+        require(len(set(ended)) == len(ended), "two values that change are one in the end")
+        loop = self._loop(passage, bodies.fixed, bodies.body(first.truth, _limit(passage)))
         picks = {
-            number: self._pick(loop, at, draft.nodes[values[at]])
-            for at, number in enumerate(after)
-            if number in used
+            number: self._pick(loop, at, draft.nodes[number]) for at, number in enumerate(ended) if number in used
         }
-        held = self._truth(core.PICK, (loop, len(values)), loop)
+        held = self._truth(core.PICK, (loop, len(ended)), loop)
+        in_place = {number: node.index for number, node in picks.items()} | {
+            number: made for number, made in bodies.in_place.items() if number in used and number not in picks
+        }
         draft.replace(
             first.nodes,
             last.nodes,
-            [*entry, loop, *picks.values(), held],
-            {number: node.index for number, node in picks.items()},
+            [*entered, *bodies.hoisted, loop, *picks.values(), held],
+            in_place,
         )
-        stays = first.outcomes if extras else first.outcomes - 1
-        draft.outcomes[stays : last.outcomes] = [None] * (last.outcomes - stays)
-        draft.outcomes[last.outcomes - 1] = Assumed(held.index, True, run.where)
-        self.loops += 1
+        # that the loop is entered stays an outcome: it tells such paths from those that leave the loop here
+        draft.outcomes[first.outcomes : last.outcomes] = [None] * (last.outcomes - first.outcomes)
+        draft.outcomes[last.outcomes - 1] = Assumed(held.index, True, passage.run.where)
+        for place, each in enumerate(bodies.on_host, first.outcomes):
+            draft.outcomes[place] = each
+        self.loops[loop.index] = first.outcomes
 
-    def _used(self, first: Head, last: Head) -> tuple[set[int], set[int]]:
+    def _used(self, last: Head) -> tuple[set[int], set[int]]:
         """What is used after the loop; and of that, what must be there: other states may look at what is not."""
         draft = self._draft
         wanted: set[int | None] = set()
@@ -152,34 +159,32 @@ class _Rolling:
                 seen.update(draft.now(node.index) for node in head.state.nodes)
         return {number for number in seen if number is not None}, {each for each in wanted if each is not None}
 
-    def _loop(self, run: Run, first: Head, found: Round, body: Body) -> list[Node]:
-        """The loop, and before it what it takes that is new."""
-        draft = self._draft
+    def _loop(self, passage: Passage, fixed: Sequence[int], body: Body) -> Node:
+        draft, first, where = self._draft, passage.heads[0], passage.run.where
         asked = draft.outcomes[first.outcomes - 1]
-        if asked is None or asked.expected is not first.truth:
+        number = None if asked is None else draft.now(asked.number)
+        if asked is None or number is None or asked.expected is not first.truth:
             raise NoLoop("the loop's condition is assumed elsewhere")
-        number = draft.now(asked.number)
-        if number is None:
-            raise NoLoop("a value of another loop's rounds is used")
         begin = draft.nodes[number]
-        moving = [draft.nodes[each] for each in found.moving]
-        fixed = [draft.nodes[each] for each in found.fixed]
-        about = {"shape": (), "dtype": None, "scalar": None, "where": run.where, "site": hash(("loop", begin.site))}
-        entry = self._entry(first, begin)
-        loop = draft.add(core.LOOP, (begin, entry, moving, fixed), {"body": body}, **about)
-        return [loop] if entry is None else [entry, loop]
+        moving = [draft.nodes[column[0]] for column in passage.moving]
+        about = {"shape": (), "dtype": None, "scalar": None, "where": where, "site": hash(("loop", begin.site))}
+        return draft.add(core.LOOP, (begin, None, moving, [draft.nodes[each] for each in fixed]), {"body": body}, **about)
 
-    def _entry(self, first: Head, like: Node) -> Node | None:
-        """Whether all holds that the path has assumed before the loop: rounds of another path might have no end."""
+    def guard(self) -> None:
+        """Let loops be entered only if all holds that the path has assumed before: on another path one may have no end."""
         draft = self._draft
-        found: dict[int, Any] = {}
-        for each in draft.outcomes[: first.outcomes - 1]:
-            number = None if each is None else draft.now(each.number)
-            if each is not None and number is not None and not draft.nodes[number].host:
-                found[number] = each.expected
-        if not found:
-            return None
-        return self._truth(core.AGREE, ([draft.nodes[number] for number in found], tuple(found.values())), like)
+        for number in draft.since(0):
+            before = self.loops.get(number)
+            if before is None:
+                continue
+            found: dict[int, Any] = {}
+            for each in draft.outcomes[:before]:
+                known = None if each is None else draft.now(each.number)
+                if each is not None and known is not None and not draft.nodes[known].host:
+                    found[known] = each.expected
+            if found:
+                given = [draft.nodes[known] for known in found], tuple(found.values())
+                draft.guard(number, self._truth(core.AGREE, given, draft.nodes[number]))
 
     def _truth(self, rule: Any, args: tuple[Any, ...], like: Node) -> Node:
         about = {"shape": (), "dtype": np.dtype(bool), "scalar": np.bool_, "where": like.where}
@@ -190,13 +195,8 @@ class _Rolling:
         return self._draft.add(core.PICK, (loop, at), {}, site=hash((loop.site, at)), **about)
 
 
-def _ended(rounds: Sequence[Round], last: Sequence[int]) -> list[int]:
-    """What the values that move have become when the loop is left. last: the operations of the last round."""
-    ended = list(rounds[0].moving)
-    for each in rounds[:-1]:
-        ended = [each.moving[number] for number in ended]
-    # there is no round after the last to compare it with: it hands on what the one before it did
-    before = rounds[-1]
-    place = {number: at for at, number in enumerate(before.operations)}
-    handed = [before.moving[number] for number in ended]
-    return [last[place[number]] if number in place else before.moving[number] for number in handed]
+def _limit(passage: Passage) -> int:
+    """The most rounds that the loop may have."""
+    rounds = len(passage.heads)
+    limit = next((each for each in LIMITS if each >= MARGIN * rounds), LIMITS[-1])
+    return limit if passage.most is None else min(limit, passage.most)

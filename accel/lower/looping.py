@@ -49,7 +49,7 @@ def parts_of(body: Body) -> Sequence[Part]:
         state=list(enumerate(body.updates)),
         spanned=(),
         value_of=lambda node: None,
-        left=[*body.updates, *body.extras],
+        left=body.updates,
     )
     return pipeline.with_loops(pipeline.optimized(body.operations, about), about)
 
@@ -62,40 +62,49 @@ def run(
     fixed: Sequence[Any],
     values_of: Callable[[Parameters], RoundValues],
 ) -> list[Any]:
-    """What a loop gives: the values that move, those of the last round, and whether it was left by its condition.
+    """What a loop gives: the values that move, and whether it was left by its condition.
 
     begin: what was asked before it. entry: whether all holds that the path has assumed so far; None if that is nothing.
     values_of: the values of a round, from what it is given.
 
-    A round in which an outcome fails is the last one: rounds that NumPy would not make might have no end.
+    A round that takes a way which was not recorded is the last one: rounds that NumPy does not make may have no end.
     """
     from jax import lax
     from jax import numpy as jnp
 
     parts = parts_of(body)
     first = [_as(value, node) for value, node in zip(moving, body.parameters, strict=False)]
-    extras = [_as(core.any_value((node.shape, node.dtype)), node) for node in body.extras]  # type: ignore[arg-type]
     asked = jnp.asarray(begin).reshape(()) == body.stay
     holds = jnp.asarray(True if entry is None else entry).reshape(())
 
     def goes_on(carry: Any) -> Any:
-        _, _, asked, holds, count = carry
+        _, asked, holds, count = carry
         return asked & holds & (count < body.limit)
 
     def turn(carry: Any) -> Any:
-        moving, _, _, _, count = carry
+        moving, _, _, count = carry
         values = values_of(Parameters([*moving, *fixed]))
         with fusion.inside():
             for part in parts:
                 values.compute(part)
             after = [_as(values.fetch(node), model) for node, model in zip(body.updates, body.parameters, strict=False)]
-            extras = [_as(values.fetch(node), node) for node in body.extras]
             asked = jnp.asarray(values.fetch(body.asked)).reshape(()) == body.stay
-            holds = core.agree((values.fetch(node) for node, _ in body.outcomes), (each for _, each in body.outcomes))
-        return after, extras, asked, jnp.asarray(holds), count + 1
+            assumed = [values.fetch(node) for node in body.assumed]
+        return after, asked, _takes_any(body, assumed), count + 1
 
-    after, extras, asked, holds, _ = lax.while_loop(goes_on, turn, (first, extras, asked, holds, jnp.int32(0)))
-    return [*after, *extras, holds & ~asked]
+    after, asked, holds, _ = lax.while_loop(goes_on, turn, (first, asked, holds, jnp.int32(0)))
+    return [*after, holds & ~asked]
+
+
+def _takes_any(body: Body, assumed: Sequence[Any]) -> Any:
+    """Whether a round takes one of the ways that were recorded."""
+    from jax import numpy as jnp
+
+    found = jnp.asarray(False)
+    for kind in body.kinds:
+        pairs = [(value, wanted) for value, wanted in zip(assumed, kind, strict=True) if wanted is not None]
+        found = found | core.agree((value for value, _ in pairs), (wanted for _, wanted in pairs))
+    return found
 
 
 def _as(value: Any, node: Node) -> Array | Any:

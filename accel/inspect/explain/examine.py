@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from accel.inspect.explain import describe
 from accel.inspect.explain.apart import Message, Send
 from accel.inspect.explain.callables import PlainCall
+from accel.loops import rolled
 from accel.reasons import Refusal
 from accel.record import Raised, Undone, record
 from accel.record.recording import Recording

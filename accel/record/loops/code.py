@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
 
-_PUSHED = {"TO_BOOL": 1, "UNARY_NOT": 1, "COMPARE_OP": 1, "CALL": 1}
-"""What an instruction that asks for a truth leaves on the stack; jumps leave nothing."""
+_ASKING = {"TO_BOOL": 1, "UNARY_NOT": 1, "COMPARE_OP": 1, "CALL": 1}
+"""Instructions that ask for a truth before a jump does, and what they leave on the stack. Jumps leave nothing."""
 
 _READS_ALL = frozenset({"locals", "vars", "dir", "eval", "exec"})
 """Names of builtins that may read any variable of their caller's."""
@@ -30,12 +30,13 @@ _LEAVES = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What is known of an instruction that asks for a truth.
+    """What is known of an instruction that asks a loop's condition.
 
-    iterators: for each `for` statement around it, from the outermost, the offset of its `GET_ITER`, and whether control
+    stays: the truth for which the loop goes on; for the other one it is left. iterators: for each `for` statement around it, from the outermost, the offset of its `GET_ITER`, and whether control
     can come back here only by way of its next element or not at all (`escapes`). live: variables that may still be read.
     """
 
+    stays: bool
     iterators: tuple[tuple[int, bool], ...]
     live: frozenset[str]
 
@@ -49,7 +50,8 @@ class _Code:
         self._at = {offset: place for place, offset in enumerate(self.offsets)}
         self._handlers = _handlers_of(code)
         self.depths = self._find_depths()
-        self.loops = sorted(self._find_loops(), key=lambda loop: loop[1] - loop[0])
+        self._before = self._predecessors()
+        self.loops = self._find_loops()
         self.variables = frozenset(code.co_varnames)
         self.reads_all = not _READS_ALL.isdisjoint(code.co_names)
         self._live: list[frozenset[str]] | None = None
@@ -98,12 +100,43 @@ class _Code:
             waiting.extend(self.handlers(place))
         return depths
 
-    def _find_loops(self) -> Iterator[tuple[int, int]]:
-        """First and last instruction of each loop, by the jumps back."""
+    def _predecessors(self) -> list[list[int]]:
+        before: list[list[int]] = [[] for _ in self.instructions]
         for place in range(len(self.instructions)):
-            target = self.target(place)
-            if target is not None and target <= place:
-                yield target, place
+            if self.depths[place] is not None:
+                for after in self.successors(place):
+                    before[after].append(place)
+        return before
+
+    def _find_loops(self) -> dict[int, frozenset[int]]:
+        """The natural loops by their first instruction, the smallest first: what leads to a jump back to that."""
+        loops: dict[int, set[int]] = {}
+        for place in range(len(self.instructions)):
+            first = self.target(place)
+            if first is None or first > place or self.depths[place] is None:
+                continue
+            inside, waiting = loops.setdefault(first, {first}), [place]
+            while waiting:
+                each = waiting.pop()
+                if each not in inside:
+                    inside.add(each)
+                    waiting += self._before[each]
+        return {first: frozenset(inside) for first, inside in sorted(loops.items(), key=lambda each: len(each[1]))}
+
+    def stays(self, place: int) -> bool | None:
+        """The truth for which the innermost loop goes on; None where the instruction does not decide that."""
+        inside = next((inside for inside in self.loops.values() if place in inside), frozenset())
+        truth = True
+        while self.instructions[place].opname in _ASKING:
+            truth ^= self.instructions[place].opname == "UNARY_NOT"
+            place += 1
+        name, target = self.instructions[place].opname, self.target(place)
+        if target is None or not name.startswith("POP_JUMP") or not name.endswith(("_IF_TRUE", "_IF_FALSE")):
+            return None
+        goes_on = target in inside
+        if goes_on == (place + 1 in inside):
+            return None
+        return (name.endswith("_IF_TRUE") == goes_on) == truth
 
     # -- variables ----------------------------------------------------------------------------------------------------
 
@@ -163,27 +196,25 @@ def has_loops(code: CodeType) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def position(code: CodeType, offset: int) -> Position | None:
-    """What is known of the instruction at an offset; None where it asks for no truth, is in no loop, or is not bare."""
+    """What is known of the instruction at an offset; None where it decides about no loop, or is not bare."""
     if code.co_flags & _SUSPENDED:
         return None
     known = _code(code)
     place = known.place(offset)
-    around = [loop for loop in known.loops if loop[0] <= place <= loop[1]]
-    if not around:
+    stays = known.stays(place)
+    if stays is None:
         return None
+    around = [first for first, inside in known.loops.items() if place in inside]
     instruction, depth = known.instructions[place], known.depths[place]
-    is_jump = known.target(place) is not None and instruction.opname != "FOR_ITER"
-    if depth is None or not (is_jump or instruction.opname in _PUSHED):
-        return None
+    assert depth is not None
     if instruction.opname == "CALL" and called_global(code, offset) != "bool":
         return None  # what a function may do with its arguments, nobody sees: it may ask for several truths
-    rest = depth + known.effect(place, jump=False) - _PUSHED.get(instruction.opname, 0)
-    fors = [loop for loop in reversed(around) if known.instructions[loop[0]].opname == "FOR_ITER"]
-    fors = list(dict.fromkeys(loop[0] for loop in fors))  # `continue` is one more jump back to the same
+    rest = depth + known.effect(place, jump=False) - _ASKING.get(instruction.opname, 0)
+    fors = [first for first in reversed(around) if known.instructions[first].opname == "FOR_ITER"]
     if rest != len(fors):
         return None
     iterators = tuple((known.offsets[first - 1], _escapes(known, place, first)) for first in fors)
-    return Position(iterators, known.live_after(place))
+    return Position(stays, iterators, known.live_after(place))
 
 
 def _escapes(known: _Code, place: int, first: int) -> bool:
@@ -191,12 +222,13 @@ def _escapes(known: _Code, place: int, first: int) -> bool:
 
     Without that, it stays in an inner loop, which nothing but the instruction itself leaves.
     """
-    for start, end in known.loops:  # the smallest first
-        if start <= place <= end and start != first:
-            inside = range(start, end + 1)
-            leaving = {each for each in inside if any(after not in inside for after in known.successors(each))}
-            return not leaving <= {place} or first in inside
-    return True
+    inside = next(inside for inside in known.loops.values() if place in inside)
+    if first in inside:
+        return True
+    jump = place
+    while known.instructions[jump].opname in _ASKING:
+        jump += 1
+    return any(after not in inside for each in inside for after in known.successors(each) if each != jump)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from types import FrameType
 
@@ -25,28 +25,35 @@ MOST_UNKNOWN = 3
 class Head:
     """One truth that was asked. nodes, outcomes: how many there were on the tape by then, its own included.
 
-    state: None if it is unknown. serial: what was made later has a larger number.
+    stays: whether the loop went on. state: None if it is unknown. serial: what was made later has a larger number.
     """
 
     nodes: int
     outcomes: int
     truth: bool
+    stays: bool
     state: State | None
     serial: int
 
 
 @dataclass(slots=True)
 class Run:
-    """The heads of one instruction in one call. began: what was made in that call has a larger number.
+    """The heads of one instruction in one call.
 
-    unknown: why a state is, if one is.
+    began: what was made in that call has a larger number. nodes: how many there were when it began. unknown: why a
+    state is, if one is.
     """
 
     where: Place
     began: int
+    nodes: int
     heads: list[Head] = field(default_factory=list)
     unknown: str = ""
     failures: int = 0
+
+
+def _form_of(head: Head) -> Hashable:
+    return None if head.state is None else head.state.form
 
 
 class Heads:
@@ -57,7 +64,7 @@ class Heads:
         self.runs: list[Run] = []
         # by the frame's id: the frame, held so that its id stays its own, and its runs by the instruction's offset
         self._open: dict[int, tuple[FrameType, dict[int, Run]]] = {}
-        self._began: dict[int, int] = {}
+        self._began: dict[int, tuple[int, int]] = {}
         self._ranges: weakref.WeakValueDictionary[tuple[int, int], Rounds] = weakref.WeakValueDictionary()
 
     def let_go(self) -> None:
@@ -67,7 +74,7 @@ class Heads:
 
     def enter(self, frame: FrameType) -> None:
         """A call of recorded code begins."""
-        self._began[id(frame)] = next(SERIAL)
+        self._began[id(frame)] = next(SERIAL), len(self._recording.writer.tape.nodes)
 
     def _frames(self) -> Iterator[FrameType]:
         """The frames of recorded code, the innermost first."""
@@ -91,7 +98,7 @@ class Heads:
     def note(self, truth: bool) -> None:
         """Python has asked for a truth, which has just become an outcome."""
         frame = next(self._frames(), None)
-        if frame is None or not code.has_loops(frame.f_code):
+        if frame is None or not code.has_loops(frame.f_code) or id(frame) not in self._began:
             return
         position = code.position(frame.f_code, frame.f_lasti)
         if position is None:
@@ -106,7 +113,10 @@ class Heads:
             except Unknown as what:
                 run.unknown = str(what)
                 run.failures += 1
-        run.heads.append(Head(len(tape.nodes), len(tape.outcomes), truth, state, next(SERIAL)))
+        if state is not None and (not run.heads or _form_of(run.heads[-1]) == state.form):
+            # A round computes all it needs from the state: what an earlier one has computed is no part of that.
+            self._recording.writer.forget(run.nodes)
+        run.heads.append(Head(len(tape.nodes), len(tape.outcomes), truth, truth is position.stays, state, next(SERIAL)))
 
     def _iterator(self, frame: FrameType, at: int, escapes: bool) -> Rounds | None:
         found = self._ranges.get((id(frame), at))
@@ -122,6 +132,6 @@ class Heads:
         runs = self._open[id(frame)][1]
         if frame.f_lasti not in runs:
             where = frame.f_code.co_filename, frame.f_lineno
-            runs[frame.f_lasti] = Run(where, self._began.get(id(frame), -1))
+            runs[frame.f_lasti] = Run(where, *self._began[id(frame)])
             self.runs.append(runs[frame.f_lasti])
         return runs[frame.f_lasti]

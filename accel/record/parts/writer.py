@@ -45,6 +45,7 @@ class Writer:
         self._worth = worth
         self.on_truth: Callable[[bool], None] | None = None
         self._assumed = 0
+        self._epoch = 0
         self._again = 0  # operations whose node was there already
         self._forced: dict[int, Any] = {}
         self._within: dict[tuple[int, int], bool] = {}
@@ -102,6 +103,15 @@ class Writer:
         )
         self._numbered[key] = node
         return node
+
+    def forget(self, since: int) -> None:
+        """Take no more for known what was computed so far: the same computation is another node from now on.
+
+        since: what was assumed of nodes from this one on is assumed anew where it is needed again.
+        """
+        self._numbered.clear()
+        self._epoch += 1
+        self._forced = {index: value for index, value in self._forced.items() if index < since}
 
     def input_node(self, slot: int, value: object) -> Node:
         host = not isinstance(value, np.ndarray)
@@ -170,14 +180,14 @@ class Writer:
         """The node of a view's present value."""
         if not chain:
             return storage.version
-        known = storage.cached(chain)
+        known = storage.cached((self._epoch, chain))
         if known is None:
             inner = self.read_view(storage, chain[:-1])
             view = seen_through(storage.base, chain)
             known = self.node(core.READ, (inner, chain[-1]), {}, view, host=False)
             if not isinstance(view, np.ndarray):
                 known.scalar = None
-            storage.remember(chain, known)
+            storage.remember((self._epoch, chain), known)
         elif not is_window(chain[-1]):
             known.repeat(len(self.tape.nodes), self._standing()[1])
         return known
