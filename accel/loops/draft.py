@@ -79,7 +79,7 @@ class Draft:
         first, last = bisect.bisect_left(self._times, start), bisect.bisect_left(self._times, stop)
         numbers = [node.index for node in new]
         self._gone.update(self._order[first:last])
-        self._gone.difference_update(in_place)
+        self._gone.difference_update(in_place, numbers)
         self._order[first:last] = numbers
         self._times[first:last] = [stop - 1] * len(numbers)
         self._in_place.update(in_place)
@@ -109,7 +109,7 @@ class Draft:
             made[number] = node.replaced(index=len(nodes), args=args, kwargs=kwargs, repeats=self._repeats(node))
             nodes.append(made[number])
         outcomes = [self._outcome(each, made) for each in self.outcomes if each is not None]
-        former = {number: made[found] for number in self.nodes if (found := self.now(number)) is not None}
+        former = {number: made[found] for number in self.nodes if (found := self.now(number)) in made}
         return Tape(nodes, outcomes), former
 
     def _outcome(self, assumed: Assumed, made: dict[int, Node]) -> Outcome:
