@@ -23,6 +23,9 @@ from accel.rules.rule import Unsupported
 
 NUMBERS = (int, float, complex)
 
+MOST_COUNTED = 10_000
+"""Operations that are looked at to see whether a number is counted."""
+
 
 class RecordedValue(Wrapper):
     """What arrays and scalars share: operators, and the hooks by which C code would take the plain value."""
@@ -225,10 +228,26 @@ def force_text(value: RecordedValue) -> None:
 def _note_known(value: RecordedValue) -> bool:
     """Make a value that the host knows an outcome. Returns whether it does."""
     writer, is_scalar = value._recording_.writer, issubclass(type(value), RecordedScalar)
-    known_to_host = is_scalar and (value.node().host or writer.forced(value.node()) is not MISSING)
+    known_to_host = is_scalar and (
+        value.node().host or writer.forced(value.node()) is not MISSING or _is_counted(value.node())
+    )
     if known_to_host:
         writer.outcome(value.node(), value._plain_)
     return known_to_host
+
+
+def _is_counted(node: Node) -> bool:
+    """Whether a number is computed from plain integers alone, which a loop by data counts: this path may fix it."""
+    seen, stack = set[int](), [node]
+    while stack:
+        each = stack.pop()
+        if each.index in seen or each.constant or each.rule is core.COUNTER:
+            continue
+        seen.add(each.index)
+        if each.is_input or len(seen) > MOST_COUNTED or each.dtype is None or each.dtype.kind not in "biu":
+            return False
+        stack += each.operands()
+    return True
 
 
 def force_bool(value: RecordedValue, result: bool) -> None:

@@ -34,11 +34,15 @@ class Position:
 
     stays: the truth for which the loop goes on; for the other one it is left. iterators: for each `for` statement around it, from the outermost, the offset of its `GET_ITER`, and whether control
     can come back here only by way of its next element or not at all (`escapes`). live: variables that may still be read.
+    counted: variables that the innermost loop sets, and uses in arithmetic and comparisons alone. targets: the variables that
+    `for` statements around it set, with the offset of the `GET_ITER`.
     """
 
     stays: bool
     iterators: tuple[tuple[int, bool], ...]
     live: frozenset[str]
+    counted: frozenset[str]
+    targets: dict[str, int]
 
 
 class _Code:
@@ -138,6 +142,22 @@ class _Code:
             return None
         return (name.endswith("_IF_TRUE") == goes_on) == truth
 
+    def counted(self, inside: frozenset[int]) -> frozenset[str]:
+        """The local variables that some instructions set, and use in arithmetic and comparisons alone."""
+        accesses = [access for place in inside for access in _accesses(self.instructions[place])]
+        found = set() if self.reads_all else {name for name, is_read in accesses if not is_read}
+        for place in inside:
+            for name, is_read in _accesses(self.instructions[place]):
+                if is_read and not self._is_computed_with(place):
+                    found.discard(name)
+        return frozenset(found)
+
+    def _is_computed_with(self, place: int) -> bool:
+        following = [each.opname for each in self.instructions[place + 1 : place + 3]]
+        if following and following[0] in ("LOAD_CONST", "LOAD_FAST"):
+            following = following[1:]
+        return following[:1] in (["BINARY_OP"], ["COMPARE_OP"])
+
     # -- variables ----------------------------------------------------------------------------------------------------
 
     def live_after(self, place: int) -> frozenset[str]:
@@ -214,7 +234,13 @@ def position(code: CodeType, offset: int) -> Position | None:
     if rest != len(fors):
         return None
     iterators = tuple((known.offsets[first - 1], _escapes(known, place, first)) for first in fors)
-    return Position(stays, iterators, known.live_after(place))
+    inside = next(inside for inside in known.loops.values() if place in inside)
+    targets = {}
+    for first in fors:
+        stored = known.instructions[first + 1]
+        if stored.opname == "STORE_FAST":
+            targets[stored.argval] = known.offsets[first - 1]
+    return Position(stays, iterators, known.live_after(place), known.counted(inside), targets)
 
 
 def _escapes(known: _Code, place: int, first: int) -> bool:

@@ -11,11 +11,16 @@ import weakref
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from types import FrameType
+from typing import Any
+
+import numpy as np
 
 from accel.ir.tape import SERIAL, Place
+from accel.record.arrays.arrays import RecordedScalar
 from accel.record.loops import code
 from accel.record.loops.state import Rounds, State, Unknown, state_of
 from accel.record.recording import Recording
+from accel.rules import scalars
 
 MOST_UNKNOWN = 3
 """So many heads with an unknown state, and a loop's states are not looked at any more."""
@@ -52,6 +57,13 @@ class Run:
     failures: int = 0
 
 
+def _is_number(value: Any) -> bool:
+    """Whether a variable holds a number that the device does not compute, and could."""
+    if type(value) is int:
+        return abs(value) <= scalars.LARGEST_EXACT
+    return type(value) is RecordedScalar and value.node().host and type(value._plain_) in (int, float, np.float64)
+
+
 def _form_of(head: Head) -> Hashable:
     return None if head.state is None else head.state.form
 
@@ -65,11 +77,13 @@ class Heads:
         # by the frame's id: the frame, held so that its id stays its own, and its runs by the instruction's offset
         self._open: dict[int, tuple[FrameType, dict[int, Run]]] = {}
         self._began: dict[int, tuple[int, int]] = {}
+        self._exchanges: dict[int, dict[str, RecordedScalar]] = {}
         self._ranges: weakref.WeakValueDictionary[tuple[int, int], Rounds] = weakref.WeakValueDictionary()
 
     def let_go(self) -> None:
         """Hold on to nothing of the program's."""
         self._open.clear()
+        self._exchanges.clear()
         self._began.clear()
 
     def enter(self, frame: FrameType) -> None:
@@ -95,8 +109,8 @@ class Heads:
         made = self._ranges[id(frame), at] = Rounds(values)
         return made
 
-    def note(self, truth: bool) -> None:
-        """Python has asked for a truth, which has just become an outcome."""
+    def note(self, truth: bool, on_host: bool) -> None:
+        """Python has asked for a truth, which has just become an outcome. on_host: of numbers that Python computes."""
         frame = next(self._frames(), None)
         if frame is None or not code.has_loops(frame.f_code) or id(frame) not in self._began:
             return
@@ -105,10 +119,14 @@ class Heads:
             return
         run = self._run_of(frame)
         tape = self._recording.writer.tape
+        if on_host and not self._depends_on_arrays(run):
+            run.heads[:] = [Head(len(tape.nodes), len(tape.outcomes), truth, truth is position.stays, None, 0)]
+            return
         state = None
         if run.failures < MOST_UNKNOWN:
             try:
                 iterators = [self._iterator(frame, *each) for each in position.iterators]
+                self._count_on_device(frame, position)
                 state = state_of(self._recording, frame, position.live, iterators)
             except Unknown as what:
                 run.unknown = str(what)
@@ -116,7 +134,46 @@ class Heads:
         if state is not None and (not run.heads or _form_of(run.heads[-1]) == state.form):
             # A round computes all it needs from the state: what an earlier one has computed is no part of that.
             self._recording.writer.forget(run.nodes)
-        run.heads.append(Head(len(tape.nodes), len(tape.outcomes), truth, truth is position.stays, state, next(SERIAL)))
+        run.heads.append(
+            Head(len(tape.nodes), len(tape.outcomes), truth, truth is position.stays, state, next(SERIAL))
+        )
+
+    def _depends_on_arrays(self, run: Run) -> bool:
+        """Whether the round so far has taken branches that the device decides."""
+        outcomes = self._recording.writer.tape.outcomes[run.heads[-1].outcomes if run.heads else -1 : -1]
+        return bool(run.heads) and any(type(each.expected) is bool and not each.node.host for each in outcomes)
+
+    # -- numbers that change from round to round ----------------------------------------------------------------------
+
+    def _count_on_device(self, frame: FrameType, position: code.Position) -> None:
+        """Let the device compute, from the next instruction on, the plain numbers that a loop changes.
+
+        Those which Python computes would have to be known before launch, with as many rounds as there will be.
+        """
+        recording, found = self._recording, {}
+        for name in sorted(position.live & position.counted & frame.f_locals.keys()):
+            value = frame.f_locals[name]
+            if _is_number(value):
+                found[name] = self._on_device(value)
+        for name, at in position.targets.items():
+            rounds = self._ranges.get((id(frame), at))
+            if name in found and rounds is not None and rounds.coming is None:
+                rounds.coming = found[name] + rounds.step
+        if found and recording.active:
+            self._exchanges[id(frame)] = found
+            frame.f_trace_opcodes = True
+
+    def _on_device(self, value: Any) -> RecordedScalar:
+        writer = self._recording.writer
+        if type(value) is int:
+            return RecordedScalar(self._recording, value, writer.counter(value))
+        return RecordedScalar(self._recording, value._plain_, writer.on_device(value.node(), value._plain_))
+
+    def exchange(self, frame: FrameType) -> None:
+        """Put recorded numbers in the place of plain ones in a frame's variables, before its next instruction."""
+        variables = frame.f_locals
+        for name, value in self._exchanges.pop(id(frame), {}).items():
+            variables[name] = value
 
     def _iterator(self, frame: FrameType, at: int, escapes: bool) -> Rounds | None:
         found = self._ranges.get((id(frame), at))

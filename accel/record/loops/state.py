@@ -58,21 +58,29 @@ class State:
 
 
 class Rounds:
-    """The iterator of `for i in range(...)`: gives what the range's own does, and tells how much is left."""
+    """The iterator of `for i in range(...)`: gives what the range's own does, and tells how much is left.
 
-    __slots__ = ("__weakref__", "_values", "left")
+    coming: once it counts on the device, the recorded form of what it gives next.
+    """
+
+    __slots__ = ("__weakref__", "_values", "coming", "left", "step")
 
     def __init__(self, values: range) -> None:
         self._values = iter(values)
         self.left = len(values)
+        self.step = values.step
+        self.coming: Any = None
 
     def __iter__(self) -> Rounds:
         return self
 
-    def __next__(self) -> int:
+    def __next__(self) -> Any:
         value = next(self._values)
         self.left -= 1
-        return value
+        if self.coming is None:
+            return value
+        recorded, self.coming = self.coming, self.coming + self.step
+        return recorded
 
 
 def state_of(recording: Recording, frame: FrameType, live: Iterable[str], iterators: Iterable[Rounds | None]) -> State:
@@ -227,7 +235,7 @@ class _Walk:
 
     def _rounds(self, value: Rounds) -> Hashable:
         self._counts.append(value.left)
-        return ("rounds",)
+        return ("rounds", value.step, None if value.coming is None else self._walk(value.coming))
 
 
 def _bare(kind: type) -> type:

@@ -31,7 +31,7 @@ class Writer:
 
     owner: the recording, as the frames of recorded code name it. start: the target's first line. max_nodes: the tape
     may have so many. worth: whether it makes sense to go on, from the nodes so far; asked at LOOK_AT of them. on_truth:
-    is told of each truth that becomes an outcome which the device checks.
+    is told of each truth that becomes an outcome, and whether Python checks it before launch.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Writer:
         self._start = start
         self._max_nodes = max_nodes
         self._worth = worth
-        self.on_truth: Callable[[bool], None] | None = None
+        self.on_truth: Callable[[bool, bool], None] | None = None
         self._assumed = 0
         self._epoch = 0
         self._again = 0  # operations whose node was there already
@@ -132,8 +132,20 @@ class Writer:
             self._assumed += not node.host and element_of(node) is None
             if self._assumed > MAX_OUTCOMES:
                 raise Unsupported("limit.nodes", f"more than {MAX_OUTCOMES} branches that depend on arrays' values")
-            if type(expected) is bool and not node.host and self.on_truth is not None:
-                self.on_truth(expected)
+            if type(expected) is bool and self.on_truth is not None:
+                self.on_truth(expected, node.host)
+
+    def counter(self, value: int) -> Node:
+        """A plain integer as a value that the device computes from now on: a loop may count it."""
+        node = self.node(core.COUNTER, (value,), {}, value, host=False)
+        node.constant = False  # in another call the loop may have come further
+        return node
+
+    def on_device(self, node: Node, value: object) -> Node:
+        """A number that Python computes as one that the device computes from now on."""
+        if type(value) is int:
+            self.assume(scalars.EXACT, (node,), (value,))
+        return self.node(core.SCALAR, (node,), {}, value, host=False)
 
     def forced(self, node: Node) -> Any:
         """The value that an outcome fixed `node` to, or MISSING."""

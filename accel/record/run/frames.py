@@ -63,6 +63,9 @@ class FrameWatch:
         elif event == "opcode" and not self._recording.active:
             frame.f_trace_opcodes = False
             self._make_plain(frame, proxies=False)
+        elif event == "opcode" and self._recording.heads is not None:
+            frame.f_trace_opcodes = False
+            self._recording.heads.exchange(frame)
         elif event == "line" and not self._recording.active:
             frame.f_trace_lines = False
             self._make_plain(frame)
