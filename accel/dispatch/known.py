@@ -16,8 +16,8 @@ from accel.reasons import Refusal
 
 if TYPE_CHECKING:
     from accel.dispatch.joint import JointPath
-    from accel.ir.tape import Node
     from accel.dispatch.replay import SideExit
+    from accel.ir.tape import Node
     from accel.record import Trace
 
 LOOK_BACK = 8

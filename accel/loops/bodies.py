@@ -119,9 +119,7 @@ class Bodies:
             raise NoLoop("its rounds take ways that nothing tells apart") from None
         require(writer.check([tape for tape, _ in tapes]), "the body does not lead back to the recorded rounds")
         assumed = list(writer.expected)
-        kinds = [
-            tuple(writer.expected[index].get(path) for index in assumed) for path in range(len(tapes))
-        ]
+        kinds = [tuple(writer.expected[index].get(path) for index in assumed) for path in range(len(tapes))]
         nodes = writer.tape.nodes
         return Body(nodes, updates, asked, stay, [nodes[index] for index in assumed], kinds, limit)
 

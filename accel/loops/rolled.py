@@ -125,9 +125,7 @@ class _Rolling:
         require(set(ended) <= gone, "a value that changes is one from before the loop in the end")
         require(len(set(ended)) == len(ended), "two values that change are one in the end")
         loop = self._loop(passage, bodies.fixed, bodies.body(first.truth, _limit(passage)))
-        picks = {
-            number: self._pick(loop, at, draft.nodes[number]) for at, number in enumerate(ended) if number in used
-        }
+        picks = {number: self._pick(loop, at, draft.nodes[number]) for at, number in enumerate(ended) if number in used}
         held = self._truth(core.PICK, (loop, len(ended)), loop)
         in_place = {number: node.index for number, node in picks.items()} | {
             number: made for number, made in bodies.in_place.items() if number in used and number not in picks
@@ -168,7 +166,9 @@ class _Rolling:
         begin = draft.nodes[number]
         moving = [draft.nodes[column[0]] for column in passage.moving]
         about = {"shape": (), "dtype": None, "scalar": None, "where": where, "site": hash(("loop", begin.site))}
-        return draft.add(core.LOOP, (begin, None, moving, [draft.nodes[each] for each in fixed]), {"body": body}, **about)
+        return draft.add(
+            core.LOOP, (begin, None, moving, [draft.nodes[each] for each in fixed]), {"body": body}, **about
+        )
 
     def guard(self) -> None:
         """Let loops be entered only if all holds that the path has assumed before: on another path one may have no end."""

@@ -88,9 +88,7 @@ class Passage:
     def is_clear(self, at: int) -> bool:
         """Whether each value of the state at a head is told from all others, and from what may be read besides."""
         numbers = [column[at] for column in (*self.moving, *self.fixed)]
-        return len(set(numbers)) == len(numbers) and not any(
-            self.draft.is_read(column[at]) for column in self.moving
-        )
+        return len(set(numbers)) == len(numbers) and not any(self.draft.is_read(column[at]) for column in self.moving)
 
     def operations(self, at: int) -> list[int]:
         stretch = self.draft.between(self.heads[at].nodes, self.heads[at + 1].nodes)

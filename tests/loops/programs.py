@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-HEADER = '''
+HEADER = """
 import numpy as np
 
 class State:
@@ -22,7 +22,7 @@ def norm(x):
 
 def converged(e, tol):
     return e < tol
-'''
+"""
 
 
 class Writer:
@@ -66,7 +66,9 @@ class Writer:
     def _loop(self) -> None:
         self._loops += 1
         name = f"e{self._loops}"
-        shrink = self._random.choice(("0.5", "0.37", "(0.3 + 0.1 * np.tanh(norm(x)))", "(0.6 if norm(x) > 0.5 else 0.4)"))
+        shrink = self._random.choice(
+            ("0.5", "0.37", "(0.3 + 0.1 * np.tanh(norm(x)))", "(0.6 if norm(x) > 0.5 else 0.4)")
+        )
         self._add(f"{name} = s * np.sum(np.abs(y))")
         kind = self._random.choice(("while", "while", "while not", "break", "range", "range", "two"))
         limit = self._random.choice(("40", "60", "12"))

@@ -12,8 +12,8 @@ from accel.backend.job import samples_of
 from accel.dispatch.replay import GuardFailure, Matcher, SideExit, Variant
 from accel.dispatch.replay.commit import commit
 from accel.ir.loop import body_of
-from accel.lower import Known
 from accel.loops import rolled
+from accel.lower import Known
 from accel.record import Recorded, Trace, record
 
 Call = tuple[Any, ...]

@@ -134,9 +134,7 @@ class Heads:
         if state is not None and (not run.heads or _form_of(run.heads[-1]) == state.form):
             # A round computes all it needs from the state: what an earlier one has computed is no part of that.
             self._recording.writer.forget(run.nodes)
-        run.heads.append(
-            Head(len(tape.nodes), len(tape.outcomes), truth, truth is position.stays, state, next(SERIAL))
-        )
+        run.heads.append(Head(len(tape.nodes), len(tape.outcomes), truth, truth is position.stays, state, next(SERIAL)))
 
     def _depends_on_arrays(self, run: Run) -> bool:
         """Whether the round so far has taken branches that the device decides."""
