@@ -6,7 +6,8 @@ computes of plain numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from accel.ir.loop import Body
@@ -96,8 +97,8 @@ class Bodies:
             nodes.append(local[number])
         for number in varying:
             model = draft.nodes[number]
-            rest = iter([self._placed(operand) for operand in draft.operands(number) if operand is not None])
-            args, kwargs = fill((model.args, model.kwargs), lambda _, rest=rest: local[next(rest)], Node)
+            rest = iter([local[self._placed(operand)] for operand in draft.operands(number) if operand is not None])
+            args, kwargs = fill((model.args, model.kwargs), functools.partial(_next_of, rest), Node)
             local[number] = _local(model, len(nodes), model.rule, args, kwargs)
             nodes.append(local[number])
         outcomes = [Outcome(local[self._placed(each.number)], each.expected, each.where) for each in kind.outcomes]
@@ -131,6 +132,10 @@ class Bodies:
             path: writer.node_of[path][local[self._placed(number)].index]
             for path, ((_, local), number) in enumerate(zip(tapes, numbers, strict=True))
         }
+
+
+def _next_of(rest: Iterator[Node], _: object) -> Node:
+    return next(rest)
 
 
 def _local(model: Node, index: int, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:

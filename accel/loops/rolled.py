@@ -29,6 +29,9 @@ different ones, since the limit is a part of what is compiled."""
 
 MARGIN = 16
 
+_BOUND_ONCE = frozenset({"arg", "kwarg", "draw"})
+"""Kinds of inputs that recorded code cannot read again: it has them in variables."""
+
 
 class Segment(NamedTuple):
     """Heads of one passage through a loop: all but the last stay in it."""
@@ -50,10 +53,10 @@ def rolled(trace: Trace) -> Trace:
 
 def _rolled(trace: Trace, runs: Sequence[Run]) -> Trace:
     segments = [segment for run in runs for segment in _segments(run)]
-    if not segments:
+    if not segments or trace.draws:  # draws know the operations that give their arguments
         return trace
     entries = trace.inputs.entries()
-    draft = Draft(trace.tape, frozenset(slot for key, slot in entries if key[0] not in ("arg", "kwarg")))
+    draft = Draft(trace.tape, frozenset(slot for key, slot in entries if key[0] not in _BOUND_ONCE))
     rolling = _Rolling(draft, trace.outputs, runs)
     # inner loops are shorter than the rounds of outer ones
     for segment in sorted(segments, key=lambda each: each.heads[-1].nodes - each.heads[0].nodes):
@@ -171,7 +174,7 @@ class _Rolling:
         )
 
     def guard(self) -> None:
-        """Let loops be entered only if all holds that the path has assumed before: on another path one may have no end."""
+        """Let loops be entered only if all holds that the path has assumed before: else one may have no end."""
         draft = self._draft
         for number in draft.since(0):
             before = self.loops.get(number)

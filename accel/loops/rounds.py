@@ -8,6 +8,7 @@ Rounds that took the same branches are of one *kind*: each of them must be the f
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -164,7 +165,7 @@ def _most_rounds(run: Run, heads: Sequence[Head]) -> int | None:
             is_own = min(was, now) > run.began and (now > head.serial or now in before.made)
             require(was == now or is_own, "it is not the same memory in each round")
     for column in zip(*(state.counts for state in states if state is not None), strict=True):
-        steps = {was - now for was, now in zip(column, column[1:], strict=False)}
+        steps = {was - now for was, now in itertools.pairwise(column)}
         require(steps in ({0}, {1}), "a range gives several elements in a round")
         if steps == {1}:
             most = column[0] if most is None else min(most, column[0])
@@ -177,7 +178,8 @@ def kind_of(node: Node) -> Hashable:
 
 def statics(node: Node) -> Hashable:
     """A key of an operation's arguments but for its values."""
-    return form((node.args, node.kwargs), _leaf, (Node, np.ndarray))
+    found: Hashable = form((node.args, node.kwargs), _leaf, (Node, np.ndarray))
+    return found
 
 
 def _leaf(leaf: Any) -> Hashable:

@@ -12,9 +12,9 @@ from typing import Any
 
 from accel.ir.loop import body_of
 from accel.ir.tape import Node
-from accel.lower.operations import evaluate
 from accel.lower.program import Known, Lowerable
 from accel.record import Trace
+from accel.rules.evaluation import evaluate
 
 
 class Folding:

@@ -32,10 +32,12 @@ _LEAVES = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
 class Position:
     """What is known of an instruction that asks a loop's condition.
 
-    stays: the truth for which the loop goes on; for the other one it is left. iterators: for each `for` statement around it, from the outermost, the offset of its `GET_ITER`, and whether control
-    can come back here only by way of its next element or not at all (`escapes`). live: variables that may still be read.
-    counted: variables that the innermost loop sets, and uses in arithmetic and comparisons alone. targets: the variables that
-    `for` statements around it set, with the offset of the `GET_ITER`.
+    stays: the truth for which the loop goes on; for the other one it is left.
+    iterators: for each `for` statement around it, from the outermost, the offset of its `GET_ITER`, and whether control
+    may come back here by way of its next element; else it stays in an inner loop.
+    live: variables that may still be read.
+    counted: variables that the innermost loop sets, and uses in arithmetic and comparisons alone.
+    targets: the variables that the `for` statements around it set, with the offset of the `GET_ITER`.
     """
 
     stays: bool
@@ -279,7 +281,7 @@ def called_global(code: CodeType, offset: int) -> str | None:
 
 @functools.lru_cache(maxsize=4096)
 def feeds_loop(code: CodeType, offset: int) -> int | None:
-    """The offset of the `GET_ITER` of a `for` statement that takes what the call at an offset gives; None for others."""
+    """The offset of the `GET_ITER` of the `for` statement that takes what a call gives, or None."""
     known = _code(code)
     place = known.place(offset)
     following = [each.opname for each in known.instructions[place + 1 : place + 3]]

@@ -148,7 +148,8 @@ class Heads:
 
         Those which Python computes would have to be known before launch, with as many rounds as there will be.
         """
-        recording, found = self._recording, {}
+        recording = self._recording
+        found: dict[str, Any] = {}
         for name in sorted(position.live & position.counted & frame.f_locals.keys()):
             value = frame.f_locals[name]
             if _is_number(value):

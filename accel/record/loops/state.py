@@ -112,7 +112,9 @@ class _Walk:
         variables = frame.f_locals
         code = frame.f_code
         names = [*sorted(live), *code.co_cellvars, *code.co_freevars]
-        parts: list[Hashable] = [self._variable(variables, name) for name in names]
+        # a random number drawn in each round is another one in each
+        parts: list[Hashable] = [len(self._recording.draws)]
+        parts += [self._variable(variables, name) for name in names]
         parts += [None if each is None else self._walk(each) for each in iterators]
         parts += [(owner, *self._attributes_of(owner)) for owner in self._attributes if self._is_outside(owner)]
         for storage in self._recording.storages:
@@ -152,7 +154,8 @@ class _Walk:
             return ("again", self._met[id(value)])
         self._met[id(value)] = len(self._met)
         self._alive.append(value)  # so that its id stays its own
-        return (type(value), *about, *[self._walk(part) for part in parts()])
+        kind: Hashable = type(value)
+        return (kind, *about, *[self._walk(part) for part in parts()])
 
     # -- recorded values ----------------------------------------------------------------------------------------------
 
@@ -245,14 +248,15 @@ def _bare(kind: type) -> type:
 
 def _is_bound(cell: Any) -> bool:
     try:
-        cell.cell_contents
+        cell.cell_contents  # noqa: B018 - it may be empty
     except ValueError:
         return False
     return True
 
 
 def _chain_form(chain: Any) -> Hashable:
-    return form(chain, lambda node: node.index, Node)
+    found: Hashable = form(chain, lambda node: node.index, Node)
+    return found
 
 
 _EXACT: dict[type, Callable[[_Walk, Any], Hashable]] = {

@@ -8,6 +8,8 @@ from typing import Any
 from accel.ir.tape import Tape
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
+from accel.record.draws.draw import Draw
+from accel.record.draws.proxies import GeneratorProxy
 from accel.record.loops.heads import Run
 from accel.record.objects.containers import ContainerProxy
 from accel.record.objects.objects import ObjectProxy
@@ -23,7 +25,8 @@ class Trace:
     containers, which must stay different ones where the path writes attributes. array_slots, scalar_slots: those of
     arrays and of numbers. inlined: targets that ran inside it. identity: the path compares objects by `is`, so that all
     of them must stay different. pinned: the contents of arrays that are the same in every call that matches, by slot
-    (see accel.record.pinned). runs: where its loops were asked for their conditions (see accel.record.loops).
+    (see accel.record.pinned). draws: the random numbers that it draws, in order. runs: where its loops were asked for
+    their conditions (see accel.record.loops).
     """
 
     tape: Tape
@@ -37,6 +40,7 @@ class Trace:
     inlined: frozenset[Any]
     identity: bool
     pinned: dict[int, Any]
+    draws: list[Draw]
     runs: list[Run] = field(default_factory=list)
 
 
@@ -45,11 +49,13 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
     objects = [
         wrapper._slot_
         for wrapper in recording.registry.values.values()
-        if issubclass(type(wrapper), (ObjectProxy, ContainerProxy)) and wrapper._slot_ is not None
+        if issubclass(type(wrapper), (ObjectProxy, ContainerProxy, GeneratorProxy)) and wrapper._slot_ is not None
     ]
     # `a is b` of two tuples: in a later call they must be different objects again.
     if recording.compares_identity:
         objects += [entered.slot for entered in recording.kept.tuples.values()]
+    numbers = [node.args[0] for node in recording.writer.tape.nodes if node.is_input and node.host]
+    drawn = {draw.slot for draw in recording.draws}
     pinned = note_pinned(recording.writer.tape.outcomes, recording.storages, recording.inputs)
     try:
         recording.inputs.prepare()
@@ -63,9 +69,10 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         recording.same,
         objects,
         [storage.origin.args[0] for storage in recording.storages if storage.origin is not None],
-        [node.args[0] for node in recording.writer.tape.nodes if node.is_input and node.host],
+        [slot for slot in numbers if slot not in drawn],
         frozenset(recording.inlined),
         recording.compares_identity,
         pinned,
+        list(recording.draws),
         [] if recording.heads is None else recording.heads.runs,
     )
