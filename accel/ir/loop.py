@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node
-from accel.ir.template import form
+from accel.ir.template import fill, form
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,9 @@ class Body:
         return hash(self._key)
 
     def __reduce__(self) -> Any:
-        given = self.nodes, self.updates, self.asked, self.stay, self.assumed, self.kinds, self.limit
-        return Body, given  # rules have other ids in another process
+        # row by row: nodes that hold one another may be more than Python's stack is deep
+        places = [node.index for node in self.updates], self.asked.index, [node.index for node in self.assumed]
+        return _rebuilt, ([_row(node) for node in self.nodes], *places, self.stay, self.kinds, self.limit)
 
     @property
     def parameters(self) -> list[Node]:
@@ -73,6 +74,31 @@ class Body:
         """Operations of a round, those of the loops in it among them."""
         inner = (body_of(node) for node in self.operations)
         return sum(1 if body is None else 1 + body.size for body in inner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ref:
+    """Stands for a node among another node's arguments."""
+
+    index: int
+
+
+def _row(node: Node) -> tuple[Any, ...]:
+    args, kwargs = fill((node.args, node.kwargs), lambda operand: _Ref(operand.index), Node)
+    about = {name: getattr(node, name) for name in ("shape", "dtype", "scalar", "host", "where", "site")}
+    return node.rule, args, kwargs, about
+
+
+def _rebuilt(
+    rows: list[Any], updates: list[int], asked: int, assumed: list[int], stay: bool, kinds: Any, limit: int
+) -> Body:
+    nodes: list[Node] = []
+    for index, (rule, args, kwargs, about) in enumerate(rows):
+        args, kwargs = fill((args, kwargs), lambda ref: nodes[ref.index], _Ref)
+        nodes.append(Node(index, rule, args, kwargs, **about))
+    return Body(
+        nodes, [nodes[each] for each in updates], nodes[asked], stay, [nodes[each] for each in assumed], kinds, limit
+    )
 
 
 def body_of(node: Node) -> Body | None:

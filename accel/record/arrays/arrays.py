@@ -237,14 +237,14 @@ def _note_known(value: RecordedValue) -> bool:
 
 
 def _is_counted(node: Node) -> bool:
-    """Whether a number is computed from plain integers alone, which a loop by data counts: this path may fix it."""
+    """Whether a number follows from plain numbers alone, which a loop by data counts: a path may fix it."""
     seen, stack = set[int](), [node]
     while stack:
         each = stack.pop()
-        if each.index in seen or each.constant or each.rule is core.COUNTER:
+        if each.index in seen or each.constant or each.host or each.rule is core.COUNTER:
             continue
         seen.add(each.index)
-        if each.is_input or len(seen) > MOST_COUNTED or each.dtype is None or each.dtype.kind not in "biu":
+        if each.is_input or len(seen) > MOST_COUNTED or each.shape:
             return False
         stack += each.operands()
     return True

@@ -17,8 +17,8 @@ from types import CodeType
 _ASKING = {"TO_BOOL": 1, "UNARY_NOT": 1, "COMPARE_OP": 1, "CALL": 1}
 """Instructions that ask for a truth before a jump does, and what they leave on the stack. Jumps leave nothing."""
 
-_READS_ALL = frozenset({"locals", "vars", "dir", "eval", "exec"})
-"""Names of builtins that may read any variable of their caller's."""
+_READS_ALL = frozenset({"locals", "vars", "dir", "eval", "exec", "super"})
+"""Names of builtins that may read variables of their caller's."""
 
 _CELLS = ("DEREF", "CLOSURE", "CELL", "FREE_VARS", "CLASSDEREF")
 

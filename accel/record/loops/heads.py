@@ -77,13 +77,13 @@ class Heads:
         # by the frame's id: the frame, held so that its id stays its own, and its runs by the instruction's offset
         self._open: dict[int, tuple[FrameType, dict[int, Run]]] = {}
         self._began: dict[int, tuple[int, int]] = {}
-        self._exchanges: dict[int, dict[str, RecordedScalar]] = {}
+        self._exchange: tuple[FrameType, dict[str, tuple[Any, Any]]] | None = None
         self._ranges: weakref.WeakValueDictionary[tuple[int, int], Rounds] = weakref.WeakValueDictionary()
 
     def let_go(self) -> None:
         """Hold on to nothing of the program's."""
         self._open.clear()
-        self._exchanges.clear()
+        self._exchange = None
         self._began.clear()
 
     def enter(self, frame: FrameType) -> None:
@@ -158,8 +158,9 @@ class Heads:
             rounds = self._ranges.get((id(frame), at))
             if name in found and rounds is not None and rounds.coming is None:
                 rounds.coming = found[name] + rounds.step
+        self._exchange = None
         if found and recording.active:
-            self._exchanges[id(frame)] = found
+            self._exchange = frame, {name: (frame.f_locals[name], value) for name, value in found.items()}
             frame.f_trace_opcodes = True
 
     def _on_device(self, value: Any) -> RecordedScalar:
@@ -170,9 +171,12 @@ class Heads:
 
     def exchange(self, frame: FrameType) -> None:
         """Put recorded numbers in the place of plain ones in a frame's variables, before its next instruction."""
-        variables = frame.f_locals
-        for name, value in self._exchanges.pop(id(frame), {}).items():
-            variables[name] = value
+        if self._exchange is None or self._exchange[0] is not frame:
+            return
+        found, self._exchange, variables = self._exchange[1], None, frame.f_locals
+        for name, (before, value) in found.items():
+            if variables.get(name) is before:
+                variables[name] = value
 
     def _iterator(self, frame: FrameType, at: int, escapes: bool) -> Rounds | None:
         found = self._ranges.get((id(frame), at))

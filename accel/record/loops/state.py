@@ -154,8 +154,8 @@ class _Walk:
             return ("again", self._met[id(value)])
         self._met[id(value)] = len(self._met)
         self._alive.append(value)  # so that its id stays its own
-        kind: Hashable = type(value)
-        return (kind, *about, *[self._walk(part) for part in parts()])
+        head: tuple[Hashable, ...] = (type(value), *about)
+        return (*head, *[self._walk(part) for part in parts()])
 
     # -- recorded values ----------------------------------------------------------------------------------------------
 
