@@ -284,6 +284,34 @@ def globals_count(x: Any) -> Any:
     return x
 
 
+def a_number_that_is_counted_is_plain_after_all(x: Any) -> Any:
+    n, t = 0, 0.0
+    while np.max(x) > 0.1:
+        n += 1
+        t += 0.1
+        x = x * 0.5
+    return [0] * n, [*{n: x}], range(n), f"{n} {t}", n, t
+
+
+def a_search(x: Any) -> Any:
+    x = np.sort(x)[::-1]
+    i = 0
+    while x[i] > 0.5:
+        i += 1
+    return i, x[i:]
+
+
+def ranges_in_ranges(x: Any) -> Any:
+    for k in range(10):
+        for j in range(20):  # noqa: B007
+            x = x * 0.9
+            if np.max(x) < 0.5 / (k + 1):
+                break
+        if np.max(x) < 0.05:
+            break
+    return x, k, j
+
+
 ROUNDS = 0
 
 HOSTILE: list[Callable[..., Any]] = [
@@ -299,6 +327,9 @@ HOSTILE: list[Callable[..., Any]] = [
     the_caller_has_it_too,
     depends_on_the_round_before,
     globals_count,
+    a_number_that_is_counted_is_plain_after_all,
+    a_search,
+    ranges_in_ranges,
 ]
 
 

@@ -77,7 +77,10 @@ class Rounds:
     def __next__(self) -> Any:
         value = next(self._values)
         self.left -= 1
-        if self.coming is None:
+        if self.coming is None or not issubclass(type(self.coming), RecordedScalar):
+            return value
+        if not self.coming._recording_.active:  # what goes on does so with plain numbers
+            self.coming = None
             return value
         recorded, self.coming = self.coming, self.coming + self.step
         return recorded
@@ -154,8 +157,9 @@ class _Walk:
             return ("again", self._met[id(value)])
         self._met[id(value)] = len(self._met)
         self._alive.append(value)  # so that its id stays its own
-        head: tuple[Hashable, ...] = (type(value), *about)
-        return (*head, *[self._walk(part) for part in parts()])
+        found: list[Hashable] = [type(value), *about]
+        found += [self._walk(part) for part in parts()]
+        return tuple(found)
 
     # -- recorded values ----------------------------------------------------------------------------------------------
 
