@@ -11,7 +11,7 @@ import numpy as np
 
 from accel.ir.loop import Body, body_of
 from accel.ir.tape import Node
-from accel.ir.views import Index
+from accel.ir.views import Extent, Index
 from accel.lower.passes.arrange import Part
 from accel.lower.passes.branches import Conditional
 from accel.lower.passes.nests.nest import Block, Nest
@@ -104,6 +104,8 @@ def _argument(value: object) -> str:
         return f"[{', '.join(map(_entry, value.key))}]"
     if isinstance(value, Body):
         return f"{value.size} operations, at most {value.limit} rounds"
+    if isinstance(value, Extent):
+        return f"[{', '.join('.' if each is None else str(each) for each in value.axes)}]"
     if isinstance(value, np.ndarray):
         return f"<{value.dtype}{list(value.shape)}>"
     text = getattr(value, "__qualname__", None) or (str if isinstance(value, np.dtype) else repr)(value)

@@ -79,7 +79,7 @@ def adaptive(y: Any, end: Any, tol: float) -> Any:
 
 def jacobi(u: Any, f: Any, tol: float) -> Any:
     u, new = u.copy(), u.copy()
-    for k in range(500):
+    for k in range(500):  # noqa: B007
         new[1:-1] = 0.5 * (u[:-2] + u[2:] - f[1:-1])
         change = np.max(np.abs(new - u))
         u, new = new, u

@@ -22,9 +22,9 @@ from accel.ir.template import form, frozen_static
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar
 from accel.record.arrays.methods import Method
 from accel.record.arrays.numbers import TypeStandIn
+from accel.record.containers.container import ContainerProxy
 from accel.record.inputs import MISSING
 from accel.record.objects.builtins import Builtin
-from accel.record.objects.containers import ContainerProxy
 from accel.record.objects.follow import Followed
 from accel.record.objects.functions import RuleFunction
 from accel.record.objects.kinds import is_bare_namedtuple
@@ -112,6 +112,8 @@ class _Walk:
                 self._attributes.setdefault(owner, []).append((name, state))
 
     def state(self, frame: FrameType, live: Iterable[str], iterators: Iterable[Rounds | None]) -> State:
+        if self._recording.changed:
+            raise Unknown("a container of the program's that the call changes")
         variables = frame.f_locals
         code = frame.f_code
         names = [*sorted(live), *code.co_cellvars, *code.co_freevars]
@@ -157,7 +159,7 @@ class _Walk:
             return ("again", self._met[id(value)])
         self._met[id(value)] = len(self._met)
         self._alive.append(value)  # so that its id stays its own
-        found: list[Hashable] = [type(value), *about]
+        found: list[Any] = [type(value), *about]
         found += [self._walk(part) for part in parts()]
         return tuple(found)
 
@@ -211,8 +213,9 @@ class _Walk:
         if id(real) in self._met:
             return ("again", self._met[id(real)])
         self._met[id(real)] = len(self._met)
-        self._made.append(self._recording.made.get(id(real), -1))
-        return ("new object", type(real), self._attributes_of(id(real)))
+        number = self._recording.made.get(id(real))
+        self._made.append(-1 if number is None else number)
+        return ("new object", type(real), id(real) if number is None else 0, self._attributes_of(id(real)))
 
     def _container(self, value: ContainerProxy) -> Hashable:
         if value._slot_ is None:
