@@ -66,6 +66,7 @@ class Passage:
         self.run = run
         self.heads = heads
         self.most = _most_rounds(run, heads)
+        require(all(head.is_fresh for head in heads[:-1]), "a round may have used what an earlier one computed")
         states = [head.state for head in heads]
         columns = zip(*([draft.now(node.index) for node in state.nodes] for state in states if state), strict=True)
         found = [self._known(column) for column in dict.fromkeys(columns)]

@@ -22,6 +22,9 @@ from accel.record.loops.state import Rounds, State, Unknown, state_of
 from accel.record.recording import Recording
 from accel.rules import scalars
 
+MOST_CHANGES = 3
+"""So often the state may be another one than at the head before, and the loop still may be proved."""
+
 MOST_UNKNOWN = 3
 """So many heads with an unknown state, and a loop's states are not looked at any more."""
 
@@ -31,6 +34,7 @@ class Head:
     """One truth that was asked. nodes, outcomes: how many there were on the tape by then, its own included.
 
     stays: whether the loop went on. state: None if it is unknown. serial: what was made later has a larger number.
+    is_fresh: what comes after it was computed from the state alone.
     """
 
     nodes: int
@@ -39,6 +43,7 @@ class Head:
     stays: bool
     state: State | None
     serial: int
+    is_fresh: bool
 
 
 @dataclass(slots=True)
@@ -46,7 +51,7 @@ class Run:
     """The heads of one instruction in one call.
 
     began: what was made in that call has a larger number. nodes: how many there were when it began. unknown: why a
-    state is, if one is.
+    state is, if one is, and how often (failures). changes: how often it was another one than at the head before.
     """
 
     where: Place
@@ -55,6 +60,7 @@ class Run:
     heads: list[Head] = field(default_factory=list)
     unknown: str = ""
     failures: int = 0
+    changes: int = 0
 
 
 def _is_number(value: Any) -> bool:
@@ -120,7 +126,7 @@ class Heads:
         run = self._run_of(frame)
         tape = self._recording.writer.tape
         if on_host and not self._depends_on_arrays(run):
-            run.heads[:] = [Head(len(tape.nodes), len(tape.outcomes), truth, truth is position.stays, None, 0)]
+            run.heads[:] = [Head(len(tape.nodes), len(tape.outcomes), truth, truth is position.stays, None, 0, False)]
             return
         state = None
         if run.failures < MOST_UNKNOWN:
@@ -131,10 +137,20 @@ class Heads:
             except Unknown as what:
                 run.unknown = str(what)
                 run.failures += 1
-        if state is not None and (not run.heads or _form_of(run.heads[-1]) == state.form):
-            # A round computes all it needs from the state: what an earlier one has computed is no part of that.
-            self._recording.writer.forget(run.nodes)
-        run.heads.append(Head(len(tape.nodes), len(tape.outcomes), truth, truth is position.stays, state, next(SERIAL)))
+        is_fresh = state is not None and self._begin_round(run, state)
+        went_on = truth is position.stays
+        run.heads.append(Head(len(tape.nodes), len(tape.outcomes), truth, went_on, state, next(SERIAL), is_fresh))
+
+    def _begin_round(self, run: Run, state: State) -> bool:
+        """Let a round compute all it needs from the state: what an earlier one has computed is no part of that.
+
+        Returns whether it does. It costs operations, for nothing where the state is another one each time.
+        """
+        run.changes += bool(run.heads) and _form_of(run.heads[-1]) != state.form
+        if run.changes > MOST_CHANGES:
+            return False
+        self._recording.writer.forget(run.nodes)
+        return True
 
     def _depends_on_arrays(self, run: Run) -> bool:
         """Whether the round so far has taken branches that the device decides."""

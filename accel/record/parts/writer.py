@@ -118,6 +118,7 @@ class Writer:
         since: what was assumed of nodes from this one on is assumed anew where it is needed again.
         """
         self._numbered.clear()
+        self._elements.clear()  # a variable may hold an element of an array now, and something else in the next round
         self._epoch += 1
         self._forced = {index: value for index, value in self._forced.items() if index < since}
 
