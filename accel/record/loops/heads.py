@@ -50,13 +50,12 @@ class Head:
 class Run:
     """The heads of one instruction in one call.
 
-    began: what was made in that call has a larger number. nodes: how many there were when it began. unknown: why a
-    state is, if one is, and how often (failures). changes: how often it was another one than at the head before.
+    began: what was made in that call has a larger number. unknown: why a state is, if one is, and how often (failures).
+    changes: how often it was another one than at the head before.
     """
 
     where: Place
     began: int
-    nodes: int
     heads: list[Head] = field(default_factory=list)
     unknown: str = ""
     failures: int = 0
@@ -82,7 +81,7 @@ class Heads:
         self.runs: list[Run] = []
         # by the frame's id: the frame, held so that its id stays its own, and its runs by the instruction's offset
         self._open: dict[int, tuple[FrameType, dict[int, Run]]] = {}
-        self._began: dict[int, tuple[int, int]] = {}
+        self._began: dict[int, int] = {}
         self._exchange: tuple[FrameType, dict[str, tuple[Any, Any]]] | None = None
         self._ranges: weakref.WeakValueDictionary[tuple[int, int], Rounds] = weakref.WeakValueDictionary()
 
@@ -94,7 +93,7 @@ class Heads:
 
     def enter(self, frame: FrameType) -> None:
         """A call of recorded code begins."""
-        self._began[id(frame)] = next(SERIAL), len(self._recording.writer.tape.nodes)
+        self._began[id(frame)] = next(SERIAL)
 
     def _frames(self) -> Iterator[FrameType]:
         """The frames of recorded code, the innermost first."""
@@ -149,7 +148,7 @@ class Heads:
         run.changes += bool(run.heads) and _form_of(run.heads[-1]) != state.form
         if run.changes > MOST_CHANGES:
             return False
-        self._recording.writer.forget(run.nodes)
+        self._recording.writer.forget()
         return True
 
     def _depends_on_arrays(self, run: Run) -> bool:
@@ -208,6 +207,6 @@ class Heads:
         runs = self._open[id(frame)][1]
         if frame.f_lasti not in runs:
             where = frame.f_code.co_filename, frame.f_lineno
-            runs[frame.f_lasti] = Run(where, *self._began[id(frame)])
+            runs[frame.f_lasti] = Run(where, self._began[id(frame)])
             self.runs.append(runs[frame.f_lasti])
         return runs[frame.f_lasti]

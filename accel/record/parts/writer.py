@@ -112,15 +112,15 @@ class Writer:
             self._drawn.add(node.index)
         return node
 
-    def forget(self, since: int) -> None:
-        """Take no more for known what was computed so far: the same computation is another node from now on.
+    def forget(self) -> None:
+        """Take no more for known what was computed or assumed so far.
 
-        since: what was assumed of nodes from this one on is assumed anew where it is needed again.
+        The same computation is another node from now on, and what is needed of it is assumed anew.
         """
         self._numbered.clear()
         self._elements.clear()  # a variable may hold an element of an array now, and something else in the next round
         self._epoch += 1
-        self._forced = {index: value for index, value in self._forced.items() if index < since}
+        self._forced.clear()
 
     def input_node(self, slot: int, value: object) -> Node:
         host = not isinstance(value, np.ndarray)
