@@ -299,7 +299,8 @@ def agree(values: Iterable[Any], expected: Iterable[Any]) -> Any:
     """Whether values without axes are the expected ones, as replays compare outcomes; works on NumPy and JAX."""
     truth: Any = True
     for value, wanted in zip(values, expected, strict=True):
-        truth = truth & (_xp(value).asarray(value).astype(np.float64).reshape(()) == float(wanted))
+        xp = np if isinstance(value, (bool, int, float)) else _xp(value)
+        truth = truth & (xp.asarray(value).astype(np.float64).reshape(()) == float(wanted))
     return truth
 
 

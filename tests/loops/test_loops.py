@@ -14,6 +14,7 @@ import accel
 from accel.dispatch.target import Target
 from accel.ir.loop import body_of
 from accel.reports.ledger import open_ledger
+from accel.rules.evaluation import evaluate
 from tests.loops.runs import Program, loops_of, traces_of
 from tests.merge.runs import State, assert_same
 
@@ -161,6 +162,20 @@ def test_the_number_of_rounds_that_was_recorded_does_not_show(function: Callable
     call = next(call for each, call in PROGRAMS if each is function)
     keys = {key_of_path(trace) for trace in traces_of(function, [call(k) for k in (2, 3, 4, 5)])}
     assert len(keys) == 1
+
+
+@pytest.mark.parametrize(("function", "call"), PROGRAMS, ids=[function.__name__ for function, _ in PROGRAMS])
+def test_numpy_computes_the_same_rounds(function: Callable[..., Any], call: Callable[[int], tuple[Any, ...]]) -> None:
+    """As comparisons do, to judge a difference."""
+    (trace,) = traces_of(function, [call(3)])
+    values, _ = trace.inputs.fetch(call(3), {})
+    known: dict[int, Any] = {}
+    for node in trace.tape.nodes:
+        known[node.index] = (
+            values[node.args[0]] if node.is_input else evaluate(node, lambda operand: known[operand.index])
+        )
+    for outcome in trace.tape.outcomes:
+        assert known[outcome.node.index] == outcome.expected
 
 
 def test_a_body_survives_pickling() -> None:
@@ -312,6 +327,66 @@ def ranges_in_ranges(x: Any) -> Any:
     return x, k, j
 
 
+class Point:
+    def __init__(self, u: Any) -> None:
+        self.u = u
+
+
+def another_object_in_each_round(x: Any) -> Any:
+    point = Point(x * 1.0)
+    first = point
+    while np.max(point.u) > 0.1:
+        point = Point(point.u * 0.5)
+    first.u = first.u + 1.0
+    return point.u, first.u
+
+
+def memory_with_two_names(x: Any) -> Any:
+    point = Point(x * 1.0)
+    first = point.u
+    while np.max(point.u) > 0.1:
+        point.u *= 0.5
+    return point.u, first
+
+
+def a_list_whose_elements_change_places(x: Any) -> Any:
+    pair = [x * 1.0, x * 2.0]
+    while np.max(pair[0]) > 0.1:
+        pair[0], pair[1] = pair[1] * 0.4, pair[0] * 0.6
+    return pair
+
+
+def views_that_move(x: Any) -> Any:
+    y = x[1:]
+    x = x.copy()
+    z = x[1:]
+    while np.max(z) > 0.1:
+        x[:-1] = z * 0.5
+        z = x[1:] * 0.9 if np.sum(z) > 3.0 else x[1:]
+        x[-1] *= 0.5
+    return x, z, y
+
+
+def nothing_before_the_first_round(x: Any) -> Any:
+    before = None
+    while before is None or np.max(np.abs(x - before)) > 1e-3:
+        before = x
+        x = 0.5 * x + 0.1
+    return x, before
+
+
+def an_error_after_too_many_rounds(x: Any) -> Any:
+    error, n = np.inf, 0
+    while error > 1e-4:
+        y = np.cos(x)
+        error = np.max(np.abs(y - x))
+        x = y
+        n += 1
+        if n > 20:
+            raise RuntimeError(f"no end after {n} rounds")
+    return x, n, error
+
+
 ROUNDS = 0
 
 HOSTILE: list[Callable[..., Any]] = [
@@ -330,6 +405,12 @@ HOSTILE: list[Callable[..., Any]] = [
     a_number_that_is_counted_is_plain_after_all,
     a_search,
     ranges_in_ranges,
+    another_object_in_each_round,
+    memory_with_two_names,
+    a_list_whose_elements_change_places,
+    views_that_move,
+    nothing_before_the_first_round,
+    an_error_after_too_many_rounds,
 ]
 
 
