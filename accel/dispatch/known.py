@@ -11,11 +11,13 @@ from weakref import WeakValueDictionary
 from accel import config
 from accel.dispatch.joining import expected_compile_s, joins_more, may_start
 from accel.dispatch.paths import Path, Stage
+from accel.ir.loop import body_of
 from accel.reasons import Refusal
 
 if TYPE_CHECKING:
     from accel.dispatch.joint import JointPath
     from accel.dispatch.replay import SideExit
+    from accel.ir.tape import Node
     from accel.record import Trace
 
 LOOK_BACK = 8
@@ -245,6 +247,11 @@ class KnownPaths:
         return [path.describe() for path in self.with_program]
 
 
+def _ends_loop(node: Node) -> bool:
+    """Whether a value says that a loop by data was left as it was recorded."""
+    return node.rule.name == "accel.pick" and body_of(node.args[0]) is not None
+
+
 def parts_by_draws(other: Path, path: Path, exit: SideExit) -> bool:
     """Whether `other` is like `path` up to the outcome by which this side exit's draws leave it."""
     position, value = exit.position, exit.outcomes[exit.position]
@@ -268,4 +275,6 @@ def starts_at_side_exit(other: Path, path: Path, position: int, value: object) -
         if mine.where != theirs.where or mine.expected != theirs.expected:
             return False
     at = other.outcomes[position]
+    if other.outcomes[position].where == path.outcomes[position].where and _ends_loop(path.outcomes[position].node):
+        return True  # its rounds took a way, or came to a number, that the other may have
     return bool(at.where == path.outcomes[position].where and float(at.expected) == value)

@@ -59,6 +59,7 @@ class Recordings:
         effects: whether replays may show text.
         """
         current_run().charge("loading", late.import_now())
+        from accel.loops import rolled
         from accel.lower.passes.arrange import is_worth
         from accel.record import Recorded, record
 
@@ -67,6 +68,8 @@ class Recordings:
         recorded = record(function, call.args, call.kwargs, max_nodes=limit, worth=is_worth, effects=effects)
         if isinstance(recorded, Recorded):
             call.result, call.done = recorded.result, True
+            if recorded.trace is not None and recorded.refusal is None:
+                recorded.trace = rolled(recorded.trace)
         return recorded, time.perf_counter() - started
 
     @property

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.loop import Body
 from accel.ir.tape import Node
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), EllipsisType)
@@ -112,6 +113,8 @@ class Describer:
         return kind.__name__, str(value.dtype), value.shape, bits
 
     def _other(self, value: Any) -> Any:
+        if isinstance(value, Body):
+            return self._body(value)
         if isinstance(value, np.dtype):
             return "dtype", self._dtype(value)
         if isinstance(value, functools.partial):
@@ -127,6 +130,14 @@ class Describer:
         if is_dataclass(value) and not isinstance(value, type):
             return _public_name(type(value)), [self(getattr(value, each.name)) for each in fields(value)]
         return _public_name(value)
+
+    def _body(self, body: Body) -> Any:
+        """A loop's body; its operations have positions of their own."""
+        inner = Describer(lambda node: ("parameter", node.args[0]))
+        operations = [inner.operation(node) for node in body.operations]
+        parameters = [(node.shape, self._dtype(node.dtype), self(node.scalar)) for node in body.parameters]
+        results = [[inner(node) for node in group] for group in (body.updates, [body.asked], body.assumed)]
+        return "loop", parameters, operations, results, self(tuple(body.kinds)), (body.stay, body.limit)
 
     def _function(self, function: FunctionType) -> Any:
         """One of accel's functions: where it is, and what it took from where it was made."""

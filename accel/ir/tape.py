@@ -11,6 +11,7 @@ steps. Reading a view applies the chain to the newest version, writing through i
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -171,19 +172,25 @@ class Tape:
         return node
 
 
+SERIAL = itertools.count()
+"""Numbers for what recordings make, in its order."""
+
+
 class Storage:
     """The memory of one array, with its newest version.
 
     base: the ndarray itself. version: node with base's shape and dtype. origin: the input node where the memory
     came from outside, else None. written: whether the recording wrote to it. before: its bytes at the first write.
+    number: counts what recordings make, so that what was made later has a larger one.
     """
 
-    __slots__ = ("_reads", "base", "before", "origin", "version", "written")
+    __slots__ = ("_reads", "base", "before", "number", "origin", "version", "written")
 
     def __init__(self, base: np.ndarray[Any, Any], version: Node, origin: Node | None = None) -> None:
         self.base = base
         self.version = version
         self.origin = origin
+        self.number = next(SERIAL)
         self.written = False
         self.before: np.ndarray[Any, Any] | None = None
         self._reads: dict[Any, Node] = {}  # of the newest version: equal reads are one node

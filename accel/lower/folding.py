@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from accel.ir.loop import body_of
 from accel.ir.tape import Node
 from accel.lower.program import Known, Lowerable
 from accel.record import Trace
@@ -37,7 +38,8 @@ class Folding:
             self._fixed[other.index] = (
                 other.args[0] in self._known or other.args[0] in self._trace.pinned
                 if other.is_input
-                else all(self._fixed[operand.index] for operand in other.operands())
+                # the rounds of a loop by data are computed by the device alone
+                else body_of(other) is None and all(self._fixed[operand.index] for operand in other.operands())
             )
         return self._fixed[node.index]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from accel.ir.loop import Body, body_of
 from accel.ir.tape import Node
 from accel.ir.views import Extent, Index
 from accel.lower.passes.arrange import Part
@@ -35,6 +36,9 @@ def _lines(part: Part, name_of: Callable[[int], str]) -> Iterator[str]:
         yield f"%{part.index} = input {_type(part)} {name_of(part.args[0])}"
     elif isinstance(part, Node):
         yield _operation(part)
+        body = body_of(part)
+        if body is not None:
+            yield from _rounds(body)
     elif isinstance(part, Nest):
         yield from _block(part.block)
     elif isinstance(part, Conditional):
@@ -43,6 +47,15 @@ def _lines(part: Part, name_of: Callable[[int], str]) -> Iterator[str]:
         yield f"loop, {len(part.rounds)} rounds"
         for node in part.rounds[0]:
             yield _INDENT + _operation(node)
+
+
+def _rounds(body: Body) -> Iterator[str]:
+    """The rounds of a loop by data: the operations of one, whose values have numbers of their own, and when it ends."""
+    moving = ", ".join(f"%{node.index}" for node in body.parameters[: len(body.updates)])
+    after = ", ".join(f"%{node.index}" for node in body.updates)
+    yield f"{_INDENT}rounds with ({moving}), then with ({after}), while %{body.asked.index} is {body.stay}"
+    for node in body.operations:
+        yield from (2 * _INDENT + line for line in _lines(node, str))
 
 
 def _conditional(conditional: Conditional, name_of: Callable[[int], str]) -> Iterator[str]:
@@ -89,6 +102,8 @@ def _argument(value: object) -> str:
         return f"[{inner}]" if isinstance(value, list) else f"({inner})"
     if isinstance(value, Index):
         return f"[{', '.join(map(_entry, value.key))}]"
+    if isinstance(value, Body):
+        return f"{value.size} operations, at most {value.limit} rounds"
     if isinstance(value, Extent):
         return f"[{', '.join('.' if each is None else str(each) for each in value.axes)}]"
     if isinstance(value, np.ndarray):

@@ -26,13 +26,14 @@ class About:
 
     results: indices of the nodes that it returns. state: what it leaves where its next call reads, by slot. spanned:
     slots of inputs that come in spans (see accel.backend.spans). value_of: a node's value where it is known before
-    launch, else None.
+    launch, else None. left: results that something outside goes on to compute with.
     """
 
     results: frozenset[int]
     state: Iterable[tuple[int, Node]]
     spanned: Container[int]
     value_of: Callable[[Node], Any]
+    left: Sequence[Node] = ()
 
 
 class Pass(NamedTuple):
@@ -59,7 +60,7 @@ PASSES = (
     Pass(
         "exact",
         "round as NumPy does what a jump (floor, a comparison, an index) reads",
-        lambda body, about: exact.rounded_as_numpy(body, about.state),
+        lambda body, about: exact.rounded_as_numpy(body, about.state, about.left),
     ),
 )
 

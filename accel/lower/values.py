@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.ir import views
+from accel.ir.loop import body_of
 from accel.ir.tape import Node
 from accel.ir.template import fill
+from accel.lower import looping
 from accel.lower.arguments import ProgramArguments
 from accel.lower.operations import compute, compute_inside
 from accel.lower.passes.arrange import Part
@@ -33,7 +35,11 @@ class Values:
     """The values of a program's nodes while it is traced."""
 
     def __init__(
-        self, arguments: ProgramArguments, arrays: list[Any], constants: list[Any], scalars: dict[str, Any]
+        self,
+        arguments: ProgramArguments | looping.Parameters,
+        arrays: list[Any],
+        constants: list[Any],
+        scalars: dict[str, Any],
     ) -> None:
         self._arguments = arguments
         self._inputs = (arrays, constants, scalars)
@@ -131,7 +137,10 @@ class Values:
         if isinstance(part, Nest):
             emit.run(part, self, compute_inside)
         elif isinstance(part, Node):
-            self._compute_node(part)
+            if body_of(part) is None:
+                self._compute_node(part)
+            else:
+                self._compute_rounds(part)
         elif isinstance(part, Conditional):
             self._compute_conditional(part)
         else:
@@ -183,6 +192,21 @@ class Values:
     def _chosen(self, phi: Node, side: Node | None) -> Any:
         form = phi.kwargs["form"]
         return core.any_value(form) if side is None else core.cast(self.fetch(side), form[1]).reshape(form[0])
+
+    def _compute_rounds(self, node: Node) -> None:
+        """Compute a loop by data. What goes into it, and what its rounds hand on, is in memory."""
+        body = body_of(node)
+        assert body is not None
+        for operand in node.operands():
+            self._recomputation.stored(operand)
+        begin, entry, moving, fixed = fill(node.args, self.fetch, Node)
+
+        def values_of(parameters: looping.Parameters) -> Values:
+            values = Values(parameters, [], [], {})
+            values._recomputation = Recomputation(looping=True)
+            return values
+
+        self.set(node, looping.run(body, begin, entry, moving, fixed, values_of))
 
     def _compute_loop(self, loop: Loop) -> None:
         for node in loop.first:

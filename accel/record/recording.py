@@ -13,7 +13,7 @@ import threading
 import traceback
 from collections.abc import Callable, Container, Iterator
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from accel.record.parts.kept import Kept
 from accel.record.parts.registry import Registry
 from accel.record.parts.writer import Writer
 from accel.rules.rule import Unsupported
+
+if TYPE_CHECKING:
+    from accel.record.loops.heads import Heads
 
 RECORDABLE_KINDS = frozenset("biufc")
 
@@ -74,7 +77,8 @@ class Recording:
     stream raised then. marker: see accel.record.effects.sinks.
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
-    kept, what the program holds on to afterwards; texts, the formatted values.
+    kept, what the program holds on to afterwards; texts, the formatted values; heads, where loops were asked for their
+    conditions.
     """
 
     def __init__(
@@ -124,6 +128,8 @@ class Recording:
         self.drawn_from: set[int] = set()  # ids of generators whose state is journalled
         self.absent: dict[int, set[str]] = {}  # slot of an object -> names that it must not have of its own
         self.builtins: dict[str, Any] = {}
+        self.made: dict[int, int] = {}  # objects that the call made, by id -> number (see accel.ir.tape.SERIAL)
+        self.heads: Heads | None = None
         self._foreseen: list[Exception] = []
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -149,8 +155,10 @@ class Recording:
         self.closed = True
         self.registry.let_go()
         self.kept.let_go()
-        for held in (self.attributes, self.entered, self.storages, self.changed, self._foreseen):
+        for held in (self.attributes, self.entered, self.storages, self.changed, self._foreseen, self.made):
             held.clear()
+        if self.heads is not None:
+            self.heads.let_go()
 
     def close(self) -> None:
         """End the recording: what of it outlives it is passive from now on, and holds on to nothing."""
@@ -195,6 +203,8 @@ class Recording:
         """Break the tape because of `refusal`."""
         if self.refusal is None:
             self.refusal = refusal
+            if self.heads is not None:
+                self.heads.let_go()
             self.tell_watcher()
             if self.on_break is not None:
                 self.on_break()

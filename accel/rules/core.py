@@ -6,7 +6,7 @@ Each computes the same twice: on NumPy, for recording and folding, and on JAX. a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,10 @@ from accel.rules.rule import own_rule
 
 if TYPE_CHECKING:
     from jax import Array
+
+
+LOOP_WORK = 1e6
+"""What a loop by data counts as: whatever its rounds are, they are computed only where they are needed."""
 
 
 def _never(*args: object) -> Any:
@@ -291,6 +295,15 @@ def _phi(choice: Array, sides: list[Any], form: tuple[tuple[int, ...], np.dtype[
     return lax.select_n(choice.astype(np.int32), *values)
 
 
+def agree(values: Iterable[Any], expected: Iterable[Any]) -> Any:
+    """Whether values without axes are the expected ones, as replays compare outcomes; works on NumPy and JAX."""
+    truth: Any = True
+    for value, wanted in zip(values, expected, strict=True):
+        xp = np if isinstance(value, (bool, int, float)) else _xp(value)
+        truth = truth & (xp.asarray(value).astype(np.float64).reshape(()) == float(wanted))
+    return truth
+
+
 def any_value(form: tuple[tuple[int, ...], np.dtype[Any]]) -> Any:
     """What stands for a value that nobody reads."""
     from jax import numpy as jnp
@@ -350,6 +363,11 @@ TRUTH = own_rule("truth", lambda x: bool(x), lambda x: x.reshape(()) != 0)
 PICK = own_rule("pick", lambda parts, i: parts[i], lambda parts, i: parts[i])
 CHOICE = own_rule("choice", _choice_numpy, _choice)
 PHI = own_rule("phi", lambda choice, sides, form: sides[choice], _phi, reshapes=False)
+COUNTER = own_rule("counter", lambda value: value, lambda value: _xp(None).int64(value))
+AGREE = own_rule("agree", lambda values, expected: np.bool_(agree(values, expected)), agree)
+LOOP = own_rule(
+    "loop", _never, rounding=Rounding.FREE, jumps=True, work=LOOP_WORK, stored=True, reshapes=False
+)  # computed by lower.while_loop
 SCALAR = own_rule("scalar", lambda x: x, lambda x: x, reshapes=False)
 FULL = own_rule("full", _full_numpy, _full, reshapes=False, by_shape=True)
 STACK = own_rule("stack", _stack_numpy, _stack)

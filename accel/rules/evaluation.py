@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from accel.ir.loop import Body, body_of
 from accel.ir.tape import Node
 from accel.ir.template import fill
+from accel.rules import core
 from accel.rules.rule import Rule
 from accel.rules.special import WritesInto
 
@@ -17,12 +20,40 @@ from accel.rules.special import WritesInto
 def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
     """One operation by NumPy itself."""
     rule: Rule = node.rule
+    body = body_of(node)
+    if body is not None:
+        return _evaluate_rounds(body, *fill(node.args, value_of, Node))
     args, kwargs = fill((node.args, node.kwargs), value_of, Node)
     if isinstance(rule.recorded.special, WritesInto):  # NumPy changes the first operand, and gives nothing
         changed = kwargs[rule.operands[0]] = np.array(kwargs[rule.operands[0]])
         _call(rule, args, kwargs)
         return changed
     return _call(rule, args, kwargs)
+
+
+def _evaluate_rounds(body: Body, begin: Any, entry: Any, moving: list[Any], fixed: list[Any]) -> list[Any]:
+    """All rounds of a loop by data, as `accel.lower.looping` has them in a traced program."""
+    asked, holds, count = bool(begin) == body.stay, entry is None or bool(entry), 0
+    while asked and holds and count < body.limit:
+        values = dict(zip((node.index for node in body.parameters), (*moving, *fixed), strict=True))
+        for node in body.operations:
+            values[node.index] = evaluate(node, functools.partial(_known, values))
+        moving = [values[node.index] for node in body.updates]
+        asked = bool(values[body.asked.index]) == body.stay
+        assumed = [values[node.index] for node in body.assumed]
+        holds = any(core.agree(*_known_of(assumed, kind)) for kind in body.kinds)
+        count += 1
+    return [*moving, np.bool_(holds and not asked)]
+
+
+def _known(values: dict[int, Any], operand: Node) -> Any:
+    return values[operand.index]
+
+
+def _known_of(assumed: list[Any], kind: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+    """What a kind of rounds assumes: the values, and what they have to be."""
+    pairs = [(value, wanted) for value, wanted in zip(assumed, kind, strict=True) if wanted is not None]
+    return [value for value, _ in pairs], [wanted for _, wanted in pairs]
 
 
 def _call(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from accel.inspect.explain import describe
 from accel.inspect.explain.apart import Message, Send
 from accel.inspect.explain.callables import PlainCall
+from accel.loops import rolled
 from accel.reasons import Refusal
 from accel.record import Raised, Undone, record
 from accel.record.recording import Recording
@@ -48,6 +49,7 @@ def examine(call: PlainCall, max_nodes: int, with_jax: bool, passes: bool, send:
     watch.armed = False
     trace = recorded.trace
     assert trace is not None
+    trace = rolled(trace)
     send({"verdict": "recorded", "stop": None, **watch.seen, **describe.program(trace)})
     from accel.inspect.explain import second_look  # needs the lowering, and JAX where there is a choice
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.loop import body_of
 from accel.ir.tape import Node
 from accel.lower.passes.branches import Conditional, chosen_at
 from accel.lower.passes.loops import reroll
@@ -46,18 +47,24 @@ def arranged(body: Sequence[Node | Conditional], used: frozenset[int], value_of:
     parts: list[Part] = []
     rest = list(body)
     while rest:
-        run = list(itertools.takewhile(lambda item: isinstance(item, Node), rest))
+        run = list(itertools.takewhile(_is_plain, rest))
         here = {id(item) for item in run}
         read = {operand.index for item in body if id(item) not in here for operand in item.operands()}
         parts += _arranged_run(run, used | read, value_of)  # type: ignore[arg-type]
         rest = rest[len(run) :]
         if rest:
             conditional = rest.pop(0)
-            assert isinstance(conditional, Conditional)
+            if isinstance(conditional, Node):  # a loop by data, whose rounds are arranged when it is traced
+                parts.append(conditional)
+                continue
             for place, side in enumerate(conditional.sides):
                 conditional.sides[place] = list(arranged(side, chosen_at(conditional.phis, place), value_of))
             parts.append(conditional)
     return parts
+
+
+def _is_plain(item: Node | Conditional) -> bool:
+    return isinstance(item, Node) and body_of(item) is None
 
 
 def _arranged_run(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Part]:
@@ -85,4 +92,7 @@ def size_of(parts: Sequence[Part]) -> int:
 def _size(part: Part) -> int:
     if isinstance(part, Conditional):
         return sum(map(size_of, part.sides))
-    return 1 if isinstance(part, Node) else 2 * part.size
+    if isinstance(part, Node):
+        body = body_of(part)
+        return 1 if body is None else 1 + body.size
+    return 2 * part.size

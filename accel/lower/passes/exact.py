@@ -12,8 +12,13 @@ from accel.ir.tape import Node
 from accel.rules.columns import Rounding, fact
 
 
-def rounded_as_numpy(body: Sequence[Node], left: Iterable[tuple[int, Node]]) -> Sequence[Node]:
-    """Mark operations whose rounding a jump can see as `exact`. left: slots and nodes of what the next call reads."""
+def rounded_as_numpy(
+    body: Sequence[Node], left: Iterable[tuple[int, Node]], outside: Sequence[Node] = ()
+) -> Sequence[Node]:
+    """Mark operations whose rounding a jump can see as `exact`. left: slots and nodes of what the next call reads.
+
+    outside: results that jumps may read which are not in the body.
+    """
     jumps = [node for node in body if _is_jump(node)]
     if not jumps:
         return body
@@ -21,7 +26,7 @@ def rounded_as_numpy(body: Sequence[Node], left: Iterable[tuple[int, Node]]) -> 
     for slot, node in left:
         state.setdefault(slot, []).append(node)
     exact = _Exactness(body, state)
-    found = exact.read_by(jumps, state)
+    found = exact.read_by(jumps, state, outside)
     # A rolled loop computes all rounds by the operations of one. So rounds are marked alike, though the jump may
     # read but one of them.
     sites = {(node.rule.name, node.site) for node in found}
@@ -70,10 +75,15 @@ class _Exactness:
             return not operands or any(map(self._holds, operands))  # what is chosen may be that one
         return (rounding is not Rounding.FREE or _is_whole(node)) and all(map(self._holds, operands))
 
-    def read_by(self, jumps: Iterable[Node], state: Mapping[int, list[Node]]) -> list[Node]:
-        """The program's operations whose exact results the jumps read, in this call or in later ones."""
+    def read_by(
+        self, jumps: Iterable[Node], state: Mapping[int, list[Node]], outside: Iterable[Node] = ()
+    ) -> list[Node]:
+        """The program's operations whose exact results the jumps read, in this call or in later ones.
+
+        outside: results that are read by jumps which are not looked at.
+        """
         found: dict[int, Node] = {}
-        stack = [operand for jump in jumps for operand in jump.operands()]
+        stack = [*outside, *(operand for jump in jumps for operand in jump.operands())]
         while stack:
             node = stack.pop()
             if node.index in found or not _is_float(node) or not self._holds(node):

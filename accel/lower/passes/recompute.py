@@ -62,10 +62,11 @@ class Recomputation:
     neighbours and five times as much in a tangent.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, looping: bool = False) -> None:
+        """looping: for the rounds of a loop (see `in_loop`)."""
         self._cones: dict[int, Cone] = {}
         self._unvectorized: set[int] = set()  # values that XLA computes element by element
-        self._looping = False
+        self._looping = looping
 
     @contextlib.contextmanager
     def in_loop(self, stored: Iterable[Node]) -> Iterator[None]:
@@ -76,11 +77,11 @@ class Recomputation:
         outside = dict(self._cones), set(self._unvectorized)
         for node in stored:
             self.stored(node)
-        self._looping = True
+        before, self._looping = self._looping, True
         try:
             yield
         finally:
-            self._looping = False
+            self._looping = before
             self._cones, self._unvectorized = outside
 
     @contextlib.contextmanager

@@ -26,6 +26,9 @@ from accel.rules.rule import Unsupported
 
 NUMBERS = (int, float, complex)
 
+MOST_COUNTED = 10_000
+"""Operations that are looked at to see whether a number is counted."""
+
 
 class RecordedValue(Wrapper):
     """What arrays and scalars share: operators, and the hooks by which C code would take the plain value."""
@@ -230,10 +233,26 @@ def as_text(value: RecordedValue, how: str, spec: str, text: str, frame: FrameTy
 def _note_known(value: RecordedValue) -> bool:
     """Make a value that the host knows an outcome. Returns whether it does."""
     writer, is_scalar = value._recording_.writer, issubclass(type(value), RecordedScalar)
-    known_to_host = is_scalar and (value.node().host or writer.forced(value.node()) is not MISSING)
+    known_to_host = is_scalar and (
+        value.node().host or writer.forced(value.node()) is not MISSING or _is_counted(value.node())
+    )
     if known_to_host:
         writer.outcome(value.node(), value._plain_)
     return known_to_host
+
+
+def _is_counted(node: Node) -> bool:
+    """Whether a number follows from plain numbers alone, which a loop by data counts: a path may fix it."""
+    seen, stack = set[int](), [node]
+    while stack:
+        each = stack.pop()
+        if each.index in seen or each.constant or each.host or each.rule is core.COUNTER:
+            continue
+        seen.add(each.index)
+        if each.is_input or len(seen) > MOST_COUNTED or each.shape:
+            return False
+        stack += each.operands()
+    return True
 
 
 def force_bool(value: RecordedValue, result: bool) -> None:

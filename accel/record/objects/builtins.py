@@ -162,6 +162,18 @@ def _super(recording: Recording) -> Callable[..., Any]:
     return super_
 
 
+def _range(recording: Recording) -> Callable[..., Any]:
+    """range: itself, but to a `for` statement an iterator that shows how far it is."""
+
+    def range_(*args: Any) -> Any:
+        values = range(*args)
+        if not recording.active or recording.heads is None:
+            return values
+        return recording.heads.rounds(values)
+
+    return range_
+
+
 class SuperProxy:
     """`super()` in recorded code: methods of the classes after `kind`."""
 
@@ -229,6 +241,7 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     calls["callable"] = lambda value, /: callable(unwrap(value))
     calls["id"] = _identity(recording)
     calls["super"] = _super(recording)
+    calls["range"] = _range(recording)
     made = dict(vars(builtins))
     made.update({kind.__name__: TYPE_STAND_INS[kind] for kind in (float, int, complex)})
     made.update({name: Builtin(recording, getattr(builtins, name), call) for name, call in calls.items()})
@@ -237,7 +250,7 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     return made
 
 
-_WITHOUT_EFFECTS = "float int complex type max min sum len callable id object __import__".split()
+_WITHOUT_EFFECTS = "float int complex type max min sum len callable id object range __import__".split()
 
 
 def plain_builtins() -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
+from accel.ir.tape import SERIAL
 from accel.record import inputs
 from accel.record.arrays.arrays import as_static, known, remember
 from accel.record.arrays.numbers import TYPE_STAND_INS
@@ -363,6 +364,7 @@ def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: d
     # A real object, so that isinstance, type() and repr() are right; its attributes get plain values, the proxy knows
     # the recorded ones.
     proxy = remember(recording, ObjectProxy(recording, object.__new__(kind), None))
+    recording.made[id(proxy._plain_)] = next(SERIAL)
     guard_class(recording, kind, "__init__", init)
     if not is_empty:
         Followed(recording, init, (proxy,))(*args, **kwargs)
@@ -373,6 +375,8 @@ def class_proxy(recording: Recording, value: type) -> Any:
     """The stand-in for a class: one per class and recording."""
     if value in TYPE_STAND_INS:
         return TYPE_STAND_INS[value]
+    if value is range:
+        return recording.builtins["range"]
     if value is object:
         return one_per_object(recording, value, ObjectType)
     if is_maker(value):

@@ -34,7 +34,8 @@ class Writer:
     """Writes one recording's tape. It raises Unsupported where it cannot go on, and knows nothing of wrappers.
 
     owner: the recording, as the frames of recorded code name it. start: the target's first line. max_nodes: the tape
-    may have so many. worth: whether it makes sense to go on, from the nodes so far; asked at LOOK_AT of them.
+    may have so many. worth: whether it makes sense to go on, from the nodes so far; asked at LOOK_AT of them. on_truth:
+    is told of each truth that becomes an outcome, and whether Python checks it before launch.
     """
 
     def __init__(
@@ -46,7 +47,9 @@ class Writer:
         self._start = start
         self._max_nodes = max_nodes
         self._worth = worth
+        self.on_truth: Callable[[bool, bool], None] | None = None
         self._assumed = 0
+        self._epoch = 0
         self._again = 0  # operations whose node was there already
         self._forced: dict[int, Any] = {}
         self._drawn: set[int] = set()  # what Python computes of random numbers
@@ -109,6 +112,16 @@ class Writer:
             self._drawn.add(node.index)
         return node
 
+    def forget(self) -> None:
+        """Take no more for known what was computed or assumed so far.
+
+        The same computation is another node from now on, and what is needed of it is assumed anew.
+        """
+        self._numbered.clear()
+        self._elements.clear()  # a variable may hold an element of an array now, and something else in the next round
+        self._epoch += 1
+        self._forced.clear()
+
     def input_node(self, slot: int, value: object) -> Node:
         host = not isinstance(value, np.ndarray)
         return self.node(core.INPUT, (slot,), {}, value, host=host)
@@ -137,6 +150,20 @@ class Writer:
             self._assumed += not node.host and element_of(node) is None
             if self._assumed > MAX_OUTCOMES:
                 raise Unsupported("limit.nodes", f"more than {MAX_OUTCOMES} branches that depend on arrays' values")
+            if type(expected) is bool and self.on_truth is not None:
+                self.on_truth(expected, node.host)
+
+    def counter(self, value: int) -> Node:
+        """A plain integer as a value that the device computes from now on: a loop may count it."""
+        node = self.node(core.COUNTER, (value,), {}, value, host=False)
+        node.constant = False  # in another call the loop may have come further
+        return node
+
+    def on_device(self, node: Node, value: object) -> Node:
+        """A number that Python computes as one that the device computes from now on."""
+        if type(value) is int:
+            self.assume(scalars.EXACT, (node,), (value,))
+        return self.node(core.SCALAR, (node,), {}, value, host=False)
 
     def forced(self, node: Node) -> Any:
         """The value that an outcome fixed `node` to, or MISSING."""
@@ -196,14 +223,14 @@ class Writer:
         """The node of a view's present value."""
         if not chain:
             return storage.version
-        known = storage.cached(chain)
+        known = storage.cached((self._epoch, chain))
         if known is None:
             inner = self.read_view(storage, chain[:-1])
             view = seen_through(storage.base, chain)
             known = self._read(inner, chain[-1], view)
             if not isinstance(view, np.ndarray):
                 known.scalar = None
-            storage.remember(chain, known)
+            storage.remember((self._epoch, chain), known)
         elif not is_window(chain[-1]):
             known.repeat(len(self.tape.nodes), self._standing()[1])
         return known

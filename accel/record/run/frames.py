@@ -66,6 +66,8 @@ class FrameWatch:
         self._steps.rearm(frame.f_code)
         if not self._recording.active:
             self._make_plain(frame)
+        elif self._recording.heads is not None:
+            self._recording.heads.enter(frame)
         return self._on_event
 
     def _is_stepped(self, frame: FrameType) -> bool:
@@ -103,6 +105,8 @@ class FrameWatch:
         if frame in self._with_wrappers:
             self._with_wrappers.discard(frame)
             self._make_plain(frame, proxies=False)
+        elif self._recording.active and self._recording.heads is not None:
+            self._recording.heads.exchange(frame)
         frame.f_trace_opcodes = is_stepped
         self._steps.rearm(frame.f_code)
 

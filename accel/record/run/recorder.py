@@ -14,6 +14,7 @@ from accel.reasons import Refusal
 from accel.record import inputs, outputs
 from accel.record.effects.sinks import marker
 from accel.record.enter import enter_value
+from accel.record.loops.heads import Heads
 from accel.record.names.variables import check_unchanged
 from accel.record.objects.builtins import make_builtins
 from accel.record.objects.follow import Followed
@@ -59,6 +60,8 @@ def record(
     recording = Recording(root, function.__globals__.get("__name__", ""), max_nodes, start, enter_value, worth, effects)
     recording.marker = marker
     recording.builtins = make_builtins(recording)
+    recording.heads = Heads(recording)
+    recording.writer.on_truth = recording.heads.note
     if watch is not None:
         watch(recording)
     progress, tracing, outer = _Progress([]), sys.gettrace(), CURRENT.recording

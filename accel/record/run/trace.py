@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from accel.ir.tape import Tape
@@ -11,6 +11,7 @@ from accel.record import inputs, outputs
 from accel.record.containers.container import ContainerProxy
 from accel.record.draws.draw import Draw
 from accel.record.draws.proxies import GeneratorProxy
+from accel.record.loops.heads import Run
 from accel.record.objects.objects import ObjectProxy
 from accel.record.pinned import note_pinned
 from accel.record.recording import Recording, gap_text
@@ -24,7 +25,8 @@ class Trace:
     containers, which must stay different ones where the path writes attributes. array_slots, scalar_slots: those of
     arrays and of numbers. inlined: targets that ran inside it. identity: the path compares objects by `is`, so that all
     of them must stay different. pinned: the contents of arrays that are the same in every call that matches, by slot
-    (see accel.record.pinned). draws: the random numbers that it draws, in order.
+    (see accel.record.pinned). draws: the random numbers that it draws, in order. runs: where its loops were asked for
+    their conditions (see accel.record.loops).
     """
 
     tape: Tape
@@ -39,6 +41,7 @@ class Trace:
     identity: bool
     pinned: dict[int, Any]
     draws: list[Draw]
+    runs: list[Run] = field(default_factory=list)
 
 
 def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace:
@@ -72,4 +75,5 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         recording.compares_identity,
         pinned,
         list(recording.draws),
+        [] if recording.heads is None else recording.heads.runs,
     )

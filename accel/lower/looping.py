@@ -1,0 +1,114 @@
+"""Loops by data in a traced program: `lax.while_loop` around the operations of a loop's body (see accel.loops)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel.ir.loop import Body
+from accel.ir.tape import Node
+from accel.lower import pipeline
+from accel.lower.passes.arrange import Part
+from accel.rules import core, fusion
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+class Parameters:
+    """What the operations of a body are given, as `ProgramArguments` is for a program's: values of this round."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+
+    def includes(self, node: Node) -> bool:
+        return node.is_input
+
+    def value(self, node: Node, *given: object) -> Any:
+        return self._values[node.args[0]]
+
+    def table(self, values: NDArray[Any], constants: object) -> Any:
+        return values
+
+
+class RoundValues(Protocol):
+    """The values of one round while it is traced."""
+
+    def fetch(self, node: Node) -> Any: ...
+
+    def compute(self, part: Part) -> None: ...
+
+
+def parts_of(body: Body) -> Sequence[Part]:
+    """The operations of a round after all passes, with the loops in it."""
+    about = pipeline.About(
+        results=frozenset(node.index for node in body.roots),
+        state=list(enumerate(body.updates)),
+        spanned=(),
+        value_of=lambda node: None,
+        left=body.updates,
+    )
+    return pipeline.with_loops(pipeline.optimized(body.operations, about), about)
+
+
+def run(
+    body: Body,
+    begin: Any,
+    entry: Any,
+    moving: Sequence[Any],
+    fixed: Sequence[Any],
+    values_of: Callable[[Parameters], RoundValues],
+) -> list[Any]:
+    """What a loop gives: the values that move, and whether it was left by its condition.
+
+    begin: what was asked before it. entry: whether all holds that the path has assumed so far; None if that is nothing.
+    values_of: the values of a round, from what it is given.
+
+    A round that takes a way which was not recorded is the last one: rounds that NumPy does not make may have no end.
+    """
+    from jax import lax
+    from jax import numpy as jnp
+
+    parts = parts_of(body)
+    first = [_as(value, node) for value, node in zip(moving, body.parameters, strict=False)]
+    asked = jnp.asarray(begin).reshape(()) == body.stay
+    holds = jnp.asarray(True if entry is None else entry).reshape(())
+
+    def goes_on(carry: Any) -> Any:
+        _, asked, holds, count = carry
+        return asked & holds & (count < body.limit)
+
+    def turn(carry: Any) -> Any:
+        moving, _, _, count = carry
+        values = values_of(Parameters([*moving, *fixed]))
+        with fusion.inside():
+            for part in parts:
+                values.compute(part)
+            after = [_as(values.fetch(node), model) for node, model in zip(body.updates, body.parameters, strict=False)]
+            asked = jnp.asarray(values.fetch(body.asked)).reshape(()) == body.stay
+            assumed = [values.fetch(node) for node in body.assumed]
+        return after, asked, _takes_any(body, assumed), count + 1
+
+    after, asked, holds, _ = lax.while_loop(goes_on, turn, (first, asked, holds, jnp.int32(0)))
+    return [*after, holds & ~asked]
+
+
+def _takes_any(body: Body, assumed: Sequence[Any]) -> Any:
+    """Whether a round takes one of the ways that were recorded."""
+    from jax import numpy as jnp
+
+    found = jnp.asarray(False)
+    for kind in body.kinds:
+        pairs = [(value, wanted) for value, wanted in zip(assumed, kind, strict=True) if wanted is not None]
+        found = found | core.agree((value for value, _ in pairs), (wanted for _, wanted in pairs))
+    return found
+
+
+def _as(value: Any, node: Node) -> Array | Any:
+    """A value in a node's shape and dtype, as a loop carries it."""
+    from jax import lax
+
+    return lax.convert_element_type(core.cast(value, node.dtype).reshape(node.shape), np.dtype(node.dtype))
