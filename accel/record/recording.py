@@ -29,6 +29,7 @@ from accel.record.inputs import (
     of_constant,
     satisfies,
 )
+from accel.record.parts.joins import Joins
 from accel.record.parts.journal import Journal
 from accel.record.parts.kept import Kept
 from accel.record.parts.registry import Registry
@@ -67,7 +68,7 @@ class Recording:
     end, while everything is still there (accel.explain). worth: see Writer.
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
-    kept, what the program holds on to afterwards.
+    kept, what the program holds on to afterwards; joins, where the sides of branches come together.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Recording:
         self.registry = Registry()
         self.journal = Journal()
         self.kept = Kept(self)
+        self.joins = Joins(self.writer, self.writer.frames)
         self.refusal: Refusal | None = None
         self.refused_for_text = False
         self.closed = False
@@ -130,6 +132,7 @@ class Recording:
         self.closed = True
         self.registry.let_go()
         self.kept.let_go()
+        self.joins.let_go()
         for held in (self.attributes, self.entered, self.storages, self._foreseen):
             held.clear()
 
@@ -257,6 +260,12 @@ class Recording:
         if self.raised is None:
             self.raised = (f"{type(error).__name__}: {error}", place)
             self.tell_watcher()
+
+    def branch(self, node: Node, taken: bool) -> None:
+        """The program goes one way, by the truth of a recorded value: an outcome, and a branch that may join again."""
+        if not node.constant and not self.writer.is_forced(node):
+            self.joins.branch()
+        self.writer.outcome(node, taken)
 
     # -- writing down -------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,9 @@ from accel.record.arrays.arrays import RecordedValue
 from accel.record.objects.builtins import plain_builtins
 from accel.record.objects.follow import SubstitutedGlobals
 from accel.record.objects.scan import handles_exceptions
+from accel.record.parts.flow import is_loop_head
 from accel.record.recording import Recording, Unwound
+from accel.record.run.states import watch_joins
 from accel.record.wrapper import isinstance_wrapper
 
 
@@ -39,6 +41,7 @@ class FrameWatch:
 
     def __enter__(self) -> None:
         self._recording.on_break = self._clear_up
+        watch_joins(self._recording)
         self._before = sys.gettrace()
         sys.settrace(self._on_call)
 
@@ -55,9 +58,12 @@ class FrameWatch:
         return self._on_event
 
     def _on_event(self, frame: FrameType, event: str, arg: Any) -> Callable[..., Any]:
-        if event == "exception" and not issubclass(arg[0], (StopIteration, GeneratorExit, Unwound)):
-            if not self._recording.is_foreseen(arg[1]):
-                self._recording.note_exception(arg[1], (frame.f_code.co_filename, frame.f_lineno))
+        if event == "exception":
+            self._note_exception(frame, arg)
+        elif event == "return":
+            self._recording.joins.returned(frame)
+        elif event == "opcode" and self._recording.active:
+            self._recording.joins.at(frame)
         elif event == "opcode" and not self._recording.active:
             frame.f_trace_opcodes = False
             self._make_plain(frame, proxies=False)
@@ -65,6 +71,14 @@ class FrameWatch:
             frame.f_trace_lines = False
             self._make_plain(frame)
         return self._on_event
+
+    def _note_exception(self, frame: FrameType, raised: Any) -> None:
+        # a `for` loop ends by StopIteration, where its code says
+        if not (issubclass(raised[0], StopIteration) and is_loop_head(frame.f_code, frame.f_lasti)):
+            self._recording.joins.interrupted()
+        if not issubclass(raised[0], (StopIteration, GeneratorExit, Unwound)):
+            if not self._recording.is_foreseen(raised[1]):
+                self._recording.note_exception(raised[1], (frame.f_code.co_filename, frame.f_lineno))
 
     def _clear_up(self) -> None:
         """Leave the recorded code, or where that is not possible, let it go on with plain values.

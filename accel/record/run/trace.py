@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from accel.ir.tape import Tape
+from accel.ir.tape import Node, Tape
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
 from accel.record.objects.containers import ContainerProxy
 from accel.record.objects.objects import ObjectProxy
+from accel.record.parts.joins import Join
 from accel.record.pinned import note_pinned
 from accel.record.recording import Recording, gap_text
 
@@ -22,7 +23,8 @@ class Trace:
     containers, which must stay different ones where the path writes attributes. array_slots, scalar_slots: those of
     arrays and of numbers. inlined: targets that ran inside it. identity: the path compares objects by `is`, so that all
     of them must stay different. pinned: the contents of arrays that are the same in every call that matches, by slot
-    (see accel.record.pinned).
+    (see accel.record.pinned). joins: where branches join again, with what the program held there (see
+    accel.record.parts.joins). reused: outcomes from before a join on which the path relies after it again.
     """
 
     tape: Tape
@@ -36,6 +38,8 @@ class Trace:
     inlined: frozenset[Any]
     identity: bool
     pinned: dict[int, Any]
+    joins: list[Join] = field(default_factory=list)
+    reused: list[Node] = field(default_factory=list)
 
 
 def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace:
@@ -65,4 +69,7 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         frozenset(recording.inlined),
         recording.compares_identity,
         pinned,
+        # which objects are one is no part of a state
+        [] if recording.compares_identity else recording.joins.found,
+        recording.writer.reused,
     )
