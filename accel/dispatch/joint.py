@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class JointPath(Path):
-    """A path of which several recorded ones are the sides. members: those.
+    """A path of which several recorded ones are the sides. members: those. crossed: ways from one to another of them that
+    calls have taken (see accel.merge.crossings).
 
     Which of them a run has taken, its outcomes show. Times, replays and comparisons are counted for each of them apart.
     """
@@ -29,6 +30,7 @@ class JointPath(Path):
     ) -> None:
         """source: what is on disk of the program, if it is there: then no more is folded than it folds."""
         self.members = list(members)
+        self.crossed: list[Path] = []
         self._by_trace = {id(path.trace): path for path in members}
         super().__init__(cast("Trace", trace), name)
         self._inherit()
@@ -97,7 +99,12 @@ class JointPath(Path):
         return True
 
     def taken(self, staged: StagedOutputs) -> Path:
-        return self._by_trace[id(staged.trace)]
+        trace = staged.trace
+        path = self._by_trace.get(id(trace))
+        if path is None:  # it goes from one member to another, as no recorded path does
+            path = self._by_trace[id(trace)] = Path(trace, self.name)
+            self.crossed.append(path)
+        return path
 
     def install(self, made: Any) -> None:
         """Put the program in place of those of the members. Raises what compiling raised."""

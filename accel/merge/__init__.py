@@ -12,6 +12,9 @@ for node. `writer.check` makes sure of that whenever paths are merged.
 """
 
 from accel.merge.inputs import ABSENT
-from accel.merge.trace import Member, MergedTrace, NotMergeable, Placement, merged, reassembled
+from accel.merge.crossings import Accepted
+from accel.merge.members import Member, Placement
+from accel.merge.outputs import OutputPlaces
+from accel.merge.trace import MergedTrace, NotMergeable, merged, reassembled
 
-__all__ = ["ABSENT", "Member", "MergedTrace", "NotMergeable", "Placement", "merged", "reassembled"]
+__all__ = ["ABSENT", "Accepted", "Member", "MergedTrace", "NotMergeable", "OutputPlaces", "Placement", "merged", "reassembled"]

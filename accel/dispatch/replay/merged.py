@@ -7,10 +7,11 @@ The outcomes of the run leave one of those, or none: then the call takes a path 
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.backend.compile import Executable
 from accel.backend.job import samples_of
@@ -18,19 +19,26 @@ from accel.dispatch.replay.commit import StagedOutputs
 from accel.dispatch.replay.guards import GuardFailure, Guards
 from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.variant import Computed, HostError, Launcher, SideExit, forms_of
-from accel.ir.tape import needed_by
+from accel.ir.tape import Node, needed_by
 from accel.lower import agrees
-from accel.merge import ABSENT, Member, MergedTrace
+from accel.merge import ABSENT, Accepted, MergedTrace, OutputPlaces
 from accel.process import interrupts
+from accel.record import Trace
 from accel.record.inputs import Inputs
 
 
 class Matched(list[Any]):
-    """The values of a merged trace's slots. paths: those that the call may take."""
+    """The values of a merged trace's slots. paths: those that the call may take.
 
-    def __init__(self, values: list[Any], paths: int) -> None:
+    guarded: those of which all guards hold, though what Python computes may rule them out: the call may cross them.
+    host: what Python has computed for this, by index of the node.
+    """
+
+    def __init__(self, values: list[Any], paths: int, guarded: int, host: Mapping[int, Any]) -> None:
         super().__init__(values)
         self.paths = paths
+        self.guarded = guarded
+        self.host = host
 
 
 class MergedMatcher:
@@ -64,6 +72,7 @@ class MergedMatcher:
         for guards, of in self._guards:
             if paths & of and not guards.hold(values):
                 paths &= ~of
+        guarded, host = paths, dict[int, Any]()
         if paths and self._outcomes:
             try:
                 host = self._host.evaluate(values)
@@ -74,13 +83,22 @@ class MergedMatcher:
                 for value, of in expected:
                     if paths & of and not agrees(host[index], value):
                         paths &= ~of
-        if not paths:
+        if not paths and not self._may_cross(guarded, host):
             return GuardFailure("differs from all paths of the program")
+        needed = guarded if self.trace.crossings.exist else paths
         # what only paths read that are ruled out by now may be of another type than the program takes there
         for place, of in self._of_some:
-            if not paths & of:
+            if not needed & of:
                 values[place] = ABSENT
-        return Matched(values, paths)
+        return Matched(values, paths, guarded, host)
+
+    def _may_cross(self, guarded: int, host: Mapping[int, Any]) -> bool:
+        """Whether the call may go from one path to another, as far as is known before the run."""
+        crossings, members = self.trace.crossings, self.trace.members
+        if not guarded or not crossings.exist:
+            return False
+        walks = crossings.walks(guarded, lambda member, node: host.get(members[member].placement.node_of[node.index]))
+        return next(walks, None) is not None
 
 
 def _by_value(values: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
@@ -99,10 +117,16 @@ class MergedVariant(Launcher):
         super().__init__(executable, trace.of_some)
         program = executable.program
         self._count = len(trace.outputs.arrays)
-        some = {node.index for node in program.host if node.index in trace.of_some}
-        self._members = [_Place(member, some) for member in trace.members]
+        self._trace = trace
+        self._some = {node.index for node in program.host if node.index in trace.of_some}
+        self._members = [
+            _Place(each.trace, each.placement.slots, each.placement.outputs, each.placement.nodes & self._some)
+            for each in trace.members
+        ]
+        self._walks: list[tuple[Accepted, _Place]] = []
         positions = {id(outcome): position for position, outcome in enumerate(trace.tape.outcomes)}
         at = [positions[id(outcome)] for outcome in program.outcomes]
+        self._at = {position: place for place, position in enumerate(at)}
         # a row for each path: what it expects of each outcome, and whether it expects anything
         outcomes = [member.placement.outcomes for member in trace.members]
         self._expected = np.array([[float(own.get(each, 0)) for each in at] for own in outcomes])
@@ -119,9 +143,9 @@ class MergedVariant(Launcher):
         assert isinstance(run.values, Matched)
         held = ((run.outcomes == self._expected) | self._free).all(axis=1)
         taken = next((path for path, holds in enumerate(held) if holds and run.values.paths >> path & 1), None)
-        if taken is None:
+        place = self._crossed(run, run.values) if taken is None else self._members[taken]
+        if place is None:
             return SideExit(0, run.outcomes.tolist())
-        place = self._members[taken]
         # computing it may have failed although nobody is to read it: so it does for NumPy
         if any(run.host[index] is ABSENT for index in place.host):
             raise HostError("computing it from this call's numbers raised")
@@ -131,15 +155,63 @@ class MergedVariant(Launcher):
         return StagedOutputs(place.trace, place.values(run.values), own, changed, numbers, run.given)
 
 
-class _Place:
-    """What one path finds where among the values and outputs of all.
+    def _crossed(self, run: Computed, values: Matched) -> _Place | None:
+        """What a call finds where that goes from one path to another."""
+        if not self._trace.crossings.exist:
+            return None
+        shown = _Shown(self._trace, values.host, self._at, run.outcomes)
+        for walk, place in self._walks:
+            if shown.holds(walk, values.guarded):
+                return place
+        found = self._trace.crossings.accepted(values.guarded, shown.of)
+        if found is None or not shown.holds(found, values.guarded):
+            return None
+        place = _Place(found.trace, found.slots, found.outputs, found.host & self._some)
+        self._walks.append((found, place))
+        return place
 
-    host: indices of what Python computes for this path, but not for all, before launch. some: those of any path.
+
+class _Shown:
+    """What a run has shown of the values that paths assume. at: where a position is among the program's outcomes."""
+
+    def __init__(
+        self, trace: MergedTrace, host: Mapping[int, Any], at: Mapping[int, int], outcomes: NDArray[Any]
+    ) -> None:
+        self._trace, self._host, self._at, self._outcomes = trace, host, at, outcomes
+
+    def of(self, member: int, node: Node) -> Any:
+        """What is shown of a member's node; None where that is not known."""
+        placement = self._trace.members[member].placement
+        index = placement.node_of[node.index]
+        if index in self._host:
+            return self._host[index]
+        position = placement.observed.get(index)
+        return None if position is None else self._device(position)
+
+    def _device(self, position: int) -> Any:
+        at = self._at.get(position)
+        # the program does not compute what depends on constants alone: that is as it was recorded
+        return self._trace.tape.outcomes[position].expected if at is None else self._outcomes[at]
+
+    def holds(self, walk: Accepted, members: int) -> bool:
+        """Whether the run has taken a walk. members: those whose guards hold."""
+        return (
+            not walk.members & ~members
+            and all(index in self._host and agrees(self._host[index], value) for index, value in walk.on_host.items())
+            and all(self._device(position) == float(value) for position, value in walk.outcomes.items())
+        )
+
+
+class _Place:
+    """What a call finds where among the values and outputs of all paths.
+
+    trace: its plan. slots: where the values of its slots are. places: where its outputs are. host: indices of what
+    Python computes for it, but not for all, before launch.
     """
 
-    def __init__(self, member: Member, some: Collection[int]) -> None:
-        self.host = sorted(member.placement.nodes.intersection(some))
-        self.trace, places = member.trace, member.placement.outputs
+    def __init__(self, trace: Trace, slots: Sequence[int], places: OutputPlaces, host: Iterable[int]) -> None:
+        self.host = sorted(host)
+        self.trace = trace
         self.arrays, self.numbers, self.changed = places.arrays, places.numbers, places.changed
-        self.forms = forms_of(member.trace.outputs.arrays)
-        self.values: Any = operator.itemgetter(*member.placement.slots)
+        self.forms = forms_of(trace.outputs.arrays)
+        self.values: Any = operator.itemgetter(*slots)

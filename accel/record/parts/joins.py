@@ -101,10 +101,13 @@ class State:
 
 
 class Inherited(NamedTuple):
-    """What is hidden at a join: as at a branch that is so many outcomes after the join before (-1: the call's start)."""
+    """What is hidden at a join: as at a branch, before which there were this join (-1: none), so many outcomes, and so
+    many that were used again.
+    """
 
     join: int
     outcomes: int
+    reused: int
 
 
 @dataclass(slots=True)
@@ -186,7 +189,7 @@ class Joins:
         if not frames or frames[0].f_trace is None:
             return
         frame = frames[0]
-        hidden = Inherited(len(self.found) - 1, len(self._writer.tape.outcomes))
+        hidden = Inherited(len(self.found) - 1, len(self._writer.tape.outcomes), len(self._writer.reused))
         region = self._region(frame, hidden)
         if region is None or self._visits[_point(frames, region.join)] >= MOST_VISITS:
             return
