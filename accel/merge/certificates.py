@@ -82,6 +82,11 @@ class Classes:
         return known[node.index]
 
 
+def likeness(join: Join) -> Hashable:
+    """Equal for joins at one place where the program holds recorded values of the same forms, and perhaps other texts."""
+    return join.point, tuple(_form(node) for node, _ in values_at(join))
+
+
 def _form(node: Node) -> tuple[Hashable, ...]:
     return node.shape, node.dtype, node.scalar
 

@@ -21,7 +21,7 @@ import numpy as np
 from accel.ir.tape import Node, Place, Tape
 from accel.ir.template import fill
 from accel.merge.alignment import Keys, aligned, keys_of, static_form
-from accel.merge.certificates import Classes, Recorded, expected_of, values_at
+from accel.merge.certificates import Recorded, expected_of, likeness, values_at
 from accel.record.parts.joins import Join
 from accel.rules import core
 
@@ -29,7 +29,7 @@ Column = dict[int, Node]
 """A node of each path that has one, by the number of the path."""
 
 Joined = dict[int, Join]
-"""A join of each path that comes to it, all of one class."""
+"""A join of each path that comes to it. The states are of one form."""
 
 
 Settled = Mapping[int, Mapping[int, int]]
@@ -124,7 +124,8 @@ class Writer:
     def _join(self, column: Joined) -> None:
         """Let one phi stand, for all paths that come to a join, for what the program holds there.
 
-        So what comes after it is written for the values of all of them, also of those that have not been recorded.
+        So what comes after it is written for the values of all of them, also of those that have not been recorded. That
+        the states differ in what is no recorded value does not matter here: what may cross, certificates say.
         """
         settled = {path: self._settled(path, join) for path, join in column.items()}
         where = max((node.where for join in column.values() for node, _ in values_at(join)), default=("", 0))
@@ -297,9 +298,8 @@ def _columns(paths: Sequence[Recorded]) -> list[dict[int, Node | Join]]:
     """The operations and joins of all paths in one order. Raises TooLong."""
     columns: list[dict[int, Node | Join]] = []
     keys: Keys = []
-    classes = Classes()
     for number, path in enumerate(paths):
-        items, own = _with_joins(path, classes)
+        items, own = _with_joins(path)
         wider: list[dict[int, Node | Join]] = []
         wider_keys: Keys = []
         for known, new in aligned(keys, own):
@@ -312,22 +312,23 @@ def _columns(paths: Sequence[Recorded]) -> list[dict[int, Node | Join]]:
     return columns
 
 
-def _with_joins(path: Recorded, classes: Classes) -> tuple[list[Node | Join], Keys]:
+def _with_joins(path: Recorded) -> tuple[list[Node | Join], Keys]:
     """The operations of a path with its joins between them, and what tells each from the others."""
     trace = path.trace
     nodes = trace.tape.nodes
     own = keys_of(nodes, path.slots)
     items: list[Node | Join] = []
     keys: Keys = []
-    met: Counter[int] = Counter()
+    met: Counter[Hashable] = Counter()
     done = 0
-    for join, number in zip(trace.joins, classes.of(trace, path.slots), strict=True):
+    for join in trace.joins:
+        like = likeness(join)
         items += nodes[done : join.nodes]
         keys += own[done : join.nodes]
         done = join.nodes
         items.append(join)
-        keys.append(("join", number, met[number]))
-        met[number] += 1
+        keys.append((like, met[like]))
+        met[like] += 1
     return [*items, *nodes[done:]], [*keys, *own[done:]]
 
 
