@@ -11,6 +11,7 @@ steps. Reading a view applies the chain to the newest version, writing through i
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -171,15 +172,18 @@ class Tape:
         return node
 
 
+_NUMBERS = itertools.count()
+
+
 class Storage:
     """The memory of one array, with its newest version.
 
     base: the ndarray itself. version: node with base's shape and dtype. origin: the input node where the memory
     came from outside, else None. written: whether the recording wrote to it. before: its bytes at the first write.
-    on_advance: is called at the next write, and forgotten.
+    number: tells it from others. on_advance: is called at the next write, and forgotten.
     """
 
-    __slots__ = ("_reads", "base", "before", "on_advance", "origin", "version", "written")
+    __slots__ = ("_reads", "base", "before", "number", "on_advance", "origin", "version", "written")
 
     def __init__(self, base: np.ndarray[Any, Any], version: Node, origin: Node | None = None) -> None:
         self.base = base
@@ -187,6 +191,7 @@ class Storage:
         self.origin = origin
         self.written = False
         self.before: np.ndarray[Any, Any] | None = None
+        self.number = next(_NUMBERS)
         self.on_advance: list[Callable[[], None]] = []
         self._reads: dict[Any, Node] = {}  # of the newest version: equal reads are one node
 

@@ -2,8 +2,11 @@
 
 alignment   which operations of two recordings are the same line of the program, reached in the same way
 inputs      the slots of all paths as one list: a call is matched with all paths at once
+certificates  where one recording may go on as another did
 writer      the merged tape, with a phi wherever paths that come together bring different values
 outputs     what the paths return and leave, as one list of arrays and numbers
+members     where each path finds what
+crossings   calls that no recorded path takes, but that go from one to another where branches join
 trace       a merged trace, and what its paths find where in it: `merged`
 
 What makes it sound is not the alignment, which only decides how much the paths share: a run counts only if its outcomes
@@ -12,9 +15,9 @@ for node. `writer.check` makes sure of that whenever paths are merged.
 """
 
 from accel.merge.inputs import ABSENT
-from accel.merge.crossings import Accepted
+from accel.merge.crossings import Accepted, CrossedTrace
 from accel.merge.members import Member, Placement
 from accel.merge.outputs import OutputPlaces
 from accel.merge.trace import MergedTrace, NotMergeable, merged, reassembled
 
-__all__ = ["ABSENT", "Accepted", "Member", "MergedTrace", "NotMergeable", "OutputPlaces", "Placement", "merged", "reassembled"]
+__all__ = ["ABSENT", "Accepted", "CrossedTrace", "Member", "MergedTrace", "NotMergeable", "OutputPlaces", "Placement", "merged", "reassembled"]

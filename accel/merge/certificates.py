@@ -15,7 +15,7 @@ both recordings have to hold.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from accel.ir.tape import Node
 from accel.ir.template import form, leaves
@@ -25,8 +25,18 @@ from accel.record.inputs import Inputs
 from accel.record.outputs import FromSlot, Shared
 from accel.record.parts.joins import Entered, Inherited, Join, Literal, Memory, Value, View
 
-Substitution = dict[int, Node | int]
-"""By index of a node of the recording that goes on: the node of the one before, or the merged slot of an input."""
+class Substitution(NamedTuple):
+    """What stands for the values of a recording that goes on, at a join.
+
+    values: by index of its node the node of the recording before, or the merged slot of an input. memories: its arrays
+    with the number of that before. doubtful: numbers of those of its arrays that are one with others here, or the
+    program's own, and are not there; or the other way round. With each, the merged slot that holds it here, if any.
+    """
+
+    values: dict[int, Node | int]
+    memories: list[tuple[Memory, int]]
+    doubtful: dict[int, int | None]
+
 
 _LEAVES = (Value, View, Entered, Literal)
 
@@ -109,7 +119,10 @@ def values_at(join: Join) -> list[tuple[Node, Memory | None]]:
 
 
 class Recorded:
-    """What certificates ask of one recording. slots: the merged slots of its own."""
+    """What certificates ask of one recording. slots: the merged slots of its own.
+
+    changed, arrays: merged slots of the arrays from outside that it writes to, and of all that it reads.
+    """
 
     def __init__(self, trace: Trace, slots: Sequence[int]) -> None:
         self.trace = trace
@@ -123,6 +136,8 @@ class Recorded:
             if slot.fetch.parent is not None and slot.fetch.parent < Inputs.ROOTS and position not in aliases
         }
         outputs = trace.outputs
+        self.changed = {slots[slot] for slot, _ in outputs.changed}
+        self.arrays = {slots[slot] for slot in trace.array_slots}
         self._computed = {node.index for node in outputs.arrays} | {node.index for _, node in outputs.changed}
         self._handed_on = {slot for slot, _ in outputs.changed}
         for template in (outputs.result, *(write.value for write in outputs.writes)):
@@ -135,6 +150,13 @@ class Recorded:
     def origin(self, memory: Memory) -> int | None:
         """The merged slot of an array from outside."""
         return None if memory.origin is None else self.slots[memory.origin]
+
+    def leaves_alone(self, memory: Memory, origin: int | None) -> bool:
+        """Whether an array might as well be another one, which is in a merged slot if `origin` is one.
+
+        So it is while nothing is written to either of them, and the array is no part of what the call returns or leaves.
+        """
+        return not memory.rewritten and not self.hands_on(memory) and origin not in self.changed
 
     def hands_on(self, memory: Memory) -> bool:
         """Whether an array is a part of what the call returns or leaves."""
@@ -153,7 +175,7 @@ def substitution(before: Recorded, join: Join, after: Recorded, other: Join) -> 
     """What stands for the values of recording `after` if a call goes on as it did from `other`, having come to `join`
     as recording `before` did. None if it may not. Both joins are of one class.
     """
-    found: Substitution = {}
+    found: dict[int, Node | int] = {}
     memories: dict[int, tuple[Memory, Memory]] = {}
     for (here, memory), (there, other_memory) in zip(values_at(join), values_at(other), strict=True):
         if memory is not None and other_memory is not None:
@@ -163,9 +185,10 @@ def substitution(before: Recorded, join: Join, after: Recorded, other: Join) -> 
         if not _fits(before, here, after, there) or found.setdefault(there.index, here) is not here:
             return None
     pairs = list(memories.values())
-    if not _same_identity(before, after, pairs) or not _same_writes(before, join, after, other, found):
+    doubtful = _doubtful(before, after, pairs)
+    if doubtful is None or not _same_writes(before, join, after, other, found):
         return None
-    return found
+    return Substitution(found, [(there, here.number) for there, here in pairs], doubtful)
 
 
 def _fits(before: Recorded, here: Node, after: Recorded, there: Node) -> bool:
@@ -176,24 +199,33 @@ def _fits(before: Recorded, here: Node, after: Recorded, there: Node) -> bool:
     return True
 
 
-def _same_identity(before: Recorded, after: Recorded, pairs: list[tuple[Memory, Memory]]) -> bool:
-    """Whether it makes no difference to what comes after which arrays are one, and which are the program's own."""
+def _doubtful(
+    before: Recorded, after: Recorded, pairs: list[tuple[Memory, Memory]]
+) -> dict[int, int | None] | None:
+    """Which arrays of what comes after are one with others, or the program's own, here but not there, or the other way.
+
+    See `Substitution`. None where that makes a difference to what comes after.
+    """
+    found: dict[int, int | None] = {}
     stood_for: dict[int, list[Memory]] = {}
     for there, here in pairs:
         stood_for.setdefault(id(here), []).append(there)
     for there, here in pairs:
-        alike = stood_for[id(here)]
-        is_relabelled = before.origin(here) != after.origin(there)
-        if (is_relabelled or len(alike) > 1) and there.rewritten:
-            return False
-        if is_relabelled and after.hands_on(there):
-            return False
-        if len(alike) > 1 and sum(map(after.hands_on, alike)) > 1:
-            return False
-    return True
+        alike, origin = stood_for[id(here)], before.origin(here)
+        is_relabelled = origin != after.origin(there)
+        if not is_relabelled and len(alike) == 1:
+            continue
+        found[there.number] = origin
+        if is_relabelled and not after.leaves_alone(there, origin):
+            return None
+        if there.rewritten or sum(map(after.hands_on, alike)) > 1:
+            return None
+    return found
 
 
-def _same_writes(before: Recorded, join: Join, after: Recorded, other: Join, found: Substitution) -> bool:
+def _same_writes(
+    before: Recorded, join: Join, after: Recorded, other: Join, found: dict[int, Node | int]
+) -> bool:
     """Whether what is written to here counts as written to there, so that the call stores it in the end."""
     here = {before.origin(each): each for each in join.state.memories if each.origin is not None}
     there = {after.origin(each): each for each in other.state.memories if each.origin is not None}

@@ -12,10 +12,10 @@ assumes; so each accepted walk is proved as the recorded paths are (`Writer.chec
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from accel.ir.tape import Node, Tape
+from accel.ir.tape import Node, Outcome, Tape
 from accel.merge.alignment import static_form
 from accel.merge.certificates import Classes, Recorded, Substitution, expected_of, substitution
 from accel.merge.members import Member
@@ -39,21 +39,36 @@ class Part(NamedTuple):
 
 
 @dataclass(slots=True)
+class CrossedTrace(Trace):
+    """What a walk returns and leaves: what the recording does in which it ends. Its tape has the walk's outcomes.
+
+    ends_in: that recording. edges: where it goes on as no recording did, each by what it had assumed last, and assumes
+    next.
+    """
+
+    ends_in: Trace | None = None
+    edges: frozenset[Hashable] = frozenset()
+
+
+@dataclass(slots=True)
 class Accepted:
     """A walk that the merged tape computes.
 
-    trace: what it returns and leaves, as the recording in which it ends: its slots are those. members: a mask of those
+    trace: what it returns and leaves. slots: the merged slots of its own. members: a mask of those
     that it consists of. outcomes: what it assumes on the device, by position. on_host: the same of what Python computes,
-    by index of the node. outputs: where its outputs are. host: indices of what Python computes for it.
+    by index of the node. outputs: where its outputs are. host: indices of what Python computes for it. changed, arrays:
+    merged slots of the arrays from outside that are written to, and of all that are read.
     """
 
-    trace: Trace
+    trace: CrossedTrace
     slots: list[int]
     members: int
     outcomes: dict[int, Any]
     on_host: dict[int, Any]
     outputs: OutputPlaces
     host: frozenset[int]
+    changed: list[int]
+    arrays: list[int]
 
 
 Shown = Callable[[int, Node], Any]
@@ -151,12 +166,24 @@ class Crossings:
         """What a part assumes."""
         return [each for number in range(part.first, part.last + 1) for each in self._assumed[part.member][number]]
 
+    def edge(self, before: Part, after: Part) -> Hashable:
+        """What tells a crossing from others: the class of the join, and what is assumed last before and first after it."""
+        sides = [(before.member, before.last), (after.member, after.first)]
+        assumed = [
+            tuple((self._members[member].placement.node_of[node.index], repr(expected)) for node, expected in each)
+            for member, number in sides
+            for each in (self._assumed[member][number],)
+        ]
+        return self._classes[before.member][before.last], *assumed
+
     def crossed(self, before: Part, after: Part) -> Substitution:
+        """What stands for the values of the part after, by those of the part before."""
         found = self._substitution(before.member, before.last, after.member, after.first - 1)
         assert found is not None
         return found
 
     def outputs(self) -> tuple[Tape, Outputs]:
+        """The merged tape, and what of it is an output."""
         return self._tape, self._outputs
 
     def alike(self, node: Node) -> list[Node]:
@@ -185,6 +212,7 @@ class _Following:
         self._tape, self._merged_outputs = crossings.outputs()
         self._known: dict[int, Any] = {}  # by index of a merged node
         self._values: dict[int, Node] = {}  # of the part's recording, by index of the node
+        self._doubtful: dict[int, int | None] = {}  # as in Substitution
         self._host: set[int] = set()
         self._outcomes: dict[int, Any] = {}
         self._on_host: dict[int, Any] = {}
@@ -201,20 +229,38 @@ class _Following:
         for part in self._walk:
             members |= 1 << part.member
         places = self._places(last)
-        # a copy: its runs are counted and compared apart
         return Accepted(
-            replace(last.trace),
+            self._trace(last),
             last.placement.slots,
             members,
             self._outcomes,
             self._on_host,
             places,
             frozenset(self._host),
+            sorted(self._crossings.recorded(self._walk[-1].member).changed),
+            sorted(set().union(*(self._crossings.recorded(part.member).arrays for part in self._walk))),
         )
 
+    def _trace(self, last: Member) -> CrossedTrace:
+        own = {each.name: getattr(last.trace, each.name) for each in fields(Trace)}
+        outcomes = [
+            Outcome(node, expected, node.where) for part in self._walk for node, expected in self._crossings.assumed(part)
+        ]
+        own["tape"] = Tape(last.trace.tape.nodes, outcomes)
+        pairs = zip(self._walk[:-1], self._walk[1:], strict=True)
+        edges = frozenset(self._crossings.edge(before, after) for before, after in pairs)
+        return CrossedTrace(**own, ends_in=last.trace, edges=edges)
+
     def _cross(self, before: Part, after: Part) -> None:
+        crossed, recorded = self._crossings.crossed(before, after), self._crossings.recorded(after.member)
+        # what was in doubt for the recording before is for this one: it compares itself with that one only
+        still = {memory.number: self._doubtful[at] for memory, at in crossed.memories if at in self._doubtful}
+        for memory, at in crossed.memories:
+            if at in self._doubtful and not recorded.leaves_alone(memory, self._doubtful[at]):
+                raise NotThere
+        self._doubtful = crossed.doubtful | still
         values: dict[int, Node] = {}
-        for index, value in self._crossings.crossed(before, after).items():
+        for index, value in crossed.values.items():
             if isinstance(value, Node):
                 values[index] = self._value(before.member, value)
             else:

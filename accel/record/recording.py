@@ -263,7 +263,7 @@ class Recording:
 
     def branch(self, node: Node, taken: bool) -> None:
         """The program goes one way, by the truth of a recorded value: an outcome, and a branch that may join again."""
-        if not node.constant and not self.writer.is_forced(node):
+        if not node.constant and not self.writer.is_assumed(node):
             self.joins.branch()
         self.writer.outcome(node, taken)
 

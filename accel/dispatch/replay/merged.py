@@ -161,10 +161,10 @@ class MergedVariant(Launcher):
             return None
         shown = _Shown(self._trace, values.host, self._at, run.outcomes)
         for walk, place in self._walks:
-            if shown.holds(walk, values.guarded):
+            if shown.holds(walk, values):
                 return place
         found = self._trace.crossings.accepted(values.guarded, shown.of)
-        if found is None or not shown.holds(found, values.guarded):
+        if found is None or not shown.holds(found, values):
             return None
         place = _Place(found.trace, found.slots, found.outputs, found.host & self._some)
         self._walks.append((found, place))
@@ -193,12 +193,19 @@ class _Shown:
         # the program does not compute what depends on constants alone: that is as it was recorded
         return self._trace.tape.outcomes[position].expected if at is None else self._outcomes[at]
 
-    def holds(self, walk: Accepted, members: int) -> bool:
-        """Whether the run has taken a walk. members: those whose guards hold."""
+    def holds(self, walk: Accepted, values: Matched) -> bool:
+        """Whether the run has taken a walk."""
         return (
-            not walk.members & ~members
+            not walk.members & ~values.guarded
             and all(index in self._host and agrees(self._host[index], value) for index, value in walk.on_host.items())
             and all(self._device(position) == float(value) for position, value in walk.outcomes.items())
+            # one recording has written to what another has read: neither has made sure that this is not the same memory
+            and not any(
+                np.may_share_memory(values[written], values[other])
+                for written in walk.changed
+                for other in walk.arrays
+                if written != other
+            )
         )
 
 

@@ -144,9 +144,9 @@ class Writer:
             self.reused.append(node)
         return value
 
-    def is_forced(self, node: Node) -> bool:
-        """Whether an outcome has fixed `node`, if nothing is made of that."""
-        return node.index in self._forced
+    def is_assumed(self, node: Node) -> bool:
+        """Whether the value of `node` has been assumed, or used as such, since the last join."""
+        return node.index in self._assumed_since
 
     def number_afresh(self) -> None:
         """From here on, what is computed again is another node: what stands for what at a join must be unambiguous."""

@@ -136,7 +136,7 @@ class _Describer:
             base = storage.base
             layout = base.shape, str(base.dtype), base.strides, base.flags.writeable
             origin = None if storage.origin is None else storage.origin.args[0]
-            memory = Memory(origin, storage.version, layout, storage.written)
+            memory = Memory(storage.number, origin, storage.version, layout, storage.written)
             storage.on_advance.append(memory.advanced)
             at = self._of_storage[id(storage)] = len(self._memories)
             self._memories.append(memory)
