@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class JointPath(Path):
-    """A path of which several recorded ones are the sides. members: those. crossed: ways from one to another of them that
-    calls have taken (see accel.merge.crossings).
+    """A path of which several recorded ones are the sides. members: those. crossed: ways from one to another of them
+    that calls have taken (see accel.merge.crossings).
 
     Which of them a run has taken, its outcomes show. Times, replays and comparisons are counted for each of them apart.
     """
@@ -122,8 +122,8 @@ class JointPath(Path):
 
     def forget_replays(self) -> None:
         super().forget_replays()
-        for path in self.crossed:
-            del self._by_trace[id(path.trace)]
+        for way in self.crossed:
+            del self._by_trace[id(way.trace)]
         self.crossed = []
         self.compared_edges.clear()
         for path in self.members:

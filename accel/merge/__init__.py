@@ -6,7 +6,9 @@ certificates  where one recording may go on as another did
 writer      the merged tape, with a phi wherever paths that come together bring different values
 outputs     what the paths return and leave, as one list of arrays and numbers
 members     where each path finds what
-crossings   calls that no recorded path takes, but that go from one to another where branches join
+walks       calls that no recorded path takes, but that go from one to another where branches join
+following   the proof that the merged tape computes one of them
+crossings   those that it computes
 trace       a merged trace, and what its paths find where in it: `merged`
 
 What makes it sound is not the alignment, which only decides how much the paths share: a run counts only if its outcomes
@@ -14,10 +16,21 @@ are those of a path that was recorded, and the merged tape, followed as that pat
 for node. `writer.check` makes sure of that whenever paths are merged.
 """
 
+from accel.merge.following import Accepted, CrossedTrace
 from accel.merge.inputs import ABSENT
-from accel.merge.crossings import Accepted, CrossedTrace
 from accel.merge.members import Member, Placement
 from accel.merge.outputs import OutputPlaces
 from accel.merge.trace import MergedTrace, NotMergeable, merged, reassembled
 
-__all__ = ["ABSENT", "Accepted", "CrossedTrace", "Member", "MergedTrace", "NotMergeable", "OutputPlaces", "Placement", "merged", "reassembled"]
+__all__ = [
+    "ABSENT",
+    "Accepted",
+    "CrossedTrace",
+    "Member",
+    "MergedTrace",
+    "NotMergeable",
+    "OutputPlaces",
+    "Placement",
+    "merged",
+    "reassembled",
+]

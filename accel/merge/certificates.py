@@ -25,6 +25,7 @@ from accel.record.inputs import Inputs
 from accel.record.outputs import FromSlot, Shared
 from accel.record.parts.joins import Entered, Inherited, Join, Literal, Memory, Value, View
 
+
 class Substitution(NamedTuple):
     """What stands for the values of a recording that goes on, at a join.
 
@@ -93,7 +94,7 @@ class Classes:
 
 
 def likeness(join: Join) -> Hashable:
-    """Equal for joins at one place where the program holds recorded values of the same forms, and perhaps other texts."""
+    """Equal for joins at one place where the program holds recorded values of the same forms; texts may differ."""
     return join.point, tuple(_form(node) for node, _ in values_at(join))
 
 
@@ -107,7 +108,7 @@ def expected_of(trace: Trace) -> dict[int, Any]:
 
 
 def values_at(join: Join) -> list[tuple[Node, Memory | None]]:
-    """The nodes of what a state holds, in the order in which states of one class have them; of arrays with the memory."""
+    """The nodes of what a state holds, of arrays with the memory. Their order is that of the class."""
     found: list[tuple[Node, Memory | None]] = []
     for each in leaves((join.state.template, [value for _, _, value in join.state.written]), (*_LEAVES,)):
         if isinstance(each, Value):
@@ -154,7 +155,7 @@ class Recorded:
     def leaves_alone(self, memory: Memory, origin: int | None) -> bool:
         """Whether an array might as well be another one, which is in a merged slot if `origin` is one.
 
-        So it is while nothing is written to either of them, and the array is no part of what the call returns or leaves.
+        So it is while nothing is written to either of them, and it is no part of what the call returns or leaves.
         """
         return not memory.rewritten and not self.hands_on(memory) and origin not in self.changed
 
@@ -199,9 +200,7 @@ def _fits(before: Recorded, here: Node, after: Recorded, there: Node) -> bool:
     return True
 
 
-def _doubtful(
-    before: Recorded, after: Recorded, pairs: list[tuple[Memory, Memory]]
-) -> dict[int, int | None] | None:
+def _doubtful(before: Recorded, after: Recorded, pairs: list[tuple[Memory, Memory]]) -> dict[int, int | None] | None:
     """Which arrays of what comes after are one with others, or the program's own, here but not there, or the other way.
 
     See `Substitution`. None where that makes a difference to what comes after.
@@ -223,9 +222,7 @@ def _doubtful(
     return found
 
 
-def _same_writes(
-    before: Recorded, join: Join, after: Recorded, other: Join, found: dict[int, Node | int]
-) -> bool:
+def _same_writes(before: Recorded, join: Join, after: Recorded, other: Join, found: dict[int, Node | int]) -> bool:
     """Whether what is written to here counts as written to there, so that the call stores it in the end."""
     here = {before.origin(each): each for each in join.state.memories if each.origin is not None}
     there = {after.origin(each): each for each in other.state.memories if each.origin is not None}

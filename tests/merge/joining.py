@@ -43,7 +43,8 @@ USES = (
 )  # fmt: skip
 
 CALLS = (
-    "x = one(x, y, c({}))", "x = y + one(x, y, c({}))", "x, y = two(x, y, c({}))", "y = one(one(x, y, c({})), x, c({}))",
+    "x = one(x, y, c({}))", "x = y + one(x, y, c({}))", "x, y = two(x, y, c({}))",
+    "y = one(one(x, y, c({})), x, c({}))",
     "x = x * k + one(x, z, c({})) * k", "x = one(z, x, c({}))", "kept.append(one(x, y, c({})))",
     "y = [x, y][1] - one(y, x, c({}))", "x = max(k, s.k) * three(x, y, k, c({}))", "k = k + four(k, c({}))",
     "x = s.u + one(s.u, y, c({}))", "y = x + sum(one(v, y, c({})) for v in (x, z))",

@@ -95,10 +95,7 @@ class MergedMatcher:
     def _may_cross(self, guarded: int, host: Mapping[int, Any]) -> bool:
         """Whether the call may go from one path to another, as far as is known before the run."""
         crossings, members = self.trace.crossings, self.trace.members
-        if not guarded or not crossings.exist:
-            return False
-        walks = crossings.walks(guarded, lambda member, node: host.get(members[member].placement.node_of[node.index]))
-        return next(walks, None) is not None
+        return crossings.may_be(guarded, lambda member, node: host.get(members[member].placement.node_of[node.index]))
 
 
 def _by_value(values: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
@@ -153,7 +150,6 @@ class MergedVariant(Launcher):
         changed = [np.asarray(run.made[self._count + at]) for at in place.changed]
         numbers = [run.numbers[at] for at in place.numbers]
         return StagedOutputs(place.trace, place.values(run.values), own, changed, numbers, run.given)
-
 
     def _crossed(self, run: Computed, values: Matched) -> _Place | None:
         """What a call finds where that goes from one path to another."""

@@ -72,9 +72,9 @@ class Literal(NamedTuple):
 class Memory:
     """The memory of an array at a join.
 
-    number: the same at all joins of a recording. origin: the input slot that holds it, None where the call has made it. version: what it holds. layout: shape, dtype,
-    strides and whether it may be written. written: whether the call has written to it by then. rewritten: whether it
-    has afterwards.
+    number: the same at all joins of a recording. origin: the input slot that holds it, None where the call has made it.
+    version: what it holds. layout: shape, dtype, strides and whether it may be written. written: whether the call has
+    written to it by then. rewritten: whether it has afterwards.
     """
 
     number: int

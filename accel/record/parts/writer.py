@@ -57,11 +57,12 @@ class Writer:
 
     def frames(self) -> list[FrameType]:
         """The frames of recorded code on the stack, the innermost first."""
-        found, frame = [], sys._getframe(1)
+        found: list[FrameType] = []
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             if getattr(frame.f_globals, "recording", None) is self._owner:
                 found.append(frame)
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         return found
 
     def where(self) -> Place:

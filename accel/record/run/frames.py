@@ -76,9 +76,9 @@ class FrameWatch:
         # a `for` loop ends by StopIteration, where its code says
         if not (issubclass(raised[0], StopIteration) and is_loop_head(frame.f_code, frame.f_lasti)):
             self._recording.joins.interrupted()
-        if not issubclass(raised[0], (StopIteration, GeneratorExit, Unwound)):
-            if not self._recording.is_foreseen(raised[1]):
-                self._recording.note_exception(raised[1], (frame.f_code.co_filename, frame.f_lineno))
+        is_end = issubclass(raised[0], (StopIteration, GeneratorExit, Unwound))
+        if not is_end and not self._recording.is_foreseen(raised[1]):
+            self._recording.note_exception(raised[1], (frame.f_code.co_filename, frame.f_lineno))
 
     def _clear_up(self) -> None:
         """Leave the recorded code, or where that is not possible, let it go on with plain values.

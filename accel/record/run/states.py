@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -70,7 +71,7 @@ class _Describer:
     def describe(self, roots: Roots) -> State:
         """The state that these lead to. Raises Opaque."""
         template = [(name, self._form(value)) for name, value in roots]
-        written = []
+        written: list[tuple[int, Hashable, Any]] = []
         for state in self._recording.attributes.values():
             owner = state.owner._slot_
             if state.written and owner is not None:
@@ -154,7 +155,7 @@ class _Describer:
         entered = self._recording.kept.entered_tuple(value)
         if entered is not None:
             return "entered", Entered(entered.slot)
-        return "tuple", Literal(type(value)), *(self._form(part) for part in value)
+        return "tuple", Literal((type(value),)), *(self._form(part) for part in value)
 
     def _function(self, value: FunctionType) -> Any:
         """A function that recorded code has made: what it can reach is part of the state."""
@@ -193,4 +194,3 @@ def _is_bound(value: object) -> bool:
     """Whether a function belongs to one object (`x.sum`), which may be another in the next call."""
     owner = getattr(value, "__self__", None)
     return owner is not None and not isinstance(owner, (type, type(np), np.ufunc))
-
