@@ -19,7 +19,6 @@ for node. `writer.check` makes sure of that whenever paths are merged.
 from accel.merge.following import Accepted, CrossedTrace
 from accel.merge.inputs import ABSENT
 from accel.merge.members import Member, Placement
-from accel.merge.outputs import OutputPlaces
 from accel.merge.trace import MergedTrace, NotMergeable, merged, reassembled
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "Member",
     "MergedTrace",
     "NotMergeable",
-    "OutputPlaces",
     "Placement",
     "merged",
     "reassembled",

@@ -131,23 +131,21 @@ class Writer:
         where = max((node.where for join in column.values() for node, _ in values_at(join)), default=("", 0))
         chosen: dict[int, dict[int, set[int]]] = {path: {} for path in column}
         for values, merged in self._held(column):
-            own = [node for path, node in values.items() if not self._paths[path].may_be_read_again(node)]
-            if len({node.index for node in merged.values()}) < 2 or not own:
-                continue
-            try:
-                phi = self._joining(merged, where, settled)
-            except Inseparable:
-                continue
+            phi = self._joining(merged, where, settled)
             for path, node in values.items():
-                chosen[path].setdefault(node.index, set()).add(phi.index)
+                # also where it stands for itself: it may be held at another place, too, where a phi would stand for it
+                chosen[path].setdefault(node.index, set()).add((phi or merged[path]).index)
         for path, join in column.items():
             self._rename(path, join, chosen[path])
 
-    def _joining(self, values: dict[int, Node], where: Place, settled: dict[int, dict[int, int]]) -> Node:
-        if all(node.host for node in values.values()):
+    def _joining(self, values: Column, where: Place, settled: Settled) -> Node | None:
+        """The phi for what paths bring to a join; None where it is one, or no phi can stand for it."""
+        if len({node.index for node in values.values()}) < 2:
+            return None
+        for on_host in (True, False) if all(node.host for node in values.values()) else (False,):
             with contextlib.suppress(Inseparable):
-                return self.phi(values, where, on_host=True, settled=settled)
-        return self.phi(values, where, settled=settled)
+                return self.phi(values, where, on_host=on_host, settled=settled)
+        return None
 
     def _held(self, column: Joined) -> Iterator[tuple[Column, Column]]:
         """What the paths hold at a join, place by place; then the arrays from outside that some have written to.
@@ -186,7 +184,7 @@ class Writer:
                 continue
             phi = self.tape.nodes[next(iter(phis))]
             self._joined[path][index] = phi
-            if index in later:
+            if index in later and phi.rule is core.PHI:
                 self.expected.setdefault(phi.index, {})[path] = self._assumed[path][index]
 
     # -- phis ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ The outcomes of the run leave one of those, or none: then the call takes a path 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,13 @@ from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.variant import Computed, HostError, Launcher, SideExit, forms_of
 from accel.ir.tape import Node, needed_by
 from accel.lower import agrees
-from accel.merge import ABSENT, Accepted, MergedTrace, OutputPlaces
+from accel.merge import ABSENT, Accepted, Member, MergedTrace
 from accel.process import interrupts
 from accel.record import Trace
 from accel.record.inputs import Inputs
+
+MOST_WALKS = 10_000
+"""What so many runs have shown is remembered, to find the ways that others like them go."""
 
 
 class Matched(list[Any]):
@@ -116,11 +119,10 @@ class MergedVariant(Launcher):
         self._count = len(trace.outputs.arrays)
         self._trace = trace
         self._some = {node.index for node in program.host if node.index in trace.of_some}
-        self._members = [
-            _Place(each.trace, each.placement.slots, each.placement.outputs, each.placement.nodes & self._some)
-            for each in trace.members
-        ]
-        self._walks: list[tuple[Accepted, _Place]] = []
+        self._members = [_Place(each, each.placement.nodes & self._some) for each in trace.members]
+        # by what a run has shown; None where no walk is that
+        self._walks: dict[Hashable, tuple[Accepted, _Place] | None] = {}
+        self._decided = sorted({index for each in trace.members for index in each.placement.on_host})
         positions = {id(outcome): position for position, outcome in enumerate(trace.tape.outcomes)}
         at = [positions[id(outcome)] for outcome in program.outcomes]
         self._at = {position: place for place, position in enumerate(at)}
@@ -156,15 +158,19 @@ class MergedVariant(Launcher):
         if not self._trace.crossings.exist:
             return None
         shown = _Shown(self._trace, values.host, self._at, run.outcomes)
-        for walk, place in self._walks:
-            if shown.holds(walk, values):
-                return place
-        found = self._trace.crossings.accepted(values.guarded, shown.of)
-        if found is None or not shown.holds(found, values):
-            return None
-        place = _Place(found.trace, found.slots, found.outputs, found.host & self._some)
-        self._walks.append((found, place))
-        return place
+        key = values.guarded, run.outcomes.tobytes(), tuple(repr(values.host.get(index)) for index in self._decided)
+        if key not in self._walks:
+            if len(self._walks) >= MOST_WALKS:
+                self._walks.clear()
+            found = self._trace.crossings.accepted(values.guarded, shown.of)
+            self._walks[key] = None if found is None else (found, _Place(found, found.host & self._some))
+        walk = self._walks[key]
+        return walk[1] if walk is not None and shown.holds(walk[0], values) else None
+
+    @property
+    def crossed(self) -> int:
+        """The ways from one path to another that runs have taken."""
+        return sum(walk is not None for walk in self._walks.values())
 
 
 class _Shown:
@@ -208,13 +214,14 @@ class _Shown:
 class _Place:
     """What a call finds where among the values and outputs of all paths.
 
-    trace: its plan. slots: where the values of its slots are. places: where its outputs are. host: indices of what
-    Python computes for it, but not for all, before launch.
+    host: indices of what Python computes for it, but not for all, before launch.
     """
 
-    def __init__(self, trace: Trace, slots: Sequence[int], places: OutputPlaces, host: Iterable[int]) -> None:
+    def __init__(self, of: Member | Accepted, host: Iterable[int]) -> None:
+        placement = of.placement if isinstance(of, Member) else of
         self.host = sorted(host)
-        self.trace = trace
+        self.trace: Trace = of.trace
+        places = placement.outputs
         self.arrays, self.numbers, self.changed = places.arrays, places.numbers, places.changed
-        self.forms = forms_of(trace.outputs.arrays)
-        self.values: Any = operator.itemgetter(*slots)
+        self.forms = forms_of(of.trace.outputs.arrays)
+        self.values: Any = operator.itemgetter(*placement.slots)
