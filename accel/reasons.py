@@ -42,12 +42,12 @@ _ROWS = (
     ),
     Reason(
         "effect.random",
-        "this path draws random numbers; a compiled replay would repeat the recorded ones",
-        "draw them in the caller and pass them in",
+        "this path draws random numbers in a way that a replay cannot repeat",
+        "draw by a generator's method with its parameters as plain numbers or inputs, or in the caller",
     ),
     Reason(
         "effect.global",
-        "this path writes a module's global name, which a replay cannot undo",
+        "this path changes a module's or class's state in a way that a replay cannot repeat",
         "keep the state on an object that the function receives",
     ),
     # -- calls that cannot be followed -----------------------------------------------------------------------------

@@ -5,14 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from accel.process import interrupts
+
+LONG_CALL_S = 0.5
+"""Seconds after which targets that are called inside a first call are examined themselves.
+
+The outer one is to have a program of its own, which theirs would be a part of. But a function that is called once and
+loops for minutes never gets one: what it calls is then all that can be compiled.
+"""
 
 
 class _ThreadState(threading.local):
     inside = False
     """Whether a target's call is under way in this thread. Targets that are called inside it then run on NumPy."""
+    opens_at = inf
+    """From this time on they do not: the call around them is a first one, and takes long (see LONG_CALL_S)."""
     counted_s = 0.0
     """Seconds of this thread that are already in some target's ledger, so that none are counted twice.
 
@@ -36,10 +46,11 @@ class Call:
     done: the call's effects have been made and `result` is final, so the function must not run again. raised: the
     exception that the program's own code raised; the program must get it. began: `time.perf_counter()` when accel
     received the call. seconds: time that the call took on NumPy; None if it has not run there. own_s: the same without
-    the time of other targets called inside it.
+    the time of other targets called inside it. put_back: puts back what a run has drawn for the call, before the
+    program's own function draws it; None where nothing was.
     """
 
-    __slots__ = ("args", "began", "done", "function", "kwargs", "own_s", "raised", "result", "seconds")
+    __slots__ = ("args", "began", "done", "function", "kwargs", "own_s", "put_back", "raised", "result", "seconds")
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.function = function
@@ -51,9 +62,12 @@ class Call:
         self.began = 0.0
         self.seconds: float | None = None
         self.own_s = 0.0
+        self.put_back: Callable[[], None] | None = None
 
     def run(self) -> Any:
         """Run the program's own function, once. What it raises is kept in `raised` and raised again."""
+        if self.put_back is not None:
+            self.put_back()
         before, started = THREAD.counted_s, time.perf_counter()
         try:
             self.result = self.function(*self.args, **self.kwargs)

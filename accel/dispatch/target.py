@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import threading
 import time
+from math import inf
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
-from accel.dispatch.call import THREAD, Call, is_fault, note_counted
+from accel.dispatch.call import LONG_CALL_S, THREAD, Call, is_fault, note_counted
 from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
 from accel.dispatch.costs import budget
@@ -128,7 +129,7 @@ class Target:
     def _answer_or_fall_back(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer a call, by NumPy if accel fails."""
         call: Call | None = None
-        inside, locked = THREAD.inside, False
+        inside, opens_at, locked = THREAD.inside, THREAD.opens_at, False
         try:
             call = Call(self.function, args, kwargs)
             call.began = time.perf_counter()
@@ -137,7 +138,7 @@ class Target:
                 self._refusals.raise_if_strict()
                 return self._run_numpy(call)
             # part of an outer target's call, which is recorded or compared as a whole
-            if inside:
+            if inside and call.began < opens_at:
                 return call.run()
             # it never waits for the lock: see `__init__`
             locked = self._lock.acquire(blocking=False)
@@ -145,7 +146,7 @@ class Target:
                 self._refusals.refuse(unmet_precondition(self.mode) or Refusal("environment.busy"))
                 return self._run_numpy(call)
             self._thread = threading.get_ident()
-            THREAD.inside = True
+            THREAD.inside, THREAD.opens_at = True, inf
             return self._dispatch(call)
         except BaseException as error:
             if call is not None and error is call.raised:
@@ -154,7 +155,7 @@ class Target:
                 raise
             fault = error
         finally:
-            THREAD.inside = inside
+            THREAD.inside, THREAD.opens_at = inside, opens_at
             if locked:
                 self._thread = 0
                 self._lock.release()
@@ -173,6 +174,11 @@ class Target:
         except Exception:  # the report is of no importance now
             pass
         if call is None or not (call.done or call.raised):
+            try:
+                if call is not None and call.put_back is not None:
+                    call.put_back()
+            except Exception:  # twice: then it is past mending, and an answer is better than none
+                pass
             return self.function(*args, **kwargs)
         if call.raised is not None:
             raise call.raised
@@ -191,6 +197,7 @@ class Target:
         if self._is_limited:
             # the first calls are only timed: the budget, and whether the function is small, are judged by these times
             if not self.account.knows_numpy:  # before anything is compiled
+                THREAD.opens_at = call.began + LONG_CALL_S  # `_answer_or_fall_back` puts it back
                 return self._run_numpy(call, quiet=is_quiet())
             if self.account.is_small and not self.paths.with_program:  # but the next call may have larger arrays
                 self._refusals.note_wait("speed.small")
@@ -342,7 +349,7 @@ class Target:
             self.account.charge_undone(spent)
             self._note_refused(recorded.refusal, recorded.trace)
             call.began = time.perf_counter()  # the recording has been charged: it must not count as examining the call
-            return self._run_numpy(call)
+            return self._run_uncovered(call)
         self.account.count_recorded(spent)
         if isinstance(recorded, Raised):
             call.raised = recorded.error
@@ -405,8 +412,11 @@ class Target:
 
     # -- replaying ----------------------------------------------------------------------------------------------------
 
-    def _replay(self, path: Path, values: list[Any], call: Call, *, siblings: bool) -> Any:
-        """Answer a call by the path's program. siblings: whether a side exit may lead to another compiled path."""
+    def _replay(self, path: Path, values: list[Any], call: Call, *, siblings: bool, left: tuple[Path, ...] = ()) -> Any:
+        """Answer a call by the path's program.
+
+        siblings: whether a side exit may lead to another compiled path. left: paths that side exits have led away from.
+        """
         from accel.dispatch.replay import HostError, SideExit, StaleConstants
         from accel.dispatch.replay.commit import commit
 
@@ -424,7 +434,9 @@ class Target:
             self._compiling.respecialize(path, given.slots, call)
             return self._follow(path, values, call)
         if isinstance(given, SideExit):
-            return self._side_exit(path, given, call, siblings)
+            return self._side_exit(path, given, call, siblings, (*left, path))
+        if given.drawn is not None:
+            call.put_back = given.drawn.put_back
         path.accept_run()
         taken = path.taken(given)
         if self._comparisons.is_due(taken, self.mode):
@@ -461,10 +473,12 @@ class Target:
             self.ledger.state = State.INLINED if self.ledger.inlined_calls else State.DEMOTED
         self._refusals.refuse(Refusal("speed.slower", "", detail))
 
-    def _side_exit(self, path: Path, exit: SideExit, call: Call, siblings: bool) -> Any:
+    def _side_exit(self, path: Path, exit: SideExit, call: Call, siblings: bool, left: tuple[Path, ...]) -> Any:
         """An outcome differs: the call takes another path, a known one or a new one."""
         self.account.charge_discarded(call)
         for other in self.paths.after(exit, path) if siblings else ():
+            if other in left:
+                continue
             # like `path` up to the outcome that differs, but its guards may be others
             values = other.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
@@ -472,7 +486,8 @@ class Target:
                     self.paths.note_exit_to(other)
                     path.back_off()
                     return self._follow(other, values, call)
-                return self._replay(other, values, call, siblings=False)
+                # where the draws decided it, nothing was launched: the next may well turn out to be another one too
+                return self._replay(other, values, call, siblings=exit.on_host, left=left)
         known = set(self.paths)
         result = self._new_path(call)
         # nothing was recorded that the next call of this kind could take instead

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from accel.ir.tape import Node
 from accel.ir.template import leaves
+from accel.ir.views import Placed
 from accel.merge.writer import Inseparable, Writer
 from accel.record.outputs import Leaf, Made, Number, Outputs, Shared
 
@@ -131,3 +132,4 @@ def _leaves(template: object) -> Iterator[Leaf]:
             yield from _leaves(leaf.template)
         else:
             yield leaf
+            yield from leaves([step.starts for step in getattr(leaf, "chain", ()) if isinstance(step, Placed)], Number)

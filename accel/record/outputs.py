@@ -5,19 +5,20 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from types import FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from accel.ir.tape import Node, Storage
 from accel.ir.template import fill
-from accel.ir.views import Chain, Index, Reshape, seen_through
+from accel.ir.views import At, Chain, Index, Placed, Reshape, seen_through
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedScalar
 from accel.record.arrays.numbers import TypeStandIn
 from accel.record.inputs import MISSING
+from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.builtins import Builtin
-from accel.record.objects.follow import Followed, SubstitutedGlobals
+from accel.record.objects.follow import Followed
 from accel.record.objects.functions import RuleFunction
 from accel.record.objects.proxy import Proxy
 from accel.record.recording import AttributeState, Item, Recording
@@ -33,7 +34,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class FromSlot(Leaf):
-    """The very object that an input slot holds; `chain` makes a view of it."""
+    """The very object that an input slot holds; `chain` makes a view of it, its positions ints and `Number`s."""
 
     slot: int
     chain: Chain = ()
@@ -41,7 +42,7 @@ class FromSlot(Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Made(Leaf):
-    """New array number `index`; `chain` makes a view of it."""
+    """New array number `index`; `chain` makes a view of it, as in `FromSlot`."""
 
     index: int
     chain: Chain = ()
@@ -165,8 +166,7 @@ class Planner:
     def _write(self, state: AttributeState) -> None:
         owner = state.owner._slot_
         is_item = isinstance(state.name, Item)
-        key = ("item" if is_item else "attr", owner, state.name)
-        before = self._recording.inputs.find(key)
+        before = self._slot_before(state, is_item=is_item)
         value = Literal(MISSING) if state.wrapped is MISSING else self._template(state.wrapped)
         if is_item and isinstance(value, FromSlot) and not value.chain and value.slot == before:
             return  # an in-place operator stored the array back; an attribute may be another call's class's alone
@@ -176,6 +176,16 @@ class Planner:
             self._outputs.state.extend((before, node) for node in self._outputs.nodes(value))
         name = state.name.key if isinstance(state.name, Item) else state.name
         self._outputs.writes.append(Write(owner, name, value, is_item))
+
+    def _slot_before(self, state: AttributeState, *, is_item: bool) -> int | None:
+        """The slot by which what is written was read before; None if it was not."""
+        find, holder = self._recording.inputs.find, state.owner._plain_
+        if type(holder) is CellType:
+            return find(("cell", id(holder)))
+        slot = find(("item" if is_item else "attr", state.owner._slot_, state.name))
+        if slot is None and isinstance(state.name, Item):  # of a module
+            slot = find(("global", id(holder), state.name.key))
+        return slot
 
     def _template(self, value: Any) -> Any:
         kind = type(value)
@@ -215,9 +225,26 @@ class Planner:
         chain = value._chain or (Index((Ellipsis,)),)
         return self._shared(value._plain_, lambda: self._of_storage(storage, chain))
 
+    def _placed(self, chain: Chain) -> Chain:
+        """The chain of a view that leaves the call, its positions numbers that each run computes."""
+        return tuple(
+            [
+                Placed(step.extent, fill(step.starts, self._position, Node)) if isinstance(step, At) else step
+                for step in chain
+            ]
+        )
+
+    def _position(self, node: Node) -> Any:
+        forced = self._recording.writer.forced(node)
+        return self._number(node, node.scalar or np.int64) if forced is MISSING else forced
+
+    def _number(self, node: Node, kind: type) -> Number:
+        self._outputs.numbers.append(node)
+        return Number(len(self._outputs.numbers) - 1, kind)
+
     def _of_storage(self, storage: Storage, chain: Chain) -> Leaf:
         if storage.origin is not None:
-            return FromSlot(storage.origin.args[0], chain)
+            return FromSlot(storage.origin.args[0], self._placed(chain))
         if not _is_view(storage.base, chain):
             raise Unsupported("escape.object", "a view leaves the call that would be a copy of an array in C order")
         # Two views of one new array leave the call as two views of one array.
@@ -225,7 +252,7 @@ class Planner:
         if index is None:
             index = self._made[id(storage)] = len(self._outputs.arrays)
             self._outputs.arrays.append(storage.version)
-        return Made(index, chain)
+        return Made(index, self._placed(chain))
 
     def _scalar(self, value: RecordedScalar) -> Leaf:
         node = value.node()
@@ -233,8 +260,7 @@ class Planner:
         # The path fixes its value: there is nothing to fetch from the device. The type says 1 from 1.0 and True.
         if forced is not MISSING and type(forced) is type(value._plain_):
             return Literal(value._plain_)
-        self._outputs.numbers.append(node)
-        return Number(len(self._outputs.numbers) - 1, type(value._plain_))
+        return self._number(node, type(value._plain_))
 
     def _compressed(self, value: CompressedArray) -> Leaf:
         raise Unsupported("shape.dynamic", "a masked selection leaves the recorded call")
@@ -242,7 +268,7 @@ class Planner:
     def _proxy(self, value: Any) -> Leaf:
         if value._slot_ is not None:
             return FromSlot(value._slot_)
-        if isinstance(value._plain_, type):
+        if isinstance(value._plain_, (type, ModuleType)):
             return Literal(value._plain_)
         raise Unsupported("escape.object", f"a new {type(value._plain_).__name__} leaves the recorded call")
 

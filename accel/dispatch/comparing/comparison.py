@@ -9,9 +9,9 @@ import numpy as np
 
 from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import NumpyValue, explanation
-from accel.dispatch.comparing.snapshot import Snapshot, equal, part_name, parts_of
+from accel.dispatch.comparing.snapshot import Snapshot, equal, part_name, part_of
 from accel.dispatch.replay import StagedOutputs
-from accel.dispatch.replay.commit import as_scalar
+from accel.dispatch.replay.commit import as_scalar, chain_of
 from accel.ir.views import seen_through
 from accel.record.inputs import MISSING
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
@@ -78,12 +78,14 @@ class Comparison:
         self._template(outputs.result, result, "the result")
         for write in outputs.writes:
             owner = values[write.owner]
-            now = parts_of(owner).get(write.name, MISSING) if write.is_item else getattr(owner, write.name, MISSING)
+            now = part_of(owner, write.name, is_item=write.is_item)
             self._template(write.value, now, part_name(trace, write.owner, write.name, is_item=write.is_item))
         first = len(self._staged.made)
         for position, ((slot, _), array) in enumerate(zip(outputs.changed, self._staged.changed, strict=True), first):
             self._arrays(array, values[slot], trace.inputs.name(slot), position)
         self.differences += self._snapshot.differences(values)
+        for generator in self._staged.drawn.differ() if self._staged.drawn is not None else ():
+            self._structure(f"the state of a {type(generator).__name__}", "NumPy draws otherwise than the replay")
 
     def _structure(self, name: str, what: str) -> None:
         self.differences.append(Difference(name, "", what, np.inf))
@@ -104,12 +106,14 @@ class Comparison:
                 self._template(part, value, f"{name}[{i}]")
 
     def _from_slot(self, leaf: FromSlot, actual: object, name: str) -> None:
-        expected = self._staged.values[leaf.slot]
+        expected, chain = self._staged.values[leaf.slot], chain_of(self._staged, leaf)
         # `return x` must give the caller's own array, and `return x[1:]` a view of it: a later write to it would show
         if not leaf.chain and actual is not expected:
             self._structure(name, f"NumPy gives another object, the replay {self._slot(leaf.slot)} itself")
-        elif leaf.chain and not np.may_share_memory(expected, actual):
+        elif chain and not np.may_share_memory(expected, actual):
             self._structure(name, f"NumPy gives a copy, the replay a view of {self._slot(leaf.slot)}")
+        elif chain and not _is_same_view(seen_through(expected, chain), actual):
+            self._structure(name, f"NumPy gives another part of {self._slot(leaf.slot)} than the replay")
 
     def _literal(self, leaf: Literal, actual: object, name: str) -> None:
         if type(actual) is not type(leaf.value) or not (actual is leaf.value or equal(actual, leaf.value)):
@@ -125,7 +129,8 @@ class Comparison:
             self._arrays(np.asarray(replayed), np.asarray(actual), name, first + leaf.index)
 
     def _made(self, leaf: Made, actual: object, name: str) -> None:
-        made = seen_through(self._staged.made[leaf.index], leaf.chain)
+        chain = chain_of(self._staged, leaf)
+        made = seen_through(self._staged.made[leaf.index], chain)
         if type(actual) is not np.ndarray:
             self._structure(name, f"NumPy gives a {_kind(actual)}, the replay an array")
             return
@@ -138,7 +143,7 @@ class Comparison:
                 shared, fresh = f"memory of {self._slot(slot)}", "memory of its own"
                 what = (shared, fresh) if theirs else (fresh, shared)
                 self._structure(name, f"NumPy gives {what[0]}, the replay {what[1]}")
-        self._arrays(made, actual, name, leaf.index, leaf.chain)
+        self._arrays(made, actual, name, leaf.index, chain)
 
     def _shared(self, leaf: Shared, actual: object, name: str) -> None:
         if not isinstance(leaf.template, Leaf):
@@ -175,6 +180,12 @@ class Comparison:
 
     def _slot(self, slot: int) -> str:
         return self._staged.trace.inputs.name(slot)
+
+
+def _is_same_view(ours: Any, theirs: Any) -> bool:
+    """Whether two views of one array begin at the same element, and have the same shape."""
+    begin = [view.__array_interface__["data"][0] for view in (ours, theirs)]
+    return bool(ours.shape == theirs.shape and (begin[0] == begin[1] or ours.size == 0))
 
 
 _LEAVES: dict[type, Callable[[Comparison, Any, Any, str], None]] = {

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from accel.ir.template import fill
-from accel.ir.views import seen_through
+from accel.ir.views import Chain, Placed, seen_through
 from accel.process import interrupts
 from accel.record import Trace
 from accel.record.inputs import MISSING
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared, Write
+
+if TYPE_CHECKING:
+    from accel.dispatch.replay.draws import Drawn
 
 
 @dataclass(slots=True)
@@ -22,7 +26,8 @@ class StagedOutputs:
 
     trace: of the path that the call takes. values: of its slots. made: new arrays. changed: new contents of the arrays
     that the call changes in place. numbers: the trace's numbers, in order. given: the arrays that the program took.
-    shared: objects that occur several times in the outputs, as far as they are built.
+    shared: objects that occur several times in the outputs, as far as they are built. drawn: the generators that it has
+    drawn from.
     """
 
     trace: Trace
@@ -32,6 +37,7 @@ class StagedOutputs:
     numbers: list[Any]
     given: list[Any]
     shared: dict[Shared, Any] = field(default_factory=dict)
+    drawn: Drawn | None = None
 
 
 class PendingCall(Protocol):
@@ -71,9 +77,9 @@ def _build(staged: StagedOutputs, template: object) -> Any:
 def _build_leaf(staged: StagedOutputs, leaf: Any) -> Any:
     kind = type(leaf)
     if kind is Made:
-        return seen_through(staged.made[leaf.index], leaf.chain)
+        return seen_through(staged.made[leaf.index], chain_of(staged, leaf))
     if kind is FromSlot:
-        return seen_through(staged.values[leaf.slot], leaf.chain)
+        return seen_through(staged.values[leaf.slot], chain_of(staged, leaf))
     if kind is Number:
         return as_scalar(staged.numbers[leaf.index], leaf.kind)
     if kind is Shared:
@@ -83,6 +89,20 @@ def _build_leaf(staged: StagedOutputs, leaf: Any) -> Any:
         return staged.shared[leaf]
     assert kind is Literal
     return leaf.value
+
+
+def chain_of(staged: StagedOutputs, leaf: Made | FromSlot) -> Chain:
+    """The view that a leaf is of its array, its positions those of this run."""
+
+    def position(number: Number) -> int:
+        return operator.index(as_scalar(staged.numbers[number.index], number.kind))
+
+    return tuple(
+        [
+            Placed(step.extent, fill(step.starts, position, Number)) if isinstance(step, Placed) else step
+            for step in leaf.chain
+        ]
+    )
 
 
 def as_scalar(value: object, kind: type) -> Any:
@@ -95,7 +115,9 @@ def _store(copies: list[tuple[Any, Any]], writes: list[tuple[Any, Write, Any]]) 
     for target, array in copies:
         np.copyto(target, array)
     for owner, write, value in writes:
-        if value is MISSING:
+        if value is MISSING and write.is_item:
+            owner.pop(write.name, None)
+        elif value is MISSING:
             try:
                 object.__delattr__(owner, write.name)
             except AttributeError:  # the call itself created it; or it was deleted before an interrupt

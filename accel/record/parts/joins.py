@@ -206,20 +206,19 @@ class Joins:
         flow = flow_of(frame.f_code)
         return None if flow is None else _Region(frame, flow.join(frame.f_lasti), hidden)
 
-    def at(self, frame: FrameType) -> None:
-        """A frame in which branches are open is about to run an instruction."""
+    def at(self, frame: FrameType) -> bool:
+        """A frame in which branches may be open is about to run an instruction. Returns whether any of its are left."""
         offset, first = frame.f_lasti, None
         for place, region in enumerate(self._open):
             if region.frame is frame and region.join == offset:
                 first = place
                 break
-        if first is None:
-            return
-        region = self._open[first]
-        held = [value for each in self._open[first:] for value in each.held]
-        del self._open[first:]
-        frame.f_trace_opcodes = any(each.frame is frame for each in self._open)
-        self._note(frame, region.inherited, held)
+        if first is not None:
+            region = self._open[first]
+            held = [value for each in self._open[first:] for value in each.held]
+            del self._open[first:]
+            self._note(frame, region.inherited, held)
+        return any(each.frame is frame for each in self._open)
 
     def returned(self, frame: FrameType) -> None:
         """A frame returns: its open branches join in its caller."""
@@ -242,8 +241,12 @@ class Joins:
 
     def interrupted(self) -> None:
         """An exception was raised: where it leads, the analysis of the code does not know."""
-        for region in self._open:
-            region.frame.f_trace_opcodes = False
+        self._open.clear()
+
+    def stop(self) -> None:
+        """Have no joins: there is more to the state than can be described."""
+        self.describe = None
+        self.found.clear()
         self._open.clear()
 
     def _note(self, frame: FrameType, hidden: Inherited, held: list[Any]) -> None:

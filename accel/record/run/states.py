@@ -12,8 +12,9 @@ from accel.ir.tape import Storage
 from accel.ir.template import frozen_static
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar
 from accel.record.inputs import MISSING
+from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.builtins import Builtin
-from accel.record.objects.follow import Followed, SubstitutedGlobals
+from accel.record.objects.follow import Followed
 from accel.record.objects.modules import EnvironProxy, ModuleProxy
 from accel.record.objects.modules import Opaque as OpaqueObject
 from accel.record.objects.objects import ClassProxy, ObjectType
