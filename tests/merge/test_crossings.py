@@ -520,6 +520,41 @@ def test_arrays_that_are_one_stay_so_on_the_way_through_a_third_path() -> None:
     assert covered(in_doubt, ((1, 0, 0), (0, 1, 0), (0, 0, 1)), 3) >= 4
 
 
+def rounds_left(s: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
+    rounds = 1
+    if a.any():
+        rounds = 2
+    for _ in range(rounds):
+        x = x * 0.5
+        if b.any():
+            x = x + 1.0
+    if c.any():
+        x = x - 3.0
+    return x
+
+
+def halved(x: Any, b: Any) -> Any:
+    y = x * 0.5
+    if b.any():
+        y = y + 1.0
+    return y
+
+
+def in_a_statement(s: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
+    x = ("one" if a.any() else "other", halved(x, b))
+    y = x[1] if x[0] == "one" else -x[1]
+    if c.any():
+        y = y - 3.0
+    return y
+
+
+@pytest.mark.parametrize("function", (rounds_left, in_a_statement))
+def test_what_is_hidden_at_a_join_is_told_apart(function: Callable[..., Any]) -> None:
+    """At the joins inside, the variables are the same on both paths; how many rounds are left, or a text, is not."""
+    assert covered(function, ((1, 0, 0), (0, 0, 1)), 3) == 2
+    assert covered(function, ((1, 0, 0), (0, 1, 1)), 3) == 2
+
+
 def elsewhere(s: Any, a: Any, b: Any, x: Any) -> Any:
     y = a + b
     if a.any():
