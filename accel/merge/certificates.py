@@ -14,7 +14,7 @@ both recordings have to hold.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from accel.ir.tape import Node
@@ -22,7 +22,7 @@ from accel.ir.template import form, leaves
 from accel.merge.alignment import static_form
 from accel.record import Trace
 from accel.record.inputs import Inputs
-from accel.record.outputs import FromSlot, Shared
+from accel.record.leaves import FromSlot, all_leaves
 from accel.record.parts.joins import Entered, Inherited, Join, Literal, Memory, Value, View
 
 
@@ -141,8 +141,9 @@ class Recorded:
         self.arrays = {slots[slot] for slot in trace.array_slots}
         self._computed = {node.index for node in outputs.arrays} | {node.index for _, node in outputs.changed}
         self._handed_on = {slot for slot, _ in outputs.changed}
-        for template in (outputs.result, *(write.value for write in outputs.writes)):
-            self._handed_on.update(leaf.slot for leaf in _leaves(template) if isinstance(leaf, FromSlot))
+        values = [template for write in outputs.writes for _, template in write.values()]
+        for template in (outputs.result, *values):
+            self._handed_on.update(leaf.slot for leaf in all_leaves(template) if isinstance(leaf, FromSlot))
 
     def may_be_read_again(self, node: Node) -> bool:
         """Whether a node is an input that the program can reach under its own name at any time."""
@@ -162,14 +163,6 @@ class Recorded:
     def hands_on(self, memory: Memory) -> bool:
         """Whether an array is a part of what the call returns or leaves."""
         return memory.version.index in self._computed or memory.origin in self._handed_on
-
-
-def _leaves(template: object) -> Iterator[Any]:
-    for leaf in leaves(template, (FromSlot, Shared)):
-        if isinstance(leaf, Shared):
-            yield from _leaves(leaf.template)
-        else:
-            yield leaf
 
 
 def substitution(before: Recorded, join: Join, after: Recorded, other: Join) -> Substitution | None:

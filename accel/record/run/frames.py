@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+from accel.process import interrupts
 from accel.record.arrays.arrays import RecordedValue
 from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.builtins import plain_builtins
@@ -79,13 +80,21 @@ class FrameWatch:
         if event == "exception":
             self._note_exception(frame, arg)
         elif event == "return":
-            self._recording.joins.returned(frame)
+            self._tell_joins(self._recording.joins.returned, frame)
         elif event == "opcode":
             self._on_opcode(frame)
         elif event == "line" and not self._recording.active:
             frame.f_trace_lines = False
             self._make_plain(frame)
         return self._on_event
+
+    def _tell_joins(self, what: Callable[[FrameType], Any], frame: FrameType) -> Any:
+        try:
+            return what(frame)
+        except Exception as error:  # a fault of ours must never reach the program: what a trace function raises does
+            interrupts.pass_on(error)
+            self._recording.joins.stop()
+            return False
 
     def _note_exception(self, frame: FrameType, raised: Any) -> None:
         # a `for` loop ends by StopIteration, where its code says
@@ -104,8 +113,8 @@ class FrameWatch:
         if frame in self._with_wrappers:
             self._with_wrappers.discard(frame)
             self._make_plain(frame, proxies=False)
-        joins = self._recording.active and self._recording.joins.at(frame)
-        frame.f_trace_opcodes = is_stepped or joins
+        joins = self._recording.active and self._tell_joins(self._recording.joins.at, frame)
+        frame.f_trace_opcodes = bool(is_stepped or joins)
         self._steps.rearm(frame.f_code)
 
     def _clear_up(self) -> None:

@@ -71,6 +71,8 @@ class _Describer:
 
     def describe(self, roots: Roots) -> State:
         """The state that these lead to. Raises Opaque."""
+        if self._recording.changed:
+            raise Opaque  # the program's containers hold other elements by now
         template = [(name, self._form(value)) for name, value in roots]
         written: list[tuple[int, Hashable, Any]] = []
         for state in self._recording.attributes.values():
@@ -78,8 +80,10 @@ class _Describer:
             if state.written and owner is not None:
                 is_item = isinstance(state.name, Item)
                 name = state.name.key if isinstance(state.name, Item) else state.name
+                if is_item and state.owner.computed(name) is not None:
+                    raise Opaque  # another call may have written to another item
                 form = Literal("deleted") if state.wrapped is MISSING else self._form(state.wrapped)
-                written.append((owner, (is_item, frozen_static(name)), form))
+                written.append((owner, (is_item, state.is_anew, frozen_static(name)), form))
         # what the call has written to is read again under the name of the input
         for storage in self._recording.storages:
             if storage.written:
