@@ -589,6 +589,21 @@ def test_a_long_recording_has_few_joins() -> None:
     assert 0 < len(recorded.trace.joins) <= MOST_VISITS
 
 
+def test_a_fault_in_noting_joins_does_not_reach_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    from accel.record.parts.joins import Joins
+
+    def failing(*args: Any) -> None:
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr(Joins, "_note", failing)
+    recorded = record(of_a_new_array, call_of((1, 1)), {}, max_nodes=1000)
+    assert isinstance(recorded, Recorded)
+    assert recorded.refusal is None
+    assert recorded.trace is not None
+    assert recorded.trace.joins == []
+    np.testing.assert_array_equal(recorded.result, of_a_new_array(*call_of((1, 1))))
+
+
 # -- random programs ---------------------------------------------------------------------------------------------------
 
 
