@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from accel.dispatch.paths import Path, Stage, is_same_value
@@ -13,12 +14,13 @@ if TYPE_CHECKING:
     from accel.dispatch.replay import Launcher, MergedMatcher, StagedOutputs
     from accel.ir.tape import Outcome
     from accel.lower import Known
-    from accel.merge import MergedTrace
+    from accel.merge import CrossedTrace, MergedTrace
     from accel.record import Trace
 
 
 class JointPath(Path):
-    """A path of which several recorded ones are the sides. members: those.
+    """A path of which several recorded ones are the sides. members: those. crossed: ways from one to another of them
+    that calls have taken (see accel.merge.crossings).
 
     Which of them a run has taken, its outcomes show. Times, replays and comparisons are counted for each of them apart.
     """
@@ -30,6 +32,8 @@ class JointPath(Path):
     ) -> None:
         """source: what is on disk of the program, if it is there: then no more is folded than it folds."""
         self.members = list(members)
+        self.crossed: list[CrossedPath] = []
+        self.compared_edges: Counter[Hashable] = Counter()
         self._by_trace = {id(path.trace): path for path in members}
         super().__init__(cast("Trace", trace), name)
         self._inherit()
@@ -101,7 +105,15 @@ class JointPath(Path):
         return []  # not asked for: which paths the draws leave, the program's matcher knows
 
     def taken(self, staged: StagedOutputs) -> Path:
-        return self._by_trace[id(staged.trace)]
+        from accel.merge import CrossedTrace
+
+        trace = staged.trace
+        path = self._by_trace.get(id(trace))
+        if path is None:
+            assert isinstance(trace, CrossedTrace)
+            path = self._by_trace[id(trace)] = CrossedPath(trace, self, self._by_trace[id(trace.ends_in)])
+            self.crossed.append(path)
+        return path
 
     def install(self, made: Any) -> None:
         """Put the program in place of those of the members. Raises what compiling raised."""
@@ -114,6 +126,10 @@ class JointPath(Path):
 
     def forget_replays(self) -> None:
         super().forget_replays()
+        for way in self.crossed:
+            del self._by_trace[id(way.trace)]
+        self.crossed = []
+        self.compared_edges.clear()
         for path in self.members:
             path.forget_replays()
 
@@ -125,7 +141,7 @@ class JointPath(Path):
     def branches(self) -> list[dict[str, Any]]:
         """For the report: where the paths part, and how many replays went which way."""
         found: dict[tuple[Any, str], int] = {}
-        for path in self.members:
+        for path in (*self.members, *self.crossed):
             for outcome in path.trace.tape.outcomes:
                 key = outcome.where, repr(outcome.expected)
                 found[key] = found.get(key, 0) + path.replays
@@ -135,7 +151,40 @@ class JointPath(Path):
         return [{"line": where[1], "sides": each} for where, each in sides.items() if len(each) > 1]
 
     def describe(self) -> dict[str, Any]:
-        return {**super().describe(), "paths": len(self.members), "branches": self.branches()}
+        counts = {"paths": len(self.members), "crossed": len(self.crossed)}
+        return {**super().describe(), **counts, "branches": self.branches()}
+
+
+class CrossedPath(Path):
+    """A way from one member of a joint path to another, that was never recorded.
+
+    What is compared of its replays are those with an edge that has not been compared before, on whichever way. Times
+    are those of the member in which it ends.
+    """
+
+    trace: CrossedTrace
+
+    def __init__(self, trace: CrossedTrace, joint: JointPath, ends_in: Path) -> None:
+        self._joint = joint
+        super().__init__(trace, joint.name)
+        self.speed, self.least_numpy_s = ends_in.speed, ends_in.least_numpy_s
+        self.join()
+
+    def _matcher(self) -> MergedMatcher:
+        return cast("MergedMatcher", self._joint.matcher)  # its calls are found by that
+
+    def _foldable(self) -> frozenset[int]:
+        return frozenset()
+
+    def is_compared(self, times: int) -> bool:
+        return all(self._joint.compared_edges[edge] >= times for edge in self.trace.edges)
+
+    def note_compared(self) -> None:
+        super().note_compared()
+        self._joint.compared_edges.update(self.trace.edges)
+
+    def forget_replays(self) -> None:
+        self.replays = self.compared_at = 0  # the times are another path's
 
 
 def traces_of(paths: Sequence[Path]) -> dict[str, Trace]:

@@ -257,6 +257,15 @@ class Path:
         self.apart = why
         self._enter(Stage.OBSERVING)
 
+    def is_compared(self, times: int) -> bool:
+        """Whether its first `times` replays have been compared."""
+        return self.replays >= times
+
+    def note_compared(self) -> None:
+        """A replay has been compared with NumPy."""
+        self.replays += 1
+        self.compared_at = self.replays
+
     def forget_replays(self) -> None:
         """A new program: times and comparisons of the earlier one say nothing about it."""
         self.replays = self.compared_at = 0

@@ -16,6 +16,7 @@ from accel.ir.template import fill
 from accel.loops.draft import Assumed, Draft
 from accel.loops.rounds import Kind, NoLoop, Passage, require, statics
 from accel.merge.alignment import TooLong
+from accel.merge.certificates import Alone
 from accel.merge.writer import Inseparable, Writer
 from accel.rules import core
 
@@ -109,7 +110,7 @@ class Bodies:
         tapes = [self._tape(kind, varying) for kind, varying in zip(self._kinds, self._varying, strict=True)]
         slots = [list(range(self._moving + len(self.fixed)))] * len(tapes)
         try:
-            writer = Writer([tape for tape, _ in tapes], slots)
+            writer = Writer([Alone(tape, own) for (tape, _), own in zip(tapes, slots, strict=True)])
             where = self._passage.run.where
             updates = [
                 writer.phi(self._at(writer, tapes, [column[kind.at + 1] for kind in self._kinds]), where)
@@ -118,7 +119,7 @@ class Bodies:
             asked = writer.phi(self._at(writer, tapes, [kind.asked for kind in self._kinds]), where)
         except (Inseparable, TooLong):
             raise NoLoop("its rounds take ways that nothing tells apart") from None
-        require(writer.check([tape for tape, _ in tapes]), "the body does not lead back to the recorded rounds")
+        require(writer.check(), "the body does not lead back to the recorded rounds")
         assumed = list(writer.expected)
         kinds = [tuple(writer.expected[index].get(path) for index in assumed) for path in range(len(tapes))]
         nodes = writer.tape.nodes

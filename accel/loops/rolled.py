@@ -65,7 +65,8 @@ def _rolled(trace: Trace, runs: Sequence[Run]) -> Trace:
         return trace
     rolling.guard()
     tape, former = draft.tape()
-    return dataclasses.replace(trace, tape=tape, outputs=_with_nodes(trace.outputs, former))
+    # states at joins name operations that are gone
+    return dataclasses.replace(trace, tape=tape, outputs=_with_nodes(trace.outputs, former), joins=[], reused=[])
 
 
 def _segments(run: Run) -> Iterator[Segment]:

@@ -2,8 +2,13 @@
 
 alignment   which operations of two recordings are the same line of the program, reached in the same way
 inputs      the slots of all paths as one list: a call is matched with all paths at once
+certificates  where one recording may go on as another did
 writer      the merged tape, with a phi wherever paths that come together bring different values
 outputs     what the paths return and leave, as one list of arrays and numbers
+members     where each path finds what
+walks       calls that no recorded path takes, but that go from one to another where branches join
+following   the proof that the merged tape computes one of them
+crossings   those that it computes
 trace       a merged trace, and what its paths find where in it: `merged`
 
 What makes it sound is not the alignment, which only decides how much the paths share: a run counts only if its outcomes
@@ -11,7 +16,19 @@ are those of a path that was recorded, and the merged tape, followed as that pat
 for node. `writer.check` makes sure of that whenever paths are merged.
 """
 
+from accel.merge.following import Accepted, CrossedTrace
 from accel.merge.inputs import ABSENT
-from accel.merge.trace import Member, MergedTrace, NotMergeable, Placement, merged, reassembled
+from accel.merge.members import Member, Placement
+from accel.merge.trace import MergedTrace, NotMergeable, merged, reassembled
 
-__all__ = ["ABSENT", "Member", "MergedTrace", "NotMergeable", "Placement", "merged", "reassembled"]
+__all__ = [
+    "ABSENT",
+    "Accepted",
+    "CrossedTrace",
+    "Member",
+    "MergedTrace",
+    "NotMergeable",
+    "Placement",
+    "merged",
+    "reassembled",
+]

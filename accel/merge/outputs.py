@@ -68,21 +68,21 @@ def merged_outputs(
     changed: list[_Used] = []
     state: list[tuple[int, Node]] = []
     for path, own in enumerate(outputs):
-        uses, node_of, placed = _uses(own, slots[path]), writer.node_of[path], slots[path]
+        uses, placed = _uses(own, slots[path]), slots[path]
         arrays.append(
             [
-                ((uses.get((Made, at), at), node.shape, node.dtype), node_of[node.index])
+                ((uses.get((Made, at), at), node.shape, node.dtype), writer.current(path, node))
                 for at, node in enumerate(own.arrays)
             ]
         )
         numbers.append(
             [
-                ((uses.get((Number, at), at), node.dtype, node.scalar, node.host), node_of[node.index])
+                ((uses.get((Number, at), at), node.dtype, node.scalar, node.host), writer.current(path, node))
                 for at, node in enumerate(own.numbers)
             ]
         )
-        changed.append([(placed[slot], node_of[node.index]) for slot, node in own.changed])
-        state += [(placed[slot], node_of[node.index]) for slot, node in own.state]
+        changed.append([(placed[slot], writer.current(path, node)) for slot, node in own.changed])
+        state += [(placed[slot], writer.current(path, node)) for slot, node in own.state]
     all_arrays, all_numbers, all_changed = (_Outputs(each, writer) for each in (arrays, numbers, changed))
     merged = Outputs(
         arrays=all_arrays.nodes,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from accel.ir.tape import Outcome, Tape
 from accel.merge.alignment import TooLong
+from accel.merge.certificates import Recorded
+from accel.merge.crossings import Crossings
 from accel.merge.draws import merged_draws
 from accel.merge.inputs import MergedInputs
-from accel.merge.outputs import OutputPlaces, for_all_paths, merged_outputs
+from accel.merge.members import Member, Placement
+from accel.merge.outputs import for_all_paths, merged_outputs
 from accel.merge.writer import Writer
 from accel.record import Trace
 from accel.record.draws.draw import Draw
@@ -27,31 +31,7 @@ class NotMergeable(Exception):
     """Why paths stay programs of their own, in words."""
 
 
-@dataclass(slots=True)
-class Placement:
-    """Where one path finds what in a merged trace; plain data.
-
-    slots: the merged slot of each of its own. outputs: where its outputs are. outcomes: what it assumes on the device,
-    by position among the merged trace's outcomes. on_host: what it assumes of numbers that Python computes, by index of
-    the merged node. nodes: indices of the merged nodes that it computes.
-    """
-
-    slots: list[int]
-    outputs: OutputPlaces
-    outcomes: dict[int, Any]
-    on_host: dict[int, Any]
-    nodes: frozenset[int]
-
-
-@dataclass(slots=True)
-class Member:
-    """One path of a merged trace."""
-
-    trace: Trace
-    placement: Placement
-
-
-@dataclass(slots=True)
+@dataclass
 class MergedTrace:
     """Several recorded paths as one trace, to be lowered and matched as that of one path is.
 
@@ -70,6 +50,11 @@ class MergedTrace:
     of_some: frozenset[int]
     draws: list[Draw]
 
+    @functools.cached_property
+    def crossings(self) -> Crossings:
+        """The calls that are none of its paths, but go from one to another of them."""
+        return Crossings(self.tape, self.outputs, self.members)
+
     @property
     def operations(self) -> int:
         """The operations on its tape, those of all branches."""
@@ -83,7 +68,7 @@ def merged(traces: Sequence[Trace]) -> MergedTrace:
     slots = [inputs.add(trace, 1 << path) for path, trace in enumerate(traces)]
     tapes = [trace.tape for trace in traces]
     try:
-        writer = Writer(tapes, slots)
+        writer = Writer([Recorded(trace, own) for trace, own in zip(traces, slots, strict=True)])
     except TooLong:
         raise NotMergeable("the paths are long, and differ in much") from None
     longest, operations = max(map(_operations, tapes)), _operations(writer.tape)
@@ -91,7 +76,7 @@ def merged(traces: Sequence[Trace]) -> MergedTrace:
         raise NotMergeable(f"together they have {operations} operations, the longest alone {longest}")
     outputs, places = merged_outputs([trace.outputs for trace in traces], slots, writer)
     tape, expected = _with_outcomes(writer, len(traces))
-    if not writer.check(tapes):
+    if not writer.check():
         raise NotMergeable("the merged tape does not lead back to the recorded ones")
     pinned = _pinned(traces, slots)
     draws = merged_draws([trace.draws for trace in traces], slots, writer.node_of)
@@ -99,14 +84,16 @@ def merged(traces: Sequence[Trace]) -> MergedTrace:
         raise NotMergeable("they draw different random numbers")
     members = []
     for path, trace in enumerate(traces):
-        outcomes = {position: values[path] for position, values in enumerate(expected) if path in values}
+        outcomes = {position: values[path] for position, (_, values) in enumerate(expected) if path in values}
+        observed = {index: position for position, (index, values) in enumerate(expected) if path in values}
         on_host = {
             index: values[path]
             for index, values in writer.expected.items()
             if path in values and tape.nodes[index].host
         }
-        nodes = frozenset(node.index for node in writer.node_of[path].values())
-        members.append(Member(trace, Placement(slots[path], places[path], outcomes, on_host, nodes)))
+        node_of = [writer.node_of[path][node.index].index for node in trace.tape.nodes]
+        placement = Placement(slots[path], places[path], outcomes, observed, on_host, node_of)
+        members.append(Member(trace, placement))
     return _assembled(tape, inputs, outputs, pinned, members, draws)
 
 
@@ -170,10 +157,10 @@ def _operations(tape: Tape) -> int:
     return sum(not node.host and not node.is_input for node in tape.nodes)
 
 
-def _with_outcomes(writer: Writer, paths: int) -> tuple[Tape, list[dict[int, Any]]]:
-    """The tape with its outcomes on the device, and what each path expects of each of them."""
+def _with_outcomes(writer: Writer, paths: int) -> tuple[Tape, list[tuple[int, dict[int, Any]]]]:
+    """The tape with its outcomes on the device, and of each the node and what each path expects of it."""
     outcomes: list[Outcome] = []
-    expected: list[dict[int, Any]] = []
+    expected: list[tuple[int, dict[int, Any]]] = []
     for index, by_path in list(writer.expected.items()):
         node = writer.tape.nodes[index]
         if node.host:
@@ -183,7 +170,7 @@ def _with_outcomes(writer: Writer, paths: int) -> tuple[Tape, list[dict[int, Any
             values = {repr(by_path[path]): by_path[path] for path in group}
             is_common = len(group) == paths and len(values) == 1
             outcomes.append(Outcome(found, next(iter(values.values())) if is_common else None, node.where))
-            expected.append({path: by_path[path] for path in group})
+            expected.append((index, {path: by_path[path] for path in group}))
     return Tape(writer.tape.nodes, outcomes), expected
 
 

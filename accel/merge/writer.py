@@ -11,7 +11,9 @@ accel.lower.passes.branches). So what both sides compute is one operation, where
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import contextlib
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,19 @@ import numpy as np
 from accel.ir.tape import Node, Place, Tape
 from accel.ir.template import fill
 from accel.merge.alignment import Keys, aligned, keys_of, static_form
+from accel.merge.certificates import Recorded, expected_of, likeness, values_at
+from accel.record.parts.joins import Join
 from accel.rules import core
 
 Column = dict[int, Node]
 """A node of each path that has one, by the number of the path."""
+
+Joined = dict[int, Join]
+"""A join of each path that comes to it. The states are of one form."""
+
+
+Settled = Mapping[int, Mapping[int, int]]
+"""For each path, the merged nodes of which it has assumed something, with when it did."""
 
 
 class Inseparable(Exception):
@@ -30,25 +41,45 @@ class Inseparable(Exception):
 
 
 class Writer:
-    """Writes the merged tape of some recorded tapes. slots: of each, the merged slots of its own ones. Raises TooLong.
+    """Writes the merged tape of some recordings. paths: of each, with the merged slots of its own. Raises TooLong.
 
     tape: its operations; it has no outcomes of its own. node_of: for each path, the merged node of each of its nodes.
     expected: by index of a merged node, what it has to be on each of the paths that assume something of it.
     """
 
-    def __init__(self, tapes: Sequence[Tape], slots: Sequence[Sequence[int]]) -> None:
+    def __init__(self, paths: Sequence[Recorded]) -> None:
         self.tape = Tape()
-        self.node_of: list[dict[int, Node]] = [{} for _ in tapes]
+        self.node_of: list[dict[int, Node]] = [{} for _ in paths]
         self.expected: dict[int, dict[int, Any]] = {}
-        self._slots = slots
-        self._assumed = [{outcome.node.index: outcome.expected for outcome in tape.outcomes} for tape in tapes]
+        self._paths = paths
+        self._assumed = [expected_of(path.tape) for path in paths]
         self._numbered: dict[Hashable, Node] = {}
-        for column in _columns(tapes, slots):
-            self._write(column)
+        self._joined: list[dict[int, Node]] = [{} for _ in paths]  # by node: the phi that stands for it since a join
+        self._inputs: dict[int, Node] = {}  # by merged slot
+        for column in _columns(paths):
+            if isinstance(next(iter(column.values())), Join):
+                self._join(column)  # type: ignore[arg-type]
+            else:
+                self._write(column)  # type: ignore[arg-type]
+
+    def current(self, path: int, node: Node) -> Node:
+        """The merged node that stands for a node of a path's from now on: that for all paths which the last join of its
+        has brought together, or its own.
+        """
+        joined = self._joined[path].get(node.index)
+        # what Python computes before launch cannot wait for a choice of the device's
+        return joined if joined is not None and (joined.host or not node.host) else self.node_of[path][node.index]
+
+    def _operand(self, path: int, node: Node, *, on_host: bool) -> Node:
+        found = self.current(path, node)
+        return self.node_of[path][node.index] if on_host and not found.host else found
 
     def _write(self, column: Column) -> None:
         """Write one column: as one operation if phis can make its operands the same, else as several."""
-        operands = {path: [self.node_of[path][each.index] for each in node.operands()] for path, node in column.items()}
+        operands = {
+            path: [self._operand(path, each, on_host=node.host) for each in node.operands()]
+            for path, node in column.items()
+        }
         model = next(iter(column.values()))
         try:
             chosen = [
@@ -67,6 +98,8 @@ class Writer:
     def _note(self, column: Column, merged: Node) -> None:
         for path, node in column.items():
             self.node_of[path][node.index] = merged
+            if node.is_input:
+                self._inputs[merged.args[0]] = merged
             if node.index in self._assumed[path]:
                 self.expected.setdefault(merged.index, {})[path] = self._assumed[path][node.index]
 
@@ -75,7 +108,7 @@ class Writer:
         left = iter(operands)
         args, kwargs = fill((model.args, model.kwargs), lambda leaf: next(left), Node)
         if model.is_input:
-            args = (self._slots[path][model.args[0]],)
+            args = (self._paths[path].slots[model.args[0]],)
         return self._node(model, model.rule, args, kwargs)
 
     def _node(self, model: Node, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **about: Any) -> Node:
@@ -86,12 +119,82 @@ class Writer:
             self._numbered[key] = self.tape.add(rule, args, kwargs, **about)
         return self._numbered[key]
 
+    # -- joins --------------------------------------------------------------------------------------------------------
+
+    def _join(self, column: Joined) -> None:
+        """Let one phi stand, for all paths that come to a join, for what the program holds there.
+
+        So what comes after it is written for the values of all of them, also of those that have not been recorded. That
+        the states differ in what is no recorded value does not matter here: what may cross, certificates say.
+        """
+        settled = {path: self._settled(path, join) for path, join in column.items()}
+        where = max((node.where for join in column.values() for node, _ in values_at(join)), default=("", 0))
+        chosen: dict[int, dict[int, set[int]]] = {path: {} for path in column}
+        for values, merged in self._held(column):
+            phi = self._joining(merged, where, settled)
+            for path, node in values.items():
+                # also where it stands for itself: it may be held at another place, too, where a phi would stand for it
+                chosen[path].setdefault(node.index, set()).add((phi or merged[path]).index)
+        for path, join in column.items():
+            self._rename(path, join, chosen[path])
+
+    def _joining(self, values: Column, where: Place, settled: Settled) -> Node | None:
+        """The phi for what paths bring to a join; None where it is one, or no phi can stand for it."""
+        if len({node.index for node in values.values()}) < 2:
+            return None
+        for on_host in (True, False) if all(node.host for node in values.values()) else (False,):
+            with contextlib.suppress(Inseparable):
+                return self.phi(values, where, on_host=on_host, settled=settled)
+        return None
+
+    def _held(self, column: Joined) -> Iterator[tuple[Column, Column]]:
+        """What the paths hold at a join, place by place; then the arrays from outside that some have written to.
+
+        Each as the paths' own nodes, and as merged ones.
+        """
+        rows = {path: [node for node, _ in values_at(join)] for path, join in column.items()}
+        for place in range(len(next(iter(rows.values())))):
+            values = {path: row[place] for path, row in rows.items()}
+            yield values, {path: self.current(path, node) for path, node in values.items()}
+        written: dict[int, Column] = {}
+        for path, join in column.items():
+            for memory in join.state.memories:
+                if memory.written and memory.origin is not None:
+                    written.setdefault(self._paths[path].slots[memory.origin], {})[path] = memory.version
+        for origin, values in written.items():
+            if origin in self._inputs:
+                unwritten = dict.fromkeys(column, self._inputs[origin])
+                yield values, unwritten | {path: self.current(path, node) for path, node in values.items()}
+
+    def _settled(self, path: int, join: Join) -> dict[int, int]:
+        """The merged nodes of which a path has assumed something by a join, with when it did."""
+        found: dict[int, int] = {}
+        for order, outcome in enumerate(self._paths[path].tape.outcomes[: join.outcomes]):
+            for node in (self.node_of[path][outcome.node.index], self.current(path, outcome.node)):
+                found[node.index] = order
+        return found
+
+    def _rename(self, path: int, join: Join, chosen: dict[int, set[int]]) -> None:
+        """Let the phis of a join stand for a path's own nodes, where it is certain which is meant."""
+        nodes = {node.index: node for node, _ in values_at(join)}
+        nodes |= {memory.version.index: memory.version for memory in join.state.memories}
+        later = {outcome.node.index for outcome in self._paths[path].tape.outcomes[join.outcomes :]}
+        for index, phis in chosen.items():
+            if len(phis) > 1 or self._paths[path].may_be_read_again(nodes[index]):
+                continue
+            phi = self.tape.nodes[next(iter(phis))]
+            self._joined[path][index] = phi
+            if index in later and phi.rule is core.PHI:
+                self.expected.setdefault(phi.index, {})[path] = self._assumed[path][index]
+
     # -- phis ---------------------------------------------------------------------------------------------------------
 
-    def phi(self, values: Mapping[int, Node | None], where: Place, *, on_host: bool = False) -> Node:
+    def phi(
+        self, values: Mapping[int, Node | None], where: Place, *, on_host: bool = False, settled: Settled | None = None
+    ) -> Node:
         """One node for values that differ from path to path; None stands for any value. Raises Inseparable.
 
-        on_host: whether Python needs it before launch.
+        on_host: whether Python needs it before launch. settled: for each path what may decide.
         """
         found = {node.index: node for node in values.values() if node is not None}
         if len(found) == 1 and None not in values.values():
@@ -99,11 +202,11 @@ class Writer:
         model = next(iter(found.values()))
         if model.dtype is None or any(_kind(each) != _kind(model) for each in found.values()):
             raise Inseparable
-        decision = self._decision(values, on_host=on_host)
+        decision = self._decision(values, on_host=on_host, settled=settled)
         cases: dict[Any, dict[int, Node | None]] = {}
         for path, node in values.items():
-            cases.setdefault(_key(self.expected[decision.index][path]), {})[path] = node
-        sides = [self._side(case, where, on_host) for case in cases.values()]
+            cases.setdefault(outcome_key(self.expected[decision.index][path]), {})[path] = node
+        sides = [self._side(case, where, on_host, settled) for case in cases.values()]
         # cases that choose the same value are one
         by_side: dict[int | None, list[Any]] = {}
         for value, side in zip(cases, sides, strict=True):
@@ -124,14 +227,19 @@ class Writer:
         args, form = (choice, list(distinct.values())), {"form": (model.shape, model.dtype)}
         return self._node(model, core.PHI, args, form, host=host, where=where, site=hash((choice.site, where)))
 
-    def _side(self, case: Mapping[int, Node | None], where: Place, on_host: bool) -> Node | None:
-        return None if all(node is None for node in case.values()) else self.phi(case, where, on_host=on_host)
+    def _side(
+        self, case: Mapping[int, Node | None], where: Place, on_host: bool, settled: Settled | None
+    ) -> Node | None:
+        if all(node is None for node in case.values()):
+            return None
+        return self.phi(case, where, on_host=on_host, settled=settled)
 
-    def _decision(self, values: Mapping[int, Node | None], *, on_host: bool) -> Node:
+    def _decision(self, values: Mapping[int, Node | None], *, on_host: bool, settled: Settled | None) -> Node:
         """The node by whose value to choose. Raises Inseparable.
 
         Best is one that tells all different values apart; what others leave is chosen among by more of them. And best
-        is the last one before the values part: later ones tell these paths apart by chance.
+        is the last one before the values part: later ones tell these paths apart by chance. At a join it is known what
+        the paths had assumed by then: the last of that.
         """
         parting = max(node.index for node in values.values() if node is not None)
         best: tuple[tuple[bool, bool, int], Node] | None = None
@@ -141,10 +249,12 @@ class Writer:
                 continue
             sides: dict[Any, set[int | None]] = {}
             for path, value in values.items():
-                sides.setdefault(_key(expected[path]), set()).add(None if value is None else value.index)
-            if len(sides) < 2:
+                sides.setdefault(outcome_key(expected[path]), set()).add(None if value is None else value.index)
+            if len(sides) < 2 or (settled is not None and not all(index in settled[path] for path in values)):
                 continue
-            rank = all(len(each) == 1 for each in sides.values()), index < parting, index
+            is_before = index < parting if settled is None else True
+            last = index if settled is None else min(settled[path][index] for path in values)
+            rank = all(len(each) == 1 for each in sides.values()), is_before, last
             if best is None or rank > best[0]:
                 best = rank, node
         if best is None:
@@ -153,14 +263,14 @@ class Writer:
 
     # -- the proof ----------------------------------------------------------------------------------------------------
 
-    def check(self, tapes: Sequence[Tape]) -> bool:
+    def check(self) -> bool:
         """Whether the merged tape, followed as a path goes, is that path's own tape, node for node."""
-        return all(self._is_same(path, node) for path, tape in enumerate(tapes) for node in tape.nodes)
+        return all(self._is_same(number, node) for number, path in enumerate(self._paths) for node in path.tape.nodes)
 
     def _is_same(self, path: int, node: Node) -> bool:
         merged = self.node_of[path][node.index]
         if node.is_input:
-            return merged.is_input and bool(merged.args[0] == self._slots[path][node.args[0]])
+            return merged.is_input and bool(merged.args[0] == self._paths[path].slots[node.args[0]])
         followed = [self.followed(operand, path).index for operand in merged.operands()]
         own = [self.node_of[path][operand.index].index for operand in node.operands()]
         return (
@@ -175,34 +285,53 @@ class Writer:
         while node.rule is core.PHI:
             choice, sides = node.args
             decision, cases = choice.args
-            expected = _key(self.expected[decision.index][path])
+            expected = outcome_key(self.expected[decision.index][path])
             node = next(side for side, case in zip(sides, cases, strict=True) if expected in case)
         return node
 
 
-def _columns(tapes: Sequence[Tape], slots: Sequence[Sequence[int]]) -> list[Column]:
-    """The operations of all tapes in one order. Raises TooLong."""
-    columns: list[Column] = []
+def _columns(paths: Sequence[Recorded]) -> list[dict[int, Node | Join]]:
+    """The operations and joins of all paths in one order. Raises TooLong."""
+    columns: list[dict[int, Node | Join]] = []
     keys: Keys = []
-    for path, tape in enumerate(tapes):
-        nodes, own = tape.nodes, keys_of(tape.nodes, slots[path])
-        wider: list[Column] = []
+    for number, path in enumerate(paths):
+        items, own = _with_joins(path)
+        wider: list[dict[int, Node | Join]] = []
         wider_keys: Keys = []
         for known, new in aligned(keys, own):
             column = {} if known is None else columns[known]
             if new is not None:
-                column[path] = nodes[new]
+                column[number] = items[new]
             wider.append(column)
             wider_keys.append(keys[known] if known is not None else own[new or 0])
         columns, keys = wider, wider_keys
     return columns
 
 
+def _with_joins(path: Recorded) -> tuple[list[Node | Join], Keys]:
+    """The operations of a path with its joins between them, and what tells each from the others."""
+    nodes = path.tape.nodes
+    own = keys_of(nodes, path.slots)
+    items: list[Node | Join] = []
+    keys: Keys = []
+    met: Counter[Hashable] = Counter()
+    done = 0
+    for join in path.joins:
+        like = likeness(join)
+        items += nodes[done : join.nodes]
+        keys += own[done : join.nodes]
+        done = join.nodes
+        items.append(join)
+        keys.append((like, met[like]))
+        met[like] += 1
+    return [*items, *nodes[done:]], [*keys, *own[done:]]
+
+
 def _kind(node: Node) -> Hashable:
     return node.shape, node.dtype, node.scalar
 
 
-def _key(expected: Any) -> Any:
+def outcome_key(expected: Any) -> Any:
     """An outcome as a choice knows it: truths and integers by their number."""
     return int(expected) if isinstance(expected, (bool, np.bool_)) else expected
 

@@ -33,6 +33,7 @@ from accel.record.inputs import (
     of_constant,
     satisfies,
 )
+from accel.record.parts.joins import Joins
 from accel.record.parts.journal import Journal
 from accel.record.parts.kept import Kept
 from accel.record.parts.registry import Registry
@@ -78,7 +79,7 @@ class Recording:
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
     kept, what the program holds on to afterwards; texts, the formatted values; heads, where loops were asked for their
-    conditions.
+    conditions; joins, where the sides of branches come together.
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class Recording:
         self.of_sink: Exception | None = None
         self.shows_effects = effects
         self.marker: Callable[..., str | None] = _no_marker
+        self.joins = Joins(self.writer, self.writer.frames)
         self.refusal: Refusal | None = None
         self.refused_for_text = False
         self.closed = False
@@ -155,6 +157,7 @@ class Recording:
         self.closed = True
         self.registry.let_go()
         self.kept.let_go()
+        self.joins.let_go()
         for held in (self.attributes, self.entered, self.storages, self.changed, self._foreseen, self.made):
             held.clear()
         if self.heads is not None:
@@ -302,6 +305,12 @@ class Recording:
         if self.raised is None:
             self.raised = (f"{type(error).__name__}: {error}", place)
             self.tell_watcher()
+
+    def branch(self, node: Node, taken: bool) -> None:
+        """The program goes one way, by the truth of a recorded value: an outcome, and a branch that may join again."""
+        if not node.constant and not self.writer.is_assumed(node):
+            self.joins.branch()
+        self.writer.outcome(node, taken)
 
     # -- writing down -------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from accel.dispatch.paths import Stage
 from accel.dispatch.replay import MergedVariant
 from accel.dispatch.target import Target
 from accel.merge import trace as merging
+from accel.record.parts import joins
 from accel.reports.ledger import State, open_ledger
 from tests.merge.runs import State as Model
 from tests.merge.runs import assert_same
@@ -31,6 +32,12 @@ def target_of(fast: Any) -> Target:
 def members_of(fast: Any) -> list[Any]:
     joint = target_of(fast).paths.joint
     return [] if joint is None else joint.members
+
+
+def ways_of(fast: Any) -> list[Any]:
+    """The recorded paths that have one program, and the ways from one to another of them that calls have taken."""
+    joint = target_of(fast).paths.joint
+    return [] if joint is None else [*joint.members, *joint.crossed]
 
 
 def play(function: Callable[..., Any], fast: Any, calls: Sequence[tuple[Any, ...]]) -> None:
@@ -67,7 +74,7 @@ def two_branches(x: Any) -> Any:
 def test_paths_that_meet_again_have_one_program() -> None:
     fast = accel.accelerate(two_branches, name="two")
     play(two_branches, fast, [(x,) for x in fields(0, 60)])
-    assert len(members_of(fast)) == 4
+    assert len(ways_of(fast)) == 4
     assert open_ledger("two").variants == 1
     assert {path.stage for path in target_of(fast).paths} == {Stage.JOINED}
     discarded = open_ledger("two").costs["discarded"]
@@ -82,7 +89,7 @@ def test_the_report_says_where_paths_part_and_how_often() -> None:
     for x in fields(0, 60):
         fast(x)
     (program,) = target_of(fast).paths.describe()
-    assert program["paths"] == 4
+    assert program["paths"] + program["crossed"] == 4
     for branch in program["branches"]:
         assert set(branch["sides"]) == {"True", "False"}
         # those of the last program; its first replays of each path were compared
@@ -312,10 +319,13 @@ def test_paths_that_share_too_little_stay_apart(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_a_later_run_takes_the_whole_program_with_its_first_path(in_background: Path) -> None:
+def test_a_later_run_takes_the_whole_program_with_its_first_path(
+    in_background: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joins, "MOST_JOINS", 0)  # all four have to be recorded
     first = accel.accelerate(two_branches, name="first")
     play(two_branches, first, [(x,) for x in fields(0, 80)])
-    assert len(members_of(first)) == 4
+    assert len(ways_of(first)) == 4
     assert list(in_background.rglob(f"*{cache.TOGETHER}"))
     second = accel.accelerate(two_branches, name="second")
     # one path again and again, until it has a program: that of all four
@@ -323,9 +333,23 @@ def test_a_later_run_takes_the_whole_program_with_its_first_path(in_background: 
     play(two_branches, second, [(x.copy(),) for _ in range(12)])
     assert len(members_of(second)) == 1
     play(two_branches, second, [(x,) for x in fields(2, 60)])
-    assert len(members_of(second)) == 4
+    assert len(ways_of(second)) == 4
     programs = target_of(second).paths.describe()
     assert [program["found_on_disk"] for program in programs] == [True]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_later_run_crosses_the_paths_of_a_program_on_disk(in_background: Path) -> None:
+    calls = {(x.mean() > 0.0, x[0, 0] > 0.3): (x,) for x in fields(0, 40)}
+    recorded = [calls[False, False], calls[True, True]] * 8
+    for name in ("first", "second"):
+        fast = accel.accelerate(two_branches, name=name)
+        play(two_branches, fast, copy.deepcopy(recorded))
+        assert len(ways_of(fast)) == 2
+        play(two_branches, fast, copy.deepcopy(list(calls.values())))
+        assert len(members_of(fast)) == 2
+        assert len(ways_of(fast)) == 4
+    assert [program["found_on_disk"] for program in target_of(fast).paths.describe()] == [True]
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -337,4 +361,4 @@ def test_a_program_on_disk_that_cannot_be_read_is_compiled_again(in_background: 
         assert cache.save(key, b"not a pickle", suffix) == ""
     second = accel.accelerate(two_branches, name="second")
     play(two_branches, second, [(x,) for x in fields(2, 80)])
-    assert len(members_of(second)) == 4
+    assert len(ways_of(second)) == 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any
 
@@ -54,6 +54,11 @@ class Merged:
         self.matcher = MergedMatcher(self.trace)
         self.variant = MergedVariant(self.trace, compile_trace(self.trace, Known(), samples_of(self.trace)))
 
+    @property
+    def crossed(self) -> int:
+        """The ways from one path to another, none of them recorded, that calls have taken."""
+        return self.variant.crossed
+
     def run(self, call: Call) -> tuple[bool, Any]:
         """Whether the call takes one of the paths, and its result. It has no effect otherwise."""
         values = self.matcher.match(call, {})
@@ -78,7 +83,28 @@ def assert_agrees(function: Callable[..., Any], program: Merged, calls: Iterable
         expected = function(*twin)
         assert_same(result, expected, text)
         assert_same(call, twin, text)
+        assert identities((call, result)) == identities((twin, expected)), text
     return taken
+
+
+def identities(value: Any) -> list[tuple[int, int]]:
+    """Of each array in a value, the first one that is the same object, and the first that shares memory with it."""
+    arrays = list(_arrays(value))
+    return [
+        (
+            next(at for at, other in enumerate(arrays) if other is array),
+            next(at for at, other in enumerate(arrays) if other is array or np.may_share_memory(other, array)),
+        )
+        for array in arrays
+    ]
+
+
+def _arrays(value: Any) -> Iterator[Any]:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, (list, tuple, State)):
+        for part in value if not isinstance(value, State) else vars(value).values():
+            yield from _arrays(part)
 
 
 def assert_same(got: Any, expected: Any, text: str = "") -> None:

@@ -56,7 +56,7 @@ class Comparisons:
 
     def is_due(self, path: Path, mode: str) -> bool:
         """Whether the path's next replay is to be compared."""
-        if mode == "verify" or path.replays < FIRST_COMPARED:
+        if mode == "verify" or not path.is_compared(FIRST_COMPARED):
             return True
         # a comparison also times NumPy, by which the program's speed is judged: only useful while nothing is compiled
         if not path.speed.knows_numpy:
@@ -107,8 +107,7 @@ class Comparisons:
         numpy_s, quiet = call.seconds or 0.0, is_quiet()
         if quiet:
             path.speed.numpy_s.add(numpy_s)
-        path.replays += 1
-        path.compared_at = path.replays
+        path.note_compared()
         self.last_s = replay_s + comparing_s - numpy_s
         self._ledger.count_compared(replay_s + comparing_s, numpy_s, quiet=quiet)
         # without NumPy's own time, which `Call.run` has counted

@@ -7,10 +7,11 @@ The outcomes of the run leave one of those, or none: then the call takes a path 
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.backend.compile import Executable
 from accel.backend.job import samples_of
@@ -19,19 +20,29 @@ from accel.dispatch.replay.draws import drawn_nodes
 from accel.dispatch.replay.guards import GuardFailure, Guards
 from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.variant import Computed, HostError, Launcher, SideExit, forms_of
-from accel.ir.tape import needed_by
+from accel.ir.tape import Node, needed_by
 from accel.lower import agrees
-from accel.merge import ABSENT, Member, MergedTrace
+from accel.merge import ABSENT, Accepted, Member, MergedTrace
 from accel.process import interrupts
+from accel.record import Trace
 from accel.record.inputs import Inputs
+
+MOST_WALKS = 10_000
+"""What so many runs have shown is remembered, to find the ways that others like them go."""
 
 
 class Matched(list[Any]):
-    """The values of a merged trace's slots. paths: those that the call may take."""
+    """The values of a merged trace's slots. paths: those that the call may take.
 
-    def __init__(self, values: list[Any], paths: int) -> None:
+    guarded: those of which all guards hold, though what Python computes may rule them out: the call may cross them.
+    host: what Python has computed for this, by index of the node.
+    """
+
+    def __init__(self, values: list[Any], paths: int, guarded: int, host: Mapping[int, Any]) -> None:
         super().__init__(values)
         self.paths = paths
+        self.guarded = guarded
+        self.host = host
 
 
 class HostOutcomes:
@@ -50,16 +61,16 @@ class HostOutcomes:
         self._expected = [(index, _by_value(values)) for index, values in sorted(expected.items())]
         self._host = HostTape(needed_by([trace.tape.nodes[index] for index in expected]), trace.of_some)
 
-    def left(self, paths: int, values: list[Any]) -> int:
-        """Those of some paths whose assumptions hold. What computing the numbers raises is raised."""
+    def left(self, paths: int, values: list[Any]) -> tuple[int, Mapping[int, Any]]:
+        """Those of some paths whose assumptions hold, and the numbers. What computing them raises is raised."""
         if not self._expected:
-            return paths
+            return paths, {}
         host = self._host.evaluate(values)
         for index, expected in self._expected:
             for value, of in expected:
                 if paths & of and not agrees(host[index], value):
                     paths &= ~of
-        return paths
+        return paths, host
 
 
 class MergedMatcher:
@@ -88,19 +99,27 @@ class MergedMatcher:
         for guards, of in self._guards:
             if paths & of and not guards.hold(values):
                 paths &= ~of
+        guarded: int = paths
+        host: Mapping[int, Any] = {}
         if paths:
             try:
-                paths = self._outcomes.left(paths, values)
+                paths, host = self._outcomes.left(paths, values)
             except Exception as error:  # not answered here: the program's own code raises it when it runs
                 interrupts.pass_on(error)
                 return GuardFailure(f"{type(error).__name__} while evaluating scalars")
-        if not paths:
+        if not paths and not self._may_cross(guarded, host):
             return GuardFailure("differs from all paths of the program")
+        needed = guarded if self.trace.crossings.exist else paths
         # what only paths read that are ruled out by now may be of another type than the program takes there
         for place, of in self._of_some:
-            if not paths & of:
+            if not needed & of:
                 values[place] = ABSENT
-        return Matched(values, paths)
+        return Matched(values, paths, guarded, host)
+
+    def _may_cross(self, guarded: int, host: Mapping[int, Any]) -> bool:
+        """Whether the call may go from one path to another, as far as is known before the run."""
+        crossings, members = self.trace.crossings, self.trace.members
+        return crossings.may_be(guarded, lambda member, node: host.get(members[member].placement.node_of[node.index]))
 
 
 def _by_value(values: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
@@ -120,10 +139,15 @@ class MergedVariant(Launcher):
         self._drawn = HostOutcomes(trace, drawn=True)
         program = executable.program
         self._count = len(trace.outputs.arrays)
-        some = {node.index for node in program.host if node.index in trace.of_some}
-        self._members = [_Place(member, some) for member in trace.members]
+        self._trace = trace
+        self._some = {node.index for node in program.host if node.index in trace.of_some}
+        self._members = [_Place(each, each.placement.nodes & self._some) for each in trace.members]
+        # by what a run has shown; None where no walk is that
+        self._walks: dict[Hashable, tuple[Accepted, _Place] | None] = {}
+        self._decided = sorted({index for each in trace.members for index in each.placement.on_host})
         positions = {id(outcome): position for position, outcome in enumerate(trace.tape.outcomes)}
         at = [positions[id(outcome)] for outcome in program.outcomes]
+        self._at = {position: place for place, position in enumerate(at)}
         # a row for each path: what it expects of each outcome, and whether it expects anything
         outcomes = [member.placement.outcomes for member in trace.members]
         self._expected = np.array([[float(own.get(each, 0)) for each in at] for own in outcomes])
@@ -138,20 +162,21 @@ class MergedVariant(Launcher):
 
     def _parted(self, values: list[Any]) -> SideExit | None:
         assert isinstance(values, Matched)
+        before = values.paths  # none where the call may only cross: then nothing is drawn
         try:
-            values.paths = self._drawn.left(values.paths, values)
+            values.paths, _ = self._drawn.left(before, values)
         except Exception as error:
             interrupts.pass_on(error)
             raise HostError(f"{type(error).__name__}: {error}") from error
-        return None if values.paths else SideExit(0, [], on_host=True)
+        return SideExit(0, [], on_host=True) if before and not values.paths else None
 
     def _staged(self, run: Computed) -> StagedOutputs | SideExit:
         assert isinstance(run.values, Matched)
         held = ((run.outcomes == self._expected) | self._free).all(axis=1)
         taken = next((path for path, holds in enumerate(held) if holds and run.values.paths >> path & 1), None)
-        if taken is None:
+        place = self._crossed(run, run.values) if taken is None else self._members[taken]
+        if place is None:
             return SideExit(0, run.outcomes.tolist())
-        place = self._members[taken]
         # computing it may have failed although nobody is to read it: so it does for NumPy
         if any(run.host[index] is ABSENT for index in place.host):
             raise HostError("computing it from this call's numbers raised")
@@ -160,16 +185,75 @@ class MergedVariant(Launcher):
         numbers = [run.numbers[at] for at in place.numbers]
         return StagedOutputs(place.trace, place.values(run.values), own, changed, numbers, run.given)
 
+    def _crossed(self, run: Computed, values: Matched) -> _Place | None:
+        """What a call finds where that goes from one path to another."""
+        if not self._trace.crossings.exist:
+            return None
+        shown = _Shown(self._trace, values.host, self._at, run.outcomes)
+        key = values.guarded, run.outcomes.tobytes(), tuple(repr(values.host.get(index)) for index in self._decided)
+        if key not in self._walks:
+            if len(self._walks) >= MOST_WALKS:
+                self._walks.clear()
+            found = self._trace.crossings.accepted(values.guarded, shown.of)
+            self._walks[key] = None if found is None else (found, _Place(found, found.host & self._some))
+        walk = self._walks[key]
+        return walk[1] if walk is not None and shown.holds(walk[0], values) else None
+
+    @property
+    def crossed(self) -> int:
+        """The ways from one path to another that runs have taken."""
+        return sum(walk is not None for walk in self._walks.values())
+
+
+class _Shown:
+    """What a run has shown of the values that paths assume. at: where a position is among the program's outcomes."""
+
+    def __init__(
+        self, trace: MergedTrace, host: Mapping[int, Any], at: Mapping[int, int], outcomes: NDArray[Any]
+    ) -> None:
+        self._trace, self._host, self._at, self._outcomes = trace, host, at, outcomes
+
+    def of(self, member: int, node: Node) -> Any:
+        """What is shown of a member's node; None where that is not known."""
+        placement = self._trace.members[member].placement
+        index = placement.node_of[node.index]
+        if index in self._host:
+            return self._host[index]
+        position = placement.observed.get(index)
+        return None if position is None else self._device(position)
+
+    def _device(self, position: int) -> Any:
+        at = self._at.get(position)
+        # the program does not compute what depends on constants alone: that is as it was recorded
+        return self._trace.tape.outcomes[position].expected if at is None else self._outcomes[at]
+
+    def holds(self, walk: Accepted, values: Matched) -> bool:
+        """Whether the run has taken a walk."""
+        return (
+            not walk.members & ~values.guarded
+            and all(index in self._host and agrees(self._host[index], value) for index, value in walk.on_host.items())
+            and all(self._device(position) == float(value) for position, value in walk.outcomes.items())
+            # one recording has written to what another has read: neither has made sure that this is not the same memory
+            and not any(
+                np.may_share_memory(values[written], values[other])
+                for written in walk.changed
+                for other in walk.arrays
+                if written != other
+            )
+        )
+
 
 class _Place:
-    """What one path finds where among the values and outputs of all.
+    """What a call finds where among the values and outputs of all paths.
 
-    host: indices of what Python computes for this path, but not for all, before launch. some: those of any path.
+    host: indices of what Python computes for it, but not for all, before launch.
     """
 
-    def __init__(self, member: Member, some: Collection[int]) -> None:
-        self.host = sorted(member.placement.nodes.intersection(some))
-        self.trace, places = member.trace, member.placement.outputs
+    def __init__(self, of: Member | Accepted, host: Iterable[int]) -> None:
+        placement = of.placement if isinstance(of, Member) else of
+        self.host = sorted(host)
+        self.trace: Trace = of.trace
+        places = placement.outputs
         self.arrays, self.numbers, self.changed = places.arrays, places.numbers, places.changed
-        self.forms = forms_of(member.trace.outputs.arrays)
-        self.values: Any = operator.itemgetter(*member.placement.slots)
+        self.forms = forms_of(of.trace.outputs.arrays)
+        self.values: Any = operator.itemgetter(*placement.slots)

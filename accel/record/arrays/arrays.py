@@ -265,7 +265,7 @@ def force_bool(value: RecordedValue, result: bool) -> None:
     if node.dtype != np.bool_ or node.shape:
         rule = scalars.host_rule(bool) if node.host else core.TRUTH
         node = recording.writer.node(rule, (node,), {}, result, host=node.host)
-    recording.writer.outcome(node, result)
+    recording.branch(node, result)
 
 
 def as_static(value: Any) -> Any:
@@ -352,7 +352,7 @@ def wrap(recording: Recording, value: object, node: Node) -> Any:
         return new_array(recording, value, node) if seen is None else seen
     # There is no object but True that `is True`, so a Python bool cannot be a wrapper: its value becomes an outcome.
     if isinstance(value, bool):  # `is True` must work on it
-        recording.writer.outcome(node, value)
+        recording.branch(node, value)
         return value
     if isinstance(value, (np.bool_, np.number, *NUMBERS)):
         return RecordedScalar(recording, value, node)

@@ -36,12 +36,14 @@ class Writer:
     owner: the recording, as the frames of recorded code name it. start: the target's first line. max_nodes: the tape
     may have so many. worth: whether it makes sense to go on, from the nodes so far; asked at LOOK_AT of them. on_truth:
     is told of each truth that becomes an outcome, and whether Python checks it before launch.
+    reused: outcomes from before a join whose values were used again after it.
     """
 
     def __init__(
         self, owner: object, inputs: Inputs, start: Place, max_nodes: int, worth: Callable[[list[Node]], bool]
     ) -> None:
         self.tape = Tape()
+        self.reused: list[Node] = []
         self._owner = owner
         self._inputs = inputs
         self._start = start
@@ -52,12 +54,24 @@ class Writer:
         self._epoch = 0
         self._again = 0  # operations whose node was there already
         self._forced: dict[int, Any] = {}
+        self._fresh_from = 0  # earlier nodes are not found again as equal ones (see Joins)
+        self._assumed_since: set[int] = set()  # nodes that are outcomes, or were used as such, since the last join
         self._drawn: set[int] = set()  # what Python computes of random numbers
         self._within: dict[tuple[int, int], bool] = {}
         self._elements: dict[int, tuple[Storage, Chain, Node]] = {}
         self._numbered: dict[Any, Node] = {}  # value numbering: the same computation is one node
 
     # -- places -------------------------------------------------------------------------------------------------------
+
+    def frames(self) -> list[FrameType]:
+        """The frames of recorded code on the stack, the innermost first."""
+        found: list[FrameType] = []
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if getattr(frame.f_globals, "recording", None) is self._owner:
+                found.append(frame)
+            frame = frame.f_back
+        return found
 
     def where(self) -> Place:
         """The line of the user's program that is running."""
@@ -97,7 +111,7 @@ class Writer:
         # Value numbering while recording. It is sound since a write makes a new version of a storage, which is another
         # node.
         known = self._numbered.get(key)
-        if known is not None:
+        if known is not None and known.index >= self._fresh_from:
             self._again += 1
             if not known.host and rule is not core.READ and rule is not core.SCALAR:
                 known.repeat(len(self.tape.nodes), self._standing()[1])
@@ -135,13 +149,14 @@ class Writer:
 
     def outcome(self, node: Node, expected: object) -> None:
         """Let replays check that `node` is `expected`, as it is now."""
-        if node.index in self._forced:
+        if self.forced(node) is not MISSING:
             return
         if node.index in self._drawn and isinstance(expected, float):
             raise Unsupported("effect.random", "a random number is needed as a plain number, and does not recur")
         if not node.host and isinstance(expected, int) and abs(expected) > scalars.LARGEST_EXACT:
             raise Unsupported("value.forced", f"an integer as large as {expected} is needed as a plain number")
         self._forced[node.index] = expected
+        self._assumed_since.add(node.index)
         # A constant's value cannot differ in another call.
         if not node.constant:
             self.tape.outcomes.append(Outcome(node, expected, self.where()))
@@ -167,7 +182,20 @@ class Writer:
 
     def forced(self, node: Node) -> Any:
         """The value that an outcome fixed `node` to, or MISSING."""
-        return self._forced.get(node.index, MISSING)
+        value = self._forced.get(node.index, MISSING)
+        if value is not MISSING and node.index not in self._assumed_since:
+            self._assumed_since.add(node.index)
+            self.reused.append(node)
+        return value
+
+    def is_assumed(self, node: Node) -> bool:
+        """Whether the value of `node` has been assumed, or used as such, since the last join."""
+        return node.index in self._assumed_since
+
+    def number_afresh(self) -> None:
+        """From here on, what is computed again is another node: what stands for what at a join must be unambiguous."""
+        self._fresh_from = len(self.tape.nodes)
+        self._assumed_since.clear()
 
     def assume_in_bounds(self, storage: Storage, chain: Chain, size: int) -> None:
         """Let replays check that an index array stays within an axis of `size`.
@@ -224,7 +252,7 @@ class Writer:
         if not chain:
             return storage.version
         known = storage.cached((self._epoch, chain))
-        if known is None:
+        if known is None or known.index < self._fresh_from:
             inner = self.read_view(storage, chain[:-1])
             view = seen_through(storage.base, chain)
             known = self._read(inner, chain[-1], view)

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+from accel.process import interrupts
 from accel.record.arrays.arrays import RecordedValue
 from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.builtins import plain_builtins
 from accel.record.objects.scan import handles_exceptions
+from accel.record.parts.flow import is_loop_head
 from accel.record.recording import Recording, Unwound
+from accel.record.run.states import watch_joins
 from accel.record.run.stepping import IS_TRACED, Steps
 from accel.record.wrapper import isinstance_wrapper
 
@@ -43,6 +46,7 @@ class FrameWatch:
     def __enter__(self) -> FrameWatch:
         self._recording.on_break = self._clear_up
         self._recording.on_follow = self._steps.follow
+        watch_joins(self._recording)
         self._before = sys.gettrace()
         sys.settrace(self._on_call)
         return self
@@ -75,10 +79,10 @@ class FrameWatch:
         return IS_TRACED and frame.f_code in self._steps
 
     def _on_event(self, frame: FrameType, event: str, arg: Any) -> Callable[..., Any]:
-        if event == "exception" and not issubclass(arg[0], (StopIteration, GeneratorExit, Unwound)):
-            self._resolve_texts(frame)
-            if not self._recording.is_foreseen(arg[1]):
-                self._recording.note_exception(arg[1], (frame.f_code.co_filename, frame.f_lineno))
+        if event == "exception":
+            self._note_exception(frame, arg)
+        elif event == "return":
+            self._tell_joins(self._recording.joins.returned, frame)
         elif event == "opcode":
             self._on_opcode(frame)
         elif event == "line" and not self._recording.active:
@@ -96,6 +100,25 @@ class FrameWatch:
             if found:
                 self._recording.break_for_text("value.forced", "a text is kept while an exception is handled")
 
+    def _tell_joins(self, what: Callable[[FrameType], Any], frame: FrameType) -> Any:
+        try:
+            return what(frame)
+        except Exception as error:  # a fault of ours must never reach the program: what a trace function raises does
+            interrupts.pass_on(error)
+            self._recording.joins.stop()
+            return False
+
+    def _note_exception(self, frame: FrameType, raised: Any) -> None:
+        # a `for` loop ends by StopIteration, where its code says
+        if not (issubclass(raised[0], StopIteration) and is_loop_head(frame.f_code, frame.f_lasti)):
+            self._recording.joins.interrupted()
+        is_end = issubclass(raised[0], (StopIteration, GeneratorExit, Unwound))
+        if is_end:
+            return
+        self._resolve_texts(frame)
+        if not self._recording.is_foreseen(raised[1]):
+            self._recording.note_exception(raised[1], (frame.f_code.co_filename, frame.f_lineno))
+
     def _on_opcode(self, frame: FrameType) -> None:
         is_stepped = self._is_stepped(frame)
         if is_stepped:
@@ -107,7 +130,8 @@ class FrameWatch:
             self._make_plain(frame, proxies=False)
         elif self._recording.active and self._recording.heads is not None:
             self._recording.heads.exchange(frame)
-        frame.f_trace_opcodes = is_stepped
+        joins = self._recording.active and self._tell_joins(self._recording.joins.at, frame)
+        frame.f_trace_opcodes = bool(is_stepped or joins)
         self._steps.rearm(frame.f_code)
 
     def _clear_up(self) -> None:

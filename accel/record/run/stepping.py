@@ -33,7 +33,11 @@ class Steps:
 
     def follow(self, code: CodeType) -> None:
         """Watch code that is about to be followed, if it writes variables outside itself."""
-        if writes_of(code) and not self.watch(code):
+        if not writes_of(code):
+            return
+        # what it has stored last may not have been passed on yet
+        self._recording.joins.stop()
+        if not self.watch(code):
             self._recording.break_("effect.global", "no tool of sys.monitoring is free to see what is assigned")
 
     def watch(self, code: CodeType) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from accel.ir.tape import Tape
+from accel.ir.tape import Node, Tape
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
 from accel.record.containers.container import ContainerProxy
@@ -13,6 +13,7 @@ from accel.record.draws.draw import Draw
 from accel.record.draws.proxies import GeneratorProxy
 from accel.record.loops.heads import Run
 from accel.record.objects.objects import ObjectProxy
+from accel.record.parts.joins import Join
 from accel.record.pinned import note_pinned
 from accel.record.recording import Recording, gap_text
 
@@ -26,7 +27,8 @@ class Trace:
     arrays and of numbers. inlined: targets that ran inside it. identity: the path compares objects by `is`, so that all
     of them must stay different. pinned: the contents of arrays that are the same in every call that matches, by slot
     (see accel.record.pinned). draws: the random numbers that it draws, in order. runs: where its loops were asked for
-    their conditions (see accel.record.loops).
+    their conditions (see accel.record.loops). joins: where branches join again, with what the program held there (see
+    accel.record.parts.joins). reused: outcomes from before a join on which the path relies after it again.
     """
 
     tape: Tape
@@ -42,6 +44,8 @@ class Trace:
     pinned: dict[int, Any]
     draws: list[Draw]
     runs: list[Run] = field(default_factory=list)
+    joins: list[Join] = field(default_factory=list)
+    reused: list[Node] = field(default_factory=list)
 
 
 def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace:
@@ -76,4 +80,7 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         pinned,
         list(recording.draws),
         [] if recording.heads is None else recording.heads.runs,
+        # which objects are one, and what has been drawn, is no part of a state
+        [] if recording.compares_identity or recording.draws else recording.joins.found,
+        recording.writer.reused,
     )

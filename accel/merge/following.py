@@ -1,0 +1,256 @@
+"""Following: the proof that a merged tape computes a walk.
+
+That a walk is a way of the program does not make the merged tape compute it: its phis may choose by an outcome that
+told the recorded paths apart by chance. So a walk is followed through the tape: each of its operations must be there,
+with the right operands, where phis choose by what the walk has been seen to assume. Only then it is accepted, with what
+it assumes. So each accepted walk is proved as the recorded paths are (`Writer.check`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from accel.ir.tape import Node, Outcome, Tape
+from accel.merge.members import Member
+from accel.merge.outputs import OutputPlaces
+from accel.merge.walks import Part, Walks
+from accel.merge.writer import outcome_key
+from accel.record import Trace
+from accel.record.outputs import Outputs
+from accel.rules import core
+
+
+@dataclass(slots=True)
+class CrossedTrace(Trace):
+    """What a walk returns and leaves: what the recording does in which it ends. Its tape has the walk's outcomes.
+
+    ends_in: that recording. edges: where it goes on as no recording did, each by what it had assumed last, and assumes
+    next.
+    """
+
+    ends_in: Trace | None = None
+    edges: frozenset[Hashable] = frozenset()
+
+
+@dataclass(slots=True)
+class Accepted:
+    """A walk that the merged tape computes.
+
+    trace: what it returns and leaves. slots: the merged slots of its own. members: a mask of those that it consists of.
+    outcomes: what it assumes on the device, by position. on_host: the same of what Python computes, by index of the
+    node. outputs: where its outputs are. host: indices of what Python computes for it. changed, arrays: merged slots of
+    the arrays from outside that are written to, and of all that are read.
+    """
+
+    trace: CrossedTrace
+    slots: list[int]
+    members: int
+    outcomes: dict[int, Any]
+    on_host: dict[int, Any]
+    outputs: OutputPlaces
+    host: frozenset[int]
+    changed: list[int]
+    arrays: list[int]
+
+
+Alike = Callable[[Node], Sequence[Node]]
+"""Gives the merged nodes that compute what a recorded one does, if their operands are what they should be."""
+
+
+class NotThere(Exception):
+    """The merged tape does not compute a walk."""
+
+
+class Following:
+    """Follows one walk through the merged tape. Raises NotThere.
+
+    Every step holds for any call that shows what the steps before have relied on. So phis are followed by what is known
+    already, and an outcome is known where following has led to its node.
+    """
+
+    def __init__(self, walks: Walks, tape: Tape, outputs: Outputs, alike: Alike, walk: list[Part]) -> None:
+        self._walks = walks
+        self._walk = walk
+        self._tape = tape
+        self._merged_outputs = outputs
+        self._alike = alike
+        self._known: dict[int, Any] = {}  # by index of a merged node
+        self._values: dict[int, Node] = {}  # of the part's recording, by index of the node
+        self._doubtful: dict[int, int | None] = {}  # as in Substitution
+        self._host: set[int] = set()
+        self._outcomes: dict[int, Any] = {}
+        self._on_host: dict[int, Any] = {}
+
+    def accepted(self) -> Accepted:
+        before: Part | None = None
+        for part in self._walk:
+            if before is not None:
+                self._cross(before, part)
+            self._part(part)
+            before = part
+        last = self._walks.member(self._walk[-1].member)
+        members = 0
+        for part in self._walk:
+            members |= 1 << part.member
+        places = self._places(last)
+        return Accepted(
+            self._trace(last),
+            last.placement.slots,
+            members,
+            self._outcomes,
+            self._on_host,
+            places,
+            frozenset(self._host),
+            sorted(self._walks.recorded(self._walk[-1].member).changed),
+            sorted(set().union(*(self._walks.recorded(part.member).arrays for part in self._walk))),
+        )
+
+    def _trace(self, last: Member) -> CrossedTrace:
+        own = {each.name: getattr(last.trace, each.name) for each in fields(Trace)}
+        outcomes = [
+            Outcome(node, expected, node.where) for part in self._walk for node, expected in self._walks.assumed(part)
+        ]
+        own["tape"] = Tape(last.trace.tape.nodes, outcomes)
+        pairs = zip(self._walk[:-1], self._walk[1:], strict=True)
+        edges = frozenset(self._walks.edge(before, after) for before, after in pairs)
+        return CrossedTrace(**own, ends_in=last.trace, edges=edges)
+
+    def _cross(self, before: Part, after: Part) -> None:
+        crossed, recorded = self._walks.crossed(before, after), self._walks.recorded(after.member)
+        # what was in doubt for the recording before is for this one: it compares itself with that one only
+        still = {memory.number: self._doubtful[at] for memory, at in crossed.memories if at in self._doubtful}
+        for memory, at in crossed.memories:
+            if at in self._doubtful and not recorded.leaves_alone(memory, self._doubtful[at]):
+                raise NotThere
+        self._doubtful = crossed.doubtful | still
+        values: dict[int, Node] = {}
+        for index, value in crossed.values.items():
+            if isinstance(value, Node):
+                values[index] = self._value(before.member, value)
+            else:
+                values[index] = self._input(value)
+        self._values = values
+
+    def _input(self, slot: int) -> Node:
+        found = next((node for node in self._tape.nodes if node.is_input and node.args[0] == slot), None)
+        if found is None:
+            raise NotThere
+        return found
+
+    def _value(self, number: int, node: Node) -> Node:
+        """The merged node of what a recorded one stands for on the walk. number: the member's."""
+        member = self._walks.member(number)
+        found = self._values.get(node.index)
+        if found is None and (node.constant or self._walks.recorded(number).may_be_read_again(node)):
+            found = self._tape.nodes[member.placement.node_of[node.index]]
+        if found is None:
+            raise NotThere  # computed before a join, and not held there
+        return found
+
+    def _part(self, part: Part) -> None:
+        member = self._walks.member(part.member)
+        start, end = self._walks.joins(part)
+        nodes = member.trace.tape.nodes[start.nodes if start else 0 : end.nodes if end else None]
+        waiting: dict[int, tuple[Node, Any]] = {node.index: (node, v) for node, v in self._walks.assumed(part)}
+        self._assume(part.member, waiting)
+        for node in nodes:
+            self._compute(part.member, node)
+            if node.index in waiting:
+                self._assume(part.member, waiting)
+        if waiting:
+            raise NotThere
+
+    def _compute(self, member: int, node: Node) -> None:
+        merged = self._tape.nodes[self._walks.member(member).placement.node_of[node.index]]
+        if not node.is_input and not node.constant:
+            wanted = [self._value(member, operand).index for operand in node.operands()]
+            found = next((each for each in (merged, *self._alike(node)) if self._is(each, wanted)), None)
+            if found is None:
+                raise NotThere
+            merged = found
+        self._values[node.index] = merged
+        if merged.host:
+            self._host.add(merged.index)
+
+    def _is(self, merged: Node, wanted: list[int]) -> bool:
+        operands = merged.operands()
+        if len(operands) != len(wanted):
+            return False
+        for operand, index in zip(operands, wanted, strict=True):
+            followed = self._follow(operand)
+            if followed is None or followed.index != index:
+                return False
+        return True
+
+    def _follow(self, node: Node) -> Node | None:
+        """What a merged node stands for on the walk; None where that is not known."""
+        while node.rule is core.PHI:
+            choice, sides = node.args
+            decision, cases = choice.args
+            by = self._follow(decision)
+            if by is None or by.index not in self._known:
+                return None
+            value = self._known[by.index]
+            side = next((side for side, case in zip(sides, cases, strict=True) if value in case), None)
+            if side is None:
+                return None
+            node = side
+        return node
+
+    def _assume(self, member: int, waiting: dict[int, tuple[Node, Any]]) -> None:
+        """Note what is known once the run has shown it, as far as following leads to it by now."""
+        again = True
+        while again:
+            again = False
+            for index, (node, expected) in list(waiting.items()):
+                merged = self._values.get(index)
+                if merged is None and self._walks.recorded(member).may_be_read_again(node):
+                    merged = self._value(member, node)
+                if merged is not None and self._is_shown(member, merged, expected):
+                    self._known[merged.index] = outcome_key(expected)
+                    del waiting[index]
+                    again = True
+
+    def _is_shown(self, member: int, merged: Node, expected: Any) -> bool:
+        """Whether a run shows the value of a merged node."""
+        if merged.host:
+            return _same(self._on_host.setdefault(merged.index, expected), expected)
+        own = self._walks.member(member).placement.observed.get(merged.index)
+        positions = range(len(self._tape.outcomes))
+        for position in positions if own is None else (own, *positions):
+            found = self._follow(self._tape.outcomes[position].node)
+            if found is not None and found.index == merged.index:
+                return _same(self._outcomes.setdefault(position, expected), expected)
+        return False
+
+    # -- what it leaves -----------------------------------------------------------------------------------------------
+
+    def _places(self, last: Member) -> OutputPlaces:
+        merged, own, places = self._merged_outputs, last.trace.outputs, last.placement.outputs
+        mine = [last.placement.slots[slot] for slot, _ in own.changed]
+        return OutputPlaces(
+            [self._place(*each, merged.arrays) for each in zip(own.arrays, places.arrays, strict=True)],
+            [self._place(*each, merged.numbers) for each in zip(own.numbers, places.numbers, strict=True)],
+            [
+                self._place(node, place, [each if at == slot else None for at, each in merged.changed])
+                for (_, node), place, slot in zip(own.changed, places.changed, mine, strict=True)
+            ],
+        )
+
+    def _place(self, node: Node, place: int, merged: Sequence[Node | None]) -> int:
+        """Where among the merged outputs the value of a node of the last part's is."""
+        wanted = self._value(self._walk[-1].member, node)
+        for at in (place, *range(len(merged))):
+            output = merged[at]
+            if output is None or (output.shape, output.dtype, output.scalar) != (node.shape, node.dtype, node.scalar):
+                continue
+            found = self._follow(output)
+            if found is not None and found.index == wanted.index:
+                return int(at)
+        raise NotThere
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and repr(one) == repr(other)

@@ -1,0 +1,203 @@
+"""States: what recorded code can reach at a join, as templates that can be compared between recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Storage
+from accel.ir.template import frozen_static
+from accel.record.arrays.arrays import RecordedArray, RecordedScalar
+from accel.record.inputs import MISSING
+from accel.record.names.namespaces import SubstitutedGlobals
+from accel.record.objects.builtins import Builtin
+from accel.record.objects.follow import Followed
+from accel.record.objects.modules import EnvironProxy, ModuleProxy
+from accel.record.objects.modules import Opaque as OpaqueObject
+from accel.record.objects.objects import ClassProxy, ObjectType
+from accel.record.objects.proxy import Proxy
+from accel.record.parts.joins import UNBOUND, Entered, Literal, Memory, Opaque, Roots, State, Value, View
+from accel.record.recording import Item, Recording
+from accel.record.standin import StandIn
+from accel.record.wrapper import isinstance_wrapper
+
+DEEPEST = 20
+"""Containers in containers are looked into so far."""
+
+_PLAIN = frozenset(
+    {bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), np.dtype, range}
+)
+
+
+def watch_joins(recording: Recording) -> None:
+    """Let a recording note its joins."""
+    recording.joins.describe = lambda roots: _Describer(recording).describe(roots)
+    recording.joins.reachable = lambda roots: _reachable(recording, roots)
+
+
+def _reachable(recording: Recording, roots: Roots) -> list[Any]:
+    """The recorded values that some roots and written attributes lead to, and the containers on the way."""
+    found: list[Any] = []
+    waiting = [value for _, value in roots]
+    waiting += [state.wrapped for state in recording.attributes.values() if state.written]
+    seen: set[int] = set()
+    while waiting:
+        value = waiting.pop()
+        kind = type(value)
+        if value is UNBOUND or value is MISSING or kind in _PLAIN or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if kind is dict:
+            waiting += [*value.keys(), *value.values()]
+        elif kind in (list, set, frozenset) or issubclass(kind, tuple):
+            waiting += value
+        if not issubclass(kind, tuple):
+            found.append(value)
+    return found[::-1]
+
+
+class _Describer:
+    """Describes one state."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._memories: list[Memory] = []
+        self._of_storage: dict[int, int] = {}
+        self._seen: dict[int, int] = {}  # lists and dicts by id: which of them is which
+        self._depth = 0
+
+    def describe(self, roots: Roots) -> State:
+        """The state that these lead to. Raises Opaque."""
+        if self._recording.changed:
+            raise Opaque  # the program's containers hold other elements by now
+        if self._recording.shown or self._recording.texts.are_made:
+            raise Opaque  # a part of what is shown, or of its text, is made already
+        template = [(name, self._form(value)) for name, value in roots]
+        written: list[tuple[int, Hashable, Any]] = []
+        for state in self._recording.attributes.values():
+            owner = state.owner._slot_
+            if state.written and owner is not None:
+                is_item = isinstance(state.name, Item)
+                name = state.name.key if isinstance(state.name, Item) else state.name
+                if is_item and state.owner.computed(name) is not None:
+                    raise Opaque  # another call may have written to another item
+                form = Literal("deleted") if state.wrapped is MISSING else self._form(state.wrapped)
+                written.append((owner, (is_item, state.is_anew, frozen_static(name)), form))
+        # what the call has written to is read again under the name of the input
+        for storage in self._recording.storages:
+            if storage.written:
+                self._memory(storage)
+        return State(tuple(template), self._memories, written)
+
+    def _form(self, value: Any) -> Any:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise Opaque
+        try:
+            return self._form_of(value)
+        finally:
+            self._depth -= 1
+
+    def _form_of(self, value: Any) -> Any:
+        kind = type(value)
+        if value is UNBOUND:
+            return UNBOUND
+        if isinstance_wrapper(value):
+            return self._wrapper(value, kind)
+        if kind in _PLAIN or issubclass(kind, (np.generic, np.dtype)):
+            return Literal(frozen_static(value))
+        if kind in (list, dict):
+            return self._container(value)
+        if issubclass(kind, tuple):
+            return self._tuple(value)
+        if kind is slice:
+            return "slice", *(self._form(part) for part in (value.start, value.stop, value.step))
+        if kind in (type, BuiltinFunctionType):
+            return Literal((kind, value))
+        if kind is FunctionType:
+            return self._function(value)
+        raise Opaque
+
+    def _wrapper(self, value: Any, kind: type) -> Any:
+        if issubclass(kind, RecordedScalar):
+            return Value(value.node())
+        if issubclass(kind, RecordedArray):
+            return View(self._memory(value._storage), value._chain)
+        if issubclass(kind, Followed):
+            if isinstance(value._function.__globals__, SubstitutedGlobals):
+                raise Opaque
+            return "function", Literal(_Same(value._function)), *(self._form(each) for each in value._bound)
+        if issubclass(kind, (ModuleProxy, ClassProxy, OpaqueObject, ObjectType, EnvironProxy, Builtin)):
+            return Literal((kind, _Same(value._plain_)))
+        if issubclass(kind, Proxy) and value._slot_ is not None:
+            return Entered(value._slot_)
+        if issubclass(kind, StandIn) and kind.__module__.startswith("accel.record.") and not _is_bound(value._plain_):
+            return Literal((kind, _Same(value._plain_)))
+        raise Opaque
+
+    def _memory(self, storage: Storage) -> int:
+        at = self._of_storage.get(id(storage))
+        if at is None:
+            base = storage.base
+            layout = base.shape, str(base.dtype), base.strides, base.flags.writeable
+            origin = None if storage.origin is None else storage.origin.args[0]
+            memory = Memory(storage.number, origin, storage.version, layout, storage.written)
+            storage.on_advance.append(memory.advanced)
+            at = self._of_storage[id(storage)] = len(self._memories)
+            self._memories.append(memory)
+        return at
+
+    def _container(self, value: Any) -> Any:
+        if id(value) in self._seen:
+            return "again", Literal(self._seen[id(value)])
+        self._seen[id(value)] = len(self._seen)
+        if type(value) is list:
+            return "list", *(self._form(part) for part in value)
+        return "dict", *(item for key, part in value.items() for item in (self._form(key), self._form(part)))
+
+    def _tuple(self, value: Any) -> Any:
+        entered = self._recording.kept.entered_tuple(value)
+        if entered is not None:
+            return "entered", Entered(entered.slot)
+        return "tuple", Literal((type(value),)), *(self._form(part) for part in value)
+
+    def _function(self, value: FunctionType) -> Any:
+        """A function that recorded code has made: what it can reach is part of the state."""
+        if vars(value) or not isinstance(value.__globals__, SubstitutedGlobals):
+            raise Opaque
+        if id(value) in self._seen:  # as one that calls itself
+            return "again", Literal(self._seen[id(value)])
+        self._seen[id(value)] = len(self._seen)
+        cells = []
+        for cell in value.__closure__ or ():
+            try:
+                cells.append(self._form(cell.cell_contents))
+            except ValueError:  # not bound yet
+                cells.append(UNBOUND)
+        defaults = [self._form(part) for part in value.__defaults__ or ()]
+        named = [(name, self._form(part)) for name, part in (value.__kwdefaults__ or {}).items()]
+        return "made", Literal(value.__code__), *cells, "defaults", *defaults, *named
+
+
+class _Same:
+    """An object of the program's as a key: equal to the very same object only. Keeps it alive."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, value: object) -> None:
+        self._object = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+
+def _is_bound(value: object) -> bool:
+    """Whether a function belongs to one object (`x.sum`), which may be another in the next call."""
+    owner = getattr(value, "__self__", None)
+    return owner is not None and not isinstance(owner, (type, type(np), np.ufunc))
