@@ -47,7 +47,7 @@ _ROWS = (
     ),
     Reason(
         "effect.global",
-        "this path writes a module's global name, which a replay cannot undo",
+        "this path changes a module's or class's state in a way that a replay cannot repeat",
         "keep the state on an object that the function receives",
     ),
     # -- calls that cannot be followed -----------------------------------------------------------------------------

@@ -30,8 +30,9 @@ from accel.record import inputs
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, remember
 from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
+from accel.record.names.namespaces import is_pythons
 from accel.record.objects.containers import DictProxy, ListProxy
-from accel.record.objects.follow import Followed, is_pythons, target_function
+from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple
 from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from types import FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from accel.ir.views import Chain, Index, Reshape, seen_through
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedScalar
 from accel.record.arrays.numbers import TypeStandIn
 from accel.record.inputs import MISSING
+from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.builtins import Builtin
-from accel.record.objects.follow import Followed, SubstitutedGlobals
+from accel.record.objects.follow import Followed
 from accel.record.objects.functions import RuleFunction
 from accel.record.objects.proxy import Proxy
 from accel.record.recording import AttributeState, Item, Recording
@@ -165,8 +166,7 @@ class Planner:
     def _write(self, state: AttributeState) -> None:
         owner = state.owner._slot_
         is_item = isinstance(state.name, Item)
-        key = ("item" if is_item else "attr", owner, state.name)
-        before = self._recording.inputs.find(key)
+        before = self._slot_before(state, is_item=is_item)
         value = Literal(MISSING) if state.wrapped is MISSING else self._template(state.wrapped)
         if is_item and isinstance(value, FromSlot) and not value.chain and value.slot == before:
             return  # an in-place operator stored the array back; an attribute may be another call's class's alone
@@ -176,6 +176,16 @@ class Planner:
             self._outputs.state.extend((before, node) for node in self._outputs.nodes(value))
         name = state.name.key if isinstance(state.name, Item) else state.name
         self._outputs.writes.append(Write(owner, name, value, is_item))
+
+    def _slot_before(self, state: AttributeState, *, is_item: bool) -> int | None:
+        """The slot by which what is written was read before; None if it was not."""
+        find, holder = self._recording.inputs.find, state.owner._plain_
+        if type(holder) is CellType:
+            return find(("cell", id(holder)))
+        slot = find(("item" if is_item else "attr", state.owner._slot_, state.name))
+        if slot is None and isinstance(state.name, Item):  # of a module
+            slot = find(("global", id(holder), state.name.key))
+        return slot
 
     def _template(self, value: Any) -> Any:
         kind = type(value)
@@ -242,7 +252,7 @@ class Planner:
     def _proxy(self, value: Any) -> Leaf:
         if value._slot_ is not None:
             return FromSlot(value._slot_)
-        if isinstance(value._plain_, type):
+        if isinstance(value._plain_, (type, ModuleType)):
             return Literal(value._plain_)
         raise Unsupported("escape.object", f"a new {type(value._plain_).__name__} leaves the recorded call")
 

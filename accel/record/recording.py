@@ -12,6 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Container, Iterator
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,8 +64,9 @@ class Recording:
     the target's first line. max_nodes: the tape breaks beyond. refusal: why the tape is broken, or None.
     refused_for_text: it is broken because the text of a value was needed. touched: something outside was changed in a
     way that cannot be undone. raised: an exception passed through recorded code. entered: gives the guard and the
-    recorded form of a value that comes in through a slot. watcher: told of the first exception, of the break and of the
-    end, while everything is still there (accel.explain). worth: see Writer.
+    recorded form of a value that comes in through a slot. makes_writers, handles_exceptions: some followed code does
+    (see accel.record.objects.follow). watcher: told of the first exception, of the break and of the end, while
+    everything is still there (accel.explain). worth: see Writer.
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
     kept, what the program holds on to afterwards.
@@ -93,8 +95,11 @@ class Recording:
         self.closed = False
         self.touched = False
         self.on_break: Callable[[], None] | None = None
+        self.on_follow: Callable[[CodeType], None] | None = None
         self.watcher: Callable[[], None] | None = None
         self.compares_identity = False
+        self.makes_writers = False
+        self.handles_exceptions = False
         self.raised: tuple[str, Place] | None = None
         self.inlined: set[Any] = set()
         self.storages: list[Storage] = []  # those of inputs
@@ -170,7 +175,7 @@ class Recording:
     @property
     def can_be_undone(self) -> bool:
         """Whether the call may be undone where its tape breaks. What a text is for shows only later."""
-        return not self.touched and not self.refused_for_text
+        return not self.touched and (not self.refused_for_text or self.makes_writers)
 
     def refuse(self, refusal: Refusal) -> None:
         """Break the tape because of `refusal`."""
@@ -188,6 +193,11 @@ class Recording:
         """Let replays check that a followed function still has this code and these defaults."""
         key = ("function", id(self.registry.keep_alive(function)))
         self.inputs.add(key, f"{function.__qualname__}'s code", of_constant(function), has_code(function))
+
+    def watch_steps(self, code: CodeType) -> None:
+        """Let what code writes outside itself be seen (accel.record.names): it is about to be followed."""
+        if self.on_follow is not None:
+            self.on_follow(code)
 
     def guard_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Let replays check that the call has as many arguments, and the same keywords in the same order."""

@@ -85,7 +85,7 @@ EXPECTED = {
     "cells": ["limit.nodes"],
     "one_loop": [],
     "generator": ["call.generator"],
-    "writes_global": ["effect.global"],
+    "writes_global": [],
     "later": ["call.generator"],
     "outer": ["shape.dynamic"],
     "outer.<locals>.inner": ["shape.dynamic"],

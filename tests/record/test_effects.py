@@ -94,6 +94,16 @@ def counting(x: Any) -> Any:
     return x * 2
 
 
+def counting_in_a_generator(x: Any) -> Any:
+    def counts() -> Any:
+        global COUNT
+        COUNT += 1
+        yield COUNT
+
+    next(counts())
+    return x * 2
+
+
 def showing(x: Any) -> Any:
     sys.stdout.write("")
     return x * 2
@@ -123,7 +133,7 @@ def yielding(x: Any) -> Any:
         (drawing, "effect.random"),
         (drawing_numpy, "effect.random"),
         (drawing_generator, "effect.random"),
-        (counting, "effect.global"),
+        (counting_in_a_generator, "effect.global"),
         (showing, "effect.print"),
         (logging_it, "effect.print"),
         (reading, "effect.file"),

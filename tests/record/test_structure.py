@@ -67,6 +67,20 @@ def global_writer() -> None:
     COUNTER += 1
 
 
+def generator_writer() -> Any:
+    def count() -> Any:
+        global COUNTER
+        COUNTER += 1
+        yield COUNTER
+
+    return sum(count())
+
+
+def name_writer() -> None:
+    global __name__
+    __name__ = "other"
+
+
 def class_maker() -> Any:
     class Inner:
         pass
@@ -107,11 +121,13 @@ def harmless(x: Any) -> Any:
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (global_writer, "effect.global"),
+        (global_writer, None),
+        (generator_writer, "effect.global"),
+        (name_writer, "effect.global"),
         (class_maker, "code.unsupported"),
         (generator, "call.generator"),
         (pattern, "code.unsupported"),
-        (outer(), "effect.global"),
+        (outer(), None),
         (outer, None),
         (harmless, None),
         (lambda: globals(), "code.unsupported"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import NumpyValue, explanation
-from accel.dispatch.comparing.snapshot import Snapshot, equal, part_name, parts_of
+from accel.dispatch.comparing.snapshot import Snapshot, equal, part_name, part_of
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.commit import as_scalar
 from accel.ir.views import seen_through
@@ -78,7 +78,7 @@ class Comparison:
         self._template(outputs.result, result, "the result")
         for write in outputs.writes:
             owner = values[write.owner]
-            now = parts_of(owner).get(write.name, MISSING) if write.is_item else getattr(owner, write.name, MISSING)
+            now = part_of(owner, write.name, is_item=write.is_item)
             self._template(write.value, now, part_name(trace, write.owner, write.name, is_item=write.is_item))
         first = len(self._staged.made)
         for position, ((slot, _), array) in enumerate(zip(outputs.changed, self._staged.changed, strict=True), first):

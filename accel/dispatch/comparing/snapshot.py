@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import CellType
 from typing import Any
 
 import numpy as np
 
 from accel.record import Trace
 from accel.record.inputs import MISSING, Inputs
+from accel.record.names.variables import CONTENTS, contents_of
 from accel.reports.ledger import Difference
 
 
@@ -28,7 +30,8 @@ class Snapshot:
         changed = {slot for slot, _ in trace.outputs.changed}
         self._kept = [slot for slot in trace.array_slots if slot not in changed]
         self._written = {(id(values[write.owner]), write.name) for write in trace.outputs.writes}
-        self._parts = {slot: dict(parts_of(values[slot])) for slot in {*trace.objects, *_containers(values)}}
+        objects = {slot for slot in trace.objects if not _is_module_namespace(values[slot])}
+        self._parts = {slot: dict(parts_of(values[slot])) for slot in {*objects, *_containers(values)}}
 
     def differences(self, values: Sequence[Any]) -> Iterator[Difference]:
         """What the call changed and the replay does not: contents of arrays, attributes, and items of containers."""
@@ -58,8 +61,20 @@ def _containers(values: Sequence[Any]) -> list[int]:
         slot
         for slot, value in enumerate(values)
         if slot >= Inputs.ROOTS
-        if type(value) is list or (type(value) is dict and id(value) not in namespaces and "__builtins__" not in value)
+        if type(value) is list
+        or (type(value) is dict and id(value) not in namespaces and not _is_module_namespace(value))
     ]
+
+
+def _is_module_namespace(value: object) -> bool:
+    return type(value) is dict and "__builtins__" in value
+
+
+def part_of(owner: Any, name: Any, *, is_item: bool) -> Any:
+    """What an item, an attribute or a cell holds; MISSING where there is none."""
+    if is_item:
+        return parts_of(owner).get(name, MISSING)
+    return contents_of(owner) if type(owner) is CellType else getattr(owner, name, MISSING)
 
 
 def parts_of(value: object) -> dict[Any, Any]:
@@ -78,6 +93,8 @@ def _is_same(left: object, right: object) -> bool:
 
 def part_name(trace: Trace, slot: int, key: object, *, is_item: bool) -> str:
     """An item or attribute of a slot's object, as the user would write it."""
+    if key == CONTENTS and not is_item:
+        return trace.inputs.name(slot)
     return trace.inputs.name(slot) + (f"[{key!r}]" if is_item else f".{key}")
 
 

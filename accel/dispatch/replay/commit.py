@@ -95,7 +95,9 @@ def _store(copies: list[tuple[Any, Any]], writes: list[tuple[Any, Write, Any]]) 
     for target, array in copies:
         np.copyto(target, array)
     for owner, write, value in writes:
-        if value is MISSING:
+        if value is MISSING and write.is_item:
+            owner.pop(write.name, None)
+        elif value is MISSING:
             try:
                 object.__delattr__(owner, write.name)
             except AttributeError:  # the call itself created it; or it was deleted before an interrupt

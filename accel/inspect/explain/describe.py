@@ -16,6 +16,7 @@ import numpy as np
 from accel.ir.tape import Node, Place
 from accel.reasons import Refusal
 from accel.record import Trace
+from accel.record.names.variables import CONTENTS
 from accel.record.objects.objects import ObjectProxy
 from accel.record.outputs import FromSlot, Literal, Made, Number
 from accel.record.recording import Recording, place_text
@@ -197,7 +198,9 @@ def _stays(trace: Trace, write: Any) -> bool:
 
 def _written(trace: Trace, write: Any) -> str:
     owner = trace.inputs.name(write.owner)
-    return f"{owner}[{write.name!r}]" if write.is_item else f"{owner}.{write.name}"
+    if write.is_item:
+        return f"{owner}[{write.name!r}]"
+    return owner if write.name == CONTENTS else f"{owner}.{write.name}"
 
 
 def _result(trace: Trace, template: Any) -> str:

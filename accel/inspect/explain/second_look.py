@@ -46,6 +46,7 @@ def _known(trace: Trace, values: dict[int, Any]) -> Known:
     """Inputs that may be constant, less attributes and items that the call itself sets."""
     writes = {(write.owner, Item(write.name) if write.is_item else write.name) for write in trace.outputs.writes}
     slots = foldable(trace) - {slot for key, slot in trace.inputs.entries() if key[1:] in writes}
+    slots -= {slot for slot, _ in trace.outputs.state}
     known = {slot: value for slot, value in values.items() if slot in slots}
     return Known(
         {slot: known[slot] for slot in trace.scalar_slots if slot in known},

@@ -11,7 +11,7 @@ from typing import Any
 from accel.record import inputs
 from accel.record.arrays.arrays import RecordedScalar
 from accel.record.arrays.numbers import TYPE_STAND_INS, record_extreme, record_sum
-from accel.record.objects.follow import SubstitutedGlobals
+from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.modules import ModuleProxy
 from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method, property_of
 from accel.record.objects.proxy import one_per_object

@@ -2,81 +2,22 @@
 
 from __future__ import annotations
 
-import builtins
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import wrapt
 
 from accel.reasons import Refusal
 from accel.record import inputs
+from accel.record.names.cells import closure_for
+from accel.record.names.namespaces import SubstitutedGlobals, globals_for
+from accel.record.names.steps import makes_writers
 from accel.record.objects import scan
 from accel.record.opaque import opaque_reason
 from accel.record.project import is_of_project
 from accel.record.recording import Recording, place_text
 from accel.record.standin import StandIn
 from accel.record.wrapper import unwrap
-
-PHYSICAL = ("__name__", "__package__", "__spec__", "__file__", "__doc__")
-"""Globals that CPython reads past a dict's `__missing__`."""
-
-
-class SubstitutedGlobals(dict[str, Any]):
-    """The globals of followed code: names enter when they are read; plain ones once the tape is broken."""
-
-    def __init__(self, recording: Recording, namespace: dict[str, Any]) -> None:
-        super().__init__({name: namespace[name] for name in PHYSICAL if name in namespace})
-        self["__builtins__"] = recording.builtins
-        self.recording = recording
-        self.namespace = namespace
-
-    def __missing__(self, name: str) -> Any:
-        # Code that was substituted goes on running after the tape broke, and after the call: it then is ordinary code.
-        if not self.recording.active:
-            return self.namespace[name]
-        module = self.namespace.get("__name__", "")
-        if name not in self.namespace:  # a builtin's name, or none: a later call must find the same
-            self.recording.guard_missing(self.namespace, name, f"{module}.{name}")
-            return self._builtin(name)
-        return self._enter(self.namespace, name, f"{module}.{name}")
-
-    def _enter(self, namespace: dict[str, Any], name: str, text: str) -> Any:
-        key = ("global", id(namespace), name)
-        return self.recording.enter(namespace[name], key, text, inputs.of_namespace(namespace, name))
-
-    def _builtin(self, name: str) -> Any:
-        """What the program has put among the builtins. KeyError for Python's own: recorded code has stand-ins."""
-        found = self.namespace.get("__builtins__", builtins)
-        namespace = found if isinstance(found, dict) else vars(found)
-        key, known = ("builtin", id(namespace), name), self.recording.inputs
-        if name not in namespace or known.find(key) is not None:
-            raise KeyError(name)
-        if not is_pythons(name, namespace[name]):
-            return self._enter(namespace, name, f"builtins.{name}")
-        known.add(key, f"builtins.{name}", inputs.of_namespace(namespace, name), inputs.is_same(namespace[name]))
-        raise KeyError(name)
-
-
-_CONSTANTS = (None, True, False, Ellipsis, NotImplemented)
-
-
-def is_pythons(name: str, value: object) -> bool:
-    """Whether what stands under a builtin's name is the builtin."""
-    if isinstance(value, BuiltinFunctionType):
-        return value.__name__ == name
-    if isinstance(value, type):
-        return value.__module__ == "builtins" and (value.__name__ == name or value is OSError)
-    is_constant = name.startswith("__") or any(value is each for each in _CONSTANTS)
-    return is_constant or type(value).__module__ == "_sitebuiltins"
-
-
-def globals_for(recording: Recording, namespace: dict[str, Any]) -> SubstitutedGlobals:
-    """The substituted form of a module's globals: one per recording."""
-    made = recording.registry.namespaces.get(id(namespace))
-    if made is None:
-        made = SubstitutedGlobals(recording, recording.registry.keep_alive(namespace))
-        recording.registry.namespaces[id(namespace)] = made
-    return made
 
 
 class Followed(StandIn):
@@ -139,11 +80,25 @@ def why_not(recording: Recording, function: FunctionType) -> Refusal | None:
     if not (is_targets or is_of_project(function)):
         name = f"{function.__module__}.{function.__qualname__}"
         return Refusal(opaque_reason(function), recording.writer.where_text(), name)
-    found = scan.problem(function.__code__)
+    found = scan.problem(function.__code__) or _unseen_later(recording, function.__code__)
     if found is None:
         return None
     reason, detail, line = found
     return Refusal(reason, place_text((function.__code__.co_filename, line)), f"{function.__qualname__} {detail}")
+
+
+def _unseen_later(recording: Recording, code: CodeType) -> tuple[str, str, int] | None:
+    """Nested functions that write variables outside, in a call that may have to be finished without recording.
+
+    A thread might go on with such a function after the call, when nobody sees its writes any more. Where nothing
+    handles exceptions, the call is undone instead.
+    """
+    makes = recording.makes_writers or makes_writers(code)
+    handles = recording.handles_exceptions or scan.handles_exceptions(code)
+    if makes and handles:
+        what = "a nested function writes variables outside, in a call that handles exceptions"
+        return "effect.global", f"cannot be followed: {what}", code.co_firstlineno
+    return None
 
 
 def substituted(recording: Recording, function: FunctionType) -> FunctionType:
@@ -152,13 +107,16 @@ def substituted(recording: Recording, function: FunctionType) -> FunctionType:
     if made is not None:
         return made
     recording.guard_function(function)
+    recording.watch_steps(function.__code__)
+    recording.makes_writers |= makes_writers(function.__code__)
+    recording.handles_exceptions |= scan.handles_exceptions(function.__code__)
     recording.compares_identity |= scan.compares_identity(function.__code__)
     made = FunctionType(
         function.__code__,
         globals_for(recording, function.__globals__),
         function.__name__,
         _defaults(recording, function),
-        _closure(recording, function),
+        closure_for(recording, function),
     )
     made.__kwdefaults__ = _keyword_defaults(recording, function)
     made.__qualname__ = function.__qualname__
@@ -205,26 +163,6 @@ def _keyword_defaults(recording: Recording, function: FunctionType) -> dict[str,
         )
         for name, value in values.items()
     }
-
-
-def _closure(recording: Recording, function: FunctionType) -> tuple[CellType, ...] | None:
-    if function.__closure__ is None:
-        return None
-    cells = []
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
-        try:
-            value = cell.cell_contents
-        # `def f(): ... f()` inside its own definition, or a variable that is assigned later: read when it is needed.
-        except ValueError:  # not yet bound
-            cells.append(cell)
-            continue
-        if name == "__class__":  # for zero-argument super()
-            cells.append(cell)
-            continue
-        recording.registry.keep_alive(cell)
-        entered = recording.enter(value, ("cell", id(cell)), f"{function.__name__}'s {name}", inputs.of_cell(cell))
-        cells.append(CellType(entered))
-    return tuple(cells)
 
 
 def target_function(recording: Recording, value: object) -> Any:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 from accel.record import inputs
 from accel.record.arrays.arrays import as_static
+from accel.record.names.namespaces import delete_global, read_global, variable_of, write_global
+from accel.record.names.variables import state_of
 from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class
 from accel.record.opaque import call_opaque
+from accel.record.project import is_project_file
 from accel.record.recording import Recording
 from accel.record.standin import StandIn
 from accel.record.wrapper import unwrap
@@ -26,8 +30,13 @@ class ModuleProxy(Proxy):
         if name in OWN:
             return object.__getattribute__(self, name)
         recording, module = self._recording_, self._plain_
+        namespace = vars(module)
+        # The same variable as a global name of the module's own functions, which may have written it.
+        if recording.active and _is_variable(module, name) and name in namespace:
+            return read_global(recording, namespace, name)
+        is_deleted = state_of(recording, variable_of(namespace, name)) is not None
         # `getattr(module, "cupy", None)`: that it is missing decides the path, and an import elsewhere may add it.
-        if not hasattr(module, name):
+        if not hasattr(module, name) and not is_deleted:
             recording.guard_missing(vars(module), name, f"{module.__name__}.{name}")
         value = getattr(module, name)
         recording.registry.keep_alive(module)
@@ -36,8 +45,31 @@ class ModuleProxy(Proxy):
         )
 
     def __setattr__(self, name: str, value: object) -> None:
-        self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is assigned", touched=True)
-        setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
+        recording, module = self._recording_, self._plain_
+        if recording.active and _is_variable(module, name) and _is_projects(module):
+            write_global(recording, vars(module), name, value)
+            return
+        recording.break_("effect.global", f"{module.__name__}.{name} is assigned", touched=True)
+        setattr(module, name, recording.kept.unwrap_to_store(value))
+
+    def __delattr__(self, name: str) -> None:
+        recording, module = self._recording_, self._plain_
+        if recording.active and _is_variable(module, name) and _is_projects(module) and name in vars(module):
+            delete_global(recording, vars(module), name)
+            return
+        recording.break_("effect.global", f"{module.__name__}.{name} is deleted", touched=True)
+        delattr(module, name)
+
+
+def _is_variable(module: Any, name: str) -> bool:
+    """Whether an attribute of a module is what its namespace holds, and no more."""
+    return type(module) is ModuleType and not name.startswith("__")
+
+
+def _is_projects(module: Any) -> bool:
+    """Whether a module is the user's own, whose variables are no state of a library."""
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and is_project_file(file)
 
 
 class EnvironProxy(Proxy):

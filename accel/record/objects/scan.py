@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dis
 import functools
-import inspect
 from collections.abc import Sequence
 from types import CodeType
 
+from accel.record.names.namespaces import PHYSICAL
+from accel.record.names.steps import GENERATORS, writes_of
+
 _REFUSED_OPCODES = {
-    "STORE_GLOBAL": ("effect.global", "writes a module global"),
-    "DELETE_GLOBAL": ("effect.global", "deletes a module global"),
     "LOAD_BUILD_CLASS": ("code.unsupported", "defines a class"),
     "MATCH_CLASS": ("code.unsupported", "matches a class pattern"),
     "MATCH_SEQUENCE": ("code.unsupported", "matches a sequence pattern"),
@@ -24,18 +24,29 @@ _REFUSED_NAMES = {
 
 _CONSTANTS = (None, True, False, Ellipsis)
 
-_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-
 
 @functools.lru_cache(maxsize=4096)
 def problem(code: CodeType) -> tuple[str, str, int] | None:
     """Reason id, what is wrong and the line, or None where the code can be followed."""
-    if code.co_flags & _GENERATORS:
+    if code.co_flags & GENERATORS:
         return "call.generator", f"{code.co_name} is a generator or coroutine", code.co_firstlineno
-    return _problem(code, frozenset(code.co_freevars))
+    return _unseen_write(code) or _problem(code)
 
 
-def _problem(code: CodeType, outer: frozenset[str]) -> tuple[str, str, int] | None:
+def _unseen_write(code: CodeType) -> tuple[str, str, int] | None:
+    """A write to a variable outside the code that would be missed, or made too late, by those who look at it."""
+    for writer, opcode, name, line in writes_of(code):
+        # It may go on where nobody watches it.
+        if writer.co_flags & GENERATORS:
+            return "effect.global", f"a generator writes {name} of an enclosing function or module", line
+        if opcode.endswith("GLOBAL") and (name in PHYSICAL or name == "__builtins__"):
+            return "effect.global", f"writes {name} of its module", line
+        if name == "__class__":
+            return "effect.global", "writes __class__ of an enclosing class", line
+    return None
+
+
+def _problem(code: CodeType) -> tuple[str, str, int] | None:
     line = code.co_firstlineno
     instructions = _instructions(code) if _is_suspect(code) else ()
     for position, instruction in enumerate(instructions):
@@ -43,9 +54,6 @@ def _problem(code: CodeType, outer: frozenset[str]) -> tuple[str, str, int] | No
         name = instruction.opname
         if name in _REFUSED_OPCODES:
             return *_REFUSED_OPCODES[name], line
-        # Its own cell variables are new in each call; those of an enclosing function outlive it.
-        if name == "STORE_DEREF" and instruction.argval in outer:
-            return "effect.global", f"writes {instruction.argval} of an enclosing function", line
         if (name.startswith("LOAD_GLOBAL") or "ATTR" in name) and instruction.argval in _REFUSED_NAMES:
             return *_REFUSED_NAMES[instruction.argval], line
         if name == "IS_OP" and not _is_constant(instructions[position - 1]) and _calls(instructions[:position]):
@@ -53,13 +61,13 @@ def _problem(code: CodeType, outer: frozenset[str]) -> tuple[str, str, int] | No
     # The code of nested functions and comprehensions is among the constants.
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            found = _problem(constant, outer)
+            found = _problem(constant)
             if found is not None:
                 return found
     return None
 
 
-_SUSPECT = frozenset(dis.opmap[name] for name in (*_REFUSED_OPCODES, "STORE_DEREF", "IS_OP"))
+_SUSPECT = frozenset(dis.opmap[name] for name in (*_REFUSED_OPCODES, "IS_OP"))
 
 
 def _opcodes(code: CodeType) -> set[int]:

@@ -15,7 +15,8 @@ class Registry:
     """What stands for what in one recording, by the identity of the program's object.
 
     values, arrays: the one wrapper of an object, of an array. stand_ins: of functions, modules, classes ...: the object
-    and what stands for it. namespaces: the substitute for a module's globals. functions: the followed form of one.
+    and what stands for it. namespaces: the substitute for a module's globals. links: for a cell. functions: the
+    followed form of one.
     """
 
     def __init__(self) -> None:
@@ -23,6 +24,7 @@ class Registry:
         self.arrays: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.stand_ins: dict[int, tuple[Any, Any]] = {}
         self.namespaces: dict[int, Any] = {}
+        self.links: dict[int, Any] = {}
         self.functions: dict[FunctionType, FunctionType] = {}
         self._alive: list[Any] = []
         self._born: list[weakref.ref[Wrapper]] = []
@@ -51,7 +53,7 @@ class Registry:
 
     def let_go(self) -> None:
         """Hold on to nothing; `survivors` still knows of all wrappers."""
-        for held in (self.values, self.stand_ins, self.namespaces, self.functions, self._alive):
+        for held in (self.values, self.stand_ins, self.namespaces, self.links, self.functions, self._alive):
             held.clear()
 
     def forget(self) -> None:

@@ -8,10 +8,11 @@ from types import FrameType
 from typing import Any
 
 from accel.record.arrays.arrays import RecordedValue
+from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.builtins import plain_builtins
-from accel.record.objects.follow import SubstitutedGlobals
 from accel.record.objects.scan import handles_exceptions
 from accel.record.recording import Recording, Unwound
+from accel.record.run.stepping import IS_TRACED, Steps
 from accel.record.wrapper import isinstance_wrapper
 
 
@@ -36,35 +37,60 @@ class FrameWatch:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._before: Any = None
+        self._steps = Steps(recording)
+        self._with_wrappers: set[FrameType] = set()
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> FrameWatch:
         self._recording.on_break = self._clear_up
+        self._recording.on_follow = self._steps.follow
         self._before = sys.gettrace()
         sys.settrace(self._on_call)
+        return self
 
     def __exit__(self, *exc: object) -> None:
         sys.settrace(self._before)
-        self._recording.on_break = None
+        self._recording.on_break = self._recording.on_follow = None
+        self._steps.close()
+        self._with_wrappers.clear()
+
+    def pass_on(self) -> None:
+        """Pass on what recorded code has stored last in variables outside it."""
+        self._steps.pass_on()
 
     def _on_call(self, frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
         if type(frame.f_globals) is not SubstitutedGlobals:
             return None
         frame.f_trace_lines = False
+        frame.f_trace_opcodes = self._is_stepped(frame)
         if not self._recording.active:
             self._make_plain(frame)
         return self._on_event
+
+    def _is_stepped(self, frame: FrameType) -> bool:
+        """Whether this trace function has to tell of the frame's instructions."""
+        return IS_TRACED and frame.f_code in self._steps
 
     def _on_event(self, frame: FrameType, event: str, arg: Any) -> Callable[..., Any]:
         if event == "exception" and not issubclass(arg[0], (StopIteration, GeneratorExit, Unwound)):
             if not self._recording.is_foreseen(arg[1]):
                 self._recording.note_exception(arg[1], (frame.f_code.co_filename, frame.f_lineno))
-        elif event == "opcode" and not self._recording.active:
-            frame.f_trace_opcodes = False
-            self._make_plain(frame, proxies=False)
+        elif event == "opcode":
+            self._on_opcode(frame)
         elif event == "line" and not self._recording.active:
             frame.f_trace_lines = False
             self._make_plain(frame)
         return self._on_event
+
+    def _on_opcode(self, frame: FrameType) -> None:
+        is_stepped = self._is_stepped(frame)
+        if is_stepped:
+            self._steps.before(frame, frame.f_code, frame.f_lasti)
+            # Python is going to write back the frame's variables as they were before this event, cells included.
+            frame.f_locals  # noqa: B018 - reads them again
+        if frame in self._with_wrappers:
+            self._with_wrappers.discard(frame)
+            self._make_plain(frame, proxies=False)
+        frame.f_trace_opcodes = is_stepped
 
     def _clear_up(self) -> None:
         """Leave the recorded code, or where that is not possible, let it go on with plain values.
@@ -81,7 +107,10 @@ class FrameWatch:
             raise Unwound
         self._recording.touched = True
         self._recording.builtins.update(plain_builtins())
+        self._with_wrappers.update(frames)
         for frame in frames:
+            # From now on other code may assign what they share with it.
+            self._steps.watch(frame.f_code)
             frame.f_trace_lines = frame.f_trace_opcodes = True
 
     def _make_plain(self, frame: FrameType, *, proxies: bool = True) -> None:

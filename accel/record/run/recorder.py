@@ -13,6 +13,7 @@ from accel.process import interrupts, tuning
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
 from accel.record.enter import enter_value
+from accel.record.names.variables import check_unchanged
 from accel.record.objects.builtins import make_builtins
 from accel.record.objects.follow import Followed
 from accel.record.recording import CURRENT, Recording, Unwound, gap_text, place_text
@@ -80,14 +81,17 @@ def _record(
     kwargs: dict[str, Any],
     deferral: interrupts.Deferral,
 ) -> Result:
-    with tuning.rare_garbage_collection(), recording, FrameWatch(recording):
+    with tuning.rare_garbage_collection(), recording, FrameWatch(recording) as watch:
         try:
             progress.made.append(_run(recording, function, args, kwargs, deferral))
+            watch.pass_on()
+            check_unchanged(recording)
         except Unwound:
             return _undone(recording, trace_of(recording))
         except BaseException as error:
             progress.error = error
             recording.note_exception(error, recording.writer.where())
+            watch.pass_on()
             # Run again on NumPy, the call raises by itself if the error is the program's. A KeyboardInterrupt would not
             # recur.
             if not recording.touched and isinstance(error, Exception):

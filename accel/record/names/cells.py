@@ -1,0 +1,103 @@
+"""Substituted cells: what followed code has for the variables of the functions around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import CellType, FunctionType
+from typing import Any
+
+from accel.record import inputs
+from accel.record.inputs import MISSING
+from accel.record.names.steps import writes_of
+from accel.record.names.variables import Variable, contents_of, fill, write
+from accel.record.recording import Recording
+
+
+class Link:
+    """A cell of the program's, and the one that recorded code has in its place.
+
+    inner: that one. It is empty until the variable is read (`bring_in`) or written (`pass_on`). known: whether it has
+    been. wrapped: what it holds, as far as it is known here. held: what the program's cell holds, by identity.
+    """
+
+    __slots__ = ("_recording", "_variable", "held", "inner", "known", "wrapped")
+
+    def __init__(self, recording: Recording, cell: CellType, name: str, text: str) -> None:
+        self._recording = recording
+        self._variable = Variable(cell, name, text, f"the variable {name}")
+        self.inner = CellType()
+        self.known = False
+        self.wrapped: Any = MISSING
+        self.held: Any = MISSING
+
+    @property
+    def cell(self) -> CellType:
+        """The program's cell."""
+        cell: CellType = self._variable.holder
+        return cell
+
+    def is_named(self, name: str) -> bool:
+        """Whether this is a variable of that name."""
+        return self._variable.name == name
+
+    def bring_in(self) -> None:
+        """Let recorded code find what the variable holds, before it reads it."""
+        now = self._variable.held()
+        if self.known and now is self.held:
+            return
+        recording = self._recording
+        if self.known and recording.active:
+            recording.break_unseen(f"{self._variable.text} was changed from outside the recorded code")
+        if recording.active and now is not MISSING:
+            cell = recording.registry.keep_alive(self.cell)
+            self._hold(recording.enter(now, ("cell", id(cell)), self._variable.text, inputs.of_cell(cell)), now)
+        elif now is not MISSING or self.known:
+            self._hold(now, now)
+
+    def pass_on(self) -> None:
+        """Pass on to the program's variable what recorded code has just stored or deleted."""
+        now = contents_of(self.inner)
+        if now is self.wrapped:
+            return
+        # Once the tape is broken, variables of running code become plain: no write.
+        plain = now if now is MISSING or self._recording.active else self._recording.kept.unwrap_to_store(now)
+        if self._recording.active or plain is not self.held:
+            self.held = write(self._recording, self._variable, now)
+        self.wrapped, self.known = now, True
+
+    def _hold(self, wrapped: object, held: object) -> None:
+        fill(self.inner, wrapped)
+        self.wrapped, self.held, self.known = wrapped, held, True
+
+
+def closure_for(recording: Recording, function: FunctionType) -> tuple[CellType, ...] | None:
+    """The substituted closure of a function. One cell of the program's has one that stands for it in a recording.
+
+    What code that is watched reads comes in when it is read: if it is written first, it is no input.
+    """
+    if function.__closure__ is None:
+        return None
+    is_watched = bool(writes_of(function.__code__))
+    cells = []
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
+        if name == "__class__":  # for zero-argument super()
+            cells.append(cell)
+            continue
+        link = _link_of(recording, cell, name, f"{function.__name__}'s {name}")
+        if not is_watched:
+            link.bring_in()
+        cells.append(link.inner)
+    return tuple(cells)
+
+
+def _link_of(recording: Recording, cell: CellType, name: str, text: str) -> Link:
+    links = recording.registry.links
+    link: Link | None = links.get(id(cell))
+    if link is None:
+        link = links[id(recording.registry.keep_alive(cell))] = Link(recording, cell, name, text)
+    return link
+
+
+def links_of(recording: Recording) -> Iterator[Link]:
+    """All cells for which recorded code has others."""
+    return iter(list(recording.registry.links.values()))

@@ -1,0 +1,128 @@
+"""Variables that outlive a call: names in a namespace, and cells. What they hold, and how a write is noted."""
+
+from __future__ import annotations
+
+from types import CellType
+from typing import Any, NamedTuple
+
+from accel.record import inputs
+from accel.record.inputs import MISSING
+from accel.record.recording import AttributeState, Item, Recording
+
+CONTENTS = "cell_contents"
+"""The attribute of a cell that holds its variable."""
+
+
+class Variable(NamedTuple):
+    """One variable.
+
+    holder: the namespace or the cell that it is in. name: in the namespace. text: as the user knows it. owner_text: the
+    same for the holder.
+    """
+
+    holder: Any
+    name: str
+    text: str
+    owner_text: str
+
+    @property
+    def is_cell(self) -> bool:
+        return type(self.holder) is CellType
+
+    @property
+    def key(self) -> tuple[int, str | Item]:
+        """The key of its state among those of attributes."""
+        return id(self.holder), CONTENTS if self.is_cell else Item(self.name)
+
+    def held(self) -> Any:
+        """What it holds; MISSING where it is not bound."""
+        return contents_of(self.holder) if self.is_cell else self.holder.get(self.name, MISSING)
+
+    def put(self, value: object) -> None:
+        """Bind it; MISSING unbinds it."""
+        if self.is_cell:
+            fill(self.holder, value)
+        elif value is MISSING:
+            self.holder.pop(self.name, None)
+        else:
+            self.holder[self.name] = value
+
+
+class CellOwner:
+    """Stands for a cell among the owners of what the call writes."""
+
+    __slots__ = ("_plain_", "_slot_")
+
+    def __init__(self, cell: CellType, slot: int) -> None:
+        self._plain_ = cell
+        self._slot_ = slot
+
+
+def contents_of(cell: CellType) -> Any:
+    """What a cell holds; MISSING where its variable is not bound."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def fill(cell: CellType, value: object) -> None:
+    """Let a cell hold a value; MISSING empties it."""
+    if value is not MISSING:
+        cell.cell_contents = value
+    elif contents_of(cell) is not MISSING:
+        del cell.cell_contents
+
+
+def state_of(recording: Recording, variable: Variable) -> AttributeState | None:
+    """What the recording knows the variable to hold; None before its first write."""
+    return recording.attributes.get(variable.key)
+
+
+def write(recording: Recording, variable: Variable, value: object) -> Any:
+    """Give the variable the plain form of `value` (MISSING deletes it), and note that. Returns what it holds then."""
+    before = variable.held()
+    plain = MISSING if value is MISSING else recording.kept.unwrap_to_store(value)
+    recording.journal.add(lambda: variable.put(before))
+    variable.put(plain)
+    if recording.active:
+        recording.write_down(lambda: _note(recording, variable, value, plain), None)
+    return plain
+
+
+def _note(recording: Recording, variable: Variable, value: object, plain: object) -> None:
+    owner = _owner(recording, variable)
+    key, states = variable.key, recording.attributes
+    before = states.get(key)
+    # As for attributes: new names are set in the order in which they came.
+    if before is None or before.wrapped is MISSING:
+        states.pop(key, None)
+    name = key[1]
+    states[key] = AttributeState(owner, name, value, True, plain)
+
+
+def _owner(recording: Recording, variable: Variable) -> Any:
+    """What stands for the holder: a function always has the same globals and the same cells."""
+    holder, fetch = variable.holder, inputs.of_constant(variable.holder)
+    key = ("holder", id(recording.registry.keep_alive(holder)))
+    if not variable.is_cell:
+        # As a dict, since the program may have it as one too (`f.__globals__`).
+        return recording.enter(holder, key, variable.owner_text, fetch)
+    slot = recording.inputs.find(key)
+    if slot is None:
+        slot = recording.inputs.add(key, variable.owner_text, fetch)
+    return CellOwner(holder, slot)
+
+
+def check_unchanged(recording: Recording) -> None:
+    """Break the tape if something else has assigned a variable after the recorded code wrote it."""
+    for state in list(recording.attributes.values()):
+        holder = state.owner._plain_
+        if type(holder) is CellType:
+            now = contents_of(holder)
+        elif type(holder) is dict and isinstance(state.name, Item) and "__builtins__" in holder:
+            now = holder.get(state.name.key, MISSING)
+        else:
+            continue
+        if now is not state.held and recording.active:
+            recording.break_unseen(f"{recording.inputs.name(state.owner._slot_)} was changed by something else")
