@@ -30,6 +30,7 @@ from accel.record import inputs
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, remember
 from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
+from accel.record.names.bodies import enter_body, is_body
 from accel.record.names.namespaces import is_pythons
 from accel.record.objects.containers import DictProxy, ListProxy
 from accel.record.objects.follow import Followed, target_function
@@ -193,6 +194,10 @@ def _callable(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.is_same(value), one_per_object(recording, value, callable_stand_in)
 
 
+def _body(recording: Recording, value: Any, slot: int) -> Entered:
+    return enter_body(recording, value, slot), one_per_object(recording, value, callable_stand_in)
+
+
 def _partial(recording: Recording, value: object, slot: int) -> Entered:
     """A functools.partial: its function and its arguments are entered."""
     name = recording.inputs.name(slot)
@@ -298,6 +303,7 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: issubclass(kind, type), _class),
     (_rule_object, _callable),
     (_is(MethodType), _bound),
+    (lambda value, kind: is_body(value), _body),
     (lambda value, kind: isinstance(value, (*CALLABLES, wrapt.CallableObjectProxy, wrapt.FunctionWrapper)), _callable),
     (lambda value, kind: issubclass(kind, ModuleType), _module),
 )

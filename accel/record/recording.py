@@ -192,7 +192,8 @@ class Recording:
     def guard_function(self, function: Any) -> None:
         """Let replays check that a followed function still has this code and these defaults."""
         key = ("function", id(self.registry.keep_alive(function)))
-        self.inputs.add(key, f"{function.__qualname__}'s code", of_constant(function), has_code(function))
+        if self.inputs.find(key) is None:
+            self.inputs.add(key, f"{function.__qualname__}'s code", of_constant(function), has_code(function))
 
     def watch_steps(self, code: CodeType) -> None:
         """Let what code writes outside itself be seen (accel.record.names): it is about to be followed."""

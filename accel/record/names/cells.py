@@ -8,6 +8,7 @@ from typing import Any
 
 from accel.record import inputs
 from accel.record.inputs import MISSING
+from accel.record.names.bodies import fetch_of_cell
 from accel.record.names.steps import writes_of
 from accel.record.names.variables import Variable, contents_of, fill, write
 from accel.record.recording import Recording
@@ -22,9 +23,9 @@ class Link:
 
     __slots__ = ("_recording", "_variable", "held", "inner", "known", "wrapped")
 
-    def __init__(self, recording: Recording, cell: CellType, name: str, text: str) -> None:
+    def __init__(self, recording: Recording, variable: Variable) -> None:
         self._recording = recording
-        self._variable = Variable(cell, name, text, f"the variable {name}")
+        self._variable = variable
         self.inner = CellType()
         self.known = False
         self.wrapped: Any = MISSING
@@ -49,8 +50,9 @@ class Link:
         if self.known and recording.active:
             recording.break_unseen(f"{self._variable.text} was changed from outside the recorded code")
         if recording.active and now is not MISSING:
-            cell = recording.registry.keep_alive(self.cell)
-            self._hold(recording.enter(now, ("cell", id(cell)), self._variable.text, inputs.of_cell(cell)), now)
+            key = ("cell", id(recording.registry.keep_alive(self.cell)))
+            fetch = inputs.of_contents(self._variable.fetch)
+            self._hold(recording.enter(now, key, self._variable.text, fetch), now)
         elif now is not MISSING or self.known:
             self._hold(now, now)
 
@@ -79,22 +81,26 @@ def closure_for(recording: Recording, function: FunctionType) -> tuple[CellType,
         return None
     is_watched = bool(writes_of(function.__code__))
     cells = []
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
+    for place, (name, cell) in enumerate(zip(function.__code__.co_freevars, function.__closure__, strict=True)):
         if name == "__class__":  # for zero-argument super()
             cells.append(cell)
             continue
-        link = _link_of(recording, cell, name, f"{function.__name__}'s {name}")
+        link = _link_of(recording, function, place)
         if not is_watched:
             link.bring_in()
         cells.append(link.inner)
     return tuple(cells)
 
 
-def _link_of(recording: Recording, cell: CellType, name: str, text: str) -> Link:
-    links = recording.registry.links
+def _link_of(recording: Recording, function: FunctionType, place: int) -> Link:
+    """The one that stands for the cell at a place of a function's closure."""
+    assert function.__closure__ is not None
+    links, cell, name = recording.registry.links, function.__closure__[place], function.__code__.co_freevars[place]
     link: Link | None = links.get(id(cell))
     if link is None:
-        link = links[id(recording.registry.keep_alive(cell))] = Link(recording, cell, name, text)
+        fetch = fetch_of_cell(recording, function, place)
+        variable = Variable(cell, name, f"{function.__name__}'s {name}", f"the variable {name}", fetch)
+        link = links[id(recording.registry.keep_alive(cell))] = Link(recording, variable)
     return link
 
 
