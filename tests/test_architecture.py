@@ -93,6 +93,7 @@ LAYERS = (
     ("lift.checks", "lift.loops"),
     ("lift.transform",),
     ("lift.switch",),
+    ("lift.codes",),
     ("lift.lifting",),
     ("reports.figures",),
     ("reports.words",),

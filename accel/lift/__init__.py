@@ -7,6 +7,7 @@ checks      what keeps a body from being lifted
 loops       which loops are lifted: the outermost that can be
 transform   the loop with two bodies
 tracebacks  of what leaves a body: as if it had been raised in the loop itself
+codes       code objects of lifted loops: their constants and names
 switch      decides in each round which body runs
 lifting     `lift_function` and `lifted_module_code`: all of this together, and how to undo it
 

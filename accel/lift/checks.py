@@ -38,7 +38,7 @@ def check_function(function: FunctionNode, code: CodeType) -> None:
     _check_names(function, code)
 
 
-def check_module(tree: ast.Module, loop: Loop, code: CodeType) -> None:
+def check_module(loop: Loop, code: CodeType) -> None:
     """Raise NotLiftable if a loop at the top of a module does what cannot stand in a function."""
     _check_names(loop, code)
     for node in ast.walk(loop):

@@ -129,6 +129,27 @@ def _is_definition(node: ast.AST, code: CodeType) -> bool:
     return min([node.lineno, *(each.lineno for each in node.decorator_list)]) == code.co_firstlineno
 
 
+def definitions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[FunctionNode, str]]:
+    """Yield the functions in a tree with their qualified names, methods and nested functions too."""
+    for node in ast.iter_child_nodes(tree):
+        inner = prefix
+        if isinstance(node, FunctionNode):
+            yield node, f"{prefix}{node.name}"
+            inner = f"{prefix}{node.name}.<locals>."
+        elif isinstance(node, ast.ClassDef):
+            inner = f"{prefix}{node.name}."
+        yield from definitions(node, inner)
+
+
+def code_of(node: FunctionNode, qualname: str, module: CodeType) -> CodeType:
+    """Return the code of a function that a module defines. Raises NotLiftable."""
+    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    found = [each for each in nested_codes(module) if (each.co_qualname, each.co_firstlineno) == (qualname, first)]
+    if len(found) != 1:
+        raise not_from_source(module, f"{qualname} is not one function in line {first}")
+    return found[0]
+
+
 def find_code(module: CodeType, code: CodeType) -> CodeType | None:
     """Return the one code object in a module's that has the name and the first line of `code`."""
     key = code.co_qualname, code.co_firstlineno

@@ -27,13 +27,15 @@ class Switch:
     on: whether rounds run the body as a function. tracer: gives the trace function in force: a debugger or coverage
     tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body.
 
-    line: the loop's. code: the body's. owned: those of the function's own variables that the body shares; all others of
-    its free variables belong to functions around it. uncertain: places, in the body's closure, of variables that have
-    to be bound for the body to see what it would see in its place.
+    line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
+    function's own variables that the body shares; all others of its free variables belong to functions around it.
+    uncertain: places, in the body's closure, of variables that have to be bound for the body to see what it would see
+    in its place.
     """
 
-    def __init__(self, line: int) -> None:
+    def __init__(self, line: int, around: CodeType | None = None, uncertain: frozenset[str] = frozenset()) -> None:
         self.line = line
+        self.around = around
         self.on = False
         self.tracer = sys.gettrace
         self.result: Any = NOT_RUN
@@ -41,11 +43,21 @@ class Switch:
         self.code: CodeType | None = None
         self.owned: frozenset[str] = frozenset()
         self.uncertain: tuple[int, ...] = ()
+        self._uncertain = uncertain
         self._made: FunctionType | None = None
 
     def __reduce__(self) -> Any:
         """Code that is sent to another process runs the program's own loops there."""
         return Switch, (self.line,)
+
+    def set_body(self, code: CodeType) -> None:
+        """Give the switch its body's code."""
+        self.code = code
+        free = code.co_freevars
+        self.owned = frozenset(free) - set(self.around.co_freevars if self.around is not None else ())
+        # the end of a name suffices: those of classes are mangled
+        found = {place for place, name in enumerate(free) for each in self._uncertain if name.endswith(each)}
+        self.uncertain = tuple(sorted(found))
 
     def run(self, body: FunctionType | None) -> Any:
         """Run one round. body: None for a loop at the top of a module. Returns NOT_RUN, GONE_ON, BROKEN or a tuple."""

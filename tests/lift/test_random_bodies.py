@@ -92,9 +92,9 @@ def _check_function(path: Path, source: str, kind: str, seed: int) -> None:
         lifted.append(False)
         return
     lifted.append(True)
-    assert len(made.lifted.switches) == 1
-    for switch, on in ((made.lifted.switches[0], on) for on in (True, False)):
-        switch.on = on
+    for on in (True, False):
+        for switch in made.lifted.switches:
+            switch.on = on
         _compare(before, play(run, names, is_loops), source)
         assert traced(run, names, str(path)) == steps
     made.undo()
@@ -124,7 +124,8 @@ def _check_script(path: Path, source: str, kind: str, seed: int) -> None:
         return
     lifted.append(True)
     for on in (True, False):
-        made.switches[0].on = on
+        for switch in made.switches:
+            switch.on = on
         _compare(before, played(made.code), source)
 
 
