@@ -37,6 +37,8 @@ class Row:
 
     rtol: the accepted difference from NumPy; None takes `Settings.rtol`.
     traits: keys of TRAITS. declined: why the function is not accelerated although it was considered; None if it is.
+    loops: the function stays as it is; the bodies of its loops are targets (see accel.lift). With "<module>" for
+    `qualname`, those of the loops at the top of the module.
     """
 
     module: str
@@ -45,6 +47,7 @@ class Row:
     rtol: float | None = None
     traits: frozenset[str] = frozenset()
     declined: str | None = None
+    loops: bool = False
 
     @property
     def target(self) -> str:

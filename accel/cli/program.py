@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from accel.cli.options import refuse
 from accel.config import SettingError
+from accel.hook import patching
 from accel.hook.imports import find_module
 
 _HERE = str(Path(__file__).parents[1]) + os.sep
@@ -103,7 +104,7 @@ def _execute(load: Callable[[], _Program], args: list[str]) -> None:
         sys.argv = [program.argv0, *args]
         # where `pickle` and `multiprocessing` look for it
         sys.modules["__main__"] = main
-        exec(program.code, vars(main))
+        exec(patching.lifted(program.code, vars(main)), vars(main))
     except _NoProgram:
         raise
     except BaseException:

@@ -9,6 +9,7 @@ transform   the loop with two bodies
 tracebacks  of what leaves a body: as if it had been raised in the loop itself
 codes       code objects of lifted loops: their constants and names
 switch      decides in each round which body runs
+rounds      the target of a lifted loop
 lifting     `lift_function` and `lifted_module_code`: all of this together, and how to undo it
 
 A function cannot be replaced while it runs, and a program's `main` runs once. So both bodies are in the code from the

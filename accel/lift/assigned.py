@@ -1,8 +1,11 @@
-"""Definite assignment: which names a loop's body may read while they have no value.
+"""Definite assignment: which names a loop's body may read while they have no value, and which no other round reads.
 
 In the function itself such a read raises UnboundLocalError, in a function nested in it NameError. What leaves the body
 can be translated; what the body's own handlers see cannot. So the body runs as a function only while those names that
 it may read unbound inside `try` or `with` are bound.
+
+A name that nothing outside the body mentions, and that each round assigns before it reads it, is the round's own: the
+body has it as a variable of its own, and no program has to store what it holds.
 """
 
 from __future__ import annotations
@@ -26,14 +29,67 @@ def uncertain_reads(function: FunctionNode, loop: Loop) -> set[str]:
     return flow.uncertain & names.local
 
 
-class _Flow:
-    """Follows statements in the order in which they run, and notes the reads that are asked for."""
+def own_names(function: FunctionNode, loop: Loop) -> set[str]:
+    """The function's own names that are the variables of one round of `loop` alone."""
+    names = function_names(function)
+    flow = _Flow(None)
+    flow.block(loop.body, frozenset())
+    # a nested function may be called in a later round, or after the loop
+    elsewhere = _mentioned(function, loop) | _captured(loop.body)
+    return (Names(loop.body).bound & names.local) - flow.uncertain - elsewhere
 
-    def __init__(self, loop: Loop) -> None:
+
+def _mentioned(function: FunctionNode, loop: Loop) -> set[str]:
+    """All names in a function but for those in the loop's body."""
+    found: set[str] = set()
+    pending: list[ast.AST] = [function]
+    while pending:
+        node = pending.pop()
+        inside = loop.body if node is loop else ()
+        pending += [each for each in ast.iter_child_nodes(node) if each not in inside]
+        found |= _names_in(node)
+    return found
+
+
+def _captured(statements: Sequence[ast.stmt]) -> set[str]:
+    """All names in nested functions and classes, in generators, and in `"name" in locals()`."""
+    found: set[str] = set()
+    for node in (each for statement in statements for each in ast.walk(statement)):
+        looked_for = name_in_locals(node)
+        if looked_for is not None:
+            found.add(looked_for)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)):
+            found |= {name for each in ast.walk(node) if each is not node for name in _names_in(each)}
+    return found
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    """The names that a node itself mentions."""
+    match node:
+        case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            return set(names)
+        case ast.Import() | ast.ImportFrom():
+            return set(imported_names(node))
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            return {name}
+        case ast.MatchMapping(rest=str(name)):
+            return {name}
+    return set()
+
+
+class _Flow:
+    """Follows statements in the order in which they run, and notes the reads that may find no value.
+
+    loop: only those inside `try` and `with` in its body; None for all.
+    """
+
+    def __init__(self, loop: Loop | None) -> None:
         self.loop = loop
         self.uncertain: set[str] = set()
-        self._inside = False
-        self._depth = 0
+        self._inside = loop is None
+        self._depth = 1 if loop is None else 0
 
     def block(self, statements: Sequence[ast.stmt], state: _State) -> _State:
         for statement in statements:

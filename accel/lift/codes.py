@@ -47,8 +47,9 @@ def set_body(switch: Switch, body: CodeType, around: CodeType) -> CodeType:
     Raises NotLiftable if the body has variables of its own: it must share all of them.
     """
     # from Python 3.12 on, variables of comprehensions are among those of the function around
-    if body.co_varnames and not _INLINES_COMPREHENSIONS:
-        detail = f"the loop's variable {body.co_varnames[0]} would not be the function's"
+    lost = [name for name in body.co_varnames if not name.endswith(tuple(switch.own))]
+    if lost and not _INLINES_COMPREHENSIONS:
+        detail = f"the loop's variable {lost[0]} would not be the function's"
         raise NotLiftable(Refusal("lift.code", source_line(around.co_filename, switch.line), detail))
     switch.set_body(_renamed(body, around))
     assert switch.code is not None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 
-from accel.lift.assigned import Loop, uncertain_reads
+from accel.lift.assigned import Loop, own_names, uncertain_reads
 from accel.lift.checks import check_body, check_function, check_module
 from accel.lift.codes import bodies_of, finished, set_body
 from accel.lift.loops import Block, choose
@@ -115,9 +115,11 @@ class _Work:
             _check_deletions(loop, uncertain_reads(node, loop), code)
 
         chosen = self._chosen(node.body, check, code, lines)
-        uncertain = [uncertain_reads(node, loop) for _, loop in chosen]  # of the function as it is written
-        for (block, loop), reads in zip(chosen, uncertain, strict=True):
-            definition = lift(loop, self._new_switch(loop, code, reads), node, code.co_freevars)
+        # of the function as it is written
+        known = [(own_names(node, loop), uncertain_reads(node, loop)) for _, loop in chosen]
+        for (block, loop), (own, uncertain) in zip(chosen, known, strict=True):
+            number = self._new_switch(loop, code, uncertain, own)
+            definition = lift(loop, number, node, free=code.co_freevars, own=own)
             block.insert(block.index(loop), definition)
 
     def lift_top(self) -> None:
@@ -128,7 +130,7 @@ class _Work:
             check_body(None, loop, self._code)
 
         for _, loop in self._chosen(self.tree.body, check, self._code, ()):
-            self._apart.append(lift(loop, self._new_switch(loop, self._code, set()), None))
+            self._apart.append(lift(loop, self._new_switch(loop, self._code), None))
 
     def finish(self) -> CodeType:
         """Compile the tree. Returns the module's code. Raises NotLiftable."""
@@ -141,8 +143,8 @@ class _Work:
             set_body(self.switches[number], body, self._code)
         return finished(compiled(self.tree, self._code.co_filename), self.switches)
 
-    def _new_switch(self, loop: Loop, code: CodeType, uncertain: set[str]) -> int:
-        self.switches.append(Switch(loop.lineno, code, frozenset(uncertain)))
+    def _new_switch(self, loop: Loop, code: CodeType, uncertain: Iterable[str] = (), own: Iterable[str] = ()) -> int:
+        self.switches.append(Switch(loop.lineno, code, frozenset(uncertain), frozenset(own)))
         return len(self.switches) - 1
 
     def _chosen(

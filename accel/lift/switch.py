@@ -29,12 +29,19 @@ class Switch:
 
     line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
     function's own variables that the body shares; all others of its free variables belong to functions around it.
-    uncertain: places, in the body's closure, of variables that have to be bound for the body to see what it would see
+    own: variables of one round alone. uncertain: places, in the body's closure, of variables that have to be bound for the body to see what it would see
     in its place.
     """
 
-    def __init__(self, line: int, around: CodeType | None = None, uncertain: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        line: int,
+        around: CodeType | None = None,
+        uncertain: frozenset[str] = frozenset(),
+        own: frozenset[str] = frozenset(),
+    ) -> None:
         self.line = line
+        self.own = own
         self.around = around
         self.on = False
         self.tracer = sys.gettrace

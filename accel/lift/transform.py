@@ -21,7 +21,7 @@ from __future__ import annotations
 import ast
 import copy
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from accel.lift.assigned import Loop, name_in_locals
 from accel.lift.checks import first_parameter
@@ -67,17 +67,20 @@ elif k.result == 2:
 """
 
 
-def lift(loop: Loop, number: int, function: FunctionNode | None, free: Sequence[str] = ()) -> ast.FunctionDef:
+def lift(
+    loop: Loop, number: int, function: FunctionNode | None, *, free: Sequence[str] = (), own: Collection[str] = ()
+) -> ast.FunctionDef:
     """Give `loop` its two bodies, in place. Returns the definition of the body: in a function, it goes before the loop.
 
-    function: around the loop; None at the top of a module. free: the function's free variables.
+    function: around the loop; None at the top of a module. free: the function's free variables. own: variables that the
+    body does not share.
     """
     names: dict[str, ast.Constant | ast.Name] = {
         "k": ast.Constant(f"{SWITCH}{number}"),
         "body": ast.Name(f"{BODY}{number}"),
         "r": ast.Name(RESULT),
     }
-    definition = _definition(loop, number, function, free)
+    definition = _definition(loop, number, function, free, own)
     switching = ast.parse(_IN_MODULE if function is None else _IN_FUNCTION).body
     choice = switching[-1]
     assert isinstance(choice, ast.If)
@@ -137,11 +140,13 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # -- the body as a function -------------------------------------------------------------------------------------------
 
 
-def _definition(loop: Loop, number: int, function: FunctionNode | None, free: Sequence[str]) -> ast.FunctionDef:
+def _definition(
+    loop: Loop, number: int, function: FunctionNode | None, free: Sequence[str], own: Collection[str]
+) -> ast.FunctionDef:
     """The loop's body as a function without parameters."""
     statements = [_Leaving(first_parameter(function)).visit(each) for each in copy.deepcopy(loop.body)]
     arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    declarations = _declarations(loop, function, free)
+    declarations = _declarations(loop, function, free, own)
     definition = ast.FunctionDef(f"{BODY}{number}", arguments, declarations, [])
     if "type_params" in ast.FunctionDef._fields:  # from Python 3.12 on
         definition.type_params = []  # type: ignore[attr-defined]
@@ -150,16 +155,18 @@ def _definition(loop: Loop, number: int, function: FunctionNode | None, free: Se
     return definition
 
 
-def _declarations(loop: Loop, function: FunctionNode | None, free: Sequence[str]) -> list[ast.stmt]:
+def _declarations(
+    loop: Loop, function: FunctionNode | None, free: Sequence[str], own: Collection[str]
+) -> list[ast.stmt]:
     """What makes the variables that the body binds those of the function, or of the module."""
-    own = Names(loop.body)
+    bound = Names(loop.body).bound
     if function is None:
-        outside, shared = own.bound, set()
+        outside, shared = bound, set()
     else:
         around = function_names(function)
-        outside = own.bound & around.declared
+        outside = bound & around.declared
         looked_for = {name for each in ast.walk(loop) if (name := name_in_locals(each)) is not None}
-        shared = (own.bound | (looked_for & (around.bound | around.outer | set(free)))) - around.declared
+        shared = (bound | (looked_for & (around.bound | around.outer | set(free)))) - around.declared - set(own)
     made: list[ast.stmt] = []
     if outside:
         made.append(ast.Global(sorted(outside)))

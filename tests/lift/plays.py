@@ -6,7 +6,7 @@ import difflib
 import pprint
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
@@ -98,12 +98,18 @@ def traced(run: Callable[[], Any], names: dict[str, Any], path: str) -> list[tup
     return seen
 
 
+def _without(seen: Any, own: Collection[str]) -> Any:
+    if not isinstance(seen, dict):
+        return seen
+    return {name: text for name, text in seen.items() if not name.endswith(tuple(own))}
+
+
 def _is_programs(name: str, value: object) -> bool:
     return not name.startswith((".", "__")) and name not in ("note", "kept_everywhere", "kept")
 
 
-def same(one: Seen, other: Seen) -> None:
-    """Assert that two runs showed the same."""
+def same(one: Seen, other: Seen, own: Collection[str] = ()) -> None:
+    """Assert that two runs showed the same. own: variables that the function need not have at its end."""
     for name in ("notes", "outcome", "variables"):
-        plain, lifted = (pprint.pformat(getattr(each, name), width=150) for each in (one, other))
+        plain, lifted = (pprint.pformat(_without(getattr(each, name), own), width=150) for each in (one, other))
         assert lifted == plain, "\n".join(difflib.unified_diff(plain.splitlines(), lifted.splitlines(), lineterm=""))

@@ -179,7 +179,8 @@ class Writer:
         if self.kind == "script":
             return self._assign(depth)
         name = self.rng.choice(NAMES)
-        return [f"{name}: int" + self.rng.choice(["", f" = {self.expression(1)}"])]
+        # with a statement after it: how a loop without any is compiled is a matter of chance
+        return [f"{name}: int" + self.rng.choice(["", f" = {self.expression(1)}"]), *self._note(depth)]
 
     def _global(self, depth: int) -> list[str]:
         return [f"G = {self.expression(1)}"]
@@ -281,7 +282,7 @@ class Writer:
             loop = ["with Manager(2):", *_indent(loop)]
         elif around < 0.4:
             loop = ["try:", '    raise Own("before")', "except Own:", *_indent(loop)]
-        after = [f"note({name})" for name in NAMES if name in bound]
+        after = [f"note({name})" for name in NAMES if name in bound and self.rng.random() < 0.6]
         lines = [*before, *loop, *after, f"note({self.expression(0)})"]
         return "\n".join(self._placed(number, lines)) + "\n"
 

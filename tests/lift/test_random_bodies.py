@@ -6,13 +6,14 @@ ACCEL_LIFTS programs, from ACCEL_LIFTS_SEED on.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
 
-from accel.lift.lifting import lift_function, lifted_module_code
+from accel.lift.lifting import LiftedCode, lift_function, lifted_module_code
 from accel.lift.source import NotLiftable
 from tests.lift.plays import Seen, play, same, traced
 from tests.lift.programs import KINDS, PREAMBLE, program
@@ -95,7 +96,7 @@ def _check_function(path: Path, source: str, kind: str, seed: int) -> None:
     for on in (True, False):
         for switch in made.lifted.switches:
             switch.on = on
-        _compare(before, play(run, names, is_loops), source)
+        _compare(before, play(run, names, is_loops), source, _own(made.lifted) if on else ())
         assert traced(run, names, str(path)) == steps
     made.undo()
     assert function.__code__ is plain
@@ -129,9 +130,14 @@ def _check_script(path: Path, source: str, kind: str, seed: int) -> None:
         _compare(before, played(made.code), source)
 
 
-def _compare(before: Seen, after: Seen, source: str) -> None:
+def _own(code: LiftedCode) -> set[str]:
+    """The variables that belong to one round each."""
+    return {name for switch in code.switches for name in switch.own}
+
+
+def _compare(before: Seen, after: Seen, source: str, own: Collection[str] = ()) -> None:
     try:
-        same(before, after)
+        same(before, after, own)
     except AssertionError:
         print("\n".join(f"{number:4} {line}" for number, line in enumerate(source.splitlines(), 1)))
         raise
