@@ -72,6 +72,45 @@ def test_a_program_that_calls_lapack_is_found_again(start: Start) -> None:
     assert_found_again(start(LAPACK), start(LAPACK))
 
 
+NAMES = """
+import json
+
+import numpy as np
+
+import accel
+
+total, count, last = None, 0, 0.0
+
+
+def make():
+    field = np.zeros(5)
+
+    @accel.accelerate
+    def step(x):
+        global total, count, last
+        nonlocal field
+        count += 1
+        field = 0.5 * field + np.sin(x)
+        total = field if total is None else total + field * count
+        last = float(field.sum())
+        return total
+
+    return step
+
+
+def body():
+    step = make()
+    results = [step(np.linspace(0.0, i, 5)) for i in range(9)]
+    (function,) = json.loads(accel.report(format="json"))["functions"]
+    assert function["compiled_calls"] > 0
+    return {"results": np.array(results), "total": total, "numbers": np.array([count, last])}
+"""
+
+
+def test_a_program_that_assigns_globals_is_found_again(start: Start) -> None:
+    assert_found_again(start(NAMES), start(NAMES))
+
+
 def small(weight: float = 0.25, x64: bool | None = None, precision: str | None = None) -> dict[str, Any]:
     """The body: one program, in a process that may have set JAX up for its own use."""
     import jax

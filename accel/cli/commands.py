@@ -8,7 +8,7 @@ python -m accel explain ...
 python -m accel doctor ... which functions of a program are worth accelerating, and what stops the others
 python -m accel reasons    print every reason for which code stays on NumPy, as a Markdown table
 python -m accel cache ...  info: what the disk cache of compiled programs holds; clear: empty it
-python -m accel coverage   print which of NumPy's functions are compiled, as a Markdown table
+python -m accel coverage   print which of NumPy's and SciPy's functions are compiled, as Markdown
 """
 
 from __future__ import annotations

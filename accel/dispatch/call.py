@@ -5,14 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from accel.process import interrupts
+
+LONG_CALL_S = 0.5
+"""Seconds after which targets that are called inside a first call are examined themselves.
+
+The outer one is to have a program of its own, which theirs would be a part of. But a function that is called once and
+loops for minutes never gets one: what it calls is then all that can be compiled.
+"""
 
 
 class _ThreadState(threading.local):
     inside = False
     """Whether a target's call is under way in this thread. Targets that are called inside it then run on NumPy."""
+    opens_at = inf
+    """From this time on they do not: the call around them is a first one, and takes long (see LONG_CALL_S)."""
     counted_s = 0.0
     """Seconds of this thread that are already in some target's ledger, so that none are counted twice.
 

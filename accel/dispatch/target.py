@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import threading
 import time
+from math import inf
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
-from accel.dispatch.call import THREAD, Call, is_fault, note_counted
+from accel.dispatch.call import LONG_CALL_S, THREAD, Call, is_fault, note_counted
 from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
 from accel.dispatch.costs import budget
@@ -128,7 +129,7 @@ class Target:
     def _answer_or_fall_back(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer a call, by NumPy if accel fails."""
         call: Call | None = None
-        inside, locked = THREAD.inside, False
+        inside, opens_at, locked = THREAD.inside, THREAD.opens_at, False
         try:
             call = Call(self.function, args, kwargs)
             call.began = time.perf_counter()
@@ -137,7 +138,7 @@ class Target:
                 self._refusals.raise_if_strict()
                 return self._run_numpy(call)
             # part of an outer target's call, which is recorded or compared as a whole
-            if inside:
+            if inside and call.began < opens_at:
                 return call.run()
             # it never waits for the lock: see `__init__`
             locked = self._lock.acquire(blocking=False)
@@ -145,7 +146,7 @@ class Target:
                 self._refusals.refuse(unmet_precondition(self.mode) or Refusal("environment.busy"))
                 return self._run_numpy(call)
             self._thread = threading.get_ident()
-            THREAD.inside = True
+            THREAD.inside, THREAD.opens_at = True, inf
             return self._dispatch(call)
         except BaseException as error:
             if call is not None and error is call.raised:
@@ -154,7 +155,7 @@ class Target:
                 raise
             fault = error
         finally:
-            THREAD.inside = inside
+            THREAD.inside, THREAD.opens_at = inside, opens_at
             if locked:
                 self._thread = 0
                 self._lock.release()
@@ -191,6 +192,7 @@ class Target:
         if self._is_limited:
             # the first calls are only timed: the budget, and whether the function is small, are judged by these times
             if not self.account.knows_numpy:  # before anything is compiled
+                THREAD.opens_at = call.began + LONG_CALL_S  # `_answer_or_fall_back` puts it back
                 return self._run_numpy(call, quiet=is_quiet())
             if self.account.is_small and not self.paths.with_program:  # but the next call may have larger arrays
                 self._refusals.note_wait("speed.small")
@@ -342,7 +344,7 @@ class Target:
             self.account.charge_undone(spent)
             self._note_refused(recorded.refusal, recorded.trace)
             call.began = time.perf_counter()  # the recording has been charged: it must not count as examining the call
-            return self._run_numpy(call)
+            return self._run_uncovered(call)
         self.account.count_recorded(spent)
         if isinstance(recorded, Raised):
             call.raised = recorded.error

@@ -1,7 +1,8 @@
-"""Coverage: a table of which of NumPy's public functions on arrays are compiled, made from the rules."""
+"""Coverage: tables of which of NumPy's and SciPy's public functions are compiled, made from the rules."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,9 @@ from accel.rules import load
 from accel.rules.rule import RULES, Rule, Unsupported
 from accel.rules.special import ArrayOf, Flip, Indices, Like, NanToNum, Split, Static, Unrecordable, Where
 from accel.rules.tables import ufuncs
+
+SCIPY = "fft integrate linalg ndimage signal spatial.distance special".split()
+"""The modules of SciPy's that there are rows for."""
 
 LEFT_OUT: dict[str, str] = {
     "files and buffers": "load save savez savez_compressed savetxt loadtxt genfromtxt fromfile fromregex fromstring "
@@ -28,7 +32,10 @@ LEFT_OUT: dict[str, str] = {
 }
 """Functions that do not compute with arrays of numbers, by the reason for leaving them out."""
 
-ALWAYS_DEFAULT = frozenset({"like", "device", "subok", "order", "casting", "out", "self", "dummy"})
+ALWAYS_DEFAULT = frozenset(
+    """like device subok order casting out self dummy xp
+    workers plan overwrite_x overwrite_a overwrite_b overwrite_ab overwrite_data output""".split()
+)
 """Parameters that the engine handles for every rule, or that do not affect values."""
 
 SPECIAL_LIMITS: dict[type, tuple[str, ...]] = {
@@ -59,6 +66,16 @@ def entries() -> list[CoverageRow]:
     modules = (("numpy", np), ("numpy.linalg", np.linalg), ("numpy.fft", np.fft))
     found = [_entry(f"{prefix}.{name}", value) for prefix, module in modules for name, value in _functions(module)]
     return found + [_method(name) for name in sorted(_method_names())]
+
+
+def of_scipy() -> dict[str, list[CoverageRow]]:
+    """Every public function of those modules of SciPy's that have rows, by module."""
+    load(everything=True)
+    modules = {f"scipy.{name}": importlib.import_module(f"scipy.{name}") for name in SCIPY}
+    return {
+        name: [_entry(f"{name}.{function}", value) for function, value in _functions(module)]
+        for name, module in modules.items()
+    }
 
 
 def _left_out() -> frozenset[str]:
@@ -125,6 +142,11 @@ def series() -> str:
     return ".".join(np.__version__.split(".")[:2])
 
 
+def scipy_series() -> str:
+    """The same of SciPy's."""
+    return ".".join(importlib.import_module("scipy").__version__.split(".")[:2])
+
+
 def table() -> str:
     """The coverage as a Markdown page."""
     found = entries()
@@ -143,8 +165,32 @@ def table() -> str:
         *(f"| `{entry.name}` | {entry.status} | {_cell(entry)} |" for entry in found),
         "",
         "Left out: " + "; ".join(f"{why} ({', '.join(names.split())})" for why, names in LEFT_OUT.items()) + ".",
+        "",
+        *_scipy_lines(),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _scipy_lines() -> list[str]:
+    lines = [
+        "## SciPy",
+        "",
+        f"For SciPy {scipy_series()}, the functions that are compiled. Those that a table leaves out are refused",
+        "(`rule.missing`), and so are functions of other modules.",
+    ]
+    for module, found in of_scipy().items():
+        compiled = [entry for entry in found if entry.status != "refused"]
+        lines += [
+            "",
+            f"### {module}",
+            "",
+            f"{len(compiled)} of {len(found)} functions.",
+            "",
+            "| function | status | limits |",
+            "|---|---|---|",
+            *(f"| `{entry.name}` | {entry.status} | {_cell(entry)} |" for entry in compiled),
+        ]
+    return lines
 
 
 _STATUSES = ("compiled", "compiled with limits", "refused")

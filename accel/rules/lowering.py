@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jax import Array
 
 
-class _Lazy:
+class Lazy:
     """A module that is imported when something in it is asked for."""
 
     def __init__(self, name: str) -> None:
@@ -26,9 +26,9 @@ class _Lazy:
         return getattr(importlib.import_module(self._name), name)
 
 
-jnp: Any = _Lazy("jax.numpy")
-lax: Any = _Lazy("jax.lax")
-tree: Any = _Lazy("jax.tree")
+jnp: Any = Lazy("jax.numpy")
+lax: Any = Lazy("jax.lax")
+tree: Any = Lazy("jax.tree")
 
 
 def same(name: str, module: str = "jax.numpy") -> Callable[..., Any]:

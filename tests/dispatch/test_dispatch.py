@@ -20,12 +20,13 @@ import accel
 from accel import config, dispatch
 from accel.backend import background
 from accel.backend.pending import PendingProgram
-from accel.dispatch import compiling, known
+from accel.dispatch import compiling, known, target
 from accel.dispatch.comparing import policy
 from accel.dispatch.costs import budget, speed
 from accel.dispatch.paths import Stage
 from accel.dispatch.replay import SideExit, Variant
 from accel.reports.ledger import State, open_ledger
+from accel.reports.ledger import reset as reset_ledgers
 from accel.rules.rule import RULES, Rule
 
 pytestmark = pytest.mark.usefixtures("foreground")
@@ -75,6 +76,24 @@ def test_static_and_class_methods(kind: Any) -> None:
 def test_what_is_no_function_is_refused() -> None:
     with pytest.raises(TypeError, match=r"^accelerate takes a function written in Python, not ufunc$"):
         accel.accelerate(np.sin)
+
+
+def test_a_long_first_call_does_not_keep_its_inner_targets_on_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = accel.accelerate(double, name="inner")
+
+    def simulate(x: Any, rounds: int) -> Any:
+        for _ in range(rounds):
+            x = inner(x) / 2.0
+        return x
+
+    for seconds, compiles in ((0.0, True), (1e9, False)):
+        reset_ledgers()
+        monkeypatch.setattr(target, "LONG_CALL_S", seconds)
+        with config.override(ahead_of_time=True):
+            outer = accel.accelerate(simulate, name="outer")
+            assert np.array_equal(outer(some(1), 60), some(1))
+        assert bool(open_ledger("inner").calls) is compiles
+        assert open_ledger("outer").numpy_calls == 1
 
 
 def test_mode_off_passes_every_call_through() -> None:

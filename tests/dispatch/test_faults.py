@@ -107,17 +107,34 @@ def picky(x: Any, items: list[int]) -> Any:
     return x + 1.0
 
 
+TALLY = 0.0
+
+
+def tallied() -> Any:
+    count = 0
+
+    def tally(x: Any) -> Any:
+        global TALLY
+        nonlocal count
+        count += 1
+        TALLY = TALLY + float(x.sum())
+        return x * count + TALLY
+
+    return tally
+
+
 def decorated(wrap: Callable[..., Any]) -> list[Any]:
     """The program's functions, as they are or accelerated."""
-    return [wrap(function) for function in (Model.step, smooth, chatty, picky)]
+    return [wrap(function) for function in (Model.step, smooth, chatty, picky, tallied())]
 
 
 def scenario(functions: list[Any]) -> Any:
     """A little program, and all that can be seen of it."""
+    global TALLY
     seen: list[Any] = []
     items: list[int] = []
-    model, forcing = Model(), np.ones((3, 4))
-    step, flat, noisy, selective = functions
+    model, forcing, TALLY = Model(), np.ones((3, 4)), 0.0
+    step, flat, noisy, selective, counting = functions
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         for i in range(9):
@@ -125,6 +142,7 @@ def scenario(functions: list[Any]) -> Any:
                 model.table[0] += 1.0
             seen.append(step(model, forcing, 0.25 if i < 8 else 0.5))
             seen.append(flat(np.linspace(-1.0, i, 5)))
+            seen.append(counting(np.linspace(-1.0, i, 5)))
         for i in range(4):
             seen.append(noisy(np.full(3, float(i))))
         for _ in range(9):
@@ -132,7 +150,7 @@ def scenario(functions: list[Any]) -> Any:
                 seen.append(selective(np.ones(2), items))
             except ValueError as error:
                 seen.append(str(error))
-    state = [model.u, model.table, model.total, model.count, forcing, items, out.getvalue()]
+    state = [model.u, model.table, model.total, model.count, forcing, items, TALLY, out.getvalue()]
     return [seen, state]
 
 

@@ -396,7 +396,6 @@ ROWS: list[Row] = [
         np.polyfit: np.polyfit(v, u, 2)
         np.poly: np.poly(v) | np.roots(v)
         np.real_if_close: np.real_if_close(a)
-        special.erf: special.erf(a) | special.erf(v + 1) | special.erf(a, out=out)
         """,
         loose=16.0,
         tame=False,

@@ -15,7 +15,8 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import fft, integrate, linalg, signal, special
+from scipy.spatial import distance
 
 from accel.backend.compile import Executable, entry
 from accel.backend.spans import Span, span_of
@@ -40,15 +41,24 @@ QUICK = {
 QUICKEST = {**QUICK, "xla_cpu_use_fusion_emitters": False}
 """Also with XLA's earlier emitters, which write the same operations in half the time, where it still has them."""
 
+SCIPY = {
+    "distance": distance,
+    "fft": fft,
+    "integrate": integrate,
+    "linalg": linalg,
+    "signal": signal,
+    "special": special,
+}
+
 SAFE = 1e-300
 """Smaller numbers may be flushed to zero (a known difference)."""
 
 
 def program(source: str) -> FunctionType:
-    """The last function that `source` defines, with np and scipy.special as its only globals."""
+    """The last function that `source` defines, with np and modules of SciPy's as its only globals."""
     name = f"<case {abs(hash(source))}>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    namespace: dict[str, Any] = {"np": np, "special": special, "__name__": "cases"}
+    namespace: dict[str, Any] = {"np": np, "__name__": "cases", **SCIPY}
     exec(compile(source, name, "exec"), namespace)
     return [value for value in namespace.values() if isinstance(value, FunctionType)][-1]
 

@@ -16,6 +16,7 @@ from accel.rules import load
 from accel.rules.rule import RULES, Rule
 from tests.rules.cases import ROWS, Names, Row, names_in, stable_hash
 from tests.rules.oracle import Job, expression, judge
+from tests.rules.scipy_cases import SCIPY_ROWS
 
 load(everything=True)
 
@@ -48,7 +49,10 @@ def _draw(names: tuple[str, ...], dtype: str, shape: str, tame: bool, seed: int)
     return tuple(drawn.value(name) for name in names)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[f"{i}-{row.function}" for i, row in enumerate(ROWS)])
+ALL_ROWS = [*ROWS, *SCIPY_ROWS]
+
+
+@pytest.mark.parametrize("row", ALL_ROWS, ids=[f"{i}-{row.function}" for i, row in enumerate(ALL_ROWS)])
 @pytest.mark.filterwarnings("ignore:Numpy has detected that you:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:future versions will not create a writeable array:FutureWarning")
 def test_row_agrees_with_numpy(row: Row) -> None:

@@ -56,16 +56,18 @@ class Link:
         elif now is not MISSING or self.known:
             self._hold(now, now)
 
-    def pass_on(self) -> None:
-        """Pass on to the program's variable what recorded code has just stored or deleted."""
+    def pass_on(self) -> bool:
+        """Pass on to the program's variable what recorded code has just stored or deleted. Returns whether it has."""
         now = contents_of(self.inner)
         if now is self.wrapped:
-            return
+            return False
         # Once the tape is broken, variables of running code become plain: no write.
         plain = now if now is MISSING or self._recording.active else self._recording.kept.unwrap_to_store(now)
-        if self._recording.active or plain is not self.held:
+        is_written = self._recording.active or plain is not self.held
+        if is_written:
             self.held = write(self._recording, self._variable, now)
         self.wrapped, self.known = now, True
+        return is_written
 
     def _hold(self, wrapped: object, held: object) -> None:
         fill(self.inner, wrapped)

@@ -10,7 +10,7 @@ from typing import Any
 from accel.record import inputs
 from accel.record.inputs import MISSING
 from accel.record.names.variables import Variable, state_of, write
-from accel.record.recording import Recording
+from accel.record.recording import AttributeState, Item, Recording
 
 PHYSICAL = ("__name__", "__package__", "__spec__", "__file__", "__doc__")
 """Globals that CPython reads past a dict's `__missing__`."""
@@ -37,14 +37,16 @@ class SubstitutedGlobals(dict[str, Any]):
             return self.namespace[name]
         return read_global(self.recording, self.namespace, name)
 
-    def pass_on(self) -> None:
-        """Pass on to the module what code has just stored or deleted."""
+    def pass_on(self) -> bool:
+        """Pass on to the module what code has just stored or deleted. Returns whether there was anything."""
         deleted, self._to_delete = self._to_delete, None
-        if deleted is not None and self.pop(deleted, MISSING) is MISSING:
+        is_deleted = deleted is not None and self.pop(deleted, MISSING) is MISSING
+        if deleted is not None and is_deleted:
             delete_global(self.recording, self.namespace, deleted)
-        if len(self) != self._entries:
-            for name in list(itertools.islice(self, self._entries, None)):
-                write_global(self.recording, self.namespace, name, self.pop(name))
+        stored = list(itertools.islice(self, self._entries, None)) if len(self) != self._entries else []
+        for name in stored:
+            write_global(self.recording, self.namespace, name, self.pop(name))
+        return is_deleted or bool(stored)
 
     def prepare_deletion(self, name: str) -> None:
         """Let the next instruction, `del name`, find the name, if the module has it."""
@@ -63,23 +65,29 @@ def variable_of(namespace: dict[str, Any], name: str) -> Variable:
 
 def read_global(recording: Recording, namespace: dict[str, Any], name: str) -> Any:
     """A global name, entered. Raises KeyError where recorded code has a stand-in of a builtin, or nothing, for it."""
-    variable = variable_of(namespace, name)
-    state = state_of(recording, variable) if recording.attributes else None
+    state = recording.attributes.get((id(namespace), Item(name)))
     if state is not None:
-        if variable.held() is not state.held:
-            recording.break_unseen(f"{variable.text} was changed from outside the recorded code")
-            return namespace[name]
-        return _builtin(recording, namespace, name) if state.wrapped is MISSING else state.wrapped
+        return _current(recording, namespace, name, state)
+    text = f"{namespace.get('__name__', '')}.{name}"
     if name not in namespace:  # a builtin's name, or none: a later call must find the same
-        recording.guard_missing(namespace, name, variable.text)
+        recording.guard_missing(namespace, name, text)
         return _builtin(recording, namespace, name)
-    return enter_global(recording, namespace, name, variable.text)
+    return _enter(recording, namespace, name, text)
 
 
-def enter_global(recording: Recording, namespace: dict[str, Any], name: str, text: str) -> Any:
+def _current(recording: Recording, namespace: dict[str, Any], name: str, state: AttributeState) -> Any:
+    """What the recorded call has written there; anything else was put there behind its back."""
+    if namespace.get(name, MISSING) is not state.held:
+        recording.break_unseen(f"{variable_of(namespace, name).text} was changed from outside the recorded code")
+        return namespace[name]
+    return _builtin(recording, namespace, name) if state.wrapped is MISSING else state.wrapped
+
+
+def _enter(recording: Recording, namespace: dict[str, Any], name: str, text: str) -> Any:
     """A name that a module or the builtins have, as it was before the recorded code wrote it."""
-    recording.registry.keep_alive(namespace)
     key = ("global", id(namespace), name)
+    if recording.inputs.find(key) is None:
+        recording.registry.keep_alive(namespace)
     return recording.enter(namespace[name], key, text, inputs.of_namespace(namespace, name))
 
 
@@ -106,7 +114,7 @@ def _builtin(recording: Recording, namespace: dict[str, Any], name: str) -> Any:
     if name not in surrounding or known.find(key) is not None:
         raise KeyError(name)
     if not is_pythons(name, surrounding[name]):
-        return enter_global(recording, surrounding, name, f"builtins.{name}")
+        return _enter(recording, surrounding, name, f"builtins.{name}")
     known.add(key, f"builtins.{name}", inputs.of_namespace(surrounding, name), inputs.is_same(surrounding[name]))
     raise KeyError(name)
 

@@ -53,15 +53,17 @@ class FrameWatch:
         self._steps.close()
         self._with_wrappers.clear()
 
-    def pass_on(self) -> None:
-        """Pass on what recorded code has stored last in variables outside it."""
-        self._steps.pass_on()
+    def finish(self) -> None:
+        """Make sure that what recorded code has stored in variables outside it is there."""
+        self._steps.finish()
 
     def _on_call(self, frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
         if type(frame.f_globals) is not SubstitutedGlobals:
             return None
         frame.f_trace_lines = False
-        frame.f_trace_opcodes = self._is_stepped(frame)
+        if self._is_stepped(frame):
+            frame.f_trace_opcodes = True
+        self._steps.rearm(frame.f_code)
         if not self._recording.active:
             self._make_plain(frame)
         return self._on_event
@@ -91,6 +93,7 @@ class FrameWatch:
             self._with_wrappers.discard(frame)
             self._make_plain(frame, proxies=False)
         frame.f_trace_opcodes = is_stepped
+        self._steps.rearm(frame.f_code)
 
     def _clear_up(self) -> None:
         """Leave the recorded code, or where that is not possible, let it go on with plain values.

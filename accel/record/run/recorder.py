@@ -84,14 +84,15 @@ def _record(
     with tuning.rare_garbage_collection(), recording, FrameWatch(recording) as watch:
         try:
             progress.made.append(_run(recording, function, args, kwargs, deferral))
-            watch.pass_on()
+            watch.finish()
             check_unchanged(recording)
         except Unwound:
             return _undone(recording, trace_of(recording))
         except BaseException as error:
             progress.error = error
             recording.note_exception(error, recording.writer.where())
-            watch.pass_on()
+            if recording.touched:
+                watch.finish()
             # Run again on NumPy, the call raises by itself if the error is the program's. A KeyboardInterrupt would not
             # recur.
             if not recording.touched and isinstance(error, Exception):

@@ -65,13 +65,22 @@ class Steps:
             interrupts.pass_on(error)
             self._recording.break_("recorder.gap", gap_text(error))
 
-    def pass_on(self) -> None:
-        """Pass on to the program's variables what recorded code has stored and deleted."""
+    def pass_on(self) -> bool:
+        """Pass on to the program's variables what recorded code has stored and deleted. Returns whether it has."""
         self._has_stored = False
-        for scope in list(self._recording.registry.namespaces.values()):
-            scope.pass_on()
-        for link in links_of(self._recording):
-            link.pass_on()
+        scopes = list(self._recording.registry.namespaces.values())
+        passed = [each.pass_on() for each in (*scopes, *links_of(self._recording))]
+        return any(passed)
+
+    def finish(self) -> None:
+        """Pass on what was not seen when it was stored; and break the tape if there was any."""
+        if self.pass_on():
+            self._recording.break_("recorder.gap", "an assignment to a global or nonlocal name was seen too late")
+
+    def rearm(self, code: CodeType) -> None:
+        """Go on watching code, after something else may have stopped that (see _Events.rearm)."""
+        if code in self._of_code:
+            self._events.rearm(code)
 
     def _prepare(self, step: Step, scope: SubstitutedGlobals) -> None:
         if step.kind is Kind.STORE:
@@ -107,6 +116,16 @@ if sys.version_info >= (3, 12):
             sys.monitoring.set_local_events(self._tool, code, sys.monitoring.events.INSTRUCTION)
             self._codes.append(code)
             return True
+
+        def rearm(self, code: CodeType) -> None:
+            """Ask for the code's instructions again.
+
+            Up to Python 3.13 at least, a tool that stops asking for them (so does `frame.f_trace_opcodes = False`)
+            stops others from being told.
+            """
+            if self._tool is not None:
+                sys.monitoring.set_local_events(self._tool, code, sys.monitoring.events.NO_EVENTS)
+                sys.monitoring.set_local_events(self._tool, code, sys.monitoring.events.INSTRUCTION)
 
         def _open(self) -> bool:
             # Debuggers and profilers have numbers of their own; several recordings may run, in threads.
@@ -146,6 +165,9 @@ else:
         def add(self, code: CodeType) -> bool:
             """Tell of this code's instructions too."""
             return True
+
+        def rearm(self, code: CodeType) -> None:
+            """The frames' trace function is asked at each call."""
 
         def close(self) -> None:
             """Tell of nothing any more."""

@@ -1,5 +1,13 @@
 """The rows: one for each NumPy or SciPy function, by family."""
 
-WAITING = {"scipy.ndimage": "accel.rules.tables.ndimage"}
+WAITING = {
+    "scipy.fft": "accel.rules.tables.scipy.fft",
+    "scipy.integrate": "accel.rules.tables.scipy.integrate",
+    "scipy.linalg": "accel.rules.tables.scipy.linalg",
+    "scipy.ndimage": "accel.rules.tables.scipy.ndimage",
+    "scipy.signal": "accel.rules.tables.scipy.signal",
+    "scipy.spatial.distance": "accel.rules.tables.scipy.distance",
+    "scipy.special": "accel.rules.tables.scipy.special",
+}
 """Tables that are imported once the program has imported the module whose functions they are for: importing that takes
 longer than importing all of accel."""

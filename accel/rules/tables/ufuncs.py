@@ -18,7 +18,7 @@ from accel.rules import complexes
 from accel.rules.columns import Contraction, Rounding
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, where
-from accel.rules.rule import Rule, Unsupported, derived, make_rule, own_rule, qualified_name
+from accel.rules.rule import Rule, Unsupported, derived, fill, make_rule, own_rule, qualified_name
 
 if TYPE_CHECKING:
     from jax import Array
@@ -32,6 +32,8 @@ def rule_for(ufunc: np.ufunc) -> Rule:
 
     Another library's ufunc may have the name of one of NumPy's, and compute something else.
     """
+    if ufunc.__name__ not in ROWS:  # SciPy's are there once the program, or another process's, has imported it
+        fill()
     if ufunc.__name__ not in ROWS or home_of(ufunc) is None:
         raise Unsupported("rule.missing", qualified_name(ufunc))
     row = ROWS[ufunc.__name__]
@@ -263,12 +265,6 @@ def _lcm(x: Array, y: Array) -> Any:
     return (where(none, common, left // where(none, number(1, common), common)) * right).astype(x.dtype)
 
 
-def _erf(x: Array) -> Any:
-    if x.dtype.kind == "c":
-        raise Unsupported("rule.parameter", "scipy.special.erf of complex numbers")
-    return lax.erf(x)
-
-
 def _degrees_factor(factor: float) -> Callable[[Any], Any]:
     return lambda x: x * cast(factor, x.dtype)
 
@@ -358,7 +354,6 @@ ROWS: dict[str, UfuncRow] = {
     **_rows("deg2rad radians", lambda name: _degrees_factor(np.pi / 180.0)),
     **_rows("rad2deg degrees", lambda name: _degrees_factor(180.0 / np.pi)),
     **_row("conjugate", _in_jax("conj")),
-    **_row("erf", _erf, work=20.0),  # scipy.special's
     # bits and whole numbers
     **_rows("bitwise_and bitwise_count bitwise_or bitwise_xor invert left_shift right_shift"),
     **_rows("frexp ldexp nextafter"),
@@ -369,6 +364,6 @@ ROWS: dict[str, UfuncRow] = {
     **_row("matmul", _matmul, product_axis=-2),
     **_rows("matvec vecdot vecmat"),
 }
-"""NumPy's ufuncs, and some of SciPy's, by their own name, with all that is known of each.
+"""NumPy's ufuncs by their own name, with all that is known of each. SciPy's are added by its table.
 
 Where no lowering is given, jax.numpy's function of the same name agrees with NumPy on the same dtypes."""

@@ -1,0 +1,1 @@
+"""Rows of SciPy's functions, a module for each of SciPy's."""

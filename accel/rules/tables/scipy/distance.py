@@ -1,0 +1,66 @@
+"""scipy.spatial.distance: distances between all pairs of points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.spatial import distance
+
+from accel.rules.core import cast
+from accel.rules.lowering import jnp
+from accel.rules.rule import Unsupported, rule
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+def _cosine(a: Any, b: Any) -> Any:
+    return 1.0 - (a * b).sum(-1) / jnp.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+
+
+_METRICS: dict[str, Callable[[Any, Any], Any]] = {
+    "euclidean": lambda a, b: jnp.sqrt(((a - b) ** 2).sum(-1)),
+    "sqeuclidean": lambda a, b: ((a - b) ** 2).sum(-1),
+    "cityblock": lambda a, b: abs(a - b).sum(-1),
+    "chebyshev": lambda a, b: abs(a - b).max(-1),
+    "cosine": _cosine,
+}
+"""Distances of points that stand in the last axis of both."""
+
+
+def _metric(name: object) -> Callable[[Any, Any], Any]:
+    found = _METRICS.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise Unsupported("rule.parameter", f"a distance by {name!r}")
+    return found
+
+
+def _points(x: Any) -> Any:
+    if x.dtype.kind == "c" or not x.size:
+        raise Unsupported("rule.parameter", "distances of complex numbers, or of nothing")
+    return cast(x, np.dtype(float))
+
+
+@rule(distance.cdist, "XA XB | metric", shifts=True)
+def cdist(*, XA: Array, XB: Array, metric: str = "euclidean") -> Any:
+    return _metric(metric)(_points(XA)[:, None, :], _points(XB)[None, :, :])
+
+
+@rule(distance.pdist, "X | metric", shifts=True, scattered=("X",))
+def pdist(*, X: Array, metric: str = "euclidean") -> Any:
+    x = _points(X)
+    first, second = np.triu_indices(x.shape[0], 1)
+    return _metric(metric)(x[first], x[second])
+
+
+@rule(distance.squareform, "X | force checks")
+def squareform(*, X: Array, force: str = "no", checks: bool = True) -> Any:
+    """Of a vector of distances; a matrix would have to be checked for symmetry."""
+    size = int(np.ceil(np.sqrt(2 * X.shape[0])))
+    if X.ndim != 1 or force.lower() != "no" or size * (size - 1) != 2 * X.shape[0]:
+        raise Unsupported("rule.parameter", "scipy.spatial.distance.squareform of a matrix")
+    first, second = np.triu_indices(size, 1)
+    half = jnp.zeros((size, size), X.dtype).at[first, second].set(X)
+    return half + half.T

@@ -1,0 +1,145 @@
+"""scipy.linalg: systems of equations, factorisations, the matrix exponential.
+
+SciPy warns of ill-conditioned matrices, which replays do not. What it raises for infinities and NaN, replays check.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import linalg
+
+from accel.rules.core import cast, in_common_dtype
+from accel.rules.lowering import Lazy, jnp, lax
+from accel.rules.rule import Unsupported, rewritten, rule
+from accel.rules.special import Finite
+
+if TYPE_CHECKING:
+    from jax import Array
+
+jla: Any = Lazy("jax.scipy.linalg")
+
+
+def _finite(**bound: Any) -> Any:
+    """SciPy raises for infinities and NaN."""
+    found: Any = True
+    for value in bound.values():
+        if hasattr(value, "dtype") and value.dtype.kind in "fc":
+            found = found & (abs(value) < np.inf).all()
+    return found
+
+
+def _floating(*arrays: Any) -> list[Any]:
+    """Single and double precision as they are, all else as double."""
+    if any(array.dtype == np.float16 or not array.size for array in arrays):
+        raise Unsupported("rule.parameter", "a matrix of halves, or of nothing")
+    return in_common_dtype(*(array if array.dtype.kind in "fc" else cast(array, np.dtype(float)) for array in arrays))
+
+
+def _square(a: Any) -> None:
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise Unsupported("rule.parameter", "several matrices at once")
+
+
+@rewritten(linalg.solve, "a b | check_finite assume_a")
+def solve(a: Any, b: Any, check_finite: bool = True, assume_a: str | None = None) -> Any:
+    """By Gauss's elimination, whatever is known of the matrix: the solution differs by no more than rounding."""
+    _square(a)
+    if assume_a not in (None, "gen", "general", "pos", "positive definite", "sym", "symmetric"):
+        raise Unsupported("rule.parameter", f"scipy.linalg.solve: assume_a={assume_a!r}")
+    if assume_a in ("pos", "positive definite", "sym", "symmetric"):
+        raise Unsupported("rule.parameter", "scipy.linalg.solve of which one triangle is read")
+    return np.linalg.solve(a, b)
+
+
+@rewritten(linalg.inv, "a | check_finite")
+def inv(a: Any, check_finite: bool = True) -> Any:
+    _square(a)
+    return np.linalg.inv(a)
+
+
+@rewritten(linalg.det, "a | check_finite")
+def det(a: Any, check_finite: bool = True) -> Any:
+    _square(a)
+    if a.dtype in (np.float32, np.complex64):
+        raise Unsupported("rule.parameter", "scipy.linalg.det in single precision, of which the result is double")
+    return np.linalg.det(a)
+
+
+@rewritten(linalg.norm, "a | ord axis keepdims check_finite")
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+    return np.linalg.norm(a, ord, axis, keepdims)
+
+
+@rule(linalg.solve_triangular, "a b | trans lower unit_diagonal check_finite", holds=_finite, special=Finite())
+def solve_triangular(
+    *,
+    a: Array,
+    b: Array,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    _square(a)
+    a, b = _floating(a, b)
+    return jla.solve_triangular(a, b, trans=trans, lower=lower, unit_diagonal=unit_diagonal)
+
+
+def _factor(a: Array, lower: bool) -> Any:
+    """Cholesky's factor; only the triangle that SciPy reads is read."""
+    half = jnp.tril(a) if lower else jnp.triu(a).conj().T
+    found = lax.linalg.cholesky(half, symmetrize_input=False)
+    return found if lower else found.conj().T
+
+
+@rule(linalg.cholesky, "a | lower check_finite", holds=_finite, special=Finite())
+def cholesky(*, a: Array, lower: bool = False, check_finite: bool = True) -> Any:
+    _square(a)
+    (a,) = _floating(a)
+    return _factor(a, lower)
+
+
+@rule(linalg.solveh_banded, "ab b | lower check_finite", holds=_finite, special=Finite())
+def solveh_banded(*, ab: Array, b: Array, lower: bool = False, check_finite: bool = True) -> Any:
+    """Of tridiagonal matrices."""
+    if ab.ndim != 2 or ab.shape[0] != 2 or ab.dtype.kind == "c" or b.ndim > 2:
+        raise Unsupported("rule.parameter", "scipy.linalg.solveh_banded of more than one diagonal beside the main one")
+    ab, b = _floating(ab, b)
+    beside = ab[1, :-1] if lower else ab[0, 1:]
+    return _tridiagonal(beside, ab[0] if lower else ab[1], beside, b)
+
+
+@rule(linalg.solve_banded, "ab b | l_and_u check_finite", holds=_finite, special=Finite())
+def solve_banded(*, l_and_u: Any, ab: Array, b: Array, check_finite: bool = True) -> Any:
+    """Of tridiagonal matrices."""
+    if tuple(map(int, l_and_u)) != (1, 1) or b.ndim > 2:
+        raise Unsupported("rule.parameter", f"scipy.linalg.solve_banded with bands {tuple(l_and_u)}")
+    ab, b = _floating(ab, b)
+    return _tridiagonal(ab[2, :-1], ab[1], ab[0, 1:], b)
+
+
+def _tridiagonal(below: Array, main: Array, above: Array, b: Array) -> Any:
+    none = jnp.zeros(1, main.dtype)
+    columns = b[:, None] if b.ndim == 1 else b
+    found = lax.linalg.tridiagonal_solve(jnp.concatenate([none, below]), main, jnp.concatenate([above, none]), columns)
+    return found.reshape(b.shape)
+
+
+@rule(linalg.expm, "A", holds=_finite)
+def expm(*, A: Array) -> Any:
+    """By Pade approximants, as SciPy's; of another order now and then."""
+    (a,) = _floating(A)
+    _square(a)
+    return jla.expm(a, max_squarings=48)
+
+
+@rewritten(linalg.toeplitz, "c r")
+def toeplitz(c: Any, r: Any = None) -> Any:
+    if c.ndim != 1 or (r is not None and r.ndim != 1):
+        raise Unsupported("rule.parameter", "scipy.linalg.toeplitz of several")
+    row = np.conjugate(c) if r is None else r
+    values = np.concatenate([c[::-1], row[1:]])
+    at = np.arange(c.shape[0])[::-1][:, None] + np.arange(row.shape[0])[None, :]
+    return values[at]

@@ -1,0 +1,213 @@
+"""scipy.signal: convolution, correlation, and filters along an axis."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import signal
+
+from accel.ndimage.table import lowering as of_ndimage
+from accel.rules.core import cast, in_common_dtype
+from accel.rules.lowering import jnp, lax, number
+from accel.rules.rule import Unsupported, rule
+
+if TYPE_CHECKING:
+    from jax import Array
+
+MOST_TAPS = 512
+"""Kernels up to so many elements are written out as sums of slices. Larger ones are products of transforms."""
+
+
+def _finite(*, shape: object, **operands: Any) -> Any:
+    """The padding's zeros times an infinity would be NaN, and a transform spreads one over everything."""
+    found: Any = True
+    for value in operands.values():
+        if hasattr(value, "dtype") and value.dtype.kind in "fc":
+            found = found & (abs(value) < np.inf).all()
+    return found
+
+
+def _convolved(a: Any, v: Any, mode: str) -> Any:
+    """The convolution of two arrays of as many axes, of the part that `mode` names; "same" is of the first's shape."""
+    if a.ndim != v.ndim or not a.ndim or not a.size or not v.size or mode not in ("full", "same", "valid"):
+        raise Unsupported("rule.parameter", f"scipy.signal.convolve of nothing, or mode={mode!r}")
+    if a.size == v.size == 1:
+        raise Unsupported("rule.parameter", "scipy.signal.convolve of two numbers")
+    a, v = in_common_dtype(a, v)
+    if a.dtype.kind == "b" or a.dtype == np.float16:
+        raise Unsupported("rule.parameter", "scipy.signal.convolve of truths or halves")
+    starts, lengths = _part(a.shape, v.shape, mode)
+    if v.size > a.size:
+        a, v = v, a
+    if v.size <= MOST_TAPS:
+        return _sum_of_slices(a, v, starts, lengths)
+    if a.dtype.kind in "iu":
+        raise Unsupported("rule.parameter", f"scipy.signal.convolve of whole numbers with {v.size} taps")
+    return _by_transforms(a, v, starts, lengths)
+
+
+def _part(a: tuple[int, ...], v: tuple[int, ...], mode: str) -> tuple[list[int], list[int]]:
+    """Where the part begins in the full convolution, and its shape."""
+    full = [n + m - 1 for n, m in zip(a, v, strict=True)]
+    if mode == "full":
+        return [0] * len(full), full
+    if mode == "same":
+        return [(whole - n) // 2 for whole, n in zip(full, a, strict=True)], list(a)
+    if not (all(map(operator.ge, a, v)) or all(map(operator.ge, v, a))):
+        raise Unsupported("rule.parameter", "scipy.signal.convolve: neither array fits into the other")
+    smaller = [min(n, m) for n, m in zip(a, v, strict=True)]
+    return [m - 1 for m in smaller], [max(n, m) - min(n, m) + 1 for n, m in zip(a, v, strict=True)]
+
+
+def _sum_of_slices(a: Any, v: Any, starts: list[int], lengths: list[int]) -> Any:
+    padded = lax.pad(a, number(0, a), [(m - 1, m - 1, 0) for m in v.shape])
+
+    def term(at: tuple[int, ...]) -> Any:
+        begin = [start - k + m - 1 for start, k, m in zip(starts, at, v.shape, strict=True)]
+        box = lax.slice(padded, begin, [low + length for low, length in zip(begin, lengths, strict=True)])
+        return box * v[at]
+
+    return functools.reduce(operator.add, map(term, itertools.product(*map(range, v.shape))))
+
+
+def _by_transforms(a: Any, v: Any, starts: list[int], lengths: list[int]) -> Any:
+    size = [n + m - 1 for n, m in zip(a.shape, v.shape, strict=True)]
+    there, back = (jnp.fft.fftn, jnp.fft.ifftn) if a.dtype.kind == "c" else (jnp.fft.rfftn, jnp.fft.irfftn)
+    axes = tuple(range(a.ndim))
+    whole = back(there(a, size, axes) * there(v, size, axes), size, axes)
+    return lax.slice(whole, starts, [low + length for low, length in zip(starts, lengths, strict=True)])
+
+
+@rule(signal.convolve, "in1 in2 | mode method", holds=_finite)
+def convolve(*, in1: Array, in2: Array, mode: str = "full", method: str = "auto") -> Any:
+    return _convolved(in1, in2, mode)
+
+
+def _floats(*arrays: Any) -> list[Any]:
+    """Whole numbers as double precision; along an axis of length 1 SciPy multiplies them as they are."""
+    if any(array.dtype.kind not in "fc" and 1 in array.shape for array in arrays):
+        raise Unsupported("rule.parameter", "scipy.signal.fftconvolve of whole numbers along an axis of length 1")
+    return [array if array.dtype.kind in "fc" else cast(array, np.dtype(float)) for array in arrays]
+
+
+@rule(signal.fftconvolve, "in1 in2 | mode", holds=_finite)
+def fftconvolve(*, in1: Array, in2: Array, mode: str = "full") -> Any:
+    first, second = _floats(in1, in2)
+    return _convolved(first, second, mode)
+
+
+@rule(signal.oaconvolve, "in1 in2 | mode", holds=_finite)
+def oaconvolve(*, in1: Array, in2: Array, mode: str = "full") -> Any:
+    first, second = _floats(in1, in2)
+    return _convolved(first, second, mode)
+
+
+@rule(signal.correlate, "in1 in2 | mode method", holds=_finite)
+def correlate(*, in1: Array, in2: Array, mode: str = "full", method: str = "auto") -> Any:
+    if mode == "valid" and not all(map(operator.ge, in1.shape, in2.shape)):
+        raise Unsupported("rule.parameter", "scipy.signal.correlate of the parts of a larger second array")
+    turned = in2[tuple([slice(None, None, -1)] * in2.ndim)]
+    return _convolved(in1, turned.conj() if turned.dtype.kind == "c" else turned, mode)
+
+
+_BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
+
+
+@rule(signal.convolve2d, "in1 in2 | mode boundary fillvalue", holds=_finite)
+def convolve2d(*, in1: Array, in2: Array, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Any:
+    a, v = in1, in2
+    if a.ndim != 2 or v.ndim != 2 or boundary not in _BOUNDARIES:
+        raise Unsupported("rule.parameter", f"scipy.signal.convolve2d: boundary={boundary!r}")
+    if a.dtype.kind == "b":
+        a = cast(a, v.dtype)
+    if any(m > n for n, m in zip(a.shape, v.shape, strict=True)):
+        raise Unsupported("rule.parameter", "scipy.signal.convolve2d with a second array that is larger")
+    if boundary == "fill" and not fillvalue:
+        return _convolved(a, v, mode)
+    starts, lengths = _part(a.shape, v.shape, mode)
+    about = {"constant_values": fillvalue} if boundary == "fill" else {}
+    wide = jnp.pad(a, [(m - 1, m - 1) for m in v.shape], mode=_BOUNDARIES[boundary], **about)
+    whole = _convolved(wide, v, "valid")
+    return lax.slice(whole, starts, [low + length for low, length in zip(starts, lengths, strict=True)])
+
+
+@rule(signal.lfilter, "b a x | axis", holds=_finite)
+def lfilter(*, b: Any, a: Any, x: Array, axis: int = -1) -> Any:
+    """In the transposed direct form II, one sample after another; without feedback as a convolution."""
+    b, a = (jnp.atleast_1d(jnp.asarray(part)) for part in (b, a))
+    b, a, x = in_common_dtype(*(part if part.dtype.kind in "fc" else cast(part, np.dtype(float)) for part in (b, a, x)))
+    if x.dtype == np.float16 or not x.size:
+        raise Unsupported("rule.parameter", "scipy.signal.lfilter of halves, or of nothing")
+    b, a = b / a[0], a / a[0]
+    rows = jnp.moveaxis(x, axis, 0)
+    order = max(a.shape[0], b.shape[0]) - 1
+    if a.shape[0] == 1:
+        taps = b.reshape(-1, *[1] * (x.ndim - 1))
+        return jnp.moveaxis(_convolved(rows, taps, "full")[: rows.shape[0]], 0, axis)
+    b, a = (jnp.pad(part, (0, order + 1 - part.shape[0])) for part in (b, a))
+
+    def step(state: Any, sample: Any) -> tuple[Any, Any]:
+        out = b[0] * sample + state[0]
+        later = jnp.concatenate([state[1:], jnp.zeros_like(state[:1])])
+        change = b[1:].reshape(-1, *[1] * sample.ndim) * sample - a[1:].reshape(-1, *[1] * sample.ndim) * out
+        return later + change, out
+
+    _, found = lax.scan(step, jnp.zeros((order, *rows.shape[1:]), x.dtype), rows)
+    return jnp.moveaxis(found, 0, axis)
+
+
+@rule(signal.savgol_filter, "x | window_length polyorder deriv delta axis mode cval")
+def savgol_filter(
+    *,
+    x: Array,
+    window_length: int,
+    polyorder: int,
+    deriv: int = 0,
+    delta: float = 1.0,
+    axis: int = -1,
+    mode: str = "interp",
+    cval: float = 0.0,
+) -> Any:
+    """A convolution; at the ends, in mode "interp", polynomials, which are linear in the samples too."""
+    x = x if x.dtype in (np.float64, np.float32) else cast(x, np.dtype(float))
+    about = {"deriv": deriv, "delta": delta}
+    taps = signal.savgol_coeffs(window_length, polyorder, **about)
+    if mode != "interp":
+        return of_ndimage("convolve1d")(input=x, weights=taps, axis=axis, mode=mode, cval=cval)
+    if window_length > x.shape[axis]:
+        raise Unsupported("rule.parameter", "scipy.signal.savgol_filter with a window longer than the samples")
+    inner = of_ndimage("convolve1d")(input=x, weights=taps, axis=axis, mode="constant", cval=0.0)
+    half = window_length // 2
+    if not half:
+        return inner
+    of_ends = signal.savgol_filter(np.eye(window_length), window_length, polyorder, axis=0, mode="interp", **about)
+    rows, inner = jnp.moveaxis(x, axis, 0), jnp.moveaxis(inner, axis, 0)
+    ends = [
+        jnp.tensordot(jnp.asarray(matrix, x.dtype), part, 1, precision=lax.Precision.HIGHEST)
+        for matrix, part in ((of_ends[:half], rows[:window_length]), (of_ends[-half:], rows[-window_length:]))
+    ]
+    return jnp.moveaxis(jnp.concatenate([ends[0], inner[half:-half], ends[1]]), 0, axis)
+
+
+@rule(signal.detrend, "data | axis type")
+def detrend(*, data: Array, axis: int = -1, type: str = "linear") -> Any:
+    x = data if data.dtype.char in "dfDF" else cast(data, np.dtype(float))
+    if type not in ("linear", "l", "constant", "c"):
+        raise Unsupported("rule.parameter", f"scipy.signal.detrend: type={type!r}")
+    rest = x - x.mean(axis=axis, keepdims=True)
+    if type in ("constant", "c"):
+        return rest
+    count = x.shape[axis]
+    if count < 2:
+        raise Unsupported("rule.parameter", "scipy.signal.detrend of one sample")
+    time = np.arange(count) - (count - 1) / 2.0
+    shape = [1] * x.ndim
+    shape[axis] = count
+    weights = jnp.asarray((time / math.fsum(time**2)).reshape(shape), x.real.dtype)
+    slope = (rest * weights).sum(axis=axis, keepdims=True)
+    return rest - slope * jnp.asarray(time.reshape(shape), x.real.dtype)

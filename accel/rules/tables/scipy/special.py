@@ -1,0 +1,93 @@
+"""scipy.special: ufuncs over jax.scipy.special, where that agrees with SciPy, and functions of several elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from accel.rules.lowering import Lazy, jnp, lax, number, where
+from accel.rules.rule import Unsupported, rewritten
+from accel.rules.tables import ufuncs
+
+if TYPE_CHECKING:
+    from jax import Array
+
+jsp: Any = Lazy("jax.scipy.special")
+
+
+def _real(name: str, lower: Callable[..., Any]) -> Callable[..., Any]:
+    def of_real(*operands: Array) -> Any:
+        if any(operand.dtype.kind == "c" for operand in operands):
+            raise Unsupported("rule.parameter", f"scipy.special.{name} of complex numbers")
+        return lower(*operands)
+
+    return of_real
+
+
+def _in_jax(name: str) -> Callable[..., Any]:
+    return _real(name, lambda *operands: getattr(jsp, name)(*operands))
+
+
+def _gammaln(x: Array) -> Any:
+    """Infinite at both infinities; jax.scipy.special's is NaN at one."""
+    return where(abs(x) == number(np.inf, x), number(np.inf, x), jsp.gammaln(x))
+
+
+def _psi(x: Array) -> Any:
+    """SciPy's is infinite at 0, with the other sign."""
+    return where(x == number(0, x), lax.neg(jnp.copysign(number(np.inf, x), x)), jsp.digamma(x))
+
+
+def _exprel(x: Array) -> Any:
+    """(exp(x) - 1) / x, and 1 at 0."""
+    small = abs(x) < number(1e-16, x)
+    found = jnp.expm1(x) / where(small, number(1, x), x)
+    return where(small, number(1, x), where(x == number(np.inf, x), number(np.inf, x), found))
+
+
+def _log_expit(x: Array) -> Any:
+    return lax.neg(lax.max(-x, number(0, x)) + jnp.log1p(jnp.exp(-abs(x))))
+
+
+_OWN = {"gammaln": _gammaln, "psi": _psi, "exprel": _exprel, "log_expit": _log_expit}
+
+for _name in "erf erfc expit logit ndtr ndtri erfinv gamma i0 i0e i1 i1e entr xlogy xlog1py".split():
+    ufuncs.ROWS[_name] = ufuncs.UfuncRow(_in_jax(_name), {"work": 20.0})
+for _name, _lower in _OWN.items():
+    ufuncs.ROWS[_name] = ufuncs.UfuncRow(_real(_name, _lower), {"work": 20.0})
+
+
+@rewritten(special.logsumexp, "a b | axis keepdims")
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -> Any:
+    """By the largest element, which is taken out of the sum."""
+    a = _floating(a)
+    top = np.max(a, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0)
+    terms = np.exp(a - top)
+    total = np.sum(terms if b is None else b * terms, axis=axis, keepdims=True)
+    found = np.log(total) + top
+    return found if keepdims else np.squeeze(found, axis=axis)
+
+
+@rewritten(special.softmax, "x | axis")
+def softmax(x: Any, axis: Any = None) -> Any:
+    x = _floating(x)
+    terms = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return terms / np.sum(terms, axis=axis, keepdims=True)
+
+
+@rewritten(special.log_softmax, "x | axis")
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    x = _floating(x)
+    top = np.max(x, axis=axis, keepdims=True)
+    shifted = x - np.where(np.isfinite(top), top, 0)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+
+
+def _floating(x: Any) -> Any:
+    if x.dtype.kind == "c" or x.dtype == np.float16:
+        raise Unsupported("rule.parameter", "complex numbers or halves")
+    return x if x.dtype.kind == "f" else x.astype(float)
