@@ -28,9 +28,9 @@ class Switch:
     tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body.
 
     line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
-    function's own variables that the body shares; all others of its free variables belong to functions around it.
-    own: variables of one round alone. uncertain: places, in the body's closure, of variables that have to be bound for the body to see what it would see
-    in its place.
+    function's own variables that the body shares; all others of its free variables belong to functions around it. own:
+    variables of one round alone. uncertain: places, in the body's closure, of variables that have to be bound for the
+    body to see what it would see in its place.
     """
 
     def __init__(

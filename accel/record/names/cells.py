@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from accel.record import inputs
 from accel.record.inputs import MISSING
 from accel.record.names.bodies import fetch_of_cell
 from accel.record.names.steps import writes_of
-from accel.record.names.variables import Variable, contents_of, fill, write
+from accel.record.names.variables import Variable, contents_of, fill, slot_of_cell, write
 from accel.record.recording import Recording
 
 
@@ -69,6 +69,14 @@ class Link:
         self.wrapped, self.known = now, True
         return is_written
 
+    def is_bound(self) -> bool:
+        """Whether the variable has a value. Later calls must find it so, unless the recorded code decides that."""
+        bound = self._variable.held() is not MISSING
+        if not self.known and self._recording.active:
+            slot = slot_of_cell(self._recording, self._variable)
+            self._recording.inputs.narrow(slot, inputs.satisfies(_holds_value, bound))
+        return bound
+
     def _hold(self, wrapped: object, held: object) -> None:
         fill(self.inner, wrapped)
         self.wrapped, self.held, self.known = wrapped, held, True
@@ -104,6 +112,20 @@ def _link_of(recording: Recording, function: FunctionType, place: int) -> Link:
         variable = Variable(cell, name, f"{function.__name__}'s {name}", f"the variable {name}", fetch)
         link = links[id(recording.registry.keep_alive(cell))] = Link(recording, variable)
     return link
+
+
+def _holds_value(cell: CellType, expected: bool) -> bool:
+    return (contents_of(cell) is not MISSING) is expected
+
+
+def links_of_code(recording: Recording, code: CodeType) -> dict[str, Link] | None:
+    """The variables of the functions around followed code, by name; None for code that recorded code has defined."""
+    functions = [function for function in recording.registry.functions if function.__code__ is code]
+    if len(functions) != 1:
+        return None
+    cells = zip(code.co_freevars, functions[0].__closure__ or (), strict=True)
+    links = recording.registry.links
+    return {name: links[id(cell)] for name, cell in cells if id(cell) in links}
 
 
 def links_of(recording: Recording) -> Iterator[Link]:

@@ -108,10 +108,14 @@ def _owner(recording: Recording, variable: Variable) -> Any:
     if not variable.is_cell:
         # As a dict, since the program may have it as one too (`f.__globals__`).
         return recording.enter(holder, key, variable.owner_text, fetch)
+    return CellOwner(holder, slot_of_cell(recording, variable))
+
+
+def slot_of_cell(recording: Recording, variable: Variable) -> int:
+    """The slot of a variable's cell."""
+    key = ("holder", id(recording.registry.keep_alive(variable.holder)))
     slot = recording.inputs.find(key)
-    if slot is None:
-        slot = recording.inputs.add(key, variable.owner_text, fetch)
-    return CellOwner(holder, slot)
+    return recording.inputs.add(key, variable.owner_text, variable.fetch) if slot is None else slot
 
 
 def check_unchanged(recording: Recording) -> None:

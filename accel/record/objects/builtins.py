@@ -11,6 +11,7 @@ from typing import Any
 from accel.record import inputs
 from accel.record.arrays.arrays import RecordedScalar
 from accel.record.arrays.numbers import TYPE_STAND_INS, record_extreme, record_sum
+from accel.record.names.local_names import make_locals
 from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.modules import ModuleProxy
 from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method, property_of
@@ -194,6 +195,7 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     calls["callable"] = lambda value, /: callable(unwrap(value))
     calls["id"] = _identity(recording)
     calls["super"] = _super(recording)
+    calls["locals"] = make_locals(recording)
     made = dict(vars(builtins))
     made.update({kind.__name__: TYPE_STAND_INS[kind] for kind in (float, int, complex)})
     made.update({name: Builtin(recording, getattr(builtins, name), call) for name, call in calls.items()})
@@ -202,7 +204,7 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     return made
 
 
-_WITHOUT_EFFECTS = "float int complex type max min sum callable id object __import__".split()
+_WITHOUT_EFFECTS = "float int complex type max min sum callable id object locals __import__".split()
 
 
 def plain_builtins() -> dict[str, Any]:
