@@ -42,8 +42,8 @@ _ROWS = (
     ),
     Reason(
         "effect.random",
-        "this path draws random numbers; a compiled replay would repeat the recorded ones",
-        "draw them in the caller and pass them in",
+        "this path draws random numbers in a way that a replay cannot repeat",
+        "draw by a generator's method with its parameters as plain numbers or inputs, or in the caller",
     ),
     Reason(
         "effect.global",

@@ -19,7 +19,7 @@ EXPECTED = {
     "effect.print": "this path prints; a compiled replay would lose the output",
     "effect.file": "this path reads or writes a file; a compiled replay would not",
     "effect.clock": "this path reads the clock; a compiled replay would always see the recorded time",
-    "effect.random": "this path draws random numbers; a compiled replay would repeat the recorded ones",
+    "effect.random": "this path draws random numbers in a way that a replay cannot repeat",
     "effect.global": "this path changes a module's or class's state in a way that a replay cannot repeat",
     "call.opaque": "an array was passed to a function that accel has no rule for and cannot record",
     "call.generator": "generators and coroutines are suspended half-way, which a recording cannot be",

@@ -78,7 +78,7 @@ def import_jax() -> Any:
     if _program_uses_jax is None:
         # asked before accel's own import: a program that uses JAX itself keeps JAX's usual settings
         _program_uses_jax = "jax" in sys.modules
-    with interrupts.Deferral(), forks.delayed():
+    with interrupts.Deferral(), forks.delayed(), jax_internals.numpys_stream_kept():
         import jax
         from jax.experimental import serialize_executable  # noqa: F401
     _jax = jax

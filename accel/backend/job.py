@@ -8,7 +8,7 @@ with tape indices in place of nodes.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from accel.ir.fingerprint import Describer, Indescribable, digest
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
 from accel.lower import Known, Lowerable, Program
+from accel.record.draws.draw import Draw
 from accel.record.outputs import Outputs
 from accel.rules.rule import Rule
 
@@ -35,7 +36,8 @@ class Job:
 
     nodes: the arguments of each `Node`, with `Ref`s in place of nodes. outcomes: index of the node, expected value, and
     line. arrays, numbers, changed, state: the outputs, with nodes by index. pinned, known, spanned: as lowering takes
-    them. forms: shape and dtype of each slot's array, None for other slots. settings: those that the result depends on.
+    them. draws: with `Ref`s in place of nodes. forms: shape and dtype of each slot's array, None for other slots.
+    settings: those that the result depends on.
     """
 
     nodes: list[tuple[Any, ...]]
@@ -45,6 +47,7 @@ class Job:
     changed: list[tuple[int, int]]
     state: list[tuple[int, int]]
     pinned: dict[int, Any]
+    draws: list[Draw]
     known: Known
     forms: list[tuple[tuple[int, ...], np.dtype[Any]] | None]
     spanned: frozenset[int]
@@ -69,7 +72,8 @@ class Job:
             changed=[(slot, nodes[index]) for slot, index in self.changed],
             state=[(slot, nodes[index]) for slot, index in self.state],
         )
-        return JobTrace(Tape(nodes, outcomes), outputs, self.pinned)
+        draws = [_refilled(draw, lambda ref: nodes[ref.index], Ref) for draw in self.draws]
+        return JobTrace(Tape(nodes, outcomes), outputs, self.pinned, draws)
 
 
 def samples_of(trace: Lowerable) -> list[Any]:
@@ -89,6 +93,7 @@ class JobTrace:
     tape: Tape
     outputs: Outputs
     pinned: dict[int, Any]
+    draws: list[Draw]
 
 
 def describe(
@@ -104,6 +109,7 @@ def describe(
         changed=[(slot, node.index) for slot, node in outputs.changed],
         state=[(slot, node.index) for slot, node in outputs.state],
         pinned=dict(trace.pinned),
+        draws=[_refilled(draw, lambda node: Ref(node.index), Node) for draw in trace.draws],
         known=Known(dict(known.scalars), dict(known.arrays)),
         forms=[(each.shape, each.dtype) if isinstance(each, np.ndarray) else None for each in samples],
         spanned=frozenset(spanned),
@@ -117,6 +123,11 @@ _ABOUT = ("shape", "dtype", "scalar", "host", "where", "site")
 def _row(node: Node) -> tuple[Any, ...]:
     args, kwargs = fill((node.args, node.kwargs), lambda operand: Ref(operand.index), Node)
     return node.rule, args, kwargs, {name: getattr(node, name) for name in _ABOUT}, node.repeats
+
+
+def _refilled(draw: Draw, value_of: Callable[[Any], Any], kinds: type) -> Draw:
+    args, kwargs = fill((draw.args, draw.kwargs), value_of, kinds)
+    return Draw(draw.slot, draw.owner, draw.method, args, kwargs, draw.form)
 
 
 def path_key_of(job: Job) -> str:
@@ -135,6 +146,7 @@ def path_key_of(job: Job) -> str:
         [(index, describer(expected)) for index, expected, _ in job.outcomes],
         (job.arrays, job.numbers, job.changed, job.state),
         _contents(job.pinned, describer),
+        [describer(draw) for draw in job.draws],
         [form and (form[0], str(form[1])) for form in job.forms],
     ]
     return digest(rows, rest)

@@ -54,7 +54,7 @@ class TraceOnDisk:
         """
         members = [Member(trace, self._placements[path]) for path, trace in traces.items()]
         plain = self._plain
-        return reassembled(plain.tape, plain.outputs, plain.pinned, members, self._names)
+        return reassembled(plain.tape, plain.outputs, plain.pinned, plain.draws, members, self._names)
 
 
 def read(key: str) -> TraceOnDisk | None:

@@ -46,10 +46,11 @@ class Call:
     done: the call's effects have been made and `result` is final, so the function must not run again. raised: the
     exception that the program's own code raised; the program must get it. began: `time.perf_counter()` when accel
     received the call. seconds: time that the call took on NumPy; None if it has not run there. own_s: the same without
-    the time of other targets called inside it.
+    the time of other targets called inside it. put_back: puts back what a run has drawn for the call, before the
+    program's own function draws it; None where nothing was.
     """
 
-    __slots__ = ("args", "began", "done", "function", "kwargs", "own_s", "raised", "result", "seconds")
+    __slots__ = ("args", "began", "done", "function", "kwargs", "own_s", "put_back", "raised", "result", "seconds")
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.function = function
@@ -61,9 +62,12 @@ class Call:
         self.began = 0.0
         self.seconds: float | None = None
         self.own_s = 0.0
+        self.put_back: Callable[[], None] | None = None
 
     def run(self) -> Any:
         """Run the program's own function, once. What it raises is kept in `raised` and raised again."""
+        if self.put_back is not None:
+            self.put_back()
         before, started = THREAD.counted_s, time.perf_counter()
         try:
             self.result = self.function(*self.args, **self.kwargs)

@@ -44,7 +44,13 @@ def joint_with(path: Path, paths: Iterable[Path], name: str) -> JointPath | None
     """
     if not may_join(path):
         return None
-    pool = [path, *(other for other in paths if other is not path and may_join(other))]
+    from accel.merge.draws import draw_alike
+
+    others = [other for other in paths if other is not path and may_join(other)]
+    pool = [path, *(other for other in others if draw_alike(path.trace, other.trace))]
+    if any(other.stage is Stage.JOINED and other not in pool for other in others):
+        path.apart = "others have one program, which draws different random numbers"
+        return None
     return _from_disk(path, pool, name) or joint_of(pool, name)
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from accel.backend.compile import Executable
     from accel.backend.together import TraceOnDisk
     from accel.dispatch.replay import Launcher, MergedMatcher, StagedOutputs
+    from accel.ir.tape import Outcome
     from accel.lower import Known
     from accel.merge import MergedTrace
     from accel.record import Trace
@@ -95,6 +96,9 @@ class JointPath(Path):
         self._variant = self._launcher(self.variant.executable)
         path.join()
         return True
+
+    def _drawn_outcomes(self) -> list[Outcome]:
+        return []  # not asked for: which paths the draws leave, the program's matcher knows
 
     def taken(self, staged: StagedOutputs) -> Path:
         return self._by_trace[id(staged.trace)]

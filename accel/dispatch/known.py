@@ -112,6 +112,11 @@ class KnownPaths:
         if path is self.joint:
             yield from (other for other in self if other.stage is not Stage.JOINED)
             return
+        if exit.on_host:
+            for other in self:
+                if other is not path and parts_by_draws(other, path, exit):
+                    yield self.joint if other.stage is Stage.JOINED and self.joint is not None else other
+            return
         # the program checks no outcomes that lowering has folded, so its numbering is not the path's
         position = path.outcomes.index(path.variant.executable.program.outcomes[exit.position])
         for other in self:
@@ -238,6 +243,20 @@ class KnownPaths:
     def describe(self) -> list[dict[str, Any]]:
         """The compiled paths for the report: what each is, and which outcomes tell its calls from others."""
         return [path.describe() for path in self.with_program]
+
+
+def parts_by_draws(other: Path, path: Path, exit: SideExit) -> bool:
+    """Whether `other` is like `path` up to the outcome by which this side exit's draws leave it."""
+    position, value = exit.position, exit.outcomes[exit.position]
+    mine, theirs = path.drawn_outcomes, other.drawn_outcomes
+    if len(theirs) <= position:
+        return False
+    before = zip(mine[:position], theirs[:position], strict=True)
+    return (
+        all(one.where == another.where and one.expected == another.expected for one, another in before)
+        and theirs[position].where == mine[position].where
+        and bool(theirs[position].expected == value)
+    )
 
 
 def starts_at_side_exit(other: Path, path: Path, position: int, value: object) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from accel.backend.pending import PendingProgram
     from accel.dispatch.joint import JointPath
     from accel.dispatch.replay import Launcher, Matcher, MergedMatcher, StagedOutputs
+    from accel.ir.tape import Outcome
     from accel.lower import Known
     from accel.record import Trace
 
@@ -121,6 +122,7 @@ class Path:
         self.speed = Speed()
         # the others depend on scalars alone, and are guards: the matcher checks them before a run
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
+        self.drawn_outcomes = self._drawn_outcomes()
         self._candidates = self._foldable()
         self._not_worth: frozenset[int] = frozenset()
 
@@ -133,6 +135,13 @@ class Path:
         from accel.lower.folding import foldable
 
         return foldable(self.trace)
+
+    def _drawn_outcomes(self) -> list[Outcome]:
+        """Those that Python knows once a run has made its draws."""
+        from accel.dispatch.replay.draws import drawn_nodes
+
+        drawn = drawn_nodes(self.trace.tape.nodes, self.trace.draws)
+        return [outcome for outcome in self.trace.tape.outcomes if outcome.node.index in drawn]
 
     def taken(self, staged: StagedOutputs) -> Path:
         """The recorded path that a run of the program has taken."""
@@ -435,4 +444,5 @@ def is_same_value(one: Any, other: Any) -> bool:
 def _shape_of(trace: Trace) -> tuple[Any, ...]:
     """A key that is equal for two recordings of the same path."""
     operations = [(node.rule.name, node.shape, str(node.dtype), node.where) for node in trace.tape.nodes]
-    return operations, [(outcome.where, repr(outcome.expected)) for outcome in trace.tape.outcomes]
+    draws = [(draw.owner, draw.method) for draw in trace.draws]
+    return operations, draws, [(outcome.where, repr(outcome.expected)) for outcome in trace.tape.outcomes]

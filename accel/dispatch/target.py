@@ -174,6 +174,11 @@ class Target:
         except Exception:  # the report is of no importance now
             pass
         if call is None or not (call.done or call.raised):
+            try:
+                if call is not None and call.put_back is not None:
+                    call.put_back()
+            except Exception:  # twice: then it is past mending, and an answer is better than none
+                pass
             return self.function(*args, **kwargs)
         if call.raised is not None:
             raise call.raised
@@ -407,8 +412,11 @@ class Target:
 
     # -- replaying ----------------------------------------------------------------------------------------------------
 
-    def _replay(self, path: Path, values: list[Any], call: Call, *, siblings: bool) -> Any:
-        """Answer a call by the path's program. siblings: whether a side exit may lead to another compiled path."""
+    def _replay(self, path: Path, values: list[Any], call: Call, *, siblings: bool, left: tuple[Path, ...] = ()) -> Any:
+        """Answer a call by the path's program.
+
+        siblings: whether a side exit may lead to another compiled path. left: paths that side exits have led away from.
+        """
         from accel.dispatch.replay import HostError, SideExit, StaleConstants
         from accel.dispatch.replay.commit import commit
 
@@ -426,7 +434,9 @@ class Target:
             self._compiling.respecialize(path, given.slots, call)
             return self._follow(path, values, call)
         if isinstance(given, SideExit):
-            return self._side_exit(path, given, call, siblings)
+            return self._side_exit(path, given, call, siblings, (*left, path))
+        if given.drawn is not None:
+            call.put_back = given.drawn.put_back
         path.accept_run()
         taken = path.taken(given)
         if self._comparisons.is_due(taken, self.mode):
@@ -463,10 +473,12 @@ class Target:
             self.ledger.state = State.INLINED if self.ledger.inlined_calls else State.DEMOTED
         self._refusals.refuse(Refusal("speed.slower", "", detail))
 
-    def _side_exit(self, path: Path, exit: SideExit, call: Call, siblings: bool) -> Any:
+    def _side_exit(self, path: Path, exit: SideExit, call: Call, siblings: bool, left: tuple[Path, ...]) -> Any:
         """An outcome differs: the call takes another path, a known one or a new one."""
         self.account.charge_discarded(call)
         for other in self.paths.after(exit, path) if siblings else ():
+            if other in left:
+                continue
             # like `path` up to the outcome that differs, but its guards may be others
             values = other.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
@@ -474,7 +486,8 @@ class Target:
                     self.paths.note_exit_to(other)
                     path.back_off()
                     return self._follow(other, values, call)
-                return self._replay(other, values, call, siblings=False)
+                # where the draws decided it, nothing was launched: the next may well turn out to be another one too
+                return self._replay(other, values, call, siblings=exit.on_host, left=left)
         known = set(self.paths)
         result = self._new_path(call)
         # nothing was recorded that the next call of this kind could take instead

@@ -11,9 +11,9 @@ from collections.abc import Collection
 from typing import Any
 
 from accel.ir.tape import Node
-from accel.lower.operations import evaluate
 from accel.lower.program import Known, Lowerable
 from accel.record import Trace
+from accel.rules.evaluation import evaluate
 
 
 class Folding:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from accel.ir.tape import Node, Tape
+from accel.record.draws.draw import Draw
 from accel.record.inputs import same_number
 from accel.record.outputs import Outputs
 from accel.rules.rule import Unsupported
@@ -90,6 +91,7 @@ class Lowerable(Protocol):
     tape: Tape
     outputs: Outputs
     pinned: dict[int, Any]
+    draws: list[Draw]
 
 
 PACKS = {

@@ -8,10 +8,12 @@ from typing import Any
 
 from accel.ir.tape import Outcome, Tape
 from accel.merge.alignment import TooLong
+from accel.merge.draws import merged_draws
 from accel.merge.inputs import MergedInputs
 from accel.merge.outputs import OutputPlaces, for_all_paths, merged_outputs
 from accel.merge.writer import Writer
 from accel.record import Trace
+from accel.record.draws.draw import Draw
 from accel.record.outputs import Outputs
 
 MOST_GROWTH = 2.0
@@ -54,7 +56,7 @@ class MergedTrace:
     """Several recorded paths as one trace, to be lowered and matched as that of one path is.
 
     members: the paths; sets of them are bit masks. of_some: indices of nodes that not all of them compute. Outcomes on
-    which the paths differ have None for their expected value.
+    which the paths differ have None for their expected value. draws: all paths make the same.
     """
 
     tape: Tape
@@ -66,6 +68,7 @@ class MergedTrace:
     pinned: dict[int, Any]
     members: list[Member]
     of_some: frozenset[int]
+    draws: list[Draw]
 
     @property
     def operations(self) -> int:
@@ -91,6 +94,9 @@ def merged(traces: Sequence[Trace]) -> MergedTrace:
     if not writer.check(tapes):
         raise NotMergeable("the merged tape does not lead back to the recorded ones")
     pinned = _pinned(traces, slots)
+    draws = merged_draws([trace.draws for trace in traces], slots, writer.node_of)
+    if draws is None:
+        raise NotMergeable("they draw different random numbers")
     members = []
     for path, trace in enumerate(traces):
         outcomes = {position: values[path] for position, values in enumerate(expected) if path in values}
@@ -101,11 +107,16 @@ def merged(traces: Sequence[Trace]) -> MergedTrace:
         }
         nodes = frozenset(node.index for node in writer.node_of[path].values())
         members.append(Member(trace, Placement(slots[path], places[path], outcomes, on_host, nodes)))
-    return _assembled(tape, inputs, outputs, pinned, members)
+    return _assembled(tape, inputs, outputs, pinned, members, draws)
 
 
 def reassembled(
-    tape: Tape, outputs: Outputs, pinned: dict[int, Any], members: list[Member], names: Sequence[str]
+    tape: Tape,
+    outputs: Outputs,
+    pinned: dict[int, Any],
+    draws: list[Draw],
+    members: list[Member],
+    names: Sequence[str],
 ) -> MergedTrace:
     """A merged trace of which only some paths are known in this process. names: of all its slots.
 
@@ -115,11 +126,16 @@ def reassembled(
     for path, member in enumerate(members):
         if inputs.add(member.trace, 1 << path, member.placement.slots) != member.placement.slots:
             raise NotMergeable("paths read other inputs than those of an earlier run")
-    return _assembled(tape, inputs, outputs, pinned, members)
+    return _assembled(tape, inputs, outputs, pinned, members, draws)
 
 
 def _assembled(
-    tape: Tape, inputs: MergedInputs, outputs: Outputs, pinned: dict[int, Any], members: list[Member]
+    tape: Tape,
+    inputs: MergedInputs,
+    outputs: Outputs,
+    pinned: dict[int, Any],
+    members: list[Member],
+    draws: list[Draw],
 ) -> MergedTrace:
     return MergedTrace(
         tape=tape,
@@ -130,6 +146,7 @@ def _assembled(
         inlined=frozenset().union(*(member.trace.inlined for member in members)),
         pinned=pinned,
         members=members,
+        draws=draws,
         of_some=frozenset(range(len(tape.nodes))) - frozenset.intersection(*(each.placement.nodes for each in members)),
     )
 

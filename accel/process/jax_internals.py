@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import atexit
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -20,6 +23,29 @@ def backends_are_initialized() -> bool:
     """Whether JAX's clients for its devices have been started. If JAX cannot tell, the answer is yes."""
     initialized = _part("xla_bridge", "backends_are_initialized")
     return bool(initialized()) if callable(initialized) else "jax" in sys.modules
+
+
+@contextmanager
+def numpys_stream_kept() -> Iterator[None]:
+    """Keep NumPy's global stream of random numbers as it is while this thread imports JAX.
+
+    JAX's support for clusters draws from it by `np.random.rand` as it is imported (jax/_src/clusters/k8s_cluster.py),
+    and the program's next numbers would be others. Other threads draw from it meanwhile as always: so its state cannot
+    simply be put back.
+    """
+    from numpy import random
+
+    usual, thread, own = random.rand, threading.get_ident(), random.RandomState(0)
+
+    def rand(*shape: int) -> Any:
+        return (own.rand if threading.get_ident() == thread else usual)(*shape)
+
+    random.rand = rand
+    try:
+        yield
+    finally:
+        if random.rand is rand:
+            random.rand = usual
 
 
 def leave_without_cleaning_up() -> None:

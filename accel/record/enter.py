@@ -30,6 +30,8 @@ from accel.record import inputs
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, remember
 from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
+from accel.record.draws.generators import KINDS, is_maker, is_method, kind_of
+from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
 from accel.record.names.bodies import enter_body, is_body
 from accel.record.names.namespaces import is_pythons
 from accel.record.objects.containers import DictProxy, ListProxy
@@ -226,10 +228,14 @@ def _bound(recording: Recording, value: Any, slot: int) -> Entered:
 
 def callable_stand_in(recording: Recording, value: object) -> Any:
     """What recorded code calls instead of a function: its rule, its followed text, or the end of the tape."""
+    if is_method(value):
+        return method_stand_in(recording, value)
     # First what has a rule, whatever it looks like; then Python's own; a function is followed only if nothing is known
     # of it.
     if lookup(value) is not None or isinstance(value, np.ufunc) or _is_pure(value):
         return RuleFunction(value)
+    if is_maker(value):
+        return Maker(recording, value)
     if value is os.getenv:
         return EnvironmentFunction(recording)
     name = getattr(value, "__name__", "")
@@ -268,6 +274,11 @@ def _object(recording: Recording, value: object, slot: int) -> Entered:
     return _proxied(ObjectProxy)(recording, value, slot)
 
 
+def _generator(recording: Recording, value: object, slot: int) -> Entered:
+    recording.inputs.narrow(slot, KINDS[type(value)].check)
+    return _proxied(GeneratorProxy)(recording, value, slot)
+
+
 def _is(*kinds: type) -> Callable[[Any, type], bool]:
     return lambda value, kind: kind in kinds
 
@@ -302,9 +313,11 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: callable(value) and not issubclass(kind, type) and _transparent(value), _identical),
     (lambda value, kind: issubclass(kind, type), _class),
     (_rule_object, _callable),
+    (lambda value, kind: is_method(value), _callable),
     (_is(MethodType), _bound),
     (lambda value, kind: is_body(value), _body),
     (lambda value, kind: isinstance(value, (*CALLABLES, wrapt.CallableObjectProxy, wrapt.FunctionWrapper)), _callable),
     (lambda value, kind: issubclass(kind, ModuleType), _module),
+    (lambda value, kind: kind_of(value) is not None, _generator),
 )
 """How each kind of value enters: the first row that accepts it. What none accepts is an object."""

@@ -20,6 +20,7 @@ import numpy as np
 from accel.ir.tape import Node, Place, Storage, nodes_in
 from accel.process import interrupts
 from accel.reasons import Refusal, source_line
+from accel.record.draws.draw import Draw
 from accel.record.inputs import (
     CALL_SHAPE,
     Check,
@@ -108,6 +109,8 @@ class Recording:
         self.aliases: list[tuple[int, int]] = []  # slots that hold the same array, as now
         self.same: list[tuple[int, int]] = []  # slots that lead to the same object
         self.changed: dict[int, Any] = {}  # containers of the program's that are journalled, by id
+        self.draws: list[Draw] = []
+        self.drawn_from: set[int] = set()  # ids of generators whose state is journalled
         self.absent: dict[int, set[str]] = {}  # slot of an object -> names that it must not have of its own
         self.builtins: dict[str, Any] = {}
         self._foreseen: list[Exception] = []

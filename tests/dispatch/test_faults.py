@@ -60,6 +60,11 @@ RESTORING = {
 }
 """What puts a setting of Python's back leaves it where it fails itself."""
 
+MENDING = {f"accel.dispatch.replay.draws.Drawn.{name}" for name in ("put_back", "_put_back", "_states")} | {
+    f"accel.record.draws.generators.{name}" for name in ("_state", "_put_back")
+}
+"""Where what puts a generator's state back fails, the stream of random numbers goes on from where it is."""
+
 PARTS = 4
 SAMPLE = 40
 """Functions of rules and lowering that are tried; all of them with ACCEL_FAULTS=full."""
@@ -107,6 +112,13 @@ def picky(x: Any, items: list[int]) -> Any:
     return x + 1.0
 
 
+def drawing(x: Any, rng: Any) -> Any:
+    y = x + rng.normal(size=x.shape) * rng.random()
+    if y.sum() > 0.5:
+        y = y * 0.5
+    return y, rng.normal(y, 1.0)
+
+
 TALLY = 0.0
 
 
@@ -125,7 +137,7 @@ def tallied() -> Any:
 
 def decorated(wrap: Callable[..., Any]) -> list[Any]:
     """The program's functions, as they are or accelerated."""
-    return [wrap(function) for function in (Model.step, smooth, chatty, picky, tallied())]
+    return [wrap(function) for function in (Model.step, smooth, chatty, picky, tallied(), drawing)]
 
 
 def scenario(functions: list[Any]) -> Any:
@@ -134,7 +146,8 @@ def scenario(functions: list[Any]) -> Any:
     seen: list[Any] = []
     items: list[int] = []
     model, forcing, TALLY = Model(), np.ones((3, 4)), 0.0
-    step, flat, noisy, selective, counting = functions
+    step, flat, noisy, selective, counting, draw = functions
+    rng = np.random.default_rng(4)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         for i in range(9):
@@ -143,6 +156,8 @@ def scenario(functions: list[Any]) -> Any:
             seen.append(step(model, forcing, 0.25 if i < 8 else 0.5))
             seen.append(flat(np.linspace(-1.0, i, 5)))
             seen.append(counting(np.linspace(-1.0, i, 5)))
+        for i in range(16):
+            seen.append(draw(np.linspace(-1.0, i % 4 - 1.0, 5), rng))
         for i in range(4):
             seen.append(noisy(np.full(3, float(i))))
         for _ in range(9):
@@ -150,7 +165,7 @@ def scenario(functions: list[Any]) -> Any:
                 seen.append(selective(np.ones(2), items))
             except ValueError as error:
                 seen.append(str(error))
-    state = [model.u, model.table, model.total, model.count, forcing, items, TALLY, out.getvalue()]
+    state = [model.u, model.table, model.total, model.count, forcing, items, TALLY, out.getvalue(), rng.random()]
     return [seen, state]
 
 
@@ -216,7 +231,7 @@ class Way:
             except BaseException as error:
                 wrong.append(f"{name_of(function)}: {type(error).__name__}: {error}")
             else:
-                if not same(got, expected):
+                if not same(got, expected) and name_of(function) not in MENDING:
                     wrong.append(f"{name_of(function)}: other numbers")
             if left_behind() != before:
                 if name_of(function) not in RESTORING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config
-from accel.backend import background, cache
-from accel.dispatch import known
-from accel.dispatch.comparing.policy import Comparisons
-from accel.dispatch.costs import budget
+from accel.backend import cache
 from accel.dispatch.paths import Stage
 from accel.dispatch.replay import MergedVariant
 from accel.dispatch.target import Target
@@ -25,12 +21,6 @@ from tests.merge.runs import State as Model
 from tests.merge.runs import assert_same
 
 pytestmark = pytest.mark.usefixtures("foreground")
-
-
-@pytest.fixture
-def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No replay is compared with NumPy: what it gives is what the caller gets."""
-    monkeypatch.setattr(Comparisons, "is_due", lambda self, path, mode: False)
 
 
 def target_of(fast: Any) -> Target:
@@ -319,23 +309,6 @@ def test_paths_that_share_too_little_stay_apart(monkeypatch: pytest.MonkeyPatch)
 
 
 # -- on disk -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def in_background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """As with programs that are compiled in the background, which are done at once; they are kept on disk."""
-
-    def compile_now(*arguments: Any, missed_s: float) -> Any:
-        return background.compile_now(*arguments)
-
-    monkeypatch.setattr(background, "compile_in_background", compile_now)
-    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
-    monkeypatch.setattr(known, "COMPILE_THRESHOLD", 0.0)
-    monkeypatch.setattr(known, "JOIN_THRESHOLD", 0.0)
-    monkeypatch.setattr(budget, "FIXED_S", 1e9)
-    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
-    with config.override(ahead_of_time=True, cache_dir=tmp_path):
-        yield tmp_path
 
 
 @pytest.mark.usefixtures("unchecked")

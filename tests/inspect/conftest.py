@@ -46,7 +46,7 @@ CLIMATE = {
                 return float((self.t * self.t).mean())
 
             def noisy(self):
-                return self.t + np.random.normal(size=self.t.shape)
+                return self.t + np.random.bytes(1)[0]
 
             def tell(self):
                 m = np.sqrt((self.t * self.t).mean())

@@ -51,7 +51,7 @@ def test_verdicts_are_what_recording_a_real_call_says(measured: dict[str, Any]) 
 def test_stops_are_told_with_their_lines(measured: dict[str, Any]) -> None:
     functions = measured["by_name"]
     (noise,) = functions["core.Model.noisy"]["stops"]
-    assert noise["id"] == "effect.random" and noise["source"][noise["column"] :].startswith("np.random.normal(")
+    assert noise["id"] == "effect.random" and noise["source"][noise["column"] :].startswith("np.random.bytes(")
     (tell,) = functions["core.Model.tell"]["stops"]
     assert (tell["id"], tell["source"]) == ("effect.print", 'print("mean", m)')
 

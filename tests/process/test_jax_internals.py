@@ -55,6 +55,31 @@ def test_what_jax_does_not_tell_is_answered_with_care(monkeypatch: pytest.Monkey
     jax_internals.leave_without_cleaning_up()
 
 
+STREAM = """
+import threading, numpy as np
+from accel.backend import devices
+np.random.seed(1)
+expected = np.random.RandomState(1)
+going, drawn = True, []
+def draw():
+    while going:
+        drawn.append(np.random.rand())
+thread = threading.Thread(target={target})
+thread.start()
+devices.import_jax()
+going = False
+thread.join()
+print(np.random.rand is np.random.mtrand.rand, drawn == [expected.rand() for _ in drawn], len(drawn) > {least},
+      np.random.rand() == expected.rand())
+"""
+
+
+@pytest.mark.parametrize(("target", "least"), [("lambda: None", -1), ("draw", 10)])
+def test_importing_jax_leaves_numpys_stream_alone(target: str, least: int) -> None:
+    """JAX draws from it; and another thread may, meanwhile."""
+    assert said_by(STREAM.format(target=target, least=least)) == "True True True True"
+
+
 EIGHT_BITS = """
 import jax, numpy as np, jax.numpy as jnp
 from accel.process import jax_internals

@@ -14,6 +14,7 @@ import pytest
 import accel
 from accel.dispatch.comparing import policy
 from accel.dispatch.costs import speed
+from accel.record.draws.generators import is_same_state, kind_of
 from accel.reports.ledger import Ledger, open_ledger
 
 CALLS = 9
@@ -78,6 +79,9 @@ class Twins:
             self.same(left.__self__, right.__self__, f"{name}.__self__")
         elif isinstance(left, ModuleType):
             assert left is right, name
+        elif kind_of(left) is not None:
+            state = kind_of(left).state  # type: ignore[union-attr]
+            assert is_same_state(state(left), state(right)), f"{name}: the state of a generator"
         elif isinstance(left, FunctionType):
             assert left.__code__ is right.__code__, name
         elif isinstance(left, (str, bytes, type, type(None), range, slice)) or callable(left):

@@ -1016,6 +1016,47 @@ def test_what_is_refused(case: str) -> None:
     compare(REFUSED[case], calls=6, reason="effect.global")
 
 
+def test_globals_of_a_type_of_their_own() -> None:
+    class Namespace(dict[str, Any]):
+        pass
+
+    scopes = [Namespace(__builtins__=__builtins__, __name__="names_custom", np=np) for _ in range(2)]
+    for scope in scopes:
+        exec(compile(SOURCES["a counter"], __file__, "exec"), scope)
+    work = accel.accelerate(scopes[1]["work"], name="custom")
+    for i in range(8):
+        assert np.array_equal(scopes[0]["work"](some(i)), work(some(i)))
+        assert scopes[0]["counter"] == scopes[1]["counter"] == i + 1
+    assert "effect.global" in {refusal.reason for refusal in open_ledger("custom").refusals}
+
+
+def test_a_module_of_a_class_of_its_own(write_modules: Any) -> None:
+    write_modules(
+        {
+            "names_special.py": """
+import sys
+from types import ModuleType
+class Special(ModuleType):
+    pass
+sys.modules[__name__].__class__ = Special
+counter = 0
+def work(x):
+    global counter
+    counter += 1
+    me = sys.modules[__name__]
+    me.counter += 1
+    return x * me.counter * counter
+"""
+        }
+    )
+    module = importlib.import_module("names_special")
+    work = accel.accelerate(module.work, name="special")
+    for i in range(1, 9):
+        assert np.allclose(work(some(i)), some(i) * (2 * i) ** 2)
+        assert module.counter == 2 * i
+    assert open_ledger("special").compiled_calls >= 3
+
+
 def test_a_function_that_is_kept_in_a_global() -> None:
     compare(
         """

@@ -217,3 +217,18 @@ def test_rows_of_changing_length(function: Any, monkeypatch: pytest.MonkeyPatch)
         np.testing.assert_allclose(fast(*given), function(*given), rtol=1e-11, atol=1e-11)
     (path,) = fast._self_target.paths
     assert path.replays
+
+
+@pytest.mark.parametrize("dtype", "? i1 u2 i4 i8 f2 f4 f8 c8 c16".split())
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (3, 4), (2, 0, 3), (200_000,)])
+def test_contents_of_all_dtypes_and_memory_orders(dtype: str, shape: tuple[int, ...]) -> None:
+    array = np.asarray(np.random.default_rng(0).uniform(0.0, 5.0, shape)).astype(dtype)
+    forms = [array, np.asfortranarray(array), np.repeat(array[..., None], 2, axis=-1)[..., 0]]
+    for one in forms:
+        content = Content(one.copy(order="K"))
+        for other in forms:
+            assert content.is_same(other) is True
+            if array.size:
+                changed = other.copy(order="K")
+                changed.ravel(order="K").view("u1")[-1] ^= 1  # a view: it is contiguous in either order
+                assert content.is_same(changed) is False

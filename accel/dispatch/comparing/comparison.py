@@ -84,6 +84,8 @@ class Comparison:
         for position, ((slot, _), array) in enumerate(zip(outputs.changed, self._staged.changed, strict=True), first):
             self._arrays(array, values[slot], trace.inputs.name(slot), position)
         self.differences += self._snapshot.differences(values)
+        for generator in self._staged.drawn.differ() if self._staged.drawn is not None else ():
+            self._structure(f"the state of a {type(generator).__name__}", "NumPy draws otherwise than the replay")
 
     def _structure(self, name: str, what: str) -> None:
         self.differences.append(Difference(name, "", what, np.inf))

@@ -14,8 +14,8 @@ from accel.dispatch.replay import StagedOutputs
 from accel.ir.tape import Node, needed_by
 from accel.ir.template import fill
 from accel.ir.views import seen_through
-from accel.lower.operations import evaluate
 from accel.rules.columns import Rounding, fact
+from accel.rules.evaluation import evaluate
 
 SEEDS = range(4)
 """The seeds of the runs with perturbed rounding by which a difference is judged."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from accel.record import Trace
 from accel.record.inputs import MISSING
 from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared, Write
 
+if TYPE_CHECKING:
+    from accel.dispatch.replay.draws import Drawn
+
 
 @dataclass(slots=True)
 class StagedOutputs:
@@ -22,7 +25,8 @@ class StagedOutputs:
 
     trace: of the path that the call takes. values: of its slots. made: new arrays. changed: new contents of the arrays
     that the call changes in place. numbers: the trace's numbers, in order. given: the arrays that the program took.
-    shared: objects that occur several times in the outputs, as far as they are built.
+    shared: objects that occur several times in the outputs, as far as they are built. drawn: the generators that it has
+    drawn from.
     """
 
     trace: Trace
@@ -32,6 +36,7 @@ class StagedOutputs:
     numbers: list[Any]
     given: list[Any]
     shared: dict[Shared, Any] = field(default_factory=dict)
+    drawn: Drawn | None = None
 
 
 class PendingCall(Protocol):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.dispatch.replay.draws import drawn_nodes
 from accel.dispatch.replay.host import HostTape
 from accel.ir.tape import needed_by
 from accel.lower import agrees
@@ -74,7 +75,9 @@ class Matcher:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self._guards = Guards(trace)
-        outcomes = [outcome for outcome in trace.tape.outcomes if outcome.node.host]
+        # what is drawn is known once the run has begun, which checks what depends on it
+        drawn = drawn_nodes(trace.tape.nodes, trace.draws)
+        outcomes = [each for each in trace.tape.outcomes if each.node.host and each.node.index not in drawn]
         self._outcomes = [(outcome.node.index, outcome.expected, outcome.where) for outcome in outcomes]
         self._host = HostTape(needed_by([outcome.node for outcome in outcomes]))
 

@@ -10,38 +10,42 @@ from accel.merge import ABSENT
 from accel.process import interrupts
 
 
-class HostTape:
-    """Host nodes as one generated function. nodes: in the order of the tape, with all host nodes that they need.
+class Expressions:
+    """Generates functions that compute host nodes.
 
     of_some: indices of nodes that only some of several merged paths compute. Where that fails, they are ABSENT.
-
-    Each call of a path evaluates them. To walk the nodes in Python would take several times as long.
     """
 
-    def __init__(self, nodes: list[Node], of_some: Container[int] = ()) -> None:
+    def __init__(self, of_some: Container[int] = ()) -> None:
+        self._of_some = of_some
         self._globals: dict[str, Any] = {"absent": ABSENT, "pass_on": interrupts.pass_on}
-        lines = ["def evaluate(values):"]
-        for node in nodes:
-            line = f"v{node.index} = {self._expression(node)}"
-            if node.index in of_some:
-                lines += ["    try:", f"        {line}", "    except Exception as error:"]
-                lines += ["        pass_on(error)", f"        v{node.index} = absent"]
-            else:
-                lines.append(f"    {line}")
-        results = ", ".join(f"{node.index}: v{node.index}" for node in nodes)
-        lines.append(f"    return {{{results}}}")
+
+    def compiled(self, name: str, lines: list[str]) -> Callable[..., Any]:
+        """The function of that name that these lines define."""
         # The text holds only names and numbers that accel made up. It is compiled first: if Ctrl-C interrupts text that
         # is executed, Python ends the process as interrupted, even if the program handles that.
         exec(compile("\n".join(lines), "<accel host tape>", "exec"), self._globals)
-        self.evaluate: Callable[[list[Any]], dict[int, Any]] = self._globals["evaluate"]
+        made: Callable[..., Any] = self._globals[name]
+        return made
 
-    def _expression(self, node: Node) -> str:
+    def assignment(self, node: Node) -> list[str]:
+        """Lines that compute a node, and give its variable the value."""
+        line = f"v{node.index} = {self.expression(node)}"
+        if node.index not in self._of_some:
+            return [f"    {line}"]
+        lines = ["    try:", f"        {line}", "    except Exception as error:"]
+        return [*lines, "        pass_on(error)", f"        v{node.index} = absent"]
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """The arguments of a call."""
+        parts = [self._argument(part) for part in args]
+        return ", ".join(parts + [f"{name}={self._argument(part)}" for name, part in kwargs.items()])
+
+    def expression(self, node: Node) -> str:
+        """A node's value, by the variables of its operands."""
         if node.is_input:
             return f"values[{node.args[0]}]"
-        function = self._name(node.rule.function)
-        parts = [self._argument(part) for part in node.args]
-        parts += [f"{name}={self._argument(part)}" for name, part in node.kwargs.items()]
-        return f"{function}({', '.join(parts)})"
+        return f"{self.name(node.rule.function)}({self.arguments(node.args, node.kwargs)})"
 
     def _argument(self, part: object) -> str:
         if isinstance(part, Node):
@@ -51,10 +55,26 @@ class HostTape:
         if isinstance(part, list):
             return "[" + ", ".join(self._argument(inner) for inner in part) + "]"
         assert not nodes_in(part), "nodes elsewhere than in tuples and lists"
-        return self._name(part)
+        return self.name(part)
 
-    def _name(self, value: object) -> str:
+    def name(self, value: object) -> str:
         """A new global name for a constant. Constants have no text that would give the same object again."""
         name = f"c{len(self._globals)}"
         self._globals[name] = value
         return name
+
+
+class HostTape(Expressions):
+    """Host nodes as one generated function. nodes: in the order of the tape, with all host nodes that they need.
+
+    Each call of a path evaluates them. To walk the nodes in Python would take several times as long.
+    """
+
+    def __init__(self, nodes: list[Node], of_some: Container[int] = ()) -> None:
+        super().__init__(of_some)
+        lines = ["def evaluate(values):"]
+        for node in nodes:
+            lines += self.assignment(node)
+        results = ", ".join(f"{node.index}: v{node.index}" for node in nodes)
+        lines.append(f"    return {{{results}}}")
+        self.evaluate: Callable[[list[Any]], dict[int, Any]] = self.compiled("evaluate", lines)

@@ -15,6 +15,7 @@ import numpy as np
 from accel.backend.compile import Executable
 from accel.backend.job import samples_of
 from accel.dispatch.replay.commit import StagedOutputs
+from accel.dispatch.replay.draws import drawn_nodes
 from accel.dispatch.replay.guards import GuardFailure, Guards
 from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.variant import Computed, HostError, Launcher, SideExit, forms_of
@@ -33,6 +34,34 @@ class Matched(list[Any]):
         self.paths = paths
 
 
+class HostOutcomes:
+    """What the paths assume of numbers that Python computes before launch.
+
+    drawn: of those that are known once a run has made its draws; else of all others.
+    """
+
+    def __init__(self, trace: MergedTrace, *, drawn: bool) -> None:
+        by_draws = drawn_nodes(trace.tape.nodes, trace.draws)
+        expected: dict[int, list[tuple[Any, int]]] = {}
+        for path, member in enumerate(trace.members):
+            for index, value in member.placement.on_host.items():
+                if (index in by_draws) is drawn:
+                    expected.setdefault(index, []).append((value, 1 << path))
+        self._expected = [(index, _by_value(values)) for index, values in sorted(expected.items())]
+        self._host = HostTape(needed_by([trace.tape.nodes[index] for index in expected]), trace.of_some)
+
+    def left(self, paths: int, values: list[Any]) -> int:
+        """Those of some paths whose assumptions hold. What computing the numbers raises is raised."""
+        if not self._expected:
+            return paths
+        host = self._host.evaluate(values)
+        for index, expected in self._expected:
+            for value, of in expected:
+                if paths & of and not agrees(host[index], value):
+                    paths &= ~of
+        return paths
+
+
 class MergedMatcher:
     """Decides which paths of a merged trace a call may take, as `Matcher` does for one path."""
 
@@ -41,12 +70,7 @@ class MergedMatcher:
         self._guards: list[tuple[Guards, int]] = []
         for path, member in enumerate(trace.members):
             self._add(Guards(member.trace, member.placement.slots), 1 << path)
-        expected: dict[int, list[tuple[Any, int]]] = {}
-        for path, member in enumerate(trace.members):
-            for index, value in member.placement.on_host.items():
-                expected.setdefault(index, []).append((value, 1 << path))
-        self._outcomes = [(index, _by_value(values)) for index, values in sorted(expected.items())]
-        self._host = HostTape(needed_by([trace.tape.nodes[index] for index in expected]), trace.of_some)
+        self._outcomes = HostOutcomes(trace, drawn=False)
         inputs = trace.inputs
         readers = [(place, slot.paths) for place, slot in enumerate(inputs.slots, Inputs.ROOTS)]
         self._of_some = [(place, of) for place, of in readers if of != inputs.all_paths]
@@ -64,16 +88,12 @@ class MergedMatcher:
         for guards, of in self._guards:
             if paths & of and not guards.hold(values):
                 paths &= ~of
-        if paths and self._outcomes:
+        if paths:
             try:
-                host = self._host.evaluate(values)
+                paths = self._outcomes.left(paths, values)
             except Exception as error:  # not answered here: the program's own code raises it when it runs
                 interrupts.pass_on(error)
                 return GuardFailure(f"{type(error).__name__} while evaluating scalars")
-            for index, expected in self._outcomes:
-                for value, of in expected:
-                    if paths & of and not agrees(host[index], value):
-                        paths &= ~of
         if not paths:
             return GuardFailure("differs from all paths of the program")
         # what only paths read that are ruled out by now may be of another type than the program takes there
@@ -96,7 +116,8 @@ class MergedVariant(Launcher):
     """The program of several paths."""
 
     def __init__(self, trace: MergedTrace, executable: Executable) -> None:
-        super().__init__(executable, trace.of_some)
+        super().__init__(executable, trace.draws, trace.of_some)
+        self._drawn = HostOutcomes(trace, drawn=True)
         program = executable.program
         self._count = len(trace.outputs.arrays)
         some = {node.index for node in program.host if node.index in trace.of_some}
@@ -114,6 +135,15 @@ class MergedVariant(Launcher):
     def _given(self, values: list[Any]) -> list[Any]:
         slots = self._program.slots
         return [self._any[slot] if values[slot] is ABSENT else values[slot] for slot in slots]
+
+    def _parted(self, values: list[Any]) -> SideExit | None:
+        assert isinstance(values, Matched)
+        try:
+            values.paths = self._drawn.left(values.paths, values)
+        except Exception as error:
+            interrupts.pass_on(error)
+            raise HostError(f"{type(error).__name__}: {error}") from error
+        return None if values.paths else SideExit(0, [], on_host=True)
 
     def _staged(self, run: Computed) -> StagedOutputs | SideExit:
         assert isinstance(run.values, Matched)

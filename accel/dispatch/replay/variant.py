@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from accel.backend.compile import Executable, shared
 from accel.dispatch.replay.commit import PendingCall, StagedOutputs, commit
+from accel.dispatch.replay.draws import Drawn, Draws, drawn_nodes
 from accel.dispatch.replay.host import HostTape
-from accel.ir.tape import Node, needed_by
-from accel.lower import PACKS, Program
+from accel.ir.tape import Node, Outcome, needed_by
+from accel.lower import PACKS, Program, agrees
 from accel.lower.program import Fixed, OnHost, OutputNumber, Packed
 from accel.merge import ABSENT
 from accel.process import interrupts
 from accel.record import Trace
+from accel.record.draws.draw import Draw
 from accel.record.inputs import Content, same_scalar
 
 
@@ -45,11 +47,13 @@ class Constants:
 class SideExit:
     """A run whose outcomes differ from those that the path assumed: its call takes another path.
 
-    position: index of the first outcome that differs. outcomes: the values of all of them in this run.
+    position: index of the first outcome that differs. outcomes: the values of all of them in this run. on_host: they
+    are those that follow from what was drawn: the program was not even launched.
     """
 
     position: int
     outcomes: list[Any]
+    on_host: bool = False
 
 
 @dataclass(slots=True)
@@ -79,14 +83,35 @@ class Computed:
     outcomes: NDArray[Any]
 
 
+class DrawnOutcomes:
+    """Outcomes that Python knows once the draws have been made. expected: their values on the path."""
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        self.expected = [outcome.expected for outcome in outcomes]
+        self._nodes = [outcome.node.index for outcome in outcomes]
+        self._host = HostTape(needed_by([outcome.node for outcome in outcomes]))
+
+    def evaluate(self, values: list[Any]) -> list[Any]:
+        """Their values in this run. Raises HostError."""
+        if not self._nodes:
+            return []
+        try:
+            host = self._host.evaluate(values)
+        except Exception as error:
+            interrupts.pass_on(error)
+            raise HostError(f"{type(error).__name__}: {error}") from error
+        return [host[index] for index in self._nodes]
+
+
 class Launcher:
     """A compiled program, and what decides whether a run of it is valid. What its outcomes mean, subclasses say.
 
-    of_some: indices of host nodes that only some of several merged paths compute.
+    draws: that each run makes. of_some: indices of host nodes that only some of several merged paths compute.
     """
 
-    def __init__(self, executable: Executable, of_some: Container[int] = ()) -> None:
+    def __init__(self, executable: Executable, draws: Sequence[Draw] = (), of_some: Collection[int] = ()) -> None:
         self.executable = executable
+        self._draws = Draws(draws, of_some)
         program = executable.program
         self._program = program
         self._constants = Constants(program)
@@ -102,10 +127,36 @@ class Launcher:
         device computes, which costs no time of its own: the program does not read them, and its results are discarded
         if they have changed.
         """
-        program = self._program
         changed = self._constants.changed_scalars(values)
         if changed:
             return StaleConstants(changed)
+        drawn = self._draw(values)
+        try:
+            given = self._launch(values) if drawn is None else self._parted(values) or self._launch(values)
+        except BaseException:
+            if drawn is not None:
+                drawn.put_back()
+            raise
+        if drawn is not None and isinstance(given, StagedOutputs):
+            given.drawn = drawn
+        elif drawn is not None:
+            drawn.put_back()
+        return given
+
+    def _draw(self, values: list[Any]) -> Drawn | None:
+        """Make the draws. Raises HostError."""
+        try:
+            return self._draws.make(values)
+        except Exception as error:
+            interrupts.pass_on(error)
+            raise HostError(f"{type(error).__name__}: {error}") from error
+
+    def _parted(self, values: list[Any]) -> SideExit | None:
+        """The side exit of a run whose draws show that the call takes another path. Raises HostError."""
+        raise NotImplementedError
+
+    def _launch(self, values: list[Any]) -> StagedOutputs | SideExit | StaleConstants:
+        program = self._program
         host, scalars = self._prepare(values)
         given = self._given(values)
         made, packs = self.executable(given, scalars)
@@ -161,11 +212,20 @@ class Variant(Launcher):
     """The program of one path."""
 
     def __init__(self, trace: Trace, executable: Executable) -> None:
-        super().__init__(executable)
+        super().__init__(executable, trace.draws)
         self.trace = trace
+        drawn = drawn_nodes(trace.tape.nodes, trace.draws)
+        self._known = DrawnOutcomes([each for each in trace.tape.outcomes if each.node.index in drawn])
         # compared as one vector; the program returns all outcomes as float64, branches as 0.0 and 1.0
         self._expected = np.array([float(outcome.expected) for outcome in executable.program.outcomes])
         self._forms = forms_of(trace.outputs.arrays)
+
+    def _parted(self, values: list[Any]) -> SideExit | None:
+        found = self._known.evaluate(values)
+        for position, (value, expected) in enumerate(zip(found, self._known.expected, strict=True)):
+            if not agrees(value, expected):
+                return SideExit(position, found, on_host=True)
+        return None
 
     def _staged(self, run: Computed) -> StagedOutputs | SideExit:
         assert run.outcomes.shape == self._expected.shape, "NumPy would broadcast, and hide a difference"

@@ -19,6 +19,7 @@ import numpy as np
 from accel.hook.imports import locate
 from accel.inspect.sources import Function, Source
 from accel.record.arrays.methods import METHODS
+from accel.record.draws.generators import is_maker, is_method
 from accel.record.objects.scan import problem
 from accel.record.opaque import is_harmless, opaque_reason
 from accel.record.project import is_project_file
@@ -257,14 +258,17 @@ def _effect(name: str) -> str | None:
     if name.startswith("os.path."):
         return None if name.rpartition(".")[2] in ("join", "basename", "dirname", "splitext") else "effect.file"
     value = _resolve(name)
-    return opaque_reason(value) if value is not None else "call.opaque"
+    if value is None:
+        return "call.opaque"
+    return None if is_method(value) or is_maker(value) else opaque_reason(value)
 
 
 def _rule_verdict(name: str) -> str | None:
     """`verdict` for a function of NumPy or SciPy, by the table of rules."""
     load(everything=True)
     if name.startswith("numpy.random."):
-        return "effect.random"
+        value = _resolve(name)
+        return None if is_method(value) or is_maker(value) else "effect.random"
     if name.startswith("numpy.") and name.rpartition(".")[2] in _FILES_OF_NUMPY:
         return "effect.file"
     value = _resolve(name)

@@ -16,6 +16,7 @@ import numpy as np
 from accel.ir.tape import Node, Place
 from accel.reasons import Refusal
 from accel.record import Trace
+from accel.record.draws.proxies import GeneratorProxy
 from accel.record.names.variables import CONTENTS
 from accel.record.objects.objects import ObjectProxy
 from accel.record.outputs import FromSlot, Literal, Made, Number
@@ -151,7 +152,7 @@ def _guard(recording: Recording, key: Any, slot: int) -> tuple[str, str, str]:
         return "fixed", _text(value), "equal"
     if kind in (list, tuple, dict):
         return "object", f"{kind.__name__} of {len(value)}", "type, and what of it is read"
-    if issubclass(type(wrapped), ObjectProxy):
+    if issubclass(type(wrapped), (ObjectProxy, GeneratorProxy)):
         return "object", kind.__qualname__, "type"
     return "code", kind.__name__, "the same object"
 
@@ -163,6 +164,7 @@ _WITHOUT_VALUE: dict[str, Callable[[Any], tuple[str, str, str]]] = {
     "own": lambda key: ("code", "", "none hides the class's"),
     "function": lambda key: ("code", "function", "code and defaults"),
     "call": lambda key: ("code", "", "number of arguments and keywords"),
+    "draw": lambda key: ("draw", "", "none: a replay draws it anew"),
 }
 
 

@@ -28,6 +28,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("fixed", "values that must stay equal"),
     ("environment", "environment variables that must stay equal"),
     ("object", "objects, by type"),
+    ("draw", "random numbers, which are drawn before launch, in this order"),
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from accel.record.inputs import MISSING, Fetch
 from accel.record.recording import AttributeState, Item, Recording
+from accel.rules.rule import Unsupported
 
 CONTENTS = "cell_contents"
 """The attribute of a cell that holds its variable."""
@@ -92,6 +93,10 @@ def write(recording: Recording, variable: Variable, value: object) -> Any:
 
 def _note(recording: Recording, variable: Variable, value: object, plain: object) -> None:
     owner = _owner(recording, variable)
+    if not recording.active:
+        return
+    if owner._slot_ is None:
+        raise Unsupported("effect.global", f"{variable.text} is assigned, in a namespace of a type of its own")
     key, states = variable.key, recording.attributes
     before = states.get(key)
     # As for attributes: new names are set in the order in which they came.

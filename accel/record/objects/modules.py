@@ -63,7 +63,14 @@ class ModuleProxy(Proxy):
 
 def _is_variable(module: Any, name: str) -> bool:
     """Whether an attribute of a module is what its namespace holds, and no more."""
-    return type(module) is ModuleType and not name.startswith("__")
+    kind = type(module)
+    if kind is not ModuleType and any(find_in_class(kind, each)[0] not in _GENERIC for each in (*_ACCESS, name)):
+        return False
+    return not name.startswith("__")
+
+
+_ACCESS = ("__getattribute__", "__setattr__", "__delattr__")
+_GENERIC = (None, object, ModuleType)
 
 
 def _is_projects(module: Any) -> bool:

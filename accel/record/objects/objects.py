@@ -10,6 +10,8 @@ from typing import Any
 from accel.record import inputs
 from accel.record.arrays.arrays import known, remember
 from accel.record.arrays.numbers import TYPE_STAND_INS
+from accel.record.draws.generators import is_maker
+from accel.record.draws.proxies import Maker
 from accel.record.inputs import MISSING
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.kinds import followable_class, is_bare_namedtuple
@@ -358,6 +360,8 @@ def class_proxy(recording: Recording, value: type) -> Any:
         return TYPE_STAND_INS[value]
     if value is object:
         return one_per_object(recording, value, ObjectType)
+    if is_maker(value):
+        return one_per_object(recording, value, Maker)
     if getattr(value, "__module__", "") in ("builtins", "numpy"):
         return value
     seen = known(recording, value)

@@ -45,6 +45,7 @@ class Writer:
         self._assumed = 0
         self._again = 0  # operations whose node was there already
         self._forced: dict[int, Any] = {}
+        self._drawn: set[int] = set()  # what Python computes of random numbers
         self._within: dict[tuple[int, int], bool] = {}
         self._numbered: dict[Any, Node] = {}  # value numbering: the same computation is one node
 
@@ -99,16 +100,27 @@ class Writer:
             rule, args, kwargs, shape=shape, dtype=dtype, scalar=scalar, host=host, where=where, site=site
         )
         self._numbered[key] = node
+        if self._drawn and host and not self._drawn.isdisjoint(operand.index for operand in node.operands()):
+            self._drawn.add(node.index)
         return node
 
     def input_node(self, slot: int, value: object) -> Node:
         host = not isinstance(value, np.ndarray)
         return self.node(core.INPUT, (slot,), {}, value, host=host)
 
+    def drawn_node(self, slot: int, value: object) -> Node:
+        """The node of an input that a draw fills."""
+        node = self.input_node(slot, value)
+        if node.host:
+            self._drawn.add(node.index)
+        return node
+
     def outcome(self, node: Node, expected: object) -> None:
         """Let replays check that `node` is `expected`, as it is now."""
         if node.index in self._forced:
             return
+        if node.index in self._drawn and isinstance(expected, float):
+            raise Unsupported("effect.random", "a random number is needed as a plain number, and does not recur")
         if not node.host and isinstance(expected, int) and abs(expected) > scalars.LARGEST_EXACT:
             raise Unsupported("value.forced", f"an integer as large as {expected} is needed as a plain number")
         self._forced[node.index] = expected

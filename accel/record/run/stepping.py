@@ -152,7 +152,7 @@ if sys.version_info >= (3, 12):
                 sys.monitoring.free_tool_id(tool)
             self._codes.clear()
 
-    _TOOLS = (4, 3, 1)
+    _TOOLS = (4, 3)
 
 else:
 

@@ -8,6 +8,8 @@ from typing import Any
 from accel.ir.tape import Tape
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
+from accel.record.draws.draw import Draw
+from accel.record.draws.proxies import GeneratorProxy
 from accel.record.objects.containers import ContainerProxy
 from accel.record.objects.objects import ObjectProxy
 from accel.record.pinned import note_pinned
@@ -22,7 +24,7 @@ class Trace:
     containers, which must stay different ones where the path writes attributes. array_slots, scalar_slots: those of
     arrays and of numbers. inlined: targets that ran inside it. identity: the path compares objects by `is`, so that all
     of them must stay different. pinned: the contents of arrays that are the same in every call that matches, by slot
-    (see accel.record.pinned).
+    (see accel.record.pinned). draws: the random numbers that it draws, in order.
     """
 
     tape: Tape
@@ -36,6 +38,7 @@ class Trace:
     inlined: frozenset[Any]
     identity: bool
     pinned: dict[int, Any]
+    draws: list[Draw]
 
 
 def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace:
@@ -43,11 +46,13 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
     objects = [
         wrapper._slot_
         for wrapper in recording.registry.values.values()
-        if issubclass(type(wrapper), (ObjectProxy, ContainerProxy)) and wrapper._slot_ is not None
+        if issubclass(type(wrapper), (ObjectProxy, ContainerProxy, GeneratorProxy)) and wrapper._slot_ is not None
     ]
     # `a is b` of two tuples: in a later call they must be different objects again.
     if recording.compares_identity:
         objects += [entered.slot for entered in recording.kept.tuples.values()]
+    numbers = [node.args[0] for node in recording.writer.tape.nodes if node.is_input and node.host]
+    drawn = {draw.slot for draw in recording.draws}
     pinned = note_pinned(recording.writer.tape.outcomes, recording.storages, recording.inputs)
     try:
         recording.inputs.prepare()
@@ -61,8 +66,9 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         recording.same,
         objects,
         [storage.origin.args[0] for storage in recording.storages if storage.origin is not None],
-        [node.args[0] for node in recording.writer.tape.nodes if node.is_input and node.host],
+        [slot for slot in numbers if slot not in drawn],
         frozenset(recording.inlined),
         recording.compares_identity,
         pinned,
+        list(recording.draws),
     )

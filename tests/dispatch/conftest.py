@@ -1,0 +1,38 @@
+"""What tests of dispatch share: replays that stand as they are, and programs on disk that are ready at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel import config
+from accel.backend import background
+from accel.dispatch import known
+from accel.dispatch.comparing.policy import Comparisons
+from accel.dispatch.costs import budget
+
+
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No replay is compared with NumPy: what it gives is what the caller gets."""
+    monkeypatch.setattr(Comparisons, "is_due", lambda self, path, mode: False)
+
+
+@pytest.fixture
+def in_background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """As with programs that are compiled in the background, which are done at once; they are kept on disk."""
+
+    def compile_now(*arguments: Any, missed_s: float) -> Any:
+        return background.compile_now(*arguments)
+
+    monkeypatch.setattr(background, "compile_in_background", compile_now)
+    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr(known, "COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr(known, "JOIN_THRESHOLD", 0.0)
+    monkeypatch.setattr(budget, "FIXED_S", 1e9)
+    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
+    with config.override(ahead_of_time=True, cache_dir=tmp_path):
+        yield tmp_path
