@@ -43,9 +43,12 @@ class _Accelerating:
 
     def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:
         """Give a lifted loop its target."""
-        from accel.lift.rounds import start
+        from accel.lift.rounds import name_of, start
 
-        start(switch, names, row.module, rtol=row.rtol, mode=self.mode)
+        name = name_of(switch, row.module)
+        if names.get("__name__") == "__main__":
+            ledger.current_run().loops.append(name)
+        start(switch, names, name, rtol=row.rtol, mode=self.mode)
 
 
 def install(

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 
 from accel.lift.assigned import Loop, own_names, uncertain_reads
-from accel.lift.checks import check_body, check_function, check_module
+from accel.lift.checks import Block, check_body, check_function, check_module, choose
 from accel.lift.codes import bodies_of, finished, set_body
-from accel.lift.loops import Block, choose
 from accel.lift.names import Names
 from accel.lift.source import (
     FunctionNode,

@@ -76,8 +76,8 @@ def name_of(switch: Switch, module: str) -> str:
 
 
 def start(
-    switch: Switch, names: dict[str, Any], module: str, *, rtol: float | None = None, mode: str | None = None
+    switch: Switch, names: dict[str, Any], name: str, *, rtol: float | None = None, mode: str | None = None
 ) -> None:
-    """Give a lifted loop a target, and turn its switch on. names: the globals of its module."""
-    switch.call = Rounds(switch, names, name_of(switch, module), rtol=rtol, mode=mode)
+    """Give a lifted loop a target of this name, and turn its switch on. names: the globals of its module."""
+    switch.call = Rounds(switch, names, name, rtol=rtol, mode=mode)
     switch.on = True

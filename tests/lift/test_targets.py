@@ -280,3 +280,19 @@ def test_methods_and_globals(world: Any) -> None:
     )
     made.check(lambda planet: planet.Model().main(8, np.ones(3)), times=3)
     assert made.ledger(15, "Model.main").compiled_calls > 12
+
+
+def test_the_decorator_names_loops(world: Any) -> None:
+    made = world(
+        HEADER + "def main(n, u):\n    for i in range(n):\n        u = np.sin(u) + 1.0\n    return u\n\n\n"
+        "def refused(n):\n    for i in range(n):\n        x = eval('i')\n    return x\n"
+    )
+    main = made.fast.main
+    assert accel.accelerate(loops=True, name="mine")(main) is main
+    for _ in range(3):
+        assert_same(made.plain.main(9, np.ones(3)), main(9, np.ones(3)))
+    assert open_ledger("mine:9").compiled_calls > 12
+    assert accel.accelerate(made.fast.refused, loops=True)(3) == 2
+    assert [each.reason for each in open_ledger("planet.refused").refusals] == ["lift.code"]
+    with pytest.raises(TypeError, match="not int"):
+        accel.accelerate(3, loops=True)  # type: ignore[type-var]
