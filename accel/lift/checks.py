@@ -1,4 +1,4 @@
-"""Checks: what keeps a loop's body, or a whole function, from being lifted; and which loops are: the outermost that can be."""
+"""Checks: what keeps a loop or a function from being lifted; and which loops are: the outermost that can be."""
 
 from __future__ import annotations
 
