@@ -34,13 +34,14 @@ def entries(traceback: TracebackType | None) -> list[TracebackType]:
 def amended(error: BaseException, code: CodeType | None, line: int) -> None:
     """Change the traceback of an error that has just reached the frame of a lifted loop.
 
-    The body's entry becomes the loop's, and accel's own are left out, unless accel raised the error. code: the body's.
-    line: the loop's.
+    The body's entry becomes the loop's, and accel's own are left out, unless accel itself raised the error, outside the
+    body. code: the body's. line: the loop's.
     """
     loop, *inner = entries(error.__traceback__)
-    if isinstance(error, Exception) and inner and _is_ours(inner[-1]):
-        return
     body = next((place for place, each in enumerate(inner) if each.tb_frame.f_code is code), None)
+    if body is None and isinstance(error, Exception) and inner and _is_ours(inner[-1]):
+        error.__traceback__ = TracebackType(loop.tb_next, loop.tb_frame, loop.tb_lasti, line)
+        return
     # the function that only calls the body is accel's, too
     below = inner if body is None else inner[body + 1 :]
     following: TracebackType | None = None

@@ -65,9 +65,9 @@ class Recording:
     the target's first line. max_nodes: the tape breaks beyond. refusal: why the tape is broken, or None.
     refused_for_text: it is broken because the text of a value was needed. touched: something outside was changed in a
     way that cannot be undone. raised: an exception passed through recorded code. entered: gives the guard and the
-    recorded form of a value that comes in through a slot. makes_writers, handles_exceptions: some followed code does
-    (see accel.record.objects.follow). watcher: told of the first exception, of the break and of the end, while
-    everything is still there (accel.explain). worth: see Writer.
+    recorded form of a value that comes in through a slot. makes_writers, makes_functions, handles_exceptions: some
+    followed code does (see accel.record.objects.follow). watcher: told of the first exception, of the break and of the
+    end, while everything is still there (accel.explain). worth: see Writer.
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
     kept, what the program holds on to afterwards.
@@ -100,6 +100,7 @@ class Recording:
         self.watcher: Callable[[], None] | None = None
         self.compares_identity = False
         self.makes_writers = False
+        self.makes_functions = False
         self.handles_exceptions = False
         self.raised: tuple[str, Place] | None = None
         self.inlined: set[Any] = set()

@@ -8,8 +8,13 @@ import sys
 import traceback
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
+
+import accel
+
+ACCEL = str(Path(accel.__file__).parent)
 
 
 @dataclass
@@ -51,7 +56,7 @@ def play(run: Callable[[], Any], names: dict[str, Any], is_loops: Callable[[Code
     """Run a program in a module's names. is_loops: tells the code of the frame that holds the loop."""
     seen = Seen()
     names["kept_everywhere"] = seen.kept
-    names["note"] = lambda *values: seen.notes.append((sys._getframe(1).f_lineno, *map(text, values)))
+    names["note"] = lambda *values: seen.notes.append((_line_of_program(), *map(text, values)))
     names["G"] = 0
 
     def profile(frame: FrameType, event: str, arg: object) -> None:
@@ -77,12 +82,20 @@ def play(run: Callable[[], Any], names: dict[str, Any], is_loops: Callable[[Code
     return seen
 
 
+def _line_of_program() -> int:
+    frame = sys._getframe(2)
+    while frame.f_code.co_filename.startswith(ACCEL):
+        assert frame.f_back is not None
+        frame = frame.f_back
+    return frame.f_lineno
+
+
 def traced(run: Callable[[], Any], names: dict[str, Any], path: str) -> list[tuple[str, str, int]]:
     """What a debugger sees of a program: its frames' events, and the lines."""
     seen = []
 
     def trace(frame: FrameType, event: str, arg: object) -> Any:
-        if frame.f_code.co_filename != __file__:
+        if frame.f_code.co_filename == path:
             seen.append((frame.f_code.co_qualname, event, frame.f_lineno))
         return trace
 

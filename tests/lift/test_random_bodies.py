@@ -6,7 +6,7 @@ ACCEL_LIFTS programs, from ACCEL_LIFTS_SEED on.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -14,13 +14,16 @@ from typing import Any
 import pytest
 
 from accel.lift.lifting import LiftedCode, lift_function, lifted_module_code
+from accel.lift.rounds import start
 from accel.lift.source import NotLiftable
+from accel.lift.switch import Switch
 from tests.lift.plays import Seen, play, same, traced
 from tests.lift.programs import KINDS, PREAMBLE, program
 
 COUNT = int(os.environ.get("ACCEL_LIFTS", "400"))
 SEED = int(os.environ.get("ACCEL_LIFTS_SEED", "0"))
 BATCH = 20
+BATCHES = range(SEED // BATCH, (SEED + COUNT // len(KINDS) + BATCH - 1) // BATCH)
 
 lifted: list[bool] = []
 
@@ -65,17 +68,38 @@ def _reset(inner: FunctionType) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("batch", range(SEED // BATCH, (SEED + COUNT // len(KINDS) + BATCH - 1) // BATCH))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_a_lifted_body_does_what_the_loop_does(kind: str, batch: int, tmp_path: Path) -> None:
     for seed in range(batch * BATCH, (batch + 1) * BATCH):
         source = PREAMBLE + program(seed, seed, kind)
         if not _is_valid(source):
             continue
         path = tmp_path / f"{kind}{seed}.py"
-        (_check_script if kind == "script" else _check_function)(path, source, kind, seed)
+        (_check_script if kind == "script" else _check_function)(path, source, kind, seed, _run_plainly)
 
 
-def _check_function(path: Path, source: str, kind: str, seed: int) -> None:
+@pytest.mark.usefixtures("foreground")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batch", BATCHES[: len(BATCHES) // 2])
+def test_recorded_rounds_do_what_the_loop_does(kind: str, batch: int, tmp_path: Path) -> None:
+    def record(switch: Switch, names: dict[str, Any]) -> None:
+        start(switch, names, f"{kind}{seed}:{switch.line}")
+
+    for seed in range(batch * BATCH, (batch + 1) * BATCH):
+        source = PREAMBLE + program(seed, seed, kind)
+        if _is_valid(source):
+            check = _check_script if kind == "script" else _check_function
+            check(tmp_path / f"{kind}{seed}.py", source, kind, seed, record)
+
+
+Begin = Callable[[Switch, dict[str, Any]], None]
+
+
+def _run_plainly(switch: Switch, names: dict[str, Any]) -> None:
+    switch.on = True
+
+
+def _check_function(path: Path, source: str, kind: str, seed: int, begin: Begin) -> None:
     code, names = _loaded(path, source)
     names["kept_everywhere"] = []
     exec(code, names)
@@ -93,16 +117,19 @@ def _check_function(path: Path, source: str, kind: str, seed: int) -> None:
         lifted.append(False)
         return
     lifted.append(True)
-    for on in (True, False):
+    for on in (True, True, False):
         for switch in made.lifted.switches:
-            switch.on = on
+            switch.on = False
+            if on:
+                begin(switch, function.__globals__)
         _compare(before, play(run, names, is_loops), source, _own(made.lifted) if on else ())
-        assert traced(run, names, str(path)) == steps
+        again = traced(run, names, str(path))
+        assert again == steps, [pair for pair in zip(steps, again, strict=False) if pair[0] != pair[1]][:3]
     made.undo()
     assert function.__code__ is plain
 
 
-def _check_script(path: Path, source: str, kind: str, seed: int) -> None:
+def _check_script(path: Path, source: str, kind: str, seed: int, begin: Begin) -> None:
     code, names = _loaded(path, source)
 
     def played(code: CodeType) -> Seen:
@@ -124,9 +151,11 @@ def _check_script(path: Path, source: str, kind: str, seed: int) -> None:
         lifted.append(False)
         return
     lifted.append(True)
-    for on in (True, False):
+    for on in (True, True, False):
         for switch in made.switches:
-            switch.on = on
+            switch.on = False
+            if on:
+                begin(switch, names)
         _compare(before, played(made.code), source)
 
 

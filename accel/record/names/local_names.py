@@ -49,12 +49,13 @@ def make_locals(recording: Recording) -> Callable[[], Any]:
 
     def locals_() -> Any:
         frame = sys._getframe(2)  # beyond Builtin.__call__
-        if not recording.active or not frame.f_code.co_freevars:
-            return frame.f_locals
-        links = links_of_code(recording, frame.f_code)
-        if links is None:
+        links = links_of_code(recording, frame.f_code) if frame.f_code.co_freevars else {}
+        if recording.active and links is None:
             recording.break_("code.unsupported", "locals() of a nested function")
-            return frame.f_locals
-        return LocalNames(recording, frame, links)
+        if recording.active and links:
+            return LocalNames(recording, frame, links)
+        for link in (links or {}).values():
+            link.bring_in()  # the tape is broken: what comes in is plain
+        return frame.f_locals
 
     return locals_

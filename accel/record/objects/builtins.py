@@ -204,7 +204,7 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     return made
 
 
-_WITHOUT_EFFECTS = "float int complex type max min sum callable id object locals __import__".split()
+_WITHOUT_EFFECTS = "float int complex type max min sum callable id object __import__".split()
 
 
 def plain_builtins() -> dict[str, Any]:

@@ -15,10 +15,11 @@ DEPTH = 3
 
 def unwrap_everywhere(wrapper: object) -> None:
     """Put the plain value in a wrapper's place wherever a list, dict, set, attribute or closure holds it."""
-    _replace(wrapper, unwrap(wrapper), DEPTH)
+    replace_everywhere(wrapper, unwrap(wrapper), DEPTH)
 
 
-def _replace(old: object, new: object, depth: int) -> None:
+def replace_everywhere(old: object, new: object, depth: int) -> None:
+    """Put `new` in the place of `old` in all lists, dicts, sets, attributes, closures, and tuples up to `depth`."""
     # The last resort: a replay is not wanted any more, and the program must not find a wrapper among its own objects.
     for holder in gc.get_referrers(old):
         kind = type(holder)
@@ -32,7 +33,7 @@ def _replace(old: object, new: object, depth: int) -> None:
             holder.add(new)
         # Tuples cannot be changed: a new one takes the place of the old one wherever that is held, and so on upwards.
         elif kind is tuple and depth:
-            _replace(holder, tuple(new if part is old else part for part in holder), depth - 1)
+            replace_everywhere(holder, tuple(new if part is old else part for part in holder), depth - 1)
         elif kind.__name__ == "cell" and holder.cell_contents is old:
             holder.cell_contents = new
         elif not isinstance(holder, type):

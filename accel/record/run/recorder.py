@@ -19,6 +19,7 @@ from accel.record.objects.follow import Followed
 from accel.record.recording import CURRENT, Recording, Unwound, gap_text, place_text
 from accel.record.run import escapes
 from accel.record.run.frames import FrameWatch
+from accel.record.run.rebinding import rebind_functions
 from accel.record.run.results import Raised, Recorded, Result, Undone
 from accel.record.run.trace import Trace, trace_of
 from accel.record.wrapper import unwrap
@@ -99,6 +100,7 @@ def _record(
                 return _undone(recording, trace_of(recording))
             recording.kept.unwrap_containers()
             _unwrap_attributes(error)
+            rebind_functions(recording)
             recording.close()
             return Raised(error, recording.refusal)
     if recording.raised is not None and not recording.touched:
@@ -177,6 +179,11 @@ def _finish(recording: Recording, made: list[Any]) -> Recorded | Undone:
         except Exception as error:  # a fault of ours must never reach the user
             recording.break_("recorder.gap", gap_text(error))
     trace = trace_of(recording, plan)
+    if recording.makes_functions and not recording.active:
+        # whoever holds a function that the call has made would find variables of the recording's
+        if not recording.touched:
+            return _undone(recording, trace)
+        rebind_functions(recording)
     recording.kept.unwrap_containers()
     result = recording.kept.unwrap_in_place(made[0])
     made[:] = [result]  # no wrapper is held here any more
