@@ -111,6 +111,90 @@ def test_a_program_that_assigns_globals_is_found_again(start: Start) -> None:
     assert_found_again(start(NAMES), start(NAMES))
 
 
+POSITIONS = """
+import json
+
+import numpy as np
+
+import accel
+
+
+class Tape:
+    def __init__(self):
+        self.log, self.n = np.zeros(20), 0
+
+
+@accel.accelerate
+def note(tape, x, rows):
+    tape.log[tape.n] = x[rows[1] - 1 : rows[1] + 1].mean()
+    tape.n += 1
+    x[rows[0]] += x[tape.n % 4 - 4]
+    x[None, rows[0], 1:3] *= 0.5
+    return x[rows[2]]
+
+
+def body():
+    tape, x = Tape(), np.arange(24.0).reshape(4, 6)
+    kept = [note(tape, x, np.array([k % 4, 1 + k % 3, -1 - k % 4])).copy() for k in range(12)]
+    (function,) = json.loads(accel.report(format="json"))["functions"]
+    assert function["compiled_calls"] > 0
+    return {"log": tape.log, "x": x, "kept": np.array(kept)}
+"""
+
+
+def test_positions_are_found_again(start: Start) -> None:
+    assert_found_again(start(POSITIONS), start(POSITIONS))
+
+
+GROWING = """
+import json
+from collections import Counter, defaultdict, deque
+
+import numpy as np
+
+import accel
+
+
+class Frame:
+    def __init__(self, u, n):
+        self.u, self.n = u, n
+
+
+class Model:
+    def __init__(self):
+        self.frames, self.recent, self.at = [Frame(np.linspace(0.0, 1.0, 6), 0)], deque(maxlen=3), {}
+        self.groups, self.counts, self.seen, self.n = defaultdict(list), Counter(), set(), 0
+
+    @accel.accelerate
+    def step(self):
+        last = self.frames[-1]
+        self.n += 1
+        frame = Frame(np.sin(last.u) + 0.1 * self.n, last.n + 1)
+        self.frames.append(frame)
+        self.recent.append(frame.u.sum())
+        self.at[self.n] = frame
+        self.seen.add(self.n)
+        self.counts["steps"] += 1
+        if frame.u[0] > 0.9:
+            self.groups["high"].append(frame.u * 2.0)
+        return frame
+
+
+def body():
+    model = Model()
+    for _ in range(40):
+        last = model.step()
+    assert model.at[40] is last is model.frames[-1] and len(model.seen) == 40
+    (function,) = json.loads(accel.report(format="json"))["functions"]
+    assert function["compiled_calls"] > 10
+    return {"u": last.u, "recent": np.array(model.recent), "high": np.array(model.groups["high"])}
+"""
+
+
+def test_containers_that_grow_are_found_again(start: Start) -> None:
+    assert_found_again(start(GROWING), start(GROWING))
+
+
 def small(weight: float = 0.25, x64: bool | None = None, precision: str | None = None) -> dict[str, Any]:
     """The body: one program, in a process that may have set JAX up for its own use."""
     import jax

@@ -6,7 +6,7 @@ Each step works alike on NumPy and on JAX arrays. `write` returns a new base; no
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,7 +125,95 @@ class Diagonal:
         raise TypeError("a diagonal is read-only")
 
 
-Step = Index | Transpose | Reshape | Broadcast | Part | Diagonal
+NEW = "new"
+"""In an extent: a new axis, of length 1. A text that is compared by value, since programs are pickled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The form of a box whose starts are values of the program: `a[i, 2:5]`, where data decide `i`.
+
+    axes: for each entry of the key None where it picks one element along an axis, the length of a slice, or NEW. Reads
+    and writes take the starts, one for each axis of the array. One below 0 counts from the end.
+    """
+
+    axes: tuple[Any, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The lengths along the array's axes."""
+        return tuple([1 if length is None else length for length in self.axes if length != NEW])
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """The shape that reading gives."""
+        return tuple([1 if length == NEW else length for length in self.axes if length is not None])
+
+    def at(self, shape: tuple[int, ...], starts: tuple[Any, ...]) -> Index:
+        """The step at starts that are known, in an array of `shape`."""
+        known = iter([(int(start) + size * (start < 0), size) for start, size in zip(starts, shape, strict=True)])
+        key: list[Any] = []
+        for length in self.axes:
+            start, size = (None, 0) if length == NEW else next(known)
+            if length in (None, NEW):
+                key.append(start)
+            else:
+                key.append(slice(None) if length == size else slice(start, start + length))
+        return Index(tuple(key))
+
+    def read(self, base: Any, starts: tuple[Any, ...]) -> Any:
+        if isinstance(base, np.ndarray):
+            return self.at(base.shape, starts).read(base)
+        return self._box(base.shape, starts).read(base)
+
+    def write(self, base: Any, value: Any, starts: tuple[Any, ...]) -> Any:
+        if isinstance(base, np.ndarray):
+            return self.at(base.shape, starts).write(base, value)
+        return self._box(base.shape, starts).write(base, value)
+
+    def _box(self, shape: tuple[int, ...], starts: tuple[Any, ...]) -> Box:
+        dtype = np.dtype(np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64)
+        found = [_from_start(start, size, dtype) for start, size in zip(starts, shape, strict=True)]
+        return Box(found, self.sizes, self.given)
+
+
+def _from_start(start: Any, size: int, dtype: np.dtype[Any]) -> Any:
+    """A start within an axis of `size`, counted from the axis's beginning, as XLA takes it."""
+    if isinstance(start, (int, np.integer)):
+        return dtype.type(int(start) + size * (start < 0))
+    from jax import lax
+
+    start = start.astype(dtype)
+    return lax.select(start < 0, start + dtype.type(size), start)
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A step of a recording's views: an extent at starts some of which are nodes. now: the step that it is at present.
+
+    Equal for the same nodes. Programs do not know it: there the starts are operands of an operation.
+    """
+
+    extent: Extent
+    starts: tuple[Any, ...]
+    now: Index = field(compare=False)
+
+    def read(self, base: Any) -> Any:
+        return self.now.read(base)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A step of a view that leaves the call: an extent at starts that each run computes, or has computed."""
+
+    extent: Extent
+    starts: tuple[Any, ...]
+
+    def read(self, base: Any) -> Any:
+        return self.extent.read(base, self.starts)
+
+
+Step = Index | Transpose | Reshape | Broadcast | Part | Diagonal | At | Placed
 Chain = tuple[Step, ...]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from accel.ir.tape import Node
-from accel.ir.views import Index
+from accel.ir.views import Extent, Index
 from accel.lower.passes.arrange import Part
 from accel.lower.passes.branches import Conditional
 from accel.lower.passes.nests.nest import Block, Nest
@@ -89,6 +89,8 @@ def _argument(value: object) -> str:
         return f"[{inner}]" if isinstance(value, list) else f"({inner})"
     if isinstance(value, Index):
         return f"[{', '.join(map(_entry, value.key))}]"
+    if isinstance(value, Extent):
+        return f"[{', '.join('.' if each is None else str(each) for each in value.axes)}]"
     if isinstance(value, np.ndarray):
         return f"<{value.dtype}{list(value.shape)}>"
     text = getattr(value, "__qualname__", None) or (str if isinstance(value, np.dtype) else repr)(value)

@@ -27,7 +27,7 @@ from accel.lower.program import (
     pack_of,
 )
 from accel.lower.values import Values
-from accel.rules import core, fusion, rounding
+from accel.rules import fusion, rounding
 from accel.rules.rule import Unsupported
 
 if TYPE_CHECKING:
@@ -82,6 +82,10 @@ class _Lowering:
         results = [*targets, *checked, *device_numbers]
         body: Sequence[Node] = [node for node in self._needed(results) if not arguments.includes(node)]
         body, parts = self._optimized(body, results)
+        current = {node.index: node for node in body}
+        targets, checked, device_numbers, results = (
+            [current.get(node.index, node) for node in nodes] for nodes in (targets, checked, device_numbers, results)
+        )
         for node in (*(operand for part in parts for operand in part.operands()), *results):
             arguments.add(node)
         host = self._host()
@@ -180,8 +184,7 @@ class _Lowering:
                 for part in parts:
                     values.compute(part)
             arrays_out = [self._own(node, values.fetch(node)) for node in targets]
-            read = {pack: [values.fetch(node) for node in nodes] for pack, nodes in packs.items() if nodes}
-            return arrays_out, {pack: _packed(found, PACKS[pack]) for pack, found in read.items()}
+            return arrays_out, {pack: values.packed(nodes, PACKS[pack]) for pack, nodes in packs.items() if nodes}
 
         return function, positions
 
@@ -195,9 +198,3 @@ class _Lowering:
         from jax import numpy as jnp
 
         return jnp.array(value, copy=True)
-
-
-def _packed(values: list[Any], dtype: np.dtype[Any]) -> Any:
-    from jax import numpy as jnp
-
-    return jnp.stack([core.cast(value, dtype).reshape(()) for value in values])

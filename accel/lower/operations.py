@@ -22,7 +22,7 @@ def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tu
     shape: the result's, where it is not the node's.
     """
     if node.endangered:
-        args = (*args[:2], fusion.snapshot(as_array(args[2])))
+        args = (*args[:2], fusion.snapshot(as_array(args[2])), *args[3:])
     if node.exact:  # before and after: XLA must merge it neither with what it reads nor with what reads it
         args = rounding.kept_apart(node, args, kwargs)
     try:

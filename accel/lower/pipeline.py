@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from accel.ir.tape import Node
-from accel.lower.passes import aliasing, arrange, branches, exact
+from accel.lower.passes import aliasing, arrange, branches, exact, positions
 from accel.lower.passes.arrange import Part
 
 
@@ -43,9 +43,14 @@ class Pass(NamedTuple):
     run: Callable[[Sequence[Node], About], Sequence[Node]]
 
 
-# These only mark operations, so their order does not matter. Loops come last: they are found in what is marked, and
-# give more than operations.
+# The first replaces operations. The others only mark them, so that their order does not matter. Loops come last: they
+# are found in what is marked, and give more than operations.
 PASSES = (
+    Pass(
+        "positions",
+        "make a static view of each box whose position is known",
+        lambda body, about: positions.settled(body, about.value_of),
+    ),
     Pass(
         "aliasing",
         "copy what is written to an array before the write overwrites what it is computed from",

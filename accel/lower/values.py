@@ -91,8 +91,18 @@ class Values:
         """Set a node's value to a row of an array, not looked up before it is asked for."""
         self._rows[node.index] = column, row
 
+    def packed(self, nodes: Sequence[Node], dtype: np.dtype[Any]) -> Any:
+        """The nodes' values, each a number, as a vector of `dtype`."""
+        return self._stack(nodes, lambda value, shape: core.cast(value, dtype).reshape(shape))
+
     def stack(self, nodes: Sequence[Node]) -> Any:
         """The nodes' values along a new first axis."""
+        from jax import numpy as jnp
+
+        return self._stack(nodes, lambda value, _: jnp.asarray(value))
+
+    def _stack(self, nodes: Sequence[Node], convert: Callable[[Any, tuple[int, ...]], Any]) -> Any:
+        """convert: is given a value, or some rows of a column, and the shape that numbers have there."""
         from jax import numpy as jnp
 
         # Rows of one column are taken together: one operation, not one for each node. The last line puts the parts back
@@ -105,9 +115,11 @@ class Values:
                 _, rows, positions = columns.setdefault(id(column), (column, [], []))
                 rows.append(row)
                 positions.append(position)
-        parts = [column[np.array(rows)] for column, rows, _ in columns.values()]
+        parts = [convert(column[np.array(rows)], (len(rows),)) for column, rows, _ in columns.values()]
         if single:
-            parts.append(jnp.stack([jnp.asarray(self.fetch(nodes[position])) for position in single]))
+            parts.append(jnp.stack([convert(self.fetch(nodes[position]), ()) for position in single]))
+        if len(parts) == 1 and not columns:
+            return parts[0]
         order = [position for _, _, positions in columns.values() for position in positions] + single
         return jnp.concatenate(parts)[np.argsort(order)]
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 
 from accel.ir.tape import Node
 from accel.ir.template import leaves
+from accel.ir.views import Placed
 from accel.merge.writer import Inseparable, Writer
-from accel.record.outputs import Leaf, Made, Number, Outputs, Shared
+from accel.record.leaves import Leaf, Made, Number, all_leaves
+from accel.record.outputs import Outputs
 
 
 @dataclass(slots=True)
@@ -117,7 +119,8 @@ def _uses(outputs: Outputs, slots: Sequence[int]) -> dict[tuple[type, int], Hash
     """What each array and number is for, in words that mean the same on all paths."""
     found: dict[tuple[type, int], Hashable] = {}
     templates: list[tuple[Hashable, object]] = [("result", outputs.result)]
-    templates += [((slots[write.owner], write.is_item, repr(write.name)), write.value) for write in outputs.writes]
+    for write in outputs.writes:
+        templates += [((slots[write.owner], use), template) for use, template in write.values()]
     for use, template in templates:
         for position, leaf in enumerate(_leaves(template)):
             if isinstance(leaf, (Made, Number)):
@@ -126,8 +129,7 @@ def _uses(outputs: Outputs, slots: Sequence[int]) -> dict[tuple[type, int], Hash
 
 
 def _leaves(template: object) -> Iterator[Leaf]:
-    for leaf in leaves(template, Leaf):
-        if isinstance(leaf, Shared):
-            yield from _leaves(leaf.template)
-        else:
-            yield leaf
+    """The leaves of a template, and the positions of views among them."""
+    for leaf in all_leaves(template):
+        yield leaf
+        yield from leaves([step.starts for step in getattr(leaf, "chain", ()) if isinstance(step, Placed)], Number)

@@ -7,6 +7,8 @@ elements. A value that needs no wrapper is guarded; one that cannot be guarded b
 from __future__ import annotations
 
 import builtins
+import collections
+import dataclasses
 import enum
 import functools
 import os
@@ -30,14 +32,19 @@ from accel.record import inputs
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, remember
 from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
+from accel.record.containers.deques import DequeProxy
+from accel.record.containers.lists import ListProxy
+from accel.record.containers.mappings import CounterProxy, DefaultDictProxy, DictProxy, OrderedDictProxy
+from accel.record.containers.sets import SetProxy
+from accel.record.containers.tuples import NamedTupleProxy
 from accel.record.draws.generators import KINDS, is_maker, is_method, kind_of
 from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
 from accel.record.names.bodies import enter_body, is_body
 from accel.record.names.namespaces import is_pythons
-from accel.record.objects.containers import DictProxy, ListProxy
+from accel.record.objects.dataclass import Replace
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
-from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple
+from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple, is_namedtuple
 from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
 from accel.record.objects.objects import ObjectProxy, class_proxy, guard_class
 from accel.record.objects.proxy import find_in_class, one_per_object
@@ -139,23 +146,38 @@ def _array_subclass(recording: Recording, value: object, slot: int) -> Entered:
 
 
 def _tuple(recording: Recording, value: Any, slot: int) -> Entered:
-    name = recording.inputs.name(slot)
     kind = type(value)
     if kind is not tuple and not is_bare_namedtuple(kind):  # type: ignore[arg-type]
-        return _opaque(recording, value, slot)
+        return (_named_tuple if is_namedtuple(kind) else _opaque)(recording, value, slot)  # type: ignore[arg-type]
     before, made = recording.registry.stand_ins.get(id(value), (None, None))
     if before is value:
         recording.same.append((slot, recording.kept.tuples[id(made)].slot))
         return inputs.has_type(kind), made
     # A tuple of another length is another path, even where the parts that are read are the same.
     recording.inputs.narrow(slot, inputs.has_length(kind, len(value)))
-    parts = [
-        recording.enter(part, ("item", slot, i), f"{name}[{i}]", inputs.item(slot, i)) for i, part in enumerate(value)
-    ]
+    parts = _parts(recording, value, slot)
     made = kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
     recording.kept.tuples[id(made)] = EnteredTuple(recording.registry.keep_alive(made), value, slot)
     recording.registry.stand_ins[id(value)] = (value, made)
     return None, made
+
+
+def _parts(recording: Recording, value: Any, slot: int) -> list[Any]:
+    """The elements of a tuple, entered."""
+    name = recording.inputs.name(slot)
+    return [
+        recording.enter(part, ("item", slot, i), f"{name}[{i}]", inputs.item(slot, i)) for i, part in enumerate(value)
+    ]
+
+
+def _named_tuple(recording: Recording, value: Any, slot: int) -> Entered:
+    """One with methods of its own, which are followed."""
+
+    def make(recording: Recording, value: Any, slot: int) -> Any:
+        recording.inputs.narrow(slot, inputs.has_type(type(value)))
+        return NamedTupleProxy(recording, value, slot, _parts(recording, value, slot))
+
+    return _proxied(make)(recording, value, slot)
 
 
 def _proxied(make: Callable[..., Any]) -> Callable[[Recording, Any, int], Entered]:
@@ -238,6 +260,8 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
         return Maker(recording, value)
     if value is os.getenv:
         return EnvironmentFunction(recording)
+    if value is dataclasses.replace:
+        return Replace(recording, value)
     name = getattr(value, "__name__", "")
     if vars(builtins).get(name) is value and is_pythons(name, value):
         return recording.builtins[name]
@@ -306,6 +330,11 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: kind is tuple or (issubclass(kind, tuple) and hasattr(kind, "_fields")), _tuple),
     (_is(list), _proxied(ListProxy)),
     (_is(dict), _proxied(DictProxy)),
+    (_is(collections.deque), _proxied(DequeProxy)),
+    (_is(collections.OrderedDict), _proxied(OrderedDictProxy)),
+    (_is(collections.defaultdict), _proxied(DefaultDictProxy)),
+    (_is(collections.Counter), _proxied(CounterProxy)),
+    (_is(set), _proxied(SetProxy)),
     (lambda value, kind: value is os.environ, _environ),
     (lambda value, kind: is_grid(value), _grid),
     (_is(ModuleType), _module),

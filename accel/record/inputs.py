@@ -184,6 +184,11 @@ def item(parent: int, key: object) -> Fetch:
     return Code("{parent}[{0}]", (key,), parent)
 
 
+def item_that_is_there(parent: int, key: object) -> Fetch:
+    """An item of a dict that might make one that is missing: to look must change nothing."""
+    return Code("{0}({parent}, {1}, {2})", (dict.get, key, MISSING), parent)
+
+
 def attribute(parent: int, name: str) -> Fetch:
     if name.isidentifier() and not keyword.iskeyword(name):
         return Code(f"{{parent}}.{name}", (), parent)
@@ -236,6 +241,10 @@ def of_contents(cell: Fetch) -> Fetch:
 
 def of_slot(parent: int, function: Callable[[Any], Any]) -> Fetch:
     return Code("{0}({parent})", (function,), parent)
+
+
+def length(parent: int) -> Fetch:
+    return Code("len({parent})", (), parent)
 
 
 CALL_SHAPE = Code("(len(v0), tuple(v1))")
@@ -291,6 +300,11 @@ def has_type(kind: type) -> Check:
 
 def has_length(kind: type, length: int) -> Check:
     return Code("type(x) is {0} and len(x) == {1}", (kind, length))
+
+
+def has_least(count: int, known: bool) -> Check:
+    """A container with at least so many elements, or with fewer."""
+    return Code("(len(x) >= {0}) is {1}", (count, known))
 
 
 def has_keys(keys: tuple[Any, ...]) -> Check:

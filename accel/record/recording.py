@@ -109,7 +109,7 @@ class Recording:
         self.entered: dict[int, tuple[Any, Any]] = {}  # slot -> plain value and its recorded form
         self.aliases: list[tuple[int, int]] = []  # slots that hold the same array, as now
         self.same: list[tuple[int, int]] = []  # slots that lead to the same object
-        self.changed: dict[int, Any] = {}  # containers of the program's that are journalled, by id
+        self.changed: dict[int, Any] = {}  # the wrappers of containers that the call changes, by id of the container
         self.draws: list[Draw] = []
         self.drawn_from: set[int] = set()  # ids of generators whose state is journalled
         self.absent: dict[int, set[str]] = {}  # slot of an object -> names that it must not have of its own
@@ -139,7 +139,7 @@ class Recording:
         self.closed = True
         self.registry.let_go()
         self.kept.let_go()
-        for held in (self.attributes, self.entered, self.storages, self._foreseen):
+        for held in (self.attributes, self.entered, self.storages, self.changed, self._foreseen):
             held.clear()
 
     def close(self) -> None:
@@ -329,10 +329,10 @@ class AttributeState:
     """What an attribute or item that the recording read or wrote holds now.
 
     owner: the object's wrapper. wrapped: the recorded value, or MISSING. written: whether the recording set it.
-    held: what the real object holds, by identity.
+    held: what the real object holds, by identity. is_anew: an item that was deleted and set again, so that it is last.
     """
 
-    __slots__ = ("held", "name", "owner", "wrapped", "written")
+    __slots__ = ("held", "is_anew", "name", "owner", "wrapped", "written")
 
     def __init__(self, owner: Any, name: str | Item, wrapped: object, written: bool, held: object) -> None:
         self.held = held
@@ -340,6 +340,7 @@ class AttributeState:
         self.name = name
         self.wrapped = wrapped
         self.written = written
+        self.is_anew = False
 
 
 def _lacks(namespace: Container[str], name: str) -> bool:

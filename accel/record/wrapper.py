@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from accel.record.recording import Recording
+
+
+LISTS = (list, deque)
+DICTS = (dict, defaultdict, Counter, OrderedDict)
+SETS = (set, frozenset)
+"""Containers, by exact type, that may hold recorded values while a call is recorded."""
 
 
 class Wrapper:
@@ -32,11 +39,34 @@ def unwrap(value: Any) -> Any:
     kind = type(value)
     if issubclass(kind, tuple):
         return rebuilt(value, map(unwrap, value))
-    if kind is dict:
-        return {unwrap(key): unwrap(part) for key, part in value.items()}
     if kind is slice:
         return slice(unwrap(value.start), unwrap(value.stop), unwrap(value.step))
-    return kind(map(unwrap, value))
+    if kind is frozenset:
+        return frozenset(map(unwrap, value))
+    made = value.copy()
+    refill(made, unwrap)
+    return made
+
+
+def refill(value: Any, change: Callable[[Any], Any]) -> None:
+    """Put `change(part)` in the place of each part of a list, deque, dict or set, and `unwrap(key)` of each key.
+
+    Somebody may be looping over it, so that its length does not change on the way unless keys do.
+    """
+    kind = type(value)
+    if kind in LISTS:
+        for position, part in enumerate(list(value)):
+            value[position] = change(part)
+        return
+    parts: Any = {unwrap(key): change(value[key]) for key in value} if kind in DICTS else set(map(change, value))
+    if any(map(has_wrapper, value)):
+        value.clear()
+    if kind is Counter:
+        dict.update(value, parts)  # its own adds
+    else:
+        value.update(parts)
+    if kind is defaultdict:
+        value.default_factory = unwrap(value.default_factory)
 
 
 def rebuilt(value: tuple[Any, ...], parts: Iterable[Any]) -> Any:
@@ -60,8 +90,9 @@ def has_wrapper(value: Any) -> bool:
         return True
     kind = type(value)
     # Only containers whose iteration runs no code of the program's: a subclass of list may have an __iter__ of its own.
-    if kind in (list, set, frozenset) or issubclass(kind, tuple):
+    if kind in (*LISTS, *SETS) or issubclass(kind, tuple):
         return any(map(has_wrapper, value))
-    if kind is dict:
-        return any(map(has_wrapper, value)) or any(map(has_wrapper, value.values()))
+    if kind in DICTS:
+        is_wrapped = kind is defaultdict and isinstance_wrapper(value.default_factory)
+        return is_wrapped or any(map(has_wrapper, value)) or any(map(has_wrapper, value.values()))
     return kind is slice and any(map(has_wrapper, (value.start, value.stop, value.step)))

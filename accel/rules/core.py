@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.ir.tape import Node
-from accel.ir.views import Index
+from accel.ir.views import Extent, Index
 from accel.rules.columns import Rounding
 from accel.rules.lowering import from_start
 from accel.rules.rule import own_rule
@@ -313,16 +313,39 @@ def _reads_elsewhere(node: Node) -> bool:
     return isinstance(step, Index) and any(isinstance(entry, slice) and entry != slice(None) for entry in step.key)
 
 
+def _moves_elements(node: Node) -> bool:
+    """Whether a read at starts that are values takes a slice, as above."""
+    base, extent, _ = node.args
+    return any(type(length) is int for length in extent.axes) and extent.sizes != base.shape
+
+
+def _read_at(base: Any, extent: Extent, starts: tuple[Any, ...]) -> Any:
+    return extent.read(base, starts)
+
+
+def _write_at(base: Any, extent: Extent, value: Any, starts: tuple[Any, ...]) -> Any:
+    return extent.write(base, value, starts)
+
+
+def _is_slice(start: Any, stop: Any, length: int, size: int) -> Any:
+    """Whether `start:stop` is a slice of this length within an axis of `size`, counted from its beginning."""
+    low, high = (x if isinstance(x, int) else x.astype(np.int64) for x in (start, stop))
+    return (low >= 0) & (low <= size - length) & (high - low == length)
+
+
 # -- the operations: accel.rules.opcodes says what each is ------------------------------------------------------------
 
 
 INPUT = own_rule("input", _never, rounding=Rounding.FREE, reshapes=False)
 READ = own_rule("read", lambda base, step: step.read(base), lambda base, step: step.read(base), shifts=_reads_elsewhere)
 WRITE = own_rule("write", _write_numpy, _write)
+READ_AT = own_rule("read_at", _read_at, _read_at, shifts=_moves_elements)
+WRITE_AT = own_rule("write_at", _write_at, _write_at)
 CAST = own_rule("cast", _cast_numpy, cast, reshapes=False)
 SELECT = own_rule("select", _select_numpy, _select, reshapes=False)
 FITS = own_rule("fits", fits, fits)
 IN_BOUNDS = own_rule("in_bounds", in_bounds, in_bounds)
+IS_SLICE = own_rule("is_slice", _is_slice, _is_slice)
 TRUTH = own_rule("truth", lambda x: bool(x), lambda x: x.reshape(()) != 0)
 PICK = own_rule("pick", lambda parts, i: parts[i], lambda parts, i: parts[i])
 CHOICE = own_rule("choice", _choice_numpy, _choice)

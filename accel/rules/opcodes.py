@@ -19,6 +19,8 @@ OPCODES: dict[str, str] = {
     "input": "an input, by its slot",
     "read": "array: the view that the node's step leads to, such as a slice or a transposition",
     "write": "array, value: the array's next version, in which the view that the step leads to holds the value",
+    "read_at": "array, starts: the box of the node's extent that begins there; starts are values of the program",
+    "write_at": "array, value, starts: the array's next version, in which that box holds the value",
     "scalar": "array without axes: its one element",
     "pick": "tuple: one of the results of a function that has several",
     # where recorded paths come together (accel.merge)
@@ -48,6 +50,7 @@ OPCODES: dict[str, str] = {
     "truth": "number: its truth, as a branch asks for it",
     "fits": "array: whether all elements fit into an integer dtype",
     "in_bounds": "indices: whether all are within an axis of a known length",
+    "is_slice": "start, stop: whether a slice lies within an axis, and has the length that it had while recording",
     "selected_in_bounds": "indices, mask: whether all that are selected are",
     "distinct": "indices: whether no place is indexed twice",
     "selected_distinct": "indices, mask: whether no selected place is",

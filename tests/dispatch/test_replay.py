@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 
 import accel
 from accel.dispatch.replay import GuardFailure, Matcher
-from accel.dispatch.replay.commit import _store, as_scalar
+from accel.dispatch.replay.build import as_scalar
+from accel.dispatch.replay.commit import store
 from accel.dispatch.replay.host import HostTape
+from accel.dispatch.replay.steps import steps_of
 from accel.record import record
+from accel.record.changes import Ends, Write
 from accel.record.inputs import MISSING, Environment
-from accel.record.outputs import Write
 from accel.reports.ledger import State, open_ledger
 
 
@@ -76,22 +79,29 @@ def test_scalars_keep_their_type(kind: Any) -> None:
     assert type(as_scalar(np.float64(1.0), kind)) is kind
 
 
-def test_storing_twice_is_as_storing_once() -> None:
+def test_what_is_done_is_not_done_again() -> None:
     class Owner:
         gone = 1
 
-    owner, array, container = Owner(), np.zeros(2), {"a": 1}
+    owner, table, queue, row = Owner(), {"a": 1, "b": 2}, deque([1, 2, 3]), [1, 2]
     owner.gone = 2
-    writes = [
-        (owner, Write(0, "new", None, False), 5),
-        (owner, Write(0, "gone", None, False), MISSING),
-        (container, Write(1, "a", None, True), 7),
+    changes = [
+        (owner, Write(0, "new", 5, False)),
+        (owner, Write(0, "gone", MISSING, False)),
+        (table, Write(1, "a", 7, True, is_anew=True)),
+        (queue, Ends(2, 1, [7, 8], 1, [9])),
+        (row, Ends(3, 1, [], 0, [3, 4])),
     ]
-    for _ in range(2):
-        _store([(array, np.ones(2))], writes)
+    steps = [step for owner, change in changes for step in steps_of(change, owner, lambda value: value)]
+    done: list[Any] = []
+    for count in range(len(steps) + 1):
+        store(steps[:count], done)
+        assert len(done) == count
+    store(steps, done)
     assert vars(owner) == {"new": 5}
-    assert array.tolist() == [1, 1]
-    assert container == {"a": 7}
+    assert list(table.items()) == [("b", 2), ("a", 7)]
+    assert list(queue) == [7, 8, 2, 9]
+    assert row == [2, 3, 4]
 
 
 # -- the environment --------------------------------------------------------------------------------------------------

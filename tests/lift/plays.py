@@ -84,7 +84,7 @@ def play(run: Callable[[], Any], names: dict[str, Any], is_loops: Callable[[Code
 
 def _line_of_program() -> int:
     frame = sys._getframe(2)
-    while frame.f_code.co_filename.startswith(ACCEL):
+    while frame.f_code.co_filename.startswith((ACCEL, __file__)):
         assert frame.f_back is not None
         frame = frame.f_back
     return frame.f_lineno

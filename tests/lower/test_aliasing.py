@@ -46,6 +46,16 @@ WRITES = (
     "t[0:] = (t.ravel() * 2.0).reshape(4, 6); t[1:] = t[:-1] + 1.0",
     "np.copyto(t[:, :], x8[1]); t[:3] += t[1:]",
     "s = t.T[:]; s[...] = x31[:, :, 0].T + s; t[:, 1:] = t[:, :-1]",
+    # where they write is known to the device alone
+    "k = int(mask[0].sum()) % 2 + 1; t[k : k + 2] = t[k - 1 : k + 1]",
+    "k = int(mask[0].sum()) % 2 + 1; t[k - 1 : k + 1] = t[k : k + 2]",
+    "k = int(mask[0].sum()) % 2 + 1; t[:, k : k + 4] = t[:, k - 1 : k + 3] * 2.0",
+    "k = int(mask[0].sum()) % 2 + 1; t[1:] = t[:-1]; t[k] += t[k - 1]",
+    "k = int(mask[0].sum()) % 2 + 1; t[k : k + 2][:, 1:] = t[k - 1 : k + 1][:, :-1]",
+    "k = int(mask[0].sum()) % 2 + 1; s = t[k]; s[1:] = s[:-1]; t[1:] = t[:-1] * s",
+    "k = int(mask[0].sum()) % 2 + 1; s = t.T[k : k + 3]; s[1:] = s[:-1]; s[k] = s[k - 1] + t[k, 0]",
+    "k = int(mask[0].sum()) % 2 + 1; s = t[k : k + 1]; t[k] = s[0, ::-1]; t[:] = t[::-1] + s",
+    "k = int(mask[0].sum()) % 2 + 1; s = t.ravel()[k : k + 18]; s[1:] = s[:-1]; t[k - 1] = s[:6]",
 )
 
 
@@ -89,6 +99,11 @@ LARGE = (
     "v = c * 2.0; v[:] = np.minimum(v, np.add.outer(v[:, 3], v[3]))",
     "v = c + 1.0\n    for k in range(8): v[1:] = v[:-1] * 0.5",
     "v = c + 1.0\n    for k in range(8): v[k + 1] = v[k] + v[k + 1]",
+    "k = int(a.argmax()) % 50 + 1; v = c * 2.0; v[k : k + 99] = v[k - 1 : k + 98]",
+    "k = int(a.argmax()) % 50 + 1; v = c.reshape(210, 200) * 2.0; v[k : k + 99] = v[k - 1 : k + 98] + 1.0",
+    "k = int(a.argmax()) % 50 + 1; v = c + a; v[:, k : k + 99] += v[:, k - 1 : k + 98]; v[k] = v[k + 1]",
+    "k = int(a.argmax()) % 50 + 1; v = c + a; s = v[k : k + 99]; s[1:] = s[:-1]; s[:, k : k + 9] = s[:, k - 1 : k + 8]",
+    "k = int(a.argmax()) % 50; v = c + 1.0\n    for j in range(8): v[k + j + 1] = v[k + j] + v[k + j + 1]",
 )
 
 

@@ -151,6 +151,7 @@ _PLACES = """
 v[{i}] | v[{i} + 1] | v[{i} - 1] | v[0] | v[-1] | v[{n} - {i}] | a[{i}] | a[:, {i}] | a[{i} + 1] | a[{i} - 1, {i}] | a[{i}, {i}]
 b[{i}] | b[{i}, 2:5].sum() | a[2, {i}] | a[{i}, 3] | b[:, {i}] | a[{i}, ::-1] | b[{n} - {i}] | a[{i} - 1] | v[{i} // 2] | a[1:3].sum(axis=0)
 """.replace("\n", " | ")  # noqa: E501
+_INDIRECT = "v[p[{i}]] | a[p[{i}]] | a[:, p[{i}]] | a[p[{i}], {i}] | b[p[{i}], 2:5].sum() | v[p[{i}] - 8] | a[p[p[0]]]"
 _FORMS = ("{x} + {y}", "{x} * 0.5 - {y}", "np.sin({x}) + {y}", "{x}.max() + {y} * 0.25", "np.maximum({x}, {y})", "{x}")
 
 
@@ -161,7 +162,9 @@ LOOPS = int(os.environ.get("ACCEL_LOOPS", "24"))
 def loop_program(seed: int) -> str:
     """A loop of a few assignments to parts of a, b and v that may or may not depend on other rounds."""
     draw = random.Random(seed)
-    places = [place.strip() for place in _PLACES.split("|") if place.strip()]
+    indirect = draw.random() < 0.4
+    given = f"{_PLACES} | {_INDIRECT} | {_INDIRECT}" if indirect else _PLACES
+    places = [place.strip() for place in given.split("|") if place.strip()]
     targets = [place for place in places if "sum" not in place]
 
     def place(choices: list[str]) -> str:
@@ -182,7 +185,8 @@ def loop_program(seed: int) -> str:
         ]
     )
     body = [f"        {statement()}" for _ in range(draw.randint(1, 3))]
-    return "\n".join(["def case(a, b, v):", f"    {header}", *body, "    return a, b, v.sum()", ""])
+    start = ["    p = (abs(b[:, 0]) * 97.0).astype(int) % 8"] if indirect else []
+    return "\n".join(["def case(a, b, v):", *start, f"    {header}", *body, "    return a, b, v.sum()", ""])
 
 
 @pytest.mark.parametrize("seed", range(LOOPS))

@@ -321,20 +321,25 @@ _INNER = ":j | j: | j + 1: | :j + 1 | i: | :i | j:i + 1".split(" | ")
 
 
 def nest_program(seed: int) -> str:
-    """Loops of a few assignments to slices of a, b and v that change their length."""
+    """Loops of a few assignments to slices of a, b and v that change their length; p holds indices."""
     draw = random.Random(seed)
     deep = draw.random() < 0.6
+    indirect = draw.random() < 0.4
 
     def cut() -> str:
         return draw.choice(_INNER if deep and draw.random() < 0.7 else _SLICES)
 
     def number() -> str:
         k = "j" if deep and draw.random() < 0.6 else "i"
+        if indirect and draw.random() < 0.5:
+            return draw.choice([f"v[p[{k}, 1]]", f"a[i, p[i, {k}]]", f"b[p[i, p[{k}, 0]], {k}]", f"v[p[{k}, i] - {N}]"])
         return draw.choice([f"v[{k}]", f"a[i, {k}]", f"b[{k}, i]", "0.25", f"a[{k}, {k}]", f"v[{k} - 1]"])
 
     def vector(part: str) -> str:
         k = "j" if deep and draw.random() < 0.6 else "i"
         plain = [f"a[{k}, {part}]", f"b[{part}, {k}]", f"v[{part}]", f"a[{part}, 1]"]
+        if indirect:
+            plain += [f"a[p[{k}, 2], {part}]", f"b[{part}, p[i, {k}]]"]
         forms = ["{x}", "{x} * {n}", "np.flip({x})", "np.sin({x})", "{x} + {y}", "np.where({x} > 0.1, {x}, {y})"]
         return draw.choice(forms).format(x=draw.choice(plain), y=draw.choice(plain), n=number())
 
@@ -344,6 +349,10 @@ def nest_program(seed: int) -> str:
         return draw.choice(forms).format(x=f"({vector(part)})", y=f"({vector(part)})", n=number(), m=number(), p=part)
 
     def statement() -> str:
+        if indirect and draw.random() < 0.3:
+            k = "j" if deep else "i"
+            target = draw.choice([f"v[p[i, {k}]]", f"a[p[{k}, 1], i]", f"a[p[i, 0], p[i, {k}]]", f"b[i, p[{k}, 3]]"])
+            return draw.choice([f"{target} += 0.05 * {number()}", f"p[i, {k}] = p[p[{k}, 1], p[i, 2]]"])
         part, sign = cut(), draw.choice(["=", "+=", "-="])
         if draw.random() < 0.5:
             target = draw.choice([f"a[i, {part}]", f"b[{part}, i]", f"v[{part}]"])
@@ -364,7 +373,8 @@ def nest_program(seed: int) -> str:
         deep = shallow
         body = [f"            {statement()}" for _ in range(draw.randint(1, 2))]
         lines += [*before, f"        for j in {inner}:", *body, *after]
-    return "\n".join(["def case(a, b, v):", *lines, "    return a.sum()", ""])
+    start = [f"    p = (abs(b) * 97.0).astype(int) % {N}"] if indirect else []
+    return "\n".join(["def case(a, b, v):", *start, *lines, "    return a.sum()", ""])
 
 
 @pytest.mark.parametrize("seed", range(NESTS))

@@ -67,6 +67,35 @@ def test_what_a_jump_reads_is_exact() -> None:
     ]
 
 
+def test_boxes_at_known_positions_are_static_views() -> None:
+    def program(a: Any, i: int, j: int) -> Any:
+        a[i] += 1.0
+        a[i, 1:] = a[j - 2, i : i + 2]
+        return a
+
+    trace = record(program, (x.reshape(4, 3), 1, -1), {}, max_nodes=1000).trace
+    assert trace is not None
+    first, second = trace.scalar_slots
+
+    def views(known: Known) -> list[str]:
+        parts = listing(after_pass("positions", trace, known))
+        return [line.partition("  ")[0] for line in parts if "accel.read" in line or "accel.write" in line]
+
+    assert views(Known()) == [
+        "%4 = accel.read_at float64[3] (%0, [., 3], (%1, 0))",
+        "%6 = accel.write_at float64[4,3] (%0, [., 3], %5, (%1, 0))",
+        "%11 = accel.read_at float64[2] (%6, [., 2], (%7, %1))",
+        "%12 = accel.write_at float64[4,3] (%6, [., 2], %11, (%1, 1))",
+    ]
+    assert views(Known({first: 1, second: -1})) == [
+        "%4 = accel.read float64[3] (%0, [1, :])",
+        "%6 = accel.write float64[4,3] (%0, [1, :], %5)",
+        "%11 = accel.read float64[2] (%6, [1, 1:3])",
+        "%12 = accel.write float64[4,3] (%6, [1, 1:3], %11)",
+    ]
+    assert "accel.read_at" in views(Known({second: -1}))[0]
+
+
 def test_loops_are_listed_by_their_first_round() -> None:
     def program(a: Any) -> Any:
         for k in range(20):

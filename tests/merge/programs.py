@@ -23,8 +23,10 @@ class Writer:
     def program(self) -> str:
         """The program's source."""
         self._lines = ["def case(s, a, b):", "    count = 0", "    x = a * 0.5", "    y = b + s.u", "    s.n += 1"]
+        self._lines.append("    k = s.n % 4")
         self._block(1, self._draw.randint(4, 8))
-        self._lines.append(f"    return {self._pick('x', 'x, y', 'x + y', '(x, float(y.sum()))', 'None', 'count, x')}")
+        results = "x", "x, y", "x + y", "(x, float(y.sum()))", "None", "count, x", "a[k], y[k - 3, 1:], x"
+        self._lines.append(f"    return {self._pick(*results)}")
         return "\n".join(self._lines)
 
     def _pick(self, *choices: str) -> str:
@@ -55,7 +57,9 @@ class Writer:
                 f"s.u = {self._value()}", f"s.v[1:3] = ({self._value()})[1:3]", f"a[0] = ({self._value()})[0]",
                 f"x[:, 1] += ({self._value()})[:, 1]", "y[y > 0.3] = 0.3", "s.last = float(x.max())",
                 "s.made = x * 2.0", "b *= 0.9", "s.k = s.k * 0.5 + 0.1", "s.log = (count, x[0, 0])", "s.v = s.u",
-                "a.T[1] = y[:, 1]", "count += 1",
+                "a.T[1] = y[:, 1]", "count += 1", "k = (k + 1) % 4", "k = int(x[:, 1].argmax()) - 1",
+                "x[k] += y[k - 2]", "a[k, 1] = x[s.n % 5, k]", "s.row = y[k]", "s.v[k:k + 2] = x[:2]",
+                "y[k] = b[k] * 0.5", "s.n = s.n + k",
             ),
         )  # fmt: skip
 

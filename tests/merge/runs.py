@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import deque
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
@@ -87,7 +88,10 @@ def assert_same(got: Any, expected: Any, text: str = "") -> None:
         assert list(vars(got)) == list(vars(expected)), text
         for name, value in vars(expected).items():
             assert_same(getattr(got, name), value, text)
-    elif isinstance(expected, (tuple, list)):
+    elif isinstance(expected, dict):
+        assert list(got) == list(expected), text
+        assert_same(list(got.values()), list(expected.values()), text)
+    elif isinstance(expected, (tuple, list, deque)):
         assert len(got) == len(expected), text
         for mine, theirs in zip(got, expected, strict=True):
             assert_same(mine, theirs, text)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -211,43 +212,54 @@ def test_what_a_handler_raises_in_the_recorder_is_the_programs(monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("foreground")
-@pytest.mark.parametrize("which", ["run", "_store"])
-def test_an_interrupted_replay_is_whole_or_has_not_begun(monkeypatch: pytest.MonkeyPatch, which: str) -> None:
+@pytest.mark.parametrize("which", ["run", *range(9)])
+def test_an_interrupted_replay_is_whole_or_has_not_begun(monkeypatch: pytest.MonkeyPatch, which: Any) -> None:
+    """which: while the program runs, or after so many steps of the commit."""
     from accel.dispatch.replay import commit
 
     class Model:
         def __init__(self) -> None:
             self.a, self.b = np.zeros(3), np.zeros(3)
+            self.log: list[Any] = []
+            self.queue, self.counts = deque(np.zeros(2)), {"n": 0}
 
         @accel.accelerate(name="step")
         def step(self, x: Any) -> None:
             self.a += x
             self.b = self.a * 2.0
+            self.log.append(self.a.sum())
+            self.queue.append(self.a.sum())
+            self.queue.popleft()
+            self.counts["last"] = self.counts.pop("n") + 1
+            self.counts["n"] = self.counts.pop("last")
 
     owner: Any = Variant if which == "run" else commit
-    plain, rung = getattr(owner, which), []
+    name = "run" if which == "run" else "store"
+    plain, rung = getattr(owner, name), []
 
     def interrupted(*args: Any) -> Any:
-        if which == "_store" and not rung:
-            plain(args[0], [])  # half of it
+        if not rung:
             rung.append(True)
-            ring()
-        elif not rung:
-            rung.append(True)
+            if which != "run":
+                steps, done = args
+                assert len(steps) > 6
+                plain(steps[:which], done)
             ring()
         return plain(*args)
 
     model = Model()
-    for _ in range(8):
+    for _ in range(12):
         model.step(np.ones(3))
     assert open_ledger("step").compiled_calls > 3
-    monkeypatch.setattr(owner, which, interrupted)
+    monkeypatch.setattr(owner, name, interrupted)
     with pytest.raises(Alarm):
         model.step(np.ones(3))
-    steps = 8.0 if which == "run" else 9.0
+    steps = 12 if which == "run" else 13
     assert model.a.tolist() == [steps] * 3 and model.b.tolist() == [2.0 * steps] * 3
+    assert model.log == [3.0 * n for n in range(1, steps + 1)]
+    assert list(model.queue) == model.log[-2:] and model.counts == {"n": steps}
     model.step(np.ones(3))
-    assert model.a.tolist() == [steps + 1.0] * 3
+    assert model.a.tolist() == [steps + 1.0] * 3 and len(model.log) == steps + 1
     assert open_ledger("step").compiled_calls >= 5
 
 

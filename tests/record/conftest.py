@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType, ModuleType
@@ -56,7 +57,7 @@ class Twins:
             return
         if isinstance(left, np.ndarray):
             self._array(left, right, name)
-        elif isinstance(left, (list, tuple)):
+        elif isinstance(left, (list, tuple, deque)):
             assert len(left) == len(right), name
             for i, pair in enumerate(zip(left, right, strict=True)):
                 self.same(*pair, f"{name}[{i}]")
@@ -68,7 +69,7 @@ class Twins:
                 self.same(*pair, f"a key of {name}")
         elif isinstance(left, (set, frozenset)):
             assert left == right, name
-            assert {type(part) for part in left} == {type(part) for part in right}, name
+            assert [(type(part), part) for part in left] == [(type(part), part) for part in right], f"{name}: order"
         elif isinstance(left, Raised):
             assert left.kind is right.kind, f"{name}: {right} instead of {left}"
             self.same(left.args, right.args, f"{name}.args")
@@ -125,7 +126,7 @@ class Twins:
 
     def _object(self, left: Any, right: Any, name: str) -> None:
         mine, theirs = _attributes(left), _attributes(right)
-        assert set(mine) == set(theirs), f"{name}: attributes {sorted(theirs)} instead of {sorted(mine)}"
+        assert list(mine) == list(theirs), f"{name}: attributes {list(theirs)} instead of {list(mine)}"
         for key in sorted(mine):
             self.same(mine[key], theirs[key], f"{name}.{key}")
 

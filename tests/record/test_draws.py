@@ -590,7 +590,7 @@ def test_numpys_answer_starts_where_the_draws_did(monkeypatch: pytest.MonkeyPatc
     def failing(*args: Any) -> None:
         raise OSError("planted")
 
-    monkeypatch.setattr("accel.dispatch.replay.commit._build", failing)
+    monkeypatch.setattr("accel.dispatch.replay.commit.Builder", failing)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         np.testing.assert_array_equal(fast(field(9), theirs), langevin(field(9), mine))

@@ -239,7 +239,7 @@ def test_a_list_that_is_kept_and_changed(check: Any) -> None:
         inner.append(x)
         return inner
 
-    check(work, lambda i: ([], some(i)), reason="escape.object")
+    check(work, lambda i: ([], some(i)))
 
 
 def test_sets_deques_and_objects_of_others(check: Any) -> None:

@@ -696,15 +696,15 @@ def test_modes(mode: str) -> None:
 
 @pytest.mark.parametrize("case", ["a temporary global", "a counter", "two names of one array"])
 def test_an_interrupt_between_two_stores(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is stored again before the interrupt is raised: nothing may depend on how often."""
-    store = commit._store
+    """What is left is stored before the interrupt is raised."""
+    store = commit.store
 
-    def twice(copies: Any, writes: Any) -> None:
-        store(copies, writes[:1])
-        store(copies, writes)
-        store(copies, writes)
+    def in_parts(steps: Any, done: Any) -> None:
+        store(steps[:1], done)
+        store(steps, done)
+        store(steps, done)
 
-    monkeypatch.setattr(commit, "_store", twice)
+    monkeypatch.setattr(commit, "store", in_parts)
     compare(SOURCES[case], replays=4)
 
 

@@ -42,6 +42,7 @@ np.moveaxis({a}[None], 0, 2)[:, :, 0] | np.square({a}) | np.choose({i} % 2, [{a}
 ROW_VALUES = """
 {a}[0] | {a}[-1] + 1 | {a}.sum(axis=0) | {a}.max(axis=0) | {a}.min(axis=0) | np.median({a}, axis=0) | {r} + {r} | {r}[::-1]
 {a}[{n}] | {a}.mean(axis=0) | np.where({m}[1], {r}, 0.0) | np.sort({r}) | np.cumsum({r}) | {a}[1:3].sum(axis=0) | {r} * {s}
+{a}[{n}] + {a}[{n}] | {a}[{k}:{k} + 2].sum(axis=0) | {a}[{n}:{n} + 2].max(axis=0, initial=0) | {a}[{n}, ::-1] | {a}[{n}, {n}] * {r}
 np.percentile({a}, 25, axis=0) | np.average({a}, axis=0) | np.nanmax({a}, axis=0) | np.ptp({a}, axis=0) | {r}.copy()
 """
 
@@ -58,8 +59,15 @@ np.searchsorted([-2.0, 0.0, 1.0], {a}) | np.floor({a}).astype(int) | np.cumsum({
 
 SCALARS = """
 float({a}.max()) | {a}[1, 2] | {a}.sum() | {s} + 1 | max({s}, 0.5) | min({s}, 2.0) | float({r}[0]) | {a}[{m}].sum() | {s} * 0.5 | abs({s})
+{a}[{n}, {n}] | {r}[{n}] | {a}[{n}].sum() | {r}[{k}:{k} + 2].sum() | {a}[{k} - 1:{k} + 2, {n}].sum() | {a}.item({n}, {n})
 np.median({a}) | {r}.min() | float({n}) | {i}.max() | {m}.sum() | np.count_nonzero({m}) | {a}[{m}].size
 """
+
+NUMBERS = """
+({n} + 1) % 4 | int({i}.max()) % 4 | {i}[1, 2] % 4 | int({a}.argmax()) % 4 | {i}[{n}, {n}] % 4 | {n} % 4 - 4 | np.int8({n}) | {i}[{n}].max() % 4
+int(np.argmin({r})) % 4 | int({s}) % 4 | {m}.sum() % 4 | np.uint8({n} % 4) | max({n}, 1) | ({n} * {n}) % 4 | int({m}[{n}, 0]) | -({n} % 4)
+"""
+"""Indices: from -4 to 3, the length of the shorter axis."""
 
 CHANGES = """
 {a} += {b} | {a} -= {r} | {a} *= 0.5 | {a}[{m}] = 0 | {a}[{m}] += 1 | {a}[{a} > {b}] = {s} | {a}[1:] = {b}[:-1] | {a}[:, 0] = {r}[:4]
@@ -68,11 +76,15 @@ np.putmask({a}, {m}, {b}) | {a}.fill({s}) | np.add({a}, {b}, out={a}, where={m})
 {a}[2, 3] = {s} | {a}[-1, 1:3] *= 2 | {a}[::-1] += {b} | np.maximum({a}, {r}, out={a}) | {a}.sort(axis=1) | {r} += 1 | {r}[1:4] = {s}
 {r}[::2] *= -1 | {i} += 1 | {i}[{m}] = 0 | {m}[0] = True | {m} &= {a} > 0 | np.fill_diagonal({a}, {s}) | {a}[{i} > 2] = -1
 np.place({a}, {m}, [1.0, 2.0]) | np.add.at({a}, [0, 1, 1], {r}) | np.put({a}, [0, 5], [1.0, 2.0]) | {a}[1:3, 1:3] = {b}[:2, :2]
+{a}[{n}, {n}] = {s} | {a}[{n}] += {r} | {a}[{k}:{k} + 2] *= 0.5 | {r}[{k}:{k} + 3] -= 1 | {i}[{n}] ^= 1 | {m}[{n}, {n}] = False | {a}[{n}, ::2] += 1
+{a}[{n}, {k}:{k} + 2] = {b}[{n}, {k}:{k} + 2] | {a}[{n}, {p}] = {r}[:4] | {a}[{p}, {n}] = {r}[2:] | {a}[:, {n}][{k}:{k} + 2] = 1 | {a}[{n}, {m}[0]] = 0
+{a}[{n}] = {a}[{n}] | {r}[{n}] += {r}[{n}] | {r}[:] = {a}[{n}] | np.add({a}[{n}], {r}, out={a}[{n}]) | {a}[{n}], {a}[{n}] = {a}[{n}], {b}[{n}]
+{a}[{k}:{k} + 2] = {a}[{k}:{k} + 2][::-1] | {a}[{n}][{n}] -= {s} | {a}[{n}, None] = {r} | {a}.T[{n}] += {r}[:4] | {i}[{n}, {n}] += 1
 {a}[{n}] = {b}[{n}] | {a}[:, {n}] -= {s} | np.nan_to_num({a}, copy=False) | np.subtract({a}, {b}, {a})
 """
 
 VIEWS = "{a}[:] | {a}[:, :] | {a}.reshape(4, 6) | {a}.T.T | {a}[0:4] | np.asarray({a}) | {a}.view() | np.reshape({a}.ravel(), (4, 6))"
-ROW_VIEWS = "{a}[0] | {a}[-1] | {a}[{n}] | {r}[:] | {a}.T[:, 1] | np.ravel({a})[6:12]"
+ROW_VIEWS = "{a}[{n}, :] | {a}[{n}][::-1] | {a}[{n}, None][0] | {a}.T[:, {n}] | {a}[{k}:{k} + 2][0] | {a}[0] | {a}[-1] | {a}[{n}] | {r}[:] | {a}.T[:, 1] | np.ravel({a})[6:12]"
 
 TESTS = "{s} > 0 | np.any({m}) | {a}.max() > 2 | {n} > 1 | ({a} > 1).all() | {a}[0, 0] < {a}[1, 1] | {m}[1, 1] | not {m}.any()"
 
@@ -89,6 +101,7 @@ TABLES = {
         "m": MASKS,
         "i": WHOLE,
         "s": SCALARS,
+        "n": NUMBERS,
         "change": CHANGES,
         "view": VIEWS,
         "row view": ROW_VIEWS,
@@ -96,7 +109,7 @@ TABLES = {
     }.items()
 }
 
-KINDS = ("a", "a", "a", "a", "change", "change", "change", "r", "m", "i", "s", "view", "row view", "if", "for")
+KINDS = ("a", "a", "a", "a", "change", "change", "change", "r", "m", "i", "s", "n", "view", "row view", "if", "for")
 
 
 class Writer:
@@ -109,7 +122,7 @@ class Writer:
 
     def program(self, lines: int) -> str:
         body = [text for _ in range(lines) for text in self._line("    ")]
-        kept = {kind: names[-3:] for kind, names in self._names.items() if kind != "n"}
+        kept = {kind: names[-3:] for kind, names in self._names.items()}
         result = ", ".join(name for names in kept.values() for name in names)
         return "\n".join([f"def case({', '.join(PARAMETERS)}):", *body, f"    return {result}", ""])
 
@@ -118,10 +131,10 @@ class Writer:
 
     def _filled(self, template: str) -> str:
         text = template
-        for kind in ("a", "b", "r", "m", "i", "s", "n"):
-            names = self._names["a" if kind == "b" else kind]
+        for kind in ("a", "b", "r", "m", "i", "s", "n", "k"):
+            names = self._names[{"b": "a", "k": "n"}.get(kind, kind)]
             while "{" + kind + "}" in text:  # an array named twice is the same; a second one may be another
-                text = text.replace("{" + kind + "}", self._pick(names), -1 if kind == "a" else 1)
+                text = text.replace("{" + kind + "}", self._pick(names), -1 if kind in "ak" else 1)
         return text.replace("{p}", "[2, 0, 3, 1]")
 
     def _line(self, indent: str) -> list[str]:

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from accel.dispatch.comparing.changes import Changes
 from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import NumpyValue, explanation
-from accel.dispatch.comparing.snapshot import Snapshot, equal, part_name, part_of
+from accel.dispatch.comparing.snapshot import Snapshot, equal
 from accel.dispatch.replay import StagedOutputs
-from accel.dispatch.replay.commit import as_scalar
+from accel.dispatch.replay.build import as_scalar, chain_of
 from accel.ir.views import seen_through
 from accel.record.inputs import MISSING
-from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared
+from accel.record.leaves import (
+    COMPOSITE,
+    FromSlot,
+    Leaf,
+    Literal,
+    Made,
+    NewContainer,
+    NewObject,
+    NewSet,
+    Number,
+    Shared,
+)
+from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.reports.ledger import Difference
 
 EXPLAINED_FACTOR, MAX_EXPLAINED = 2.0, 1e3
@@ -37,6 +51,7 @@ class Comparison:
         self._numpys: dict[Any, tuple[int, str]] = {}
         self._replays: dict[int, tuple[Any, str]] = {}
         self._seen: list[NumpyValue] = []
+        self._compared: set[int] = set()  # leaves of what is in several places, which may contain itself
         self._run(result)
         self.differences.sort(key=lambda difference: -difference.error)
 
@@ -76,10 +91,11 @@ class Comparison:
         trace, values = self._staged.trace, self._staged.values
         outputs = trace.outputs
         self._template(outputs.result, result, "the result")
-        for write in outputs.writes:
-            owner = values[write.owner]
-            now = part_of(owner, write.name, is_item=write.is_item)
-            self._template(write.value, now, part_name(trace, write.owner, write.name, is_item=write.is_item))
+        changes = Changes(self._staged, self._snapshot)
+        for template, now, name in changes.values():
+            self._template(template, now, name)
+        for name, what in changes.structure():
+            self._structure(name, what)
         first = len(self._staged.made)
         for position, ((slot, _), array) in enumerate(zip(outputs.changed, self._staged.changed, strict=True), first):
             self._arrays(array, values[slot], trace.inputs.name(slot), position)
@@ -101,17 +117,48 @@ class Comparison:
                     self._structure(name, f"NumPy gives no {key!r}, the replay does")
                 else:
                     self._template(part, actual[key], f"{name}[{key!r}]")
+            if list(template) != list(actual):
+                self._structure(name, "NumPy gives its keys in another order than the replay")
         else:
             for i, (part, value) in enumerate(zip(template, actual, strict=True)):
                 self._template(part, value, f"{name}[{i}]")
 
+    def _new_object(self, leaf: NewObject, actual: Any, name: str) -> None:
+        if type(actual) is not leaf.kind:
+            self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
+            return
+        for slot in self._staged.trace.objects:
+            if actual is self._staged.values[slot]:
+                self._structure(name, f"NumPy gives {self._slot(slot)} itself, the replay a new {_kind(actual)}")
+        names = own_names(actual)
+        if names != list(leaf.parts):
+            self._structure(name, f"NumPy sets {', '.join(names)}, the replay {', '.join(leaf.parts)}")
+            return
+        for each, part in leaf.parts.items():
+            self._template(part, own_attribute(actual, each), f"{name}.{each}")
+
+    def _new_container(self, leaf: NewContainer, actual: Any, name: str) -> None:
+        if type(actual) is not leaf.kind:
+            self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
+            return
+        about = "maxlen" if leaf.kind is deque else "default_factory"
+        self._template(leaf.about, getattr(actual, about, None), f"{name}.{about}")
+        held: Any = actual
+        self._template(leaf.parts, list(held) if leaf.kind is deque else dict(held), name)
+
+    def _new_set(self, leaf: NewSet, actual: Any, name: str) -> None:
+        if type(actual) is not set or set(map(_typed, actual)) != set(map(_typed, leaf.members)):
+            self._structure(name, f"NumPy gives {actual!r}, the replay {leaf.members!r}")
+
     def _from_slot(self, leaf: FromSlot, actual: object, name: str) -> None:
-        expected = self._staged.values[leaf.slot]
+        expected, chain = self._staged.values[leaf.slot], chain_of(self._staged, leaf)
         # `return x` must give the caller's own array, and `return x[1:]` a view of it: a later write to it would show
         if not leaf.chain and actual is not expected:
             self._structure(name, f"NumPy gives another object, the replay {self._slot(leaf.slot)} itself")
-        elif leaf.chain and not np.may_share_memory(expected, actual):
+        elif chain and not np.may_share_memory(expected, actual):
             self._structure(name, f"NumPy gives a copy, the replay a view of {self._slot(leaf.slot)}")
+        elif chain and not _is_same_view(seen_through(expected, chain), actual):
+            self._structure(name, f"NumPy gives another part of {self._slot(leaf.slot)} than the replay")
 
     def _literal(self, leaf: Literal, actual: object, name: str) -> None:
         if type(actual) is not type(leaf.value) or not (actual is leaf.value or equal(actual, leaf.value)):
@@ -127,7 +174,8 @@ class Comparison:
             self._arrays(np.asarray(replayed), np.asarray(actual), name, first + leaf.index)
 
     def _made(self, leaf: Made, actual: object, name: str) -> None:
-        made = seen_through(self._staged.made[leaf.index], leaf.chain)
+        chain = chain_of(self._staged, leaf)
+        made = seen_through(self._staged.made[leaf.index], chain)
         if type(actual) is not np.ndarray:
             self._structure(name, f"NumPy gives a {_kind(actual)}, the replay an array")
             return
@@ -140,11 +188,14 @@ class Comparison:
                 shared, fresh = f"memory of {self._slot(slot)}", "memory of its own"
                 what = (shared, fresh) if theirs else (fresh, shared)
                 self._structure(name, f"NumPy gives {what[0]}, the replay {what[1]}")
-        self._arrays(made, actual, name, leaf.index, leaf.chain)
+        self._arrays(made, actual, name, leaf.index, chain)
 
     def _shared(self, leaf: Shared, actual: object, name: str) -> None:
-        if not isinstance(leaf.template, Leaf):
+        if isinstance(leaf.template, (*COMPOSITE, NewSet)) or not isinstance(leaf.template, Leaf):
             self._identity(("shared", id(leaf)), actual, name)
+            if id(leaf) in self._compared:
+                return
+            self._compared.add(id(leaf))
         self._template(leaf.template, actual, name)
 
     def _identity(self, key: object, actual: object, name: str) -> None:
@@ -152,10 +203,10 @@ class Comparison:
         # both ways: `return a, a` in one and `return a, a.copy()` in the other, and the reverse
         known, other = self._numpys.setdefault(key, (id(actual), name))
         if known != id(actual):
-            self._structure(name, f"NumPy gives an array of its own, the replay the same as for {other}")
+            self._structure(name, f"NumPy gives an object of its own, the replay the same as for {other}")
         before, other = self._replays.setdefault(id(actual), (key, name))
         if before != key:
-            self._structure(name, f"NumPy gives the same array as for {other}, the replay another")
+            self._structure(name, f"NumPy gives the same object as for {other}, the replay another")
 
     def _arrays(self, replayed: Any, actual: Any, name: str, position: int, chain: tuple[Any, ...] = ()) -> None:
         self.points += actual.size
@@ -179,13 +230,26 @@ class Comparison:
         return self._staged.trace.inputs.name(slot)
 
 
+def _is_same_view(ours: Any, theirs: Any) -> bool:
+    """Whether two views of one array begin at the same element, and have the same shape."""
+    begin = [view.__array_interface__["data"][0] for view in (ours, theirs)]
+    return bool(ours.shape == theirs.shape and (begin[0] == begin[1] or ours.size == 0))
+
+
 _LEAVES: dict[type, Callable[[Comparison, Any, Any, str], None]] = {
     FromSlot: Comparison._from_slot,
     Literal: Comparison._literal,
     Number: Comparison._number,
     Made: Comparison._made,
+    NewObject: Comparison._new_object,
+    NewContainer: Comparison._new_container,
+    NewSet: Comparison._new_set,
     Shared: Comparison._shared,
 }
+
+
+def _typed(value: object) -> tuple[type, object]:
+    return type(value), value
 
 
 def _kind(value: object) -> str:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
 from types import CellType
 from typing import Any
 
 import numpy as np
 
 from accel.record import Trace
+from accel.record.changes import Write
 from accel.record.inputs import MISSING, Inputs
 from accel.record.names.variables import CONTENTS, contents_of
+from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.reports.ledger import Difference
+
+SEQUENCES: tuple[type, ...] = (list, deque)
+CONTAINERS: tuple[type, ...] = (list, deque, set, dict, defaultdict, Counter, OrderedDict)
 
 
 class Snapshot:
     """A call's inputs as they are before NumPy runs. values: of the slots, with copies of all arrays.
 
     By these, `differences` finds effects of NumPy's call that the replay does not have. Explaining a difference needs
-    them too, because NumPy's call may change its arguments.
+    them too, because NumPy's call may change its arguments. parts: a copy of what the container or object in a slot
+    holds; see `copy_of`.
     """
 
     def __init__(self, trace: Trace, values: Sequence[Any]) -> None:
@@ -29,9 +37,13 @@ class Snapshot:
             self.values[slot] = values[slot].copy()
         changed = {slot for slot, _ in trace.outputs.changed}
         self._kept = [slot for slot in trace.array_slots if slot not in changed]
-        self._written = {(id(values[write.owner]), write.name) for write in trace.outputs.writes}
+        attributes = [change for change in trace.outputs.writes if isinstance(change, Write) and not change.is_item]
+        self._written = {(id(values[write.owner]), write.name) for write in attributes}
+        # a container that the replay changes is compared as a whole (accel.dispatch.comparing.changes)
+        others = [change for change in trace.outputs.writes if not isinstance(change, Write) or change.is_item]
+        self._compared = {id(values[change.owner]) for change in others}
         objects = {slot for slot in trace.objects if not _is_module_namespace(values[slot])}
-        self._parts = {slot: dict(parts_of(values[slot])) for slot in {*objects, *_containers(values)}}
+        self.parts = {slot: copy_of(values[slot]) for slot in {*objects, *_containers(values)}}
 
     def differences(self, values: Sequence[Any]) -> Iterator[Difference]:
         """What the call changed and the replay does not: contents of arrays, attributes, and items of containers."""
@@ -39,19 +51,21 @@ class Snapshot:
         for slot in self._kept:
             if values[slot].tobytes() != self.values[slot].tobytes():
                 yield Difference(self._trace.inputs.name(slot), "", what, np.inf)
-        for slot, before in self._parts.items():
-            now = parts_of(values[slot])
-            # as text, because keys of one dict may have types that do not compare
-            for key in sorted(before.keys() | now.keys(), key=str):
-                if (id(values[slot]), key) not in self._written and not _is_same(
-                    before.get(key, MISSING), now.get(key, MISSING)
-                ):
-                    name = part_name(self._trace, slot, key, is_item=type(values[slot]) in (dict, list))
-                    yield Difference(name, "", "was set by NumPy, not by the replay", np.inf)
+        for slot, before in self.parts.items():
+            if id(values[slot]) not in self._compared and not _is_unchanged(before, values[slot]):
+                yield from self._differences(slot, parts_of(before), parts_of(values[slot]))
+
+    def _differences(self, slot: int, before: Mapping[Any, Any], now: Mapping[Any, Any]) -> Iterator[Difference]:
+        owner = self.values[slot]
+        # as text, because keys of one dict may have types that do not compare
+        for key in sorted(before.keys() | now.keys(), key=str):
+            if (id(owner), key) not in self._written and not is_same(before.get(key, MISSING), now.get(key, MISSING)):
+                name = part_name(self._trace, slot, key, is_item=type(owner) in CONTAINERS)
+                yield Difference(name, "", "was set by NumPy, not by the replay", np.inf)
 
 
 def _containers(values: Sequence[Any]) -> list[int]:
-    """Slots of lists and dicts, but for the call's own arguments (slots 0 and 1) and namespaces.
+    """Slots of containers, but for the call's own arguments (slots 0 and 1) and namespaces.
 
     The namespace of an object is compared with the object. That of a module is not compared: it is large, and other
     threads may change it.
@@ -61,8 +75,8 @@ def _containers(values: Sequence[Any]) -> list[int]:
         slot
         for slot, value in enumerate(values)
         if slot >= Inputs.ROOTS
-        if type(value) is list
-        or (type(value) is dict and id(value) not in namespaces and not _is_module_namespace(value))
+        if type(value) in CONTAINERS
+        if type(value) is not dict or (id(value) not in namespaces and not _is_module_namespace(value))
     ]
 
 
@@ -70,21 +84,33 @@ def _is_module_namespace(value: object) -> bool:
     return type(value) is dict and "__builtins__" in value
 
 
-def part_of(owner: Any, name: Any, *, is_item: bool) -> Any:
-    """What an item, an attribute or a cell holds; MISSING where there is none."""
-    if is_item:
-        return parts_of(owner).get(name, MISSING)
+def part_of(owner: Any, name: Any) -> Any:
+    """What an attribute or a cell holds; MISSING where there is nothing."""
     return contents_of(owner) if type(owner) is CellType else getattr(owner, name, MISSING)
 
 
-def parts_of(value: object) -> dict[Any, Any]:
+def copy_of(value: Any) -> Any:
+    """What a container or an object holds: a list of elements, a set, or a dict of items or attributes."""
+    if type(value) in SEQUENCES:
+        return list(value)
+    return set(value) if type(value) is set else dict(parts_of(value))
+
+
+def _is_unchanged(before: Any, now: Any) -> bool:
+    """Whether a sequence holds the very elements that it held: quick, as it may be long."""
+    return type(now) in SEQUENCES and len(before) == len(now) and all(map(operator.is_, before, now))
+
+
+def parts_of(value: Any) -> Mapping[Any, Any]:
     """The items of a container, or the attributes of an object."""
-    if type(value) is list:
+    if type(value) in SEQUENCES:
         return dict(enumerate(value))
-    return value if type(value) is dict else getattr(value, "__dict__", {})
+    if type(value) is set:
+        return dict.fromkeys(value)
+    return value if isinstance(value, dict) else {name: own_attribute(value, name) for name in own_names(value)}
 
 
-def _is_same(left: object, right: object) -> bool:
+def is_same(left: object, right: object) -> bool:
     """Whether both are the same object, or equal strings or numbers: the identity of those does not matter."""
     if left is right:
         return True

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from accel.ir.template import fill
-from accel.ir.views import seen_through
+from accel.dispatch.replay.build import Builder
+from accel.dispatch.replay.steps import Step, steps_of
 from accel.process import interrupts
 from accel.record import Trace
-from accel.record.inputs import MISSING
-from accel.record.outputs import FromSlot, Leaf, Literal, Made, Number, Shared, Write
 
 if TYPE_CHECKING:
     from accel.dispatch.replay.draws import Drawn
@@ -25,8 +25,7 @@ class StagedOutputs:
 
     trace: of the path that the call takes. values: of its slots. made: new arrays. changed: new contents of the arrays
     that the call changes in place. numbers: the trace's numbers, in order. given: the arrays that the program took.
-    shared: objects that occur several times in the outputs, as far as they are built. drawn: the generators that it has
-    drawn from.
+    drawn: the generators that it has drawn from.
     """
 
     trace: Trace
@@ -35,7 +34,6 @@ class StagedOutputs:
     changed: list[Any]
     numbers: list[Any]
     given: list[Any]
-    shared: dict[Shared, Any] = field(default_factory=dict)
     drawn: Drawn | None = None
 
 
@@ -51,63 +49,33 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
 
     call: marked as done as soon as everything is stored. All values are built before the first is stored: what fails
     while building has changed nothing, and NumPy can still answer the call. If an interrupt arrives while storing,
-    everything is stored again before it is raised, so that no call is left half done.
+    what is left is stored before it is raised, so that no call is left half done.
     """
-    values, outputs = staged.values, staged.trace.outputs
-    copies = [(values[slot], array) for (slot, _), array in zip(outputs.changed, staged.changed, strict=True)]
-    writes = [(values[write.owner], write, _build(staged, write.value)) for write in outputs.writes]
-    result = _build(staged, outputs.result)
+    values, outputs, build = staged.values, staged.trace.outputs, Builder(staged)
+    steps: list[Step] = [
+        partial(np.copyto, values[slot], array)
+        for (slot, _), array in zip(outputs.changed, staged.changed, strict=True)
+    ]
+    for change in outputs.writes:
+        steps += steps_of(change, values[change.owner], build)
+    result = build(outputs.result)
+    build.finish()
+    done: list[None] = []
     try:
-        _store(copies, writes)
+        store(steps, done)
     except BaseException:
         with interrupts.Deferral():
-            _store(copies, writes)  # an error that was not an interrupt occurs again here
+            store(steps, done)  # an error that was not an interrupt occurs again here
         raise
     if call is not None:
         call.result, call.done = result, True
     return result
 
 
-def _build(staged: StagedOutputs, template: object) -> Any:
-    """Fill the leaves of a result, or of a value to be stored, from the staged outputs."""
-    return fill(template, lambda leaf: _build_leaf(staged, leaf), Leaf)
+def store(steps: Sequence[Step], done: list[Any]) -> None:
+    """Take the steps that are not done yet. done: gets an entry for each.
 
-
-def _build_leaf(staged: StagedOutputs, leaf: Any) -> Any:
-    kind = type(leaf)
-    if kind is Made:
-        return seen_through(staged.made[leaf.index], leaf.chain)
-    if kind is FromSlot:
-        return seen_through(staged.values[leaf.slot], leaf.chain)
-    if kind is Number:
-        return as_scalar(staged.numbers[leaf.index], leaf.kind)
-    if kind is Shared:
-        if leaf not in staged.shared:
-            # once: in `return (a, a)` both must be the same object
-            staged.shared[leaf] = _build(staged, leaf.template)
-        return staged.shared[leaf]
-    assert kind is Literal
-    return leaf.value
-
-
-def as_scalar(value: object, kind: type) -> Any:
-    """The number, converted to the type that NumPy or Python gave it in the recording."""
-    return value if type(value) is kind else kind(value)
-
-
-def _store(copies: list[tuple[Any, Any]], writes: list[tuple[Any, Write, Any]]) -> None:
-    """Store array contents, attributes and items. To do it twice does no harm (see `commit`)."""
-    for target, array in copies:
-        np.copyto(target, array)
-    for owner, write, value in writes:
-        if value is MISSING and write.is_item:
-            owner.pop(write.name, None)
-        elif value is MISSING:
-            try:
-                object.__delattr__(owner, write.name)
-            except AttributeError:  # the call itself created it; or it was deleted before an interrupt
-                pass
-        elif write.is_item:
-            owner[write.name] = value
-        else:
-            object.__setattr__(owner, write.name, value)  # the class's own __setattr__ may do more, or refuse
+    All of this is one call into C code, as most steps are: Python runs signal handlers between instructions only, and
+    so never between a step and its entry. An element that is appended is never appended twice.
+    """
+    done.extend(map(operator.call, steps[len(done) :]))

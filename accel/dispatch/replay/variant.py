@@ -118,6 +118,8 @@ class Launcher:
         host = needed_by(program.host)  # with the fixed nodes that they need
         self._host = HostTape(host, of_some)
         self._read = sorted({node.args[0] for node in host if node.is_input})
+        # containers, which may hold something else in the next call
+        self._reads_objects = any(node.is_input and node.dtype is None for node in host)
         self._prepared: tuple[list[Any], dict[int, Any], dict[str, Any]] | None = None
 
     def run(self, values: list[Any]) -> StagedOutputs | SideExit | StaleConstants:
@@ -197,7 +199,7 @@ class Launcher:
         except Exception as error:
             interrupts.pass_on(error)
             raise HostError(f"{type(error).__name__}: {error}") from error
-        self._prepared = read, host, scalars
+        self._prepared = None if self._reads_objects else (read, host, scalars)
         return host, scalars
 
     def _own(self, made: list[Any], forms: list[tuple[tuple[int, ...], str]]) -> list[Any]:

@@ -16,10 +16,11 @@ import numpy as np
 from accel.ir.tape import Node, Place
 from accel.reasons import Refusal
 from accel.record import Trace
+from accel.record.changes import Write
 from accel.record.draws.proxies import GeneratorProxy
+from accel.record.leaves import FromSlot, Literal, Made, NewContainer, NewObject, NewSet, Number, Shared
 from accel.record.names.variables import CONTENTS
 from accel.record.objects.objects import ObjectProxy
-from accel.record.outputs import FromSlot, Literal, Made, Number
 from accel.record.recording import Recording, place_text
 
 Message = dict[str, Any]
@@ -194,14 +195,18 @@ def program(trace: Trace) -> Message:
 
 def _stays(trace: Trace, write: Any) -> bool:
     """Whether the attribute is set to the object that it had before, as by an in-place operator."""
+    if not isinstance(write, Write):
+        return False
     held = trace.inputs.find(("attr", write.owner, write.name))
     return type(write.value) is FromSlot and not write.value.chain and write.value.slot == held
 
 
 def _written(trace: Trace, write: Any) -> str:
     owner = trace.inputs.name(write.owner)
+    if not isinstance(write, Write):
+        return f"what {owner} holds"
     if write.is_item:
-        return f"{owner}[{write.name!r}]"
+        return f"{owner}[...]" if isinstance(write.name, Number) else f"{owner}[{write.name!r}]"
     return owner if write.name == CONTENTS else f"{owner}.{write.name}"
 
 
@@ -216,6 +221,12 @@ def _result(trace: Trace, template: Any) -> str:
         return f"{template.kind.__name__}"
     if kind is Literal:
         return _text(template.value)
+    if kind is Shared:
+        return "one object in several places"
+    if kind in (NewObject, NewContainer):
+        return f"new {template.kind.__qualname__}"
+    if kind is NewSet:
+        return _text(template.members)
     if isinstance(template, dict):
         return "{" + ", ".join(f"{key!r}: {_result(trace, part)}" for key, part in template.items()) + "}"
     if isinstance(template, (list, tuple)):

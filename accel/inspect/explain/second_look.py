@@ -14,6 +14,7 @@ from accel.lower.folding import foldable
 from accel.lower.listing import listing
 from accel.lower.passes.arrange import Part
 from accel.record import Trace
+from accel.record.changes import Write
 from accel.record.recording import Item
 
 _PLACE = re.compile(r"^(\S+) at (\S+:\d+): ")
@@ -44,7 +45,8 @@ def lowered(trace: Trace, values: dict[int, Any], *, with_jax: bool, passes: boo
 
 def _known(trace: Trace, values: dict[int, Any]) -> Known:
     """Inputs that may be constant, less attributes and items that the call itself sets."""
-    writes = {(write.owner, Item(write.name) if write.is_item else write.name) for write in trace.outputs.writes}
+    changes = (change for change in trace.outputs.writes if isinstance(change, Write))
+    writes = {(write.owner, Item(write.name) if write.is_item else write.name) for write in changes}
     slots = foldable(trace) - {slot for key, slot in trace.inputs.entries() if key[1:] in writes}
     slots -= {slot for slot, _ in trace.outputs.state}
     known = {slot: value for slot, value in values.items() if slot in slots}

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from accel.ir.tape import Node
-from accel.ir.views import Index, box_of
+from accel.ir.views import Box, Extent, Index, box_of
 from accel.lower.passes.union_find import UnionFind
 from accel.rules import core
 from accel.rules.columns import fact
@@ -21,6 +21,10 @@ from accel.rules.columns import fact
 MOST_LOOKED_AT = 1000
 """Operations that are looked at to see what a value depends on; beyond, it counts as dependent. Limits the time for
 long chains of operations; to be wrong costs a copy."""
+
+
+_READS = (core.READ, core.READ_AT)
+_WRITES = (core.WRITE, core.WRITE_AT)
 
 
 def copied_before_writes(body: Sequence[Node], spanned: Container[int] = ()) -> list[Node]:
@@ -36,12 +40,16 @@ def copied_before_writes(body: Sequence[Node], spanned: Container[int] = ()) -> 
 
 
 def _is_update(node: Node) -> bool:
-    return node.rule is core.WRITE and _is_part(node)
+    return node.rule in _WRITES and _is_part(node)
 
 
 def _is_part(write: Node) -> bool:
     """Whether something of the array stays: otherwise nothing is written in place, the value is the array."""
-    box = box_of(write.shape, write.args[1].key) if isinstance(write.args[1], Index) else None
+    box: Box | Extent | None = None
+    if write.rule is core.WRITE_AT:
+        box = write.args[1]
+    elif isinstance(write.args[1], Index):
+        box = box_of(write.shape, write.args[1].key)
     return box is None or box.sizes != write.shape
 
 
@@ -52,17 +60,17 @@ class _Families:
         self._memory = UnionFind()
         self._behind_reshape: dict[int, bool] = {}
         self._spanned = spanned
-        writes = [node for node in nodes if node.rule is core.WRITE]
+        writes = [node for node in nodes if node.rule in _WRITES]
         replaced = [node for node in writes if not _is_part(node)]  # the array is the value then
         written = {node.args[0].index for node in writes} | {node.args[2].index for node in replaced}
         for node in nodes:
-            if node.rule in (core.READ, core.WRITE):
+            if node.rule in _READS or node.rule in _WRITES:
                 self._memory.join(node, node.args[0])
             if node.rule is core.PHI:
                 for side in node.operands()[1:]:
                     self._memory.join(node, side)
         # Written as a whole, the array is the value; so it may be where a write is no index but, say, a reshape.
-        for node in (*replaced, *(node for node in writes if not isinstance(node.args[1], Index))):
+        for node in (*replaced, *(node for node in writes if not _is_indexed(node))):
             self._memory.join(node, node.args[2])
         reshaped = [node for node in nodes if self._is_reshaped(node, written)]
         reshaped += [operand for node in nodes for operand in node.operands() if self._in_span(operand)]
@@ -85,10 +93,10 @@ class _Families:
         return False
 
     def _is_reshaped(self, node: Node, written: set[int]) -> bool:
-        if node.rule is core.WRITE:
-            return not isinstance(node.args[1], Index)
-        if node.rule is core.READ:
-            return not isinstance(node.args[1], Index) or (node.index in written and _changes_axes(node))
+        if node.rule in _WRITES:
+            return not _is_indexed(node)
+        if node.rule in _READS:
+            return not _is_indexed(node) or (node.index in written and _changes_axes(node))
         return self._follows_reshape(node)
 
     def _follows_reshape(self, node: Node) -> bool:
@@ -119,10 +127,17 @@ def _may_reshape(node: Node) -> bool:
     """Whether an operation may come down to a reshape, or end in one."""
     if not node.shape:
         return False
-    if node.rule in (core.READ, core.WRITE):
-        return not isinstance(node.args[1], Index) or (node.rule is core.READ and _changes_axes(node))
+    if node.rule in _READS or node.rule in _WRITES:
+        return not _is_indexed(node) or (node.rule in _READS and _changes_axes(node))
     return not node.rule.locality.elementwise and fact(node.rule.locality.reshapes, node)
 
 
+def _is_indexed(node: Node) -> bool:
+    """Whether a read or write looks at an array by basic indexing."""
+    return isinstance(node.args[1], (Index, Extent))
+
+
 def _changes_axes(node: Node) -> bool:
+    if node.rule is core.READ_AT:
+        return bool(node.args[1].given != node.args[1].sizes)
     return not all(isinstance(entry, slice) for entry in node.args[1].key)

@@ -35,7 +35,7 @@ FEW = 1024
 
 
 def _writes_part(node: Node) -> bool:
-    return node.rule is core.WRITE and node.args[2].shape != node.shape
+    return node.rule in (core.WRITE, core.WRITE_AT) and node.args[2].shape != node.shape
 
 
 Cone = Mapping[Any, float]
@@ -101,7 +101,7 @@ class Recomputation:
         """The same for an operation of a loop's rounds, where nothing is copied: the operands to materialize."""
         operands = {operand.index: operand for operand in node.operands() if operand.shape}
         looks_around = fact(node.rule.locality.shifts, node)
-        most = SLICED if node.rule is core.READ else RECOMPUTED
+        most = SLICED if node.rule in (core.READ, core.READ_AT) else RECOMPUTED
         found = [each for each in operands.values() if self._of(each) > most] if looks_around else []
         for each in found:
             self.stored(each)

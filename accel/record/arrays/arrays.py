@@ -8,6 +8,7 @@ are put on them by `accel.record.arrays.operators`, which stands above all that 
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ from accel.ir.tape import Node, Storage
 from accel.ir.views import Chain
 from accel.record.inputs import MISSING
 from accel.record.recording import Recording, recordable
-from accel.record.wrapper import Wrapper, isinstance_wrapper, unwrap
+from accel.record.wrapper import Wrapper, has_wrapper, isinstance_wrapper, unwrap
 from accel.rules import core, scalars
 from accel.rules.rule import Unsupported
 
@@ -289,6 +290,10 @@ def as_template(value: Any) -> Any:
         return slice(as_template(value.start), as_template(value.stop), as_template(value.step))
     if isinstance(value, np.ndarray):
         raise Unsupported("array.unknown", "an array whose origin the recording did not see")
+    if kind is deque:  # to NumPy it is as good as a list
+        return as_template(list(value))
+    if has_wrapper(value):
+        raise Unsupported("call.opaque", f"a {kind.__name__} of recorded values")
     return value
 
 

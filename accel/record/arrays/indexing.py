@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import Node
-from accel.ir.views import Index, basic_key
+from accel.ir.tape import Node, nodes_in
+from accel.ir.views import basic_key
 from accel.record.arrays import compressed
 from accel.record.arrays.arrays import (
     CompressedArray,
@@ -20,7 +20,9 @@ from accel.record.arrays.arrays import (
     wrap,
 )
 from accel.record.arrays.operands import check_casts
-from accel.record.wrapper import unwrap
+from accel.record.arrays.positions import position_of, steps_of, within_axis
+from accel.record.recording import Recording
+from accel.record.wrapper import has_wrapper, unwrap
 from accel.rules import core
 from accel.rules.rule import Unsupported
 
@@ -53,7 +55,7 @@ def is_advanced(entry: object) -> bool:
 def _record_get(array: RecordedArray, key: tuple[Any, ...], result: object) -> Any:
     recording = array._recording_
     if not any(map(is_advanced, key)):
-        return _view(array, as_static(key), result)
+        return _view(array, key, result)
     masks = [entry for entry in key if is_mask(entry)]
     chosen = [entry for entry in key if issubclass(type(entry), CompressedArray)]
     if masks or chosen:
@@ -68,7 +70,7 @@ def _record_get(array: RecordedArray, key: tuple[Any, ...], result: object) -> A
 
 def _view(array: RecordedArray, key: tuple[Any, ...], result: Any) -> Any:
     recording = array._recording_
-    chain = (*array._chain, Index(key))
+    chain = (*array._chain, *steps_of(array, key))
     if isinstance(result, np.ndarray):
         seen = known(recording, result)
         if seen is not None:
@@ -76,6 +78,7 @@ def _view(array: RecordedArray, key: tuple[Any, ...], result: Any) -> Any:
         return remember(recording, RecordedArray(recording, result, array._storage, chain))
     node = recording.writer.read_view(array._storage, chain)
     picked = recording.writer.node(core.SCALAR, (node,), {}, result, host=False)
+    recording.writer.note_element(picked, array._storage, chain)
     return wrap(recording, result, picked)
 
 
@@ -85,7 +88,7 @@ def split_at_selection(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Reco
     Only integers may stand before it: then `a[i, mask]` selects along the first axis of `a[i]`.
     """
     at = next(i for i, entry in enumerate(key) if is_advanced(entry))
-    before, entry, rest = as_static(key[:at]), key[at], key[at + 1 :]
+    before, entry, rest = key[:at], key[at], key[at + 1 :]
     if any(map(is_advanced, rest)) or not all(isinstance(part, (int, np.integer)) for part in before):
         raise Unsupported("shape.dynamic", "a mask that does not select along the first axis")
     rest = as_static(rest)
@@ -118,24 +121,44 @@ def index_template(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Any, ...
     return tuple(template)
 
 
-def _index_entry(recording: Any, entry: Any, size: int) -> Any:
+def _index_entry(recording: Recording, entry: Any, size: int) -> Any:
     if issubclass(type(entry), RecordedArray):
         recording.writer.assume_in_bounds(entry._storage, entry._chain, size)
         return entry.node()
     if isinstance(entry, (list, tuple)):
+        if has_wrapper(entry) and np.asarray(unwrap(entry)).dtype.kind in "iu":
+            return _stacked(recording, entry, size)
         entry = as_static(entry)
         if np.asarray(entry).dtype == np.bool_:
             raise Unsupported("shape.dynamic", "a list of booleans as an index")
-        return core.LiteralIndex(tuple(np.asarray(entry, dtype=np.int64).ravel().tolist()), np.shape(entry))
+        return _literal(entry)
     if isinstance(entry, (np.ndarray, bool, np.bool_)):
         raise Unsupported("array.unknown", "an index whose origin the recording did not see")
-    return as_static(entry)
+    position = position_of(entry)
+    if position is None:
+        return as_static(entry)
+    within_axis(recording, position, size)
+    return position
+
+
+def _stacked(recording: Recording, entry: Any, size: int) -> Any:
+    """The array that NumPy makes of a list of recorded integers."""
+    plain, template = np.asarray(unwrap(entry)), as_template(list(entry))
+    if not nodes_in(template):  # the path fixes all of them
+        return _literal(plain)
+    node = recording.writer.node(core.STACK, (template, plain.dtype, plain.shape), {}, plain, host=False)
+    recording.writer.assume(core.IN_BOUNDS, (node, size))
+    return node
+
+
+def _literal(index: Any) -> core.LiteralIndex:
+    return core.LiteralIndex(tuple(np.asarray(index, dtype=np.int64).ravel().tolist()), np.shape(index))
 
 
 def _record_set(array: RecordedArray, key: tuple[Any, ...], value: object) -> None:
     recording = array._recording_
     if not any(map(is_advanced, key)):
-        _store(array, as_static(key), value)
+        _store(array, key, value)
         return
     # `a[mask] = value` is a select on the full array, without a compressed one.
     if len(key) == 1 and is_mask(key[0]):
@@ -190,13 +213,12 @@ def value_node(array: RecordedArray, value: object) -> Any:
 
 
 def _store(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
-    chain = (*array._chain, Index(key))
+    chain = (*array._chain, *steps_of(array, key))
     if issubclass(type(value), RecordedArray) and value._storage is array._storage and value._chain == chain:
         return  # `a[key] += b` stores the view into itself
     recording = array._recording_
-    node = value_node(array, value)
-    if not isinstance(node, Node) or node.shape != np.shape(array._plain_[key]):
-        shape = np.shape(array._plain_[key])
+    node, shape = value_node(array, value), np.shape(array._plain_[unwrap(key)])
+    if not isinstance(node, Node) or node.shape != shape:
         node = recording.writer.node(
             core.BROADCAST, (node, shape), {}, np.broadcast_to(np.asarray(unwrap(value)), shape), host=False
         )

@@ -203,6 +203,8 @@ def _astype(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _item(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    if args and len(args) == value._plain_.ndim and all(isinstance(each, (int, np.integer)) for each in args):
+        return _item(value[tuple(args)], name, (), {}, result)
     if args:
         index = as_static(args if len(args) > 1 else args[0])
         if isinstance(index, int):  # of the flattened array

@@ -5,17 +5,18 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from accel.record import inputs
 from accel.record.arrays.arrays import RecordedScalar
 from accel.record.arrays.numbers import TYPE_STAND_INS, record_extreme, record_sum
+from accel.record.containers.container import ContainerProxy
 from accel.record.names.local_names import make_locals
 from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.modules import ModuleProxy
 from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method, property_of
-from accel.record.objects.proxy import one_per_object
+from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.recording import Recording
 from accel.record.standin import StandIn
 from accel.record.wrapper import has_wrapper, unwrap
@@ -67,6 +68,38 @@ def _sum(recording: Recording) -> Callable[..., Any]:
         return recording.write_down(lambda: record_sum(recording, values, start, result), result)
 
     return total
+
+
+def _length(recording: Recording) -> Callable[[Any], Any]:
+    def length(value: Any, /) -> Any:
+        # That of a container that grows is another number in each call. So may be what an object gives as its length.
+        if recording.active and issubclass(type(value), ContainerProxy):
+            return value.length()
+        if recording.active and _has_length(value):
+            found = value.__len__()
+            is_recorded = issubclass(type(found), RecordedScalar) and type(unwrap(found)) is int
+            return found if is_recorded and found >= 0 else len(_Sized(found))
+        return len(value)
+
+    return length
+
+
+def _has_length(value: object) -> bool:
+    """Whether an object is of a class with a `__len__` of its own."""
+    return issubclass(type(value), ObjectProxy) and isinstance(
+        find_in_class(type(unwrap(value)), "__len__")[1], FunctionType
+    )
+
+
+class _Sized:
+    """Lets Python judge what a `__len__` has given."""
+
+    def __init__(self, length: Any) -> None:
+        self._length = length
+
+    def __len__(self) -> int:
+        length: int = self._length
+        return length
 
 
 def _ending(recording: Recording, function: Callable[..., Any], reason: str) -> Callable[..., Any]:
@@ -192,6 +225,7 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     calls["max"] = _extreme(recording, max)
     calls["min"] = _extreme(recording, min)
     calls["sum"] = _sum(recording)
+    calls["len"] = _length(recording)
     calls["callable"] = lambda value, /: callable(unwrap(value))
     calls["id"] = _identity(recording)
     calls["super"] = _super(recording)
@@ -204,7 +238,7 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     return made
 
 
-_WITHOUT_EFFECTS = "float int complex type max min sum callable id object __import__".split()
+_WITHOUT_EFFECTS = "float int complex type max min sum len callable id object __import__".split()
 
 
 def plain_builtins() -> dict[str, Any]:

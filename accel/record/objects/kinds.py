@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import enum
 import functools
 from collections.abc import Iterator
@@ -22,6 +23,16 @@ def followable_class(kind: type) -> bool:
 _HEAP_TYPE = 1 << 9
 
 
+def makes_plainly(kind: type) -> bool:
+    """A class whose objects are made by `object.__new__` and `__init__`, and end without any code of theirs."""
+    return (
+        followable_class(kind)
+        and type(kind) in (type, abc.ABCMeta)
+        and find_in_class(kind, "__new__")[0] is object
+        and find_in_class(kind, "__del__")[0] is None
+    )
+
+
 @functools.cache
 def is_bare_namedtuple(kind: type) -> bool:
     """A namedtuple as collections makes it, which takes any values, and has nothing of its own beside its fields."""
@@ -30,6 +41,21 @@ def is_bare_namedtuple(kind: type) -> bool:
         and str(kind.__new__.__module__).startswith("namedtuple_")
         and not any(map(_is_own, _members(kind, tuple)))
     )
+
+
+@functools.cache
+def is_namedtuple(kind: type) -> bool:
+    """A namedtuple as collections makes it but for methods, properties and operators of its own."""
+    return (
+        issubclass(kind, tuple)
+        and type(kind) is type
+        and not kind.__dictoffset__
+        and str(kind.__new__.__module__).startswith("namedtuple_")
+        and all(find_in_class(kind, name)[0] in (tuple, object) for name in _LOOKED_THROUGH)
+    )
+
+
+_LOOKED_THROUGH = ("__getitem__", "__iter__", "__len__", "__getattribute__", "__init__", "__hash__")
 
 
 @functools.cache

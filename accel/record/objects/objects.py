@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from accel.record import inputs
-from accel.record.arrays.arrays import known, remember
+from accel.record.arrays.arrays import as_static, known, remember
 from accel.record.arrays.numbers import TYPE_STAND_INS
 from accel.record.draws.generators import is_maker
 from accel.record.draws.proxies import Maker
 from accel.record.inputs import MISSING
 from accel.record.objects.follow import Followed, target_function
-from accel.record.objects.kinds import followable_class, is_bare_namedtuple
+from accel.record.objects.kinds import is_bare_namedtuple, makes_plainly
 from accel.record.objects.own_attributes import (
     guard_no_own,
     has_attribute,
@@ -331,6 +332,14 @@ def object_method(recording: Recording, name: str, args: tuple[Any, ...], kwargs
     )
 
 
+_OF_ANYTHING = (deque, defaultdict, Counter, OrderedDict)
+"""Containers that hold recorded values as well as any others."""
+
+
+CONSTRUCTORS: list[tuple[Callable[[type], bool], Callable[..., Any]]] = []
+"""Kinds of classes that modules above know how to make an object of."""
+
+
 def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`kind(*args)` in recorded code: a new object whose `__init__` is followed."""
     _, init = find_in_class(kind, "__init__")
@@ -338,19 +347,25 @@ def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: d
     if recording.active and is_bare_namedtuple(kind):
         guard_class(recording, kind, "__new__", find_in_class(kind, "__new__")[1])
         return kind(*args, **kwargs)
-    if (
-        not recording.active
-        or not followable_class(kind)
-        or find_in_class(kind, "__new__")[0] is not object
-        or type(kind) is not type
-        or not isinstance(init, FunctionType)
-    ):
+    if recording.active and kind in _OF_ANYTHING:
+        return kind(*args, **{name: as_static(kwargs[name]) for name in kwargs} if kind is deque else kwargs)
+    if recording.active and kind is SimpleNamespace and not args:
+        made = remember(recording, ObjectProxy(recording, SimpleNamespace(), None))
+        for name, value in kwargs.items():
+            set_attribute(made, name, value)
+        return made
+    for accepts, make in CONSTRUCTORS:
+        if recording.active and accepts(kind):
+            return make(recording, kind, args, kwargs)
+    is_empty = find_in_class(kind, "__init__")[0] is object and not args and not kwargs
+    if not (recording.active and makes_plainly(kind) and (isinstance(init, FunctionType) or is_empty)):
         return call_opaque(recording, kind, args, kwargs)
     # A real object, so that isinstance, type() and repr() are right; its attributes get plain values, the proxy knows
     # the recorded ones.
     proxy = remember(recording, ObjectProxy(recording, object.__new__(kind), None))
     guard_class(recording, kind, "__init__", init)
-    Followed(recording, init, (proxy,))(*args, **kwargs)
+    if not is_empty:
+        Followed(recording, init, (proxy,))(*args, **kwargs)
     return proxy
 
 

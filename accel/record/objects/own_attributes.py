@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
 from typing import Any
 
@@ -25,6 +26,20 @@ def own_attribute(real: object, name: str) -> Any:
         return found.__get__(real)  # not by getattr, for which __getattr__ may answer
     except AttributeError:
         return MISSING
+
+
+def own_names(real: object) -> list[str]:
+    """The names of all that an object holds itself: its namespace in order, then its slots."""
+    slots = _slots_of(type(real))  # type: ignore[arg-type]
+    return [*getattr(real, "__dict__", ()), *(name for name in slots if has_attribute(real, name))]
+
+
+@functools.lru_cache(maxsize=256)
+def _slots_of(kind: type) -> tuple[str, ...]:
+    """The names of the slots of a class."""
+    found = (name for each in kind.__mro__ for name, value in vars(each).items() if is_slot(value))
+    # SimpleNamespace has its namespace in one.
+    return tuple(dict.fromkeys(name for name in found if name != "__dict__"))
 
 
 def has_attribute(real: object, name: str) -> bool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Callable
 from types import FunctionType, GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from accel.record.wrapper import has_wrapper, isinstance_wrapper, rebuilt, unwrap
+from accel.record.wrapper import DICTS, LISTS, has_wrapper, isinstance_wrapper, rebuilt, refill, unwrap
 
 if TYPE_CHECKING:
     from accel.record.recording import Recording
 
 _EMPTY: tuple[Any, ...] = ((), [], {}, set())
+MUTABLE = (*LISTS, *DICTS, set)
 ITERATORS = frozenset({map, zip, filter, enumerate, reversed, functools.partial, *(type(iter(e)) for e in _EMPTY)})
 """Types whose objects may hold recorded values where nothing can take them out."""
 
@@ -54,7 +56,7 @@ class Kept:
         if isinstance_wrapper(value):
             return value._plain_
         kind = type(value)
-        if kind in (list, dict, set):
+        if kind in MUTABLE:
             self.containers.append(value)
             return value if self._recording.active else self.unwrap_in_place(value)
         if issubclass(kind, tuple):
@@ -84,7 +86,7 @@ class Kept:
         """`value` as the program may keep it: lists, dicts and sets changed in place, tuples rebuilt."""
         seen = set() if seen is None else seen
         kind = type(value)
-        if kind in (list, dict, set):
+        if kind in MUTABLE:
             # A list may contain itself.
             if id(value) not in seen:
                 seen.add(id(value))
@@ -96,17 +98,10 @@ class Kept:
         return unwrap(value)
 
     def _unwrap_parts(self, value: Any, seen: set[int]) -> None:
-        if type(value) is dict:
-            items = [(unwrap(key), self.unwrap_in_place(part, seen)) for key, part in value.items()]
-            if any(map(has_wrapper, value)):
-                value.clear()
-            value.update(items)
-        elif type(value) is list:
-            value[:] = [self.unwrap_in_place(part, seen) for part in value]
-        elif any(map(has_wrapper, value)):
-            parts = [unwrap(part) for part in value]
-            value.clear()
-            value.update(parts)
+        if type(value) is defaultdict:
+            self._note_leak(value.default_factory)
+        if type(value) is not set or any(map(has_wrapper, value)):
+            refill(value, lambda part: self.unwrap_in_place(part, seen))
 
     def unwrap_containers(self) -> None:
         """At the end of the recorded call: `unwrap_in_place` of every container that the program keeps."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from accel.ir.tape import Node, Outcome, Place, Storage, Tape
 from accel.ir.template import form
-from accel.ir.views import Chain, is_window, seen_through
+from accel.ir.views import At, Chain, Step, is_window, seen_through
 from accel.reasons import source_line
 from accel.record.inputs import MISSING, Inputs, is_writeable
 from accel.record.pinned import element_of
@@ -24,6 +24,10 @@ LOOK_AT = 8192
 
 MAX_OUTCOMES = 4096
 """Outcomes on the device: a path that assumes so much of its arrays' values is hardly ever taken again."""
+
+CHECKED_TOGETHER = range(9, 1 << 14)
+"""Sizes of arrays all of whose elements are checked where one of them is an index. Fewer may be coordinates, each for
+an axis of its own; more take too long. Chosen, not measured."""
 
 
 class Writer:
@@ -47,6 +51,7 @@ class Writer:
         self._forced: dict[int, Any] = {}
         self._drawn: set[int] = set()  # what Python computes of random numbers
         self._within: dict[tuple[int, int], bool] = {}
+        self._elements: dict[int, tuple[Storage, Chain, Node]] = {}
         self._numbered: dict[Any, Node] = {}  # value numbering: the same computation is one node
 
     # -- places -------------------------------------------------------------------------------------------------------
@@ -151,6 +156,19 @@ class Writer:
         whole = self._within[key]
         self.assume(core.IN_BOUNDS, (storage.version if whole else self.read_view(storage, chain), size))
 
+    def note_element(self, node: Node, storage: Storage, chain: Chain) -> None:
+        """Note that a number is an element of an array that came from outside and is not written to yet."""
+        is_input = storage.origin is not None and not storage.written
+        if is_input and storage.base.dtype.kind in "iu" and storage.base.size in CHECKED_TOGETHER:
+            self._elements[node.index] = storage, chain, storage.version
+
+    def element(self, node: Node) -> tuple[Storage, Chain] | None:
+        """The array of integers, as it is now, that a number is an element of, and where in it that is."""
+        while node.rule is core.CONVERT and node.args[1] is int and node.args[0].dtype.kind in "iu":
+            node = node.args[0]
+        storage, chain, version = self._elements.get(node.index, (None, (), None))
+        return None if storage is None or storage.version is not version else (storage, chain)
+
     def assume_distinct(self, rule: Rule, args: tuple[Any, ...], distinct: bool) -> None:
         """Let replays check that no two indices name the same place. Unsupported where some do now."""
         self.outcome(self.node(rule, args, {}, True, host=False), distinct)
@@ -182,13 +200,18 @@ class Writer:
         if known is None:
             inner = self.read_view(storage, chain[:-1])
             view = seen_through(storage.base, chain)
-            known = self.node(core.READ, (inner, chain[-1]), {}, view, host=False)
+            known = self._read(inner, chain[-1], view)
             if not isinstance(view, np.ndarray):
                 known.scalar = None
             storage.remember(chain, known)
         elif not is_window(chain[-1]):
             known.repeat(len(self.tape.nodes), self._standing()[1])
         return known
+
+    def _read(self, base: Node, step: Step, view: object) -> Node:
+        if isinstance(step, At):
+            return self.node(core.READ_AT, (base, step.extent, step.starts), {}, view, host=False)
+        return self.node(core.READ, (base, step), {}, view, host=False)
 
     def write_view(self, storage: Storage, chain: Chain, value: Node) -> None:
         """A new version of the storage with `value`, cast to its dtype and broadcast, stored through the view."""
@@ -198,12 +221,13 @@ class Writer:
         value = self._fitted(value, seen_through(storage.base, chain))
         # From the innermost view outwards: a write through `a[1:][::2]` is a write into `a[1:]`, and that one into `a`.
         for depth in range(len(chain) - 1, -1, -1):
-            inner = self.read_view(storage, chain[:depth])
+            inner, step = self.read_view(storage, chain[:depth]), chain[depth]
             shape, dtype = inner.shape, inner.dtype
             where, site = self._standing()
+            moves = isinstance(step, At)
             value = self.tape.add(
-                core.WRITE,
-                (inner, chain[depth], value),
+                core.WRITE_AT if moves else core.WRITE,
+                (inner, step.extent, value, step.starts) if isinstance(step, At) else (inner, step, value),
                 {},
                 shape=shape,
                 dtype=dtype,

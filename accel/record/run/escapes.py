@@ -6,6 +6,8 @@ Where nothing irreversible happened, the call is undone and run plainly instead;
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterable
+from typing import Any
 
 from accel.record.wrapper import unwrap
 
@@ -24,20 +26,26 @@ def replace_everywhere(old: object, new: object, depth: int) -> None:
     for holder in gc.get_referrers(old):
         kind = type(holder)
         if kind is list:
-            holder[:] = [new if part is old else part for part in holder]
+            holder[:] = _swapped(holder, old, new)
         elif kind is dict:
-            for key in [key for key, part in holder.items() if part is old]:
-                holder[key] = new
+            for key, part in list(holder.items()):
+                if part is old:
+                    holder[key] = new
         elif kind is set:
             holder.discard(old)
             holder.add(new)
         # Tuples cannot be changed: a new one takes the place of the old one wherever that is held, and so on upwards.
         elif kind is tuple and depth:
-            replace_everywhere(holder, tuple(new if part is old else part for part in holder), depth - 1)
+            replace_everywhere(holder, tuple(_swapped(holder, old, new)), depth - 1)
         elif kind.__name__ == "cell" and holder.cell_contents is old:
             holder.cell_contents = new
         elif not isinstance(holder, type):
             _replace_attribute(holder, old, new)
+
+
+def _swapped(parts: Iterable[Any], old: object, new: object) -> list[Any]:
+    # a function of its own: a comprehension beside the loop above would hold `old` in a cell, which is a holder too
+    return [new if part is old else part for part in parts]
 
 
 def _replace_attribute(holder: object, old: object, new: object) -> None:

@@ -179,14 +179,15 @@ def _finish(recording: Recording, made: list[Any]) -> Recorded | Undone:
         except Exception as error:  # a fault of ours must never reach the user
             recording.break_("recorder.gap", gap_text(error))
     trace = trace_of(recording, plan)
-    if recording.makes_functions and not recording.active:
-        # whoever holds a function that the call has made would find variables of the recording's
-        if not recording.touched:
-            return _undone(recording, trace)
-        rebind_functions(recording)
+    # whoever holds a function that the call has made would find variables of the recording's
+    if recording.makes_functions and not recording.active and not recording.touched:
+        return _undone(recording, trace)
     recording.kept.unwrap_containers()
     result = recording.kept.unwrap_in_place(made[0])
     made[:] = [result]  # no wrapper is held here any more
+    if recording.refusal is not None:
+        rebind_functions(recording)
+        result = made[0]
     # Whoever still holds a wrapper after all containers were unwrapped got it in a way that was not seen.
     survivors = recording.survivors()
     if (recording.kept.leaked or survivors) and not recording.touched:

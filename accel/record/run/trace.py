@@ -8,9 +8,9 @@ from typing import Any
 from accel.ir.tape import Tape
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
+from accel.record.containers.container import ContainerProxy
 from accel.record.draws.draw import Draw
 from accel.record.draws.proxies import GeneratorProxy
-from accel.record.objects.containers import ContainerProxy
 from accel.record.objects.objects import ObjectProxy
 from accel.record.pinned import note_pinned
 from accel.record.recording import Recording, gap_text
@@ -51,7 +51,8 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
     # `a is b` of two tuples: in a later call they must be different objects again.
     if recording.compares_identity:
         objects += [entered.slot for entered in recording.kept.tuples.values()]
-    numbers = [node.args[0] for node in recording.writer.tape.nodes if node.is_input and node.host]
+    nodes = [node for node in recording.writer.tape.nodes if node.is_input and node.host]
+    numbers = [node.args[0] for node in nodes if node.dtype is not None]
     drawn = {draw.slot for draw in recording.draws}
     pinned = note_pinned(recording.writer.tape.outcomes, recording.storages, recording.inputs)
     try:

@@ -130,9 +130,10 @@ def may_vary(node: Node) -> bool:
     """Whether a plain number that the operation takes may be another one in each round, and so a traced value.
 
     `x * k` may have another k in each round. `np.roll(x, k)` may not: JAX needs shapes, axes and the like as static
-    numbers. Operands of ufuncs come by position; functions take everything by name, axes and sizes too.
+    numbers. Operands of ufuncs come by position; functions take everything by name, axes and sizes too. Of the engine's
+    own operations only those that take positions may.
     """
-    return bool(node.args) and not node.rule.own
+    return bool(node.args) and (not node.rule.own or node.rule in (core.READ_AT, core.WRITE_AT))
 
 
 def is_box_read(node: Node) -> bool:

@@ -65,7 +65,11 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
                 _resolve(operand, own, before, values, entry.get((position, place)))
                 for place, operand in enumerate(operands)
             ]
-            if _reads_written(node, operands, loop.operations):  # its second operand is the box
+            separate = _reads_written(node, operands, loop.operations)
+            if separate and node.rule is core.READ_AT:
+                own.append(_computed_separately(node, resolved, compute))
+                continue
+            if separate:  # its second operand is the box
                 resolved[1] = fusion.SeparateRead(resolved[1])
             own.append(compute(node, resolved))
         return [own[position] for position in loop.carried], [own[position] for position in loop.collected]
@@ -113,10 +117,17 @@ def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: ValueSt
 
 def _reads_written(node: Node, operands: list[LoopOperand], operations: Sequence[Node]) -> bool:
     """Whether an operation looks at a small part of an array that the loop writes to."""
-    if not is_box_read(node) or not isinstance(operands[0], (SameRound, Carried)):
+    reads = is_box_read(node) or node.rule is core.READ_AT
+    if not reads or not isinstance(operands[0], (SameRound, Carried)):
         return False
     base = operations[operands[0].position]
-    return base.rule is core.WRITE and math.prod(base.shape) >= SMALL_PART * math.prod(node.shape)
+    return base.rule in (core.WRITE, core.WRITE_AT) and math.prod(base.shape) >= SMALL_PART * math.prod(node.shape)
+
+
+def _computed_separately(node: Node, operands: list[Any], compute: Compute) -> Any:
+    """A read whose array is its first operand, apart from all that is beside it."""
+    base, *starts = operands
+    return fusion.read_separately(lambda array: compute(node, [array, *starts]), base)
 
 
 def _resolve(operand: LoopOperand, own: list[Any], before: dict[int, Any], values: ValueStore, entry: Any) -> Any:

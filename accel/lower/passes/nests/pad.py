@@ -28,6 +28,7 @@ from accel.lower.passes.loops.operands import (
     VaryingIndex,
     Window,
     filled,
+    may_vary,
 )
 from accel.lower.passes.nests import vectorize
 from accel.lower.passes.nests.layouts import Computed, Cut, Frame, Layout, RoundInt, cut_of, even, joined
@@ -370,8 +371,9 @@ class _Planner:
 
 
 def _check_plain(site: Site) -> None:
-    """Rules of the engine's own take static values, and those must be the same in all rounds."""
-    if site.node.rule.own and any(isinstance(each, (Table, VaryingIndex)) for each in site.operands):
+    """Most rules of the engine's own take static values, and those must be the same in all rounds."""
+    fixed = site.node.rule.own and not may_vary(site.node)
+    if fixed and any(isinstance(each, (Table, VaryingIndex)) for each in site.operands):
         raise Irregular
 
 

@@ -1,0 +1,137 @@
+"""Random programs that change containers, with changes of the program's own between the calls.
+
+ACCEL_CONTAINERS says how many, ACCEL_CONTAINERS_SEED with which one to begin.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter, OrderedDict, defaultdict, deque
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel.reports.ledger import open_ledger
+from tests.record.conftest import Twins, play
+from tests.replays import program_of
+
+COUNT = int(os.environ.get("ACCEL_CONTAINERS", "60"))
+SEED = int(os.environ.get("ACCEL_CONTAINERS_SEED", "0"))
+CALLS = 16
+
+KEYS = ("'a'", "'b'", "'z'", "s.n", "s.n + 1", "s.n % 3", "1", "(1, 't')", "0.5", "True", "s.n * 0.5")
+VALUES = (
+    *("x", "x * 2", "float(x.sum())", "x.mean()", "s.n", "s.make(x, s.l)", "[x, s.n]", "(x, 1)", "s.o", "s.l"),
+    *("{'k': x}", "None", "'text'", "t", "last"),
+)
+LISTS = ("s.l", "s.l", "s.m", "s.dd['k']")
+INDICES = ("0", "-1", "1", "-2", "s.n % 2", "2")
+STATEMENTS = (
+    *("{l}.append({v})", "{l}.append({v})", "{l}.extend([{v}, {v}])", "s.l += [{v}]", "last = {l}.pop()"),
+    *("last = {l}.pop(0)", "last = {l}[{i}]", "{l}[{i}] = {v}", "del {l}[{i}]", "{l}.insert({i}, {v})"),
+    *("out.append(len({l}))", "out.append(bool({l}))", "last = {l}[-2:]", "last = {l}[:2]", "del {l}[:1]"),
+    *("del s.l[:-4]", "{l}.clear()", "s.l.reverse()", "s.l[1:2] = [{v}]", "s.l = s.l[-3:]", "s.m = [{v}]"),
+    *("s.l[:] = [{v}, {v}]", "for each in s.l: out.append(each)", "s.q.append({v})", "s.q.appendleft({v})"),
+    *("last = s.q.popleft()", "last = s.q.pop()", "out.append(len(s.q))", "last = s.q[{i}]", "s.q.rotate(1)"),
+    *("s.q[{i}] = {v}", "s.q.extend([{v}, {v}])", "s.q.extendleft([{v}, {v}])", "s.d[{k}] = {v}"),
+    *("s.d[{k}] = {v}", "last = s.d.pop({k}, None)", "last = s.d.get({k}, 0.0)", "out.append({k} in s.d)"),
+    *("last = s.d.setdefault({k}, {v})", "s.d.update(a={v}, y={v})", "out.append(len(s.d))", "out.append(list(s.d))"),
+    *("s.d.clear()", "last = s.d.popitem()", "s.dd[{k}].append({v})", "out.append(len(s.dd[{k}]))"),
+    *("s.c[{k}] += 1", "s.c.update([{k}, {k}])", "out.append(s.c[{k}])", "s.s.add({k})", "s.s.discard({k})"),
+    *("out.append({k} in s.s)", "out.append(len(s.s))", "s.o.v = {v}", "s.o = s.make({v}, s.o)", "t = s.make({v})"),
+    *("s.o.w = [{v}, t]", "out.append(s.o)", "out.append({v})", "s.od[{k}] = {v}", "last = s.od.pop({k}, None)"),
+    *("s.od.move_to_end(next(iter(s.od)))", "s.n += 1", "x = x * 0.5 + 1", "x += 1.0"),
+)
+CONDITIONS = ("x.sum() > 0", "len(s.l) > 2", "s.n % 2 == 0", "s.l", "'a' in s.d", "x[0] > 0.3", "len(s.q) > 2")
+
+
+class Thing:
+    """An object of the program's."""
+
+    def __init__(self, v: Any, w: Any = None) -> None:
+        self.v, self.w = v, w
+
+
+def program(draw: random.Random) -> str:
+    def statement(depth: int) -> list[str]:
+        if depth < 3 and draw.random() < 0.12:
+            inner = [line for _ in range(draw.randint(1, 3)) for line in statement(depth + 1)]
+            return ["    " * depth + f"if {draw.choice(CONDITIONS)}:", *inner]
+        text = draw.choice(STATEMENTS)
+        for mark, choices in (("{l}", LISTS), ("{v}", VALUES), ("{i}", INDICES), ("{k}", KEYS)):
+            while mark in text:
+                text = text.replace(mark, draw.choice(choices), 1)
+        return ["    " * depth + text]
+
+    body = [line for _ in range(draw.randint(3, 8)) for line in statement(1)]
+    return "\n".join(["def case(s, x):", "    out, t, last = [], None, None", *body, "    return out, last, x"])
+
+
+def state(draw: random.Random) -> Any:
+    one = SimpleNamespace(
+        l=[1.0, 2.0, 3.0][: draw.randint(0, 3)],
+        m=[],
+        d={"a": 1.0, "b": 2.0},
+        q=deque([1.0, 2.0, 3.0], maxlen=draw.choice([None, 3, 5])),
+        dd=defaultdict(list),
+        c=Counter("ab"),
+        s={1, 2},
+        n=draw.randint(0, 3),
+        o=Thing(1.0),
+        od=OrderedDict(a=1),
+        make=Thing,
+    )
+    if draw.random() < 0.3:
+        one.m = one.l
+    return one
+
+
+def meddle(draw: random.Random, s: Any) -> None:
+    """What the program does to its state between two calls."""
+    for _ in range(draw.randint(0, 2)):
+        match draw.randint(0, 10):
+            case 0:
+                s.l.append(5.0)
+            case 1:
+                s.d.pop("a", None)
+            case 2:
+                s.d["a"] = 3.0
+            case 3:
+                s.n = draw.randint(0, 4)
+            case 4:
+                s.q.append(1.0)
+            case 5:
+                s.s.add(7)
+            case 6:
+                s.l = [1.0, 2.0]
+            case 7:
+                s.m = s.l
+            case 8:
+                s.dd.clear()
+            case 9:
+                s.d[s.n + 1] = 1.0
+            case 10:
+                s.q = deque([1.0])
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + COUNT))
+def test_random_changes(seed: int) -> None:
+    draw = random.Random(seed)
+    source = program(draw)
+    function, name = program_of(source, f"containers{seed}"), f"containers{seed}"
+    fast = accel.accelerate(program_of(source, name), name=name)
+    mine, theirs = state(random.Random(seed)), state(random.Random(seed))
+    for i in range(CALLS):
+        if seed % 2:
+            meddle(random.Random(100 * seed + i), mine)
+            meddle(random.Random(100 * seed + i), theirs)
+        x = np.random.default_rng(100 * seed + i).normal(size=3)
+        calls = (mine, x.copy()), (theirs, x.copy())
+        expected, found = play(function, calls[0]), play(fast, calls[1])
+        Twins(exact=False).same((expected, calls[0]), (found, calls[1]), f"call {i} of\n{source}\n")
+    refusals = {refusal.reason for refusal in open_ledger(name).refusals}
+    assert refusals.isdisjoint({"verify.mismatch", "recorder.gap", "accel.fault"}), f"{refusals}\n{source}"
