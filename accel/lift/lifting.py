@@ -78,20 +78,25 @@ def lifted_function_code(code: CodeType, lines: Collection[int] = ()) -> LiftedC
     return LiftedCode(found, work.switches, work.refusals)
 
 
-def lifted_module_code(code: CodeType, functions: Iterable[str] | None = None) -> LiftedCode:
+TOP = "<module>"
+"""The qualified name of a module's own code."""
+
+
+def lifted_module_code(code: CodeType, functions: Collection[str] = (TOP,)) -> LiftedCode:
     """Lift loops of a module, or of a script, that has not run yet.
 
-    functions: qualified names of those whose loops are lifted; by default, the loops at the top of the module are.
+    functions: qualified names of those whose loops are lifted; TOP for the loops at the top of the module.
     Raises NotLiftable if the code is not what its source file says, or if nothing is lifted.
     """
     work = _Work(module_source(code), code)
-    if functions is None:
-        work.lift_top()
-    else:
-        wanted = set(functions)
-        for node, qualname in list(definitions(work.tree)):
-            if qualname in wanted:
+    for node, qualname in list(definitions(work.tree)):
+        if qualname in functions:
+            try:
                 work.lift_function(node, code_of(node, qualname, code))
+            except NotLiftable as error:  # others may be
+                work.refusals.append(error.refusal)
+    if TOP in functions:
+        work.lift_top()
     return LiftedCode(work.finish(), work.switches, work.refusals)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import signal
+import subprocess
 import sys
 import threading
 import weakref
@@ -296,3 +298,37 @@ def test_the_decorator_names_loops(world: Any) -> None:
     assert [each.reason for each in open_ledger("planet.refused").refusals] == ["lift.code"]
     with pytest.raises(TypeError, match="not int"):
         accel.accelerate(3, loops=True)  # type: ignore[type-var]
+
+
+def test_functions_made_in_a_recorded_round_see_later_values(world: Any) -> None:
+    made = world(
+        HEADER + "def main(n, u, kept, show):\n    for i in range(n):\n        try:\n            u = u + np.sin(u)\n"
+        "            last = float(u.sum())\n            kept.append(lambda k=0: (last + k, i))\n            show(i)\n"
+        "        except KeyError:\n            pass\n    last = -1.0\n    return u\n"
+    )
+
+    def play(planet: ModuleType) -> Any:
+        kept: list[Any] = []
+        u = planet.main(5, np.ones(3), kept, lambda i: print(end=""))
+        return u, [each() for each in kept]
+
+    made.check(play)
+
+
+def test_a_loop_in_a_script_that_runs_as_main(tmp_path: Any) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np\nu = np.linspace(0.0, 1.0, 9)\nfor i in range(30):\n    u = u + 0.1 * np.sin(u)\n"
+        "print(u.tolist(), i, sorted(name for name in globals() if not name.startswith('__')))\n"
+    )
+    rows = tmp_path / "rows.py"
+    rows.write_text(
+        "from accel.catalogue import Catalogue, Row\n"
+        "CATALOGUE = Catalogue('own', (Row('__main__', '<module>', 'a test', loops=True),))\n"
+    )
+    plain = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=tmp_path)
+    command = [sys.executable, "-m", "accel.run", "--catalogue", rows, "--report", tmp_path / "report.json", script]
+    environment = {**os.environ, "QD_JAX_AOT": "0", "QD_JAX_CACHE_DIR": "off"}
+    fast = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert fast.stdout == plain.stdout
+    assert '"target": "__main__:3"' in (tmp_path / "report.json").read_text()
