@@ -19,7 +19,7 @@ import wrapt
 from accel.catalogue import Hold, Row
 from accel.hook.attributes import Patch, Replacement, find, replace, swap_aliases
 from accel.hook.imports import Finder, locate
-from accel.hook.lifts import Lifts, rows_of_program
+from accel.hook.lifts import Lifts, rows_of_all, rows_of_program
 from accel.process import forks
 from accel.reasons import Refusal
 from accel.reports import ledger
@@ -88,12 +88,14 @@ class Installation:
         swap_aliases((new, old) for old, new in self.swaps)
         self.lifts.undo()
 
-    def lift_program(self, code: CodeType, names: dict[str, Any]) -> CodeType:
-        """Return the code of the program that is to run as `__main__`, with the loops lifted that rows name."""
+    def lift_program(self, code: CodeType, names: dict[str, Any], *, auto: bool) -> CodeType:
+        """Return the code of the program that is to run as `__main__`, with the loops lifted that rows name, or all."""
         rows = rows_of_program(self.rows, code.co_filename)
-        made = self.lifts.lift_program(rows, code, names)
+        made = self.lifts.lift_program([*rows, *(rows_of_all(code, rows) if auto else ())], code, names)
         if isinstance(made, CodeType):
             return made
+        if auto:
+            ledger.current_run().note(f"--auto: no loop is lifted: {made.why} [{made.reason}]")
         for row in rows:
             keep_on_numpy(row, made)
         return code

@@ -11,6 +11,7 @@ from accel import logs
 from accel.catalogue import Row
 from accel.hook.imports import locate
 from accel.reasons import Refusal, source_line
+from accel.reports.ledger import current_run
 
 if TYPE_CHECKING:
     from accel.lift.lifting import LiftedFunction
@@ -43,6 +44,7 @@ class Lifts:
             return _fault(function.__code__, error)
         self._functions.append(made)
         self._begin(row, made.lifted.switches, function.__globals__)
+        _note(made.lifted.refusals)
         return None
 
     def lift_program(self, rows: Iterable[Row], code: CodeType, names: dict[str, Any]) -> CodeType | Refusal:
@@ -62,6 +64,7 @@ class Lifts:
         for switch in made.switches:
             assert switch.around is not None
             self._begin(wanted[switch.around.co_qualname], [switch], names)
+        _note(made.refusals)
         return made.code
 
     def _begin(self, row: Row, switches: Iterable[Switch], names: dict[str, Any]) -> None:
@@ -77,6 +80,12 @@ class Lifts:
             switch.on = False
         for each in self._functions:
             each.undo()
+
+
+def _note(refusals: Iterable[Refusal]) -> None:
+    """Tell of loops that stay as they are beside others that were lifted."""
+    for refusal in refusals:
+        current_run().note(f"not lifted: the loop at {refusal.where}: {refusal.why} [{refusal.reason}]")
 
 
 def _fault(code: CodeType, error: Exception) -> Refusal:
@@ -95,3 +104,13 @@ def _is_file_of(module: str, filename: str) -> bool:
         return isinstance(origin, str) and os.path.samefile(origin, filename)
     except OSError:
         return False
+
+
+def rows_of_all(code: CodeType, known: Iterable[Row]) -> list[Row]:
+    """Rows for the loops at the top of a program, and in all of its functions, but for those that are `known`."""
+    from accel.lift.source import nested_codes
+
+    names = dict.fromkeys(each.co_qualname for each in nested_codes(code))
+    for row in known:
+        names.pop(row.qualname, None)
+    return [Row("__main__", name, "chosen by --auto", loops=True) for name in names]

@@ -170,12 +170,12 @@ def _switch_to(new: Installation | None) -> None:
             new.start()
 
 
-def lifted(code: CodeType, names: dict[str, Any]) -> CodeType:
+def lifted(code: CodeType, names: dict[str, Any], *, auto: bool = False) -> CodeType:
     """Return the code of a program that is to run as `__main__`, with the loops lifted that installed rows name.
 
-    names: the globals that it is going to run in.
+    names: the globals that it is going to run in. auto: all loops of its functions and at its top are lifted.
     """
-    return code if _current is None else _current.lift_program(code, names)
+    return code if _current is None else _current.lift_program(code, names, auto=auto)
 
 
 def uninstall() -> None:

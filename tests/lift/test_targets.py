@@ -332,3 +332,7 @@ def test_a_loop_in_a_script_that_runs_as_main(tmp_path: Any) -> None:
     fast = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert fast.stdout == plain.stdout
     assert '"target": "__main__:3"' in (tmp_path / "report.json").read_text()
+    command[3:5] = ["--auto"]
+    fast = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert fast.stdout == plain.stdout
+    assert '"target": "__main__:3"' in (tmp_path / "report.json").read_text()
