@@ -75,7 +75,11 @@ OPTIONS = (
     Option("--out", {"metavar": "DIR", "help": "the folder that --compare writes to; default: accel-comparison"}),
     Option(
         "--auto",
-        {"action": "store_true", "help": "accelerate the loops of the program itself too, without a catalogue of them"},
+        {
+            "action": "store_true",
+            "default": None,
+            "help": "accelerate the loops of the program itself too, without a catalogue of them",
+        },
     ),
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
@@ -145,7 +149,9 @@ def parse(argv: Sequence[str] | None) -> CommandLine:
     reports = _reports(options, settings)
     rows = None if options.catalogue is None else catalogue.load(options.catalogue)
     compare = _comparison(options)
-    return CommandLine(command, settings, rows, options.only, options.exclude, reports, profile, compare, options.auto)
+    return CommandLine(
+        command, settings, rows, options.only, options.exclude, reports, profile, compare, bool(options.auto)
+    )
 
 
 _NOT_WITH_COMPARE = {
