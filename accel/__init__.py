@@ -21,9 +21,9 @@ from accel.process import ending as _ending  # noqa: F401  # its exit handler ha
 if TYPE_CHECKING:
     from accel import ndimage
     from accel.config import SettingError, Settings, override
-    from accel.dispatch import accelerate
     from accel.hook.patching import install, installed, uninstall
     from accel.inspect.explain import explain
+    from accel.lift.decorator import accelerate
     from accel.reports.reporting import report
     from accel.reports.summary import summary_line
 
@@ -47,7 +47,7 @@ _HOMES = {
     "SettingError": "accel.config",
     "Settings": "accel.config",
     "override": "accel.config",
-    "accelerate": "accel.dispatch",
+    "accelerate": "accel.lift.decorator",
     "explain": "accel.inspect.explain",
     "install": "accel.hook.patching",
     "installed": "accel.hook.patching",

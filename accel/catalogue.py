@@ -38,6 +38,8 @@ class Row:
     rtol: the accepted difference from NumPy; None takes `Settings.rtol`.
     traits: keys of TRAITS. declined: why the function is not accelerated although it was considered; None if it is.
     effects: whether calls that print or log may be compiled; their text then appears at the end of the call.
+    loops: the function stays as it is; the bodies of its loops are targets (see accel.lift). With "<module>" for
+    `qualname`, those of the loops at the top of the module.
     """
 
     module: str
@@ -47,6 +49,7 @@ class Row:
     traits: frozenset[str] = frozenset()
     declined: str | None = None
     effects: bool = True
+    loops: bool = False
 
     @property
     def target(self) -> str:

@@ -222,6 +222,17 @@ _ROWS = (
         "its program was not compiled yet when the function was last called",
         "none needed: a longer run uses it, and the next run finds it on disk, unless QD_JAX_CACHE_DIR is off",
     ),
+    # -- loops -----------------------------------------------------------------------------------------------------
+    Reason(
+        "lift.source",
+        "a loop is lifted by its source, and this code is not what its source file says",
+        "restart the program if the file was edited; code without a file, or rewritten by a tool, keeps its loops",
+    ),
+    Reason(
+        "lift.code",
+        "the loop does what it could not do, or would do otherwise, in a function of its own",
+        "move that statement out of the loop, or into a function that the loop calls",
+    ),
     # -- choices ---------------------------------------------------------------------------------------------------
     Reason(
         "mode.off",

@@ -346,7 +346,10 @@ _DIVERSITY = (
 )
 
 
+_PROGRAM = (Row("scripts.run_simulation", "main", "the program's own loop: a step is one program", loops=True),)
+
 ROWS: tuple[Row, ...] = (
+    *_PROGRAM,
     *(_GRID + _ORBITAL + _FORCING + _ENERGY + _HUMIDITY + _PHYSICS + _HYDROLOGY + _DYNAMICS + _OCEAN),
     *(_ROUTING + _TOPOGRAPHY),
     *(_PHYTO + _POPULATION + _INDIVIDUALS + _SPECTRAL + _ADAPTER + _DIVERSITY),

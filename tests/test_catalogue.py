@@ -51,7 +51,7 @@ def test_no_target_is_listed_twice() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.target)
 def test_a_row_is_complete(row: Row) -> None:
-    assert row.module.startswith("pygcm.")
+    assert row.module.startswith("pygcm.") or row.loops
     assert row.why == row.why.strip() != ""
     assert not row.why.endswith(".")
     assert row.declined is None or row.declined.strip()

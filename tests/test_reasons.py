@@ -49,6 +49,8 @@ EXPECTED = {
     "speed.slower": "by measurement, the compiled program is slower than NumPy here",
     "wait.calls": "the function was called too few times: a program is compiled after one recorded call and some more",
     "wait.compile": "its program was not compiled yet when the function was last called",
+    "lift.source": "a loop is lifted by its source, and this code is not what its source file says",
+    "lift.code": "the loop does what it could not do, or would do otherwise, in a function of its own",
     "mode.off": "acceleration is switched off",
     "choice.excluded": "this function was left out by --only or --exclude",
     "choice.declined": "the catalogue declines this function",

@@ -73,6 +73,14 @@ OPTIONS = (
         },
     ),
     Option("--out", {"metavar": "DIR", "help": "the folder that --compare writes to; default: accel-comparison"}),
+    Option(
+        "--auto",
+        {
+            "action": "store_true",
+            "default": None,
+            "help": "accelerate the loops of the program itself too, without a catalogue of them",
+        },
+    ),
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
 
@@ -115,7 +123,7 @@ class CommandLine(NamedTuple):
     """A checked command line: what to run, where, and how.
 
     catalogue: None for the installed ones. profile: the file for the page. compare: the folder for a comparison run's
-    results. Both are None if not asked for.
+    results. Both are None if not asked for. auto: whether all loops of the program itself are lifted.
     """
 
     command: Command
@@ -126,6 +134,7 @@ class CommandLine(NamedTuple):
     reports: tuple[Report, ...]
     profile: Path | None
     compare: Path | None
+    auto: bool
 
 
 def parse(argv: Sequence[str] | None) -> CommandLine:
@@ -139,13 +148,17 @@ def parse(argv: Sequence[str] | None) -> CommandLine:
     profile = None if options.profile is None else _writable("--profile", options.profile, (".html", ".htm"))
     reports = _reports(options, settings)
     rows = None if options.catalogue is None else catalogue.load(options.catalogue)
-    return CommandLine(command, settings, rows, options.only, options.exclude, reports, profile, _comparison(options))
+    compare = _comparison(options)
+    return CommandLine(
+        command, settings, rows, options.only, options.exclude, reports, profile, compare, bool(options.auto)
+    )
 
 
 _NOT_WITH_COMPARE = {
     "report": "describes a single run, but --compare makes three",
     "profile": "describes a single run, but --compare makes three",
     "catalogue": "is not passed on to the runs of --compare",
+    "auto": "is not passed on to the runs of --compare",
 }
 """Options that cannot be combined with --compare, and why."""
 

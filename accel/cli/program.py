@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from accel.cli.options import refuse
 from accel.config import SettingError
+from accel.hook import patching
 from accel.hook.imports import find_module
 
 _HERE = str(Path(__file__).parents[1]) + os.sep
@@ -94,8 +95,8 @@ def _load_script(path: str) -> _Program:
     return _Program(code, path, {"__file__": full, **names})
 
 
-def _execute(load: Callable[[], _Program], args: list[str]) -> None:
-    """Run the program as `__main__`. What it raises is shown without accel's frames."""
+def _execute(load: Callable[[], _Program], args: list[str], *, auto: bool) -> None:
+    """Run the program as `__main__`. What it raises is shown without accel's frames. auto: see `execute`."""
     try:
         program = load()
         main = ModuleType("__main__")
@@ -103,7 +104,7 @@ def _execute(load: Callable[[], _Program], args: list[str]) -> None:
         sys.argv = [program.argv0, *args]
         # where `pickle` and `multiprocessing` look for it
         sys.modules["__main__"] = main
-        exec(program.code, vars(main))
+        exec(patching.lifted(program.code, vars(main), auto=auto), vars(main))
     except _NoProgram:
         raise
     except BaseException:
@@ -158,13 +159,16 @@ def _raised_by_accel(traceback: TracebackType) -> bool:
     return traceback.tb_frame.f_code.co_filename != __file__
 
 
-def execute(command: Command, script: str | None) -> int:
-    """Run the program that `enter` has found as `__main__`. Returns 0, or 2 if the target holds no code to run."""
+def execute(command: Command, script: str | None, *, auto: bool = False) -> int:
+    """Run the program that `enter` has found as `__main__`. Returns 0, or 2 if the target holds no code to run.
+
+    auto: whether all its loops are lifted, and not only those that installed rows name.
+    """
     load = (
         functools.partial(_load_module, command.target) if script is None else functools.partial(_load_script, script)
     )
     try:
-        _execute(load, command.args)
+        _execute(load, command.args, auto=auto)
     except _NoProgram as error:
         return refuse(error)
     return 0

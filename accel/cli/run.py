@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SettingError as error:
         return refuse(error)
     atexit.register(_finish, plan, os.getpid())  # first, so that it runs after the program's own handlers
-    code = execute(plan.command, script)
+    code = execute(plan.command, script, auto=plan.auto)
     if code:  # nothing has run, so there is nothing to report
         atexit.unregister(_finish)
     return code

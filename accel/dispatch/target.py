@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 FIRST_AGAIN = 8
 """The first of the calls that match a path without a program that is recorded again."""
 
+SHORT_BACKOFF = 7
+"""The last so many calls before a program is tried again run on NumPy alone, so that their times can be compared."""
+
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
 
@@ -255,7 +258,8 @@ class Target:
         if path.backoff:
             path.backoff -= 1
             self._refusals.raise_if_strict()
-            return self._run_numpy(call)
+            # in a long wait, the targets inside this one are of use
+            return self._run_uncovered(call) if path.backoff > SHORT_BACKOFF else self._run_numpy(call)
         return self._replay(path, values, call, siblings=True)
 
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:

@@ -4,5 +4,6 @@ patching      `install`, `uninstall` and `installed`: which rows are wrapped, an
 patterns      which rows `only` and `exclude` select
 installation  everything that one `install` changes, and how to undo it
 attributes    one attribute of a module or class: finding, replacing, putting back; aliases of it
+lifts         the loops that rows name, lifted
 imports       finding modules, and patching them as soon as they are imported
 """

@@ -11,7 +11,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import wrapt
@@ -19,6 +19,7 @@ import wrapt
 from accel.catalogue import Hold, Row
 from accel.hook.attributes import Patch, Replacement, find, replace, swap_aliases
 from accel.hook.imports import Finder, locate
+from accel.hook.lifts import Lifts, rows_of_all, rows_of_program
 from accel.process import forks
 from accel.reasons import Refusal
 from accel.reports import ledger
@@ -53,6 +54,7 @@ class Installation:
         self.patches: list[Patch] = []
         self.swaps: list[tuple[Any, Any]] = []
         self.finder = Finder(self.jobs, self.patch_module)
+        self.lifts = Lifts(getattr(wrap, "start_loop", None))
 
     def start(self) -> None:
         """Patch the modules that are imported, watch for the others, and mark those that do not exist as absent."""
@@ -84,6 +86,19 @@ class Installation:
         for patch in self.patches:
             patch.undo()
         swap_aliases((new, old) for old, new in self.swaps)
+        self.lifts.undo()
+
+    def lift_program(self, code: CodeType, names: dict[str, Any], *, auto: bool) -> CodeType:
+        """Return the code of the program that is to run as `__main__`, with the loops lifted that rows name, or all."""
+        rows = rows_of_program(self.rows, code.co_filename)
+        made = self.lifts.lift_program([*rows, *(rows_of_all(code, rows) if auto else ())], code, names)
+        if isinstance(made, CodeType):
+            return made
+        if auto:
+            ledger.current_run().note(f"--auto: no loop is lifted: {made.why} [{made.reason}]")
+        for row in rows:
+            keep_on_numpy(row, made)
+        return code
 
     def patch_module(self, module: ModuleType) -> None:
         """Replace the catalogue's functions in `module`, and all their aliases, unless that was done before."""
@@ -99,6 +114,9 @@ class Installation:
             mark_absent([job])
             return None
         owner, raw = attribute.owner, attribute.raw
+        if isinstance(job, Row) and job.loops:
+            self._lift(job, self._unpatched(raw))
+            return None
         # patched already. A module that was reloaded has new functions, and is patched again
         if any(raw is patch.replacement and owner is patch.attribute.owner for patch in self.patches):
             return None
@@ -109,6 +127,15 @@ class Installation:
         setattr(owner, attribute.name, replacement.value)
         self.patches.append(Patch(attribute, replacement.value))
         return replacement
+
+    def _lift(self, row: Row, raw: object) -> None:
+        inner = replace(raw, lambda function: function)
+        if inner is None:
+            _refuse_callable(row, raw)
+            return
+        refusal = self.lifts.lift(row, inner.old)
+        if refusal is not None:
+            keep_on_numpy(row, refusal)
 
     def _wrapper_for(self, job: Row | Hold) -> Callable[[Any], Any]:
         """Return the function that makes the replacement for the function of `job`."""

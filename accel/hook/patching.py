@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from types import FunctionType
-from typing import Any
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
 
 from accel import catalogue as catalogues
 from accel import config, logs, versions
@@ -24,6 +24,9 @@ from accel.reasons import Refusal
 from accel.reports import ledger, summary
 from accel.reports.ledger import State
 
+if TYPE_CHECKING:
+    from accel.lift.switch import Switch
+
 _current: Installation | None = None
 
 
@@ -37,6 +40,15 @@ class _Accelerating:
         from accel.dispatch import accelerated
 
         return accelerated(function, name=row.target, rtol=row.rtol, mode=self.mode, effects=row.effects)
+
+    def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:
+        """Give a lifted loop its target."""
+        from accel.lift.rounds import name_of, start
+
+        name = name_of(switch, row.module)
+        if names.get("__name__") == "__main__":
+            ledger.current_run().loops.append(name)
+        start(switch, names, name, rtol=row.rtol, mode=self.mode)
 
 
 def install(
@@ -133,7 +145,9 @@ def _choice(row: Row, only: tuple[str, ...], exclude: tuple[str, ...]) -> Refusa
 
 
 def _reconsider(row: Row) -> None:
-    """Open the ledger of `row`, and remove what an earlier choice entered there."""
+    """Open the ledger of `row`, and remove what an earlier choice entered there. Loops have ledgers of their own."""
+    if row.loops:
+        return
     book = ledger.open_ledger(row.target)
     for refusal in [each for each in book.refusals if each.reason.startswith("choice.")]:
         del book.refusals[refusal]
@@ -154,6 +168,14 @@ def _switch_to(new: Installation | None) -> None:
             before.stop()
         if new is not None:
             new.start()
+
+
+def lifted(code: CodeType, names: dict[str, Any], *, auto: bool = False) -> CodeType:
+    """Return the code of a program that is to run as `__main__`, with the loops lifted that installed rows name.
+
+    names: the globals that it is going to run in. auto: all loops of its functions and at its top are lifted.
+    """
+    return code if _current is None else _current.lift_program(code, names, auto=auto)
 
 
 def uninstall() -> None:

@@ -79,7 +79,7 @@ class Watch:
         calls = 0 if pace is None else pace.calls
         return Progress(
             target=None if pace is None else pace.target,
-            named=pace is not None and pace.target == current_run().step,
+            named=pace is not None and pace.target == current_run().pace,
             calls=calls,
             quiet=calls - self._quiet_from,
             programs=sum(book.variants for book in books),
@@ -112,7 +112,7 @@ class Watch:
 
 def _pace() -> Ledger | None:
     """The ledger of the target whose calls are steps; None before any call."""
-    step = current_run().step
+    step = current_run().pace
     if step is not None:
         book = open_ledger(step)
         if book.calls or (book.state is State.UNCALLED and _is_loaded(step)):  # it is accelerated, and not called yet

@@ -42,6 +42,7 @@ from accel.record.draws.generators import KINDS, is_maker, is_method, kind_of
 from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
 from accel.record.effects import loggers, streams
 from accel.record.effects.sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy, StreamProxy, is_stream
+from accel.record.names.bodies import enter_body, is_body
 from accel.record.names.namespaces import is_pythons
 from accel.record.objects.dataclass import Replace
 from accel.record.objects.follow import Followed, target_function
@@ -220,6 +221,10 @@ def _callable(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.is_same(value), one_per_object(recording, value, callable_stand_in)
 
 
+def _body(recording: Recording, value: Any, slot: int) -> Entered:
+    return enter_body(recording, value, slot), one_per_object(recording, value, callable_stand_in)
+
+
 def _partial(recording: Recording, value: object, slot: int) -> Entered:
     """A functools.partial: its function and its arguments are entered."""
     name = recording.inputs.name(slot)
@@ -353,6 +358,7 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (_rule_object, _callable),
     (lambda value, kind: is_method(value), _callable),
     (_is(MethodType), _bound),
+    (lambda value, kind: is_body(value), _body),
     (lambda value, kind: isinstance(value, (*CALLABLES, wrapt.CallableObjectProxy, wrapt.FunctionWrapper)), _callable),
     (lambda value, kind: issubclass(kind, ModuleType), _module),
     (lambda value, kind: kind_of(value) is not None, _generator),

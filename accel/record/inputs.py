@@ -11,7 +11,7 @@ import keyword
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +69,10 @@ class Inputs:
         index = len(self.slots) + self.ROOTS - 1
         self._by_key[key] = index
         return index
+
+    def note(self, key: object, index: int) -> None:
+        """Slot `index` holds what `key` names, too."""
+        self._by_key[key] = index
 
     def add_variable(self, name: str, value: str | None) -> None:
         """An environment variable, which must stay what it is: all of them are checked together."""
@@ -225,8 +229,14 @@ def _look_up(kind: type, name: str) -> Any:
     raise AttributeError(name)
 
 
-def of_cell(cell: object) -> Fetch:
-    return Code("{0}.cell_contents", (cell,))
+def of_closure(parent: int, place: int) -> Fetch:
+    """The cell at a place of a function's closure."""
+    return Code("{parent}.__closure__[{0}]", (place,), parent)
+
+
+def of_contents(cell: Fetch) -> Fetch:
+    """What a cell holds. cell: how that is found."""
+    return cell._replace(text=f"{cell.text}.cell_contents")
 
 
 def of_slot(parent: int, function: Callable[[Any], Any]) -> Fetch:
@@ -321,6 +331,11 @@ def has_code(function: Any) -> Check:
         "x.__code__ is {0} and x.__defaults__ is {1} and x.__kwdefaults__ is {2}",
         (function.__code__, function.__defaults__, function.__kwdefaults__),
     )
+
+
+def runs_code(code: object) -> Check:
+    """A function without defaults that runs this code."""
+    return Code("type(x) is {0} and x.__code__ is {1} and not x.__defaults__", (FunctionType, code))
 
 
 def is_method_of(function: object) -> Check:

@@ -20,7 +20,11 @@ _ACCEL = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__)
 
 def is_of_project(function: FunctionType) -> bool:
     """Whether a function is the user's own code, as far as its file tells. What has no file is not."""
-    return is_project_file(function.__code__.co_filename)
+    filename = function.__code__.co_filename
+    if filename.startswith(_ACCEL):  # one that accel has put in the place of the user's (see accel.catalogue.Hold)
+        function = getattr(function, "__wrapped__", function)
+        filename = getattr(getattr(function, "__code__", None), "co_filename", filename)
+    return is_project_file(filename)
 
 
 @functools.cache

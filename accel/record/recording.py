@@ -71,11 +71,11 @@ class Recording:
     the target's first line. max_nodes: the tape breaks beyond. refusal: why the tape is broken, or None.
     refused_for_text: it is broken because the text of a value was needed. touched: something outside was changed in a
     way that cannot be undone. raised: an exception passed through recorded code. entered: gives the guard and the
-    recorded form of a value that comes in through a slot. makes_writers, handles_exceptions: some followed code does
-    (see accel.record.objects.follow). watcher: told of the first exception, of the break and of the end, while
-    everything is still there (accel.explain). worth: see Writer. effects: whether replays may show text. shown: what
-    the call shows so far, in order. waiting: what shows it, once the call cannot be undone any more. of_sink: what a
-    stream raised then. marker: see accel.record.effects.sinks.
+    recorded form of a value that comes in through a slot. makes_writers, makes_functions, handles_exceptions: some
+    followed code does (see accel.record.objects.follow). watcher: told of the first exception, of the break and of the
+    end, while everything is still there (accel.explain). worth: see Writer. effects: whether replays may show text.
+    shown: what the call shows so far, in order. waiting: what shows it, once the call cannot be undone any more.
+    of_sink: what a stream raised then. marker: see accel.record.effects.sinks.
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
     kept, what the program holds on to afterwards; texts, the formatted values; heads, where loops were asked for their
@@ -117,6 +117,7 @@ class Recording:
         self.watcher: Callable[[], None] | None = None
         self.compares_identity = False
         self.makes_writers = False
+        self.makes_functions = False
         self.handles_exceptions = False
         self.raised: tuple[str, Place] | None = None
         self.inlined: set[Any] = set()
@@ -229,7 +230,8 @@ class Recording:
     def guard_function(self, function: Any) -> None:
         """Let replays check that a followed function still has this code and these defaults."""
         key = ("function", id(self.registry.keep_alive(function)))
-        self.inputs.add(key, f"{function.__qualname__}'s code", of_constant(function), has_code(function))
+        if self.inputs.find(key) is None:
+            self.inputs.add(key, f"{function.__qualname__}'s code", of_constant(function), has_code(function))
 
     def watch_steps(self, code: CodeType) -> None:
         """Let what code writes outside itself be seen (accel.record.names): it is about to be followed."""

@@ -162,7 +162,7 @@ def figures_of_run() -> dict[str, Any]:
         "platform": run.platform,
         "device": run.device,
         "wall_s": wall_s,
-        "steps": _steps(functions, run.step),
+        "steps": _steps(functions, run.pace),
         "functions": functions,
         "totals": _totals(functions, run, wall_s),
         "notes": list(run.notes),

@@ -250,7 +250,8 @@ class RunLedger:
     """What concerns the whole run rather than one target.
 
     started: `time.perf_counter()` when accounting began. platform, device: what programs are compiled for; None before
-    the first. step: the target that is called once in every step of the program; None if no catalogue names it.
+    the first. step: the target that is called once in every step of the program; None if no catalogue names it. loops:
+    the targets of lifted loops of the program itself.
     gained_s: sum over all targets, in seconds. costs: by kind, sums over all targets, including costs that belong to
     none. cost_s: the sum of all costs. notes: sentences for the report, in order of time.
     """
@@ -259,6 +260,7 @@ class RunLedger:
     platform: str | None = None
     device: str | None = None
     step: str | None = None
+    loops: list[str] = field(default_factory=list)
     gained_s: float = 0.0
     costs: Counter[str] = field(default_factory=Counter)
     cost_s: float = 0.0
@@ -268,6 +270,13 @@ class RunLedger:
         """As `Ledger.charge`, for costs that belong to no single target."""
         self.costs[cost] += seconds  # type: ignore[assignment]
         self.cost_s += seconds
+
+    @property
+    def pace(self) -> str | None:
+        """The target whose calls are the program's steps: its own loop, once rounds of it are compiled, or `step`."""
+        books = [open_ledger(name) for name in self.loops]
+        compiled = max(books, key=lambda book: book.compiled_calls, default=None)
+        return compiled.target if compiled is not None and compiled.compiled_calls else self.step
 
     @property
     def saved_s(self) -> float:

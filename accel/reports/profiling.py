@@ -289,7 +289,7 @@ def _about_steps(steps: Sequence[Step], target: str | None, dropped: int) -> str
 def page(program: str) -> str:
     """The profile of this process so far, as one HTML page. program: the title."""
     calls, events, run = list(timeline.calls or ()), list(timeline.events), ledger.current_run()
-    target = pacing_target(calls, run.step)
+    target = pacing_target(calls, run.pace)
     steps = steps_of(calls, target)
     lines = [escape(line) for line in summary.heading()]
     missing = f"<p>{timeline.dropped_events} later events are not shown.</p>" if timeline.dropped_events else ""

@@ -7,5 +7,7 @@ an attribute is.
 variables   any of them: what it holds, how it is put back, and how a write is noted
 namespaces  the substituted globals of followed code
 cells       the substituted cells of followed code
+local_names what `locals()` tells of them
+bodies      of lifted loops, whose cells are others in each call of the function around them
 steps       which instructions touch such variables
 """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from accel.record import inputs
 from accel.record.inputs import MISSING
+from accel.record.names.bodies import fetch_of_cell
 from accel.record.names.steps import writes_of
-from accel.record.names.variables import Variable, contents_of, fill, write
+from accel.record.names.variables import Variable, contents_of, fill, slot_of_cell, write
 from accel.record.recording import Recording
 
 
@@ -22,9 +23,9 @@ class Link:
 
     __slots__ = ("_recording", "_variable", "held", "inner", "known", "wrapped")
 
-    def __init__(self, recording: Recording, cell: CellType, name: str, text: str) -> None:
+    def __init__(self, recording: Recording, variable: Variable) -> None:
         self._recording = recording
-        self._variable = Variable(cell, name, text, f"the variable {name}")
+        self._variable = variable
         self.inner = CellType()
         self.known = False
         self.wrapped: Any = MISSING
@@ -49,8 +50,9 @@ class Link:
         if self.known and recording.active:
             recording.break_unseen(f"{self._variable.text} was changed from outside the recorded code")
         if recording.active and now is not MISSING:
-            cell = recording.registry.keep_alive(self.cell)
-            self._hold(recording.enter(now, ("cell", id(cell)), self._variable.text, inputs.of_cell(cell)), now)
+            key = ("cell", id(recording.registry.keep_alive(self.cell)))
+            fetch = inputs.of_contents(self._variable.fetch)
+            self._hold(recording.enter(now, key, self._variable.text, fetch), now)
         elif now is not MISSING or self.known:
             self._hold(now, now)
 
@@ -67,6 +69,14 @@ class Link:
         self.wrapped, self.known = now, True
         return is_written
 
+    def is_bound(self) -> bool:
+        """Whether the variable has a value. Later calls must find it so, unless the recorded code decides that."""
+        bound = self._variable.held() is not MISSING
+        if not self.known and self._recording.active:
+            slot = slot_of_cell(self._recording, self._variable)
+            self._recording.inputs.narrow(slot, inputs.satisfies(_holds_value, bound))
+        return bound
+
     def _hold(self, wrapped: object, held: object) -> None:
         fill(self.inner, wrapped)
         self.wrapped, self.held, self.known = wrapped, held, True
@@ -81,23 +91,41 @@ def closure_for(recording: Recording, function: FunctionType) -> tuple[CellType,
         return None
     is_watched = bool(writes_of(function.__code__))
     cells = []
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
+    for place, (name, cell) in enumerate(zip(function.__code__.co_freevars, function.__closure__, strict=True)):
         if name == "__class__":  # for zero-argument super()
             cells.append(cell)
             continue
-        link = _link_of(recording, cell, name, f"{function.__name__}'s {name}")
+        link = _link_of(recording, function, place)
         if not is_watched:
             link.bring_in()
         cells.append(link.inner)
     return tuple(cells)
 
 
-def _link_of(recording: Recording, cell: CellType, name: str, text: str) -> Link:
-    links = recording.registry.links
+def _link_of(recording: Recording, function: FunctionType, place: int) -> Link:
+    """The one that stands for the cell at a place of a function's closure."""
+    assert function.__closure__ is not None
+    links, cell, name = recording.registry.links, function.__closure__[place], function.__code__.co_freevars[place]
     link: Link | None = links.get(id(cell))
     if link is None:
-        link = links[id(recording.registry.keep_alive(cell))] = Link(recording, cell, name, text)
+        fetch = fetch_of_cell(recording, function, place)
+        variable = Variable(cell, name, f"{function.__name__}'s {name}", f"the variable {name}", fetch)
+        link = links[id(recording.registry.keep_alive(cell))] = Link(recording, variable)
     return link
+
+
+def _holds_value(cell: CellType, expected: bool) -> bool:
+    return (contents_of(cell) is not MISSING) is expected
+
+
+def links_of_code(recording: Recording, code: CodeType) -> dict[str, Link] | None:
+    """The variables of the functions around followed code, by name; None for code that recorded code has defined."""
+    functions = [function for function in recording.registry.functions if function.__code__ is code]
+    if len(functions) != 1:
+        return None
+    cells = zip(code.co_freevars, functions[0].__closure__ or (), strict=True)
+    links = recording.registry.links
+    return {name: links[id(cell)] for name, cell in cells if id(cell) in links}
 
 
 def links_of(recording: Recording) -> Iterator[Link]:

@@ -58,7 +58,9 @@ class SubstitutedGlobals(dict[str, Any]):
 def variable_of(namespace: dict[str, Any], name: str) -> Variable:
     """A module's variable."""
     module = namespace.get("__name__", "")
-    return Variable(namespace, name, f"{module}.{name}", f"the globals of {module}")
+    # a function always has the same globals
+    fetch = inputs.of_constant(namespace)
+    return Variable(namespace, name, f"{module}.{name}", f"the globals of {module}", fetch)
 
 
 def read_global(recording: Recording, namespace: dict[str, Any], name: str) -> Any:

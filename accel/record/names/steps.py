@@ -72,6 +72,14 @@ def makes_writers(code: CodeType) -> bool:
     return any(writer is not code and not writer.co_name.endswith("comp>") for writer, *_ in writes_of(code))
 
 
+@functools.lru_cache(maxsize=4096)
+def makes_functions(code: CodeType) -> bool:
+    """Whether code defines functions that capture variables of the functions around it. Comprehensions are none."""
+    outer = frozenset(code.co_freevars)
+    nested = [each for each in with_nested(code) if each is not code and not each.co_name.endswith("comp>")]
+    return any(not outer.isdisjoint(each.co_freevars) for each in nested)
+
+
 def with_nested(code: CodeType) -> Iterator[CodeType]:
     """The code, and that of the functions and comprehensions in it."""
     yield code

@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import CellType
 from typing import Any, NamedTuple
 
-from accel.record import inputs
-from accel.record.inputs import MISSING
+from accel.record.inputs import MISSING, Fetch
 from accel.record.recording import AttributeState, Item, Recording
 from accel.rules.rule import Unsupported
 
@@ -17,14 +16,15 @@ CONTENTS = "cell_contents"
 class Variable(NamedTuple):
     """One variable.
 
-    holder: the namespace or the cell that it is in. name: in the namespace. text: as the user knows it. owner_text: the
-    same for the holder.
+    holder: the namespace or the cell that it is in, which a later call finds by `fetch`. name: in the namespace. text:
+    as the user knows it. owner_text: the same for the holder.
     """
 
     holder: Any
     name: str
     text: str
     owner_text: str
+    fetch: Fetch
 
     @property
     def is_cell(self) -> bool:
@@ -107,16 +107,20 @@ def _note(recording: Recording, variable: Variable, value: object, plain: object
 
 
 def _owner(recording: Recording, variable: Variable) -> Any:
-    """What stands for the holder: a function always has the same globals and the same cells."""
-    holder, fetch = variable.holder, inputs.of_constant(variable.holder)
+    """What stands for the holder."""
+    holder, fetch = variable.holder, variable.fetch
     key = ("holder", id(recording.registry.keep_alive(holder)))
     if not variable.is_cell:
         # As a dict, since the program may have it as one too (`f.__globals__`).
         return recording.enter(holder, key, variable.owner_text, fetch)
+    return CellOwner(holder, slot_of_cell(recording, variable))
+
+
+def slot_of_cell(recording: Recording, variable: Variable) -> int:
+    """The slot of a variable's cell."""
+    key = ("holder", id(recording.registry.keep_alive(variable.holder)))
     slot = recording.inputs.find(key)
-    if slot is None:
-        slot = recording.inputs.add(key, variable.owner_text, fetch)
-    return CellOwner(holder, slot)
+    return recording.inputs.add(key, variable.owner_text, variable.fetch) if slot is None else slot
 
 
 def check_unchanged(recording: Recording) -> None:

@@ -13,6 +13,7 @@ from accel.record.arrays.arrays import RecordedScalar
 from accel.record.arrays.numbers import TYPE_STAND_INS, record_extreme, record_sum
 from accel.record.containers.container import ContainerProxy
 from accel.record.effects.sinks import print_sink
+from accel.record.names.local_names import make_locals
 from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.modules import ModuleProxy
 from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method, property_of
@@ -242,6 +243,7 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     calls["id"] = _identity(recording)
     calls["super"] = _super(recording)
     calls["range"] = _range(recording)
+    calls["locals"] = make_locals(recording)
     made = dict(vars(builtins))
     made.update({kind.__name__: TYPE_STAND_INS[kind] for kind in (float, int, complex)})
     made.update({name: Builtin(recording, getattr(builtins, name), call) for name, call in calls.items()})

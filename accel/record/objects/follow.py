@@ -12,7 +12,7 @@ from accel.record import inputs
 from accel.record.effects.percent import with_forms
 from accel.record.names.cells import closure_for
 from accel.record.names.namespaces import SubstitutedGlobals, globals_for
-from accel.record.names.steps import makes_writers
+from accel.record.names.steps import makes_functions, makes_writers
 from accel.record.objects import scan
 from accel.record.opaque import opaque_reason
 from accel.record.project import is_of_project
@@ -110,6 +110,7 @@ def substituted(recording: Recording, function: FunctionType) -> FunctionType:
     recording.guard_function(function)
     recording.watch_steps(function.__code__)
     recording.makes_writers |= makes_writers(function.__code__)
+    recording.makes_functions |= makes_functions(function.__code__)
     recording.handles_exceptions |= scan.handles_exceptions(function.__code__)
     recording.compares_identity |= scan.compares_identity(function.__code__)
     made = FunctionType(

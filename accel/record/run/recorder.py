@@ -21,6 +21,7 @@ from accel.record.objects.follow import Followed
 from accel.record.recording import CURRENT, Recording, Unwound, gap_text, place_text
 from accel.record.run import escapes
 from accel.record.run.frames import FrameWatch
+from accel.record.run.rebinding import rebind_functions
 from accel.record.run.results import Raised, Recorded, Result, Undone
 from accel.record.run.trace import Trace, trace_of
 from accel.record.wrapper import unwrap
@@ -106,6 +107,7 @@ def _record(
             recording.show_waiting()
             recording.kept.unwrap_containers()
             _unwrap_attributes(error)
+            rebind_functions(recording)
             recording.close()
             return Raised(error, recording.refusal)
     if recording.raised is not None and not recording.touched:
@@ -184,9 +186,15 @@ def _finish(recording: Recording, made: list[Any], deferral: interrupts.Deferral
         except Exception as error:  # a fault of ours must never reach the user
             recording.break_("recorder.gap", gap_text(error))
     trace = trace_of(recording, plan)
+    # whoever holds a function that the call has made would find variables of the recording's
+    if recording.makes_functions and not recording.active and not recording.touched:
+        return _undone(recording, trace)
     recording.kept.unwrap_containers()
     result = recording.kept.unwrap_in_place(made[0])
     made[:] = [result]  # no wrapper is held here any more
+    if recording.refusal is not None:
+        rebind_functions(recording)
+        result = made[0]
     # Whoever still holds a wrapper after all containers were unwrapped got it in a way that was not seen.
     survivors = recording.survivors()
     if (recording.kept.leaked or survivors) and not recording.touched:

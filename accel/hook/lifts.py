@@ -1,0 +1,116 @@
+"""Lifts: the loops that one installation has lifted, and how they are put back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from accel import logs
+from accel.catalogue import Row
+from accel.hook.imports import locate
+from accel.reasons import Refusal, source_line
+from accel.reports.ledger import current_run
+
+if TYPE_CHECKING:
+    from accel.lift.lifting import LiftedFunction
+    from accel.lift.switch import Switch
+
+Start = Callable[[Row, "Switch", dict[str, Any]], None]
+"""Gives a lifted loop of a row's function its target. The last argument: the globals of its module."""
+
+
+class Lifts:
+    """The lifted loops of one installation. start: None where loops stay as they are."""
+
+    def __init__(self, start: Start | None) -> None:
+        self._start = start
+        self._functions: list[LiftedFunction] = []
+        self._switches: list[Switch] = []
+
+    def lift(self, row: Row, function: FunctionType) -> Refusal | None:
+        """Lift the loops of an imported function. Returns why not, or None."""
+        if self._start is None or any(each.function is function for each in self._functions):
+            return None
+        from accel.lift.lifting import lift_function
+        from accel.lift.source import NotLiftable
+
+        try:
+            made = lift_function(function)
+        except NotLiftable as error:
+            return error.refusal
+        except Exception as error:  # a fault of accel's must not end the program's import
+            return _fault(function.__code__, error)
+        self._functions.append(made)
+        self._begin(row, made.lifted.switches, function.__globals__)
+        _note(made.lifted.refusals)
+        return None
+
+    def lift_program(self, rows: Iterable[Row], code: CodeType, names: dict[str, Any]) -> CodeType | Refusal:
+        """Lift the loops that rows name in a module that has not run yet. names: its globals to be."""
+        wanted = {row.qualname: row for row in rows}
+        if self._start is None or not wanted:
+            return code
+        from accel.lift.lifting import lifted_module_code
+        from accel.lift.source import NotLiftable
+
+        try:
+            made = lifted_module_code(code, wanted)
+        except NotLiftable as error:
+            return error.refusal
+        except Exception as error:
+            return _fault(code, error)
+        for switch in made.switches:
+            assert switch.around is not None
+            self._begin(wanted[switch.around.co_qualname], [switch], names)
+        _note(made.refusals)
+        return made.code
+
+    def _begin(self, row: Row, switches: Iterable[Switch], names: dict[str, Any]) -> None:
+        assert self._start is not None
+        for switch in switches:
+            self._start(row, switch, names)
+            self._switches.append(switch)
+            logs.LOGGER.info("%s: the loop in line %d is lifted", row.target, switch.line)
+
+    def undo(self) -> None:
+        """Give all functions their own code back. Loops that run now go on as the program's own."""
+        for switch in self._switches:
+            switch.on = False
+        for each in self._functions:
+            each.undo()
+
+
+def _note(refusals: Iterable[Refusal]) -> None:
+    """Tell of loops that stay as they are beside others that were lifted."""
+    for refusal in refusals:
+        current_run().note(f"not lifted: the loop at {refusal.where}: {refusal.why} [{refusal.reason}]")
+
+
+def _fault(code: CodeType, error: Exception) -> Refusal:
+    where = source_line(code.co_filename, code.co_firstlineno)
+    return Refusal("accel.fault", where, f"{type(error).__name__}: {error}")
+
+
+def rows_of_program(rows: Iterable[Row], filename: str) -> list[Row]:
+    """The rows that name loops of the program that runs as `__main__` from this file."""
+    return [row for row in rows if row.loops and (row.module == "__main__" or _is_file_of(row.module, filename))]
+
+
+def _is_file_of(module: str, filename: str) -> bool:
+    try:
+        origin = getattr(locate(module), "origin", None)
+        return isinstance(origin, str) and os.path.samefile(origin, filename)
+    except OSError:
+        return False
+
+
+def rows_of_all(code: CodeType, known: Iterable[Row]) -> list[Row]:
+    """Rows for the loops at the top of a program, and in all of its functions, but for those that are `known`."""
+    from accel.lift.source import nested_codes
+
+    names = dict.fromkeys(each.co_qualname for each in nested_codes(code))
+    for row in known:
+        names.pop(row.qualname, None)
+    return [Row("__main__", name, "chosen by --auto", loops=True) for name in names]

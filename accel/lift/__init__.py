@@ -1,0 +1,17 @@
+"""Lifting: the body of a program's own loop becomes a function, which can be a target. The file on disk is untouched.
+
+source      the syntax tree behind running code, if compiling it unchanged gives that code
+names       what statements bind, read and delete
+assigned    which variables a body may read before they have a value
+checks      what keeps a body from being lifted; which loops are: the outermost that can be
+transform   the loop with two bodies
+tracebacks  of what leaves a body: as if it had been raised in the loop itself
+codes       code objects of lifted loops: their constants and names
+switch      decides in each round which body runs
+rounds      the target of a lifted loop
+lifting     `lift_function` and `lifted_module_code`: all of this together, and how to undo it
+decorator   `accelerate`, for functions and for their loops
+
+A function cannot be replaced while it runs, and a program's `main` runs once. So both bodies are in the code from the
+start, and the switch is asked in each round.
+"""

@@ -1,0 +1,156 @@
+"""Checks: what keeps a loop or a function from being lifted; and which loops are: the outermost that can be."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType
+
+from accel.lift.assigned import Loop, name_in_locals
+from accel.lift.names import Names, imported_names
+from accel.lift.source import FunctionNode, NotLiftable
+from accel.reasons import Refusal, source_line
+
+_REFUSED_NODES: dict[str, str] = {
+    "Yield": "yields inside the loop",
+    "YieldFrom": "yields inside the loop",
+    "Await": "awaits inside the loop",
+    "AsyncFor": "awaits inside the loop",
+    "AsyncWith": "awaits inside the loop",
+    "TypeAlias": "defines a type alias inside the loop",
+}
+
+_LOOKS_AT_NAMES = frozenset({"locals", "vars", "dir", "exec", "eval", "breakpoint"})
+"""Builtins that read or change the variables of the function that calls them, some only without arguments."""
+
+_WITH_ARGUMENTS = frozenset({"vars", "dir"})
+"""Those that leave the function's variables alone if they are given an argument."""
+
+_LOOKS_AT_FRAMES = frozenset({"_getframe", "currentframe", "f_locals", "f_back"})
+
+
+def _refused(code: CodeType, node: ast.AST, detail: str) -> NotLiftable:
+    line = getattr(node, "lineno", code.co_firstlineno)
+    return NotLiftable(Refusal("lift.code", source_line(code.co_filename, line), detail))
+
+
+def check_function(function: FunctionNode, code: CodeType) -> None:
+    """Raise NotLiftable if the function looks at its own variables other than by their names."""
+    _check_names(function, code)
+
+
+def check_module(loop: Loop, code: CodeType) -> None:
+    """Raise NotLiftable if a loop at the top of a module does what cannot stand in a function."""
+    _check_names(loop, code)
+    for node in ast.walk(loop):
+        if isinstance(node, ast.AnnAssign):
+            raise _refused(code, node, "annotates a name of the module inside the loop")
+        if isinstance(node, ast.ImportFrom) and "*" in imported_names(node):
+            raise _refused(code, node, "imports all names of a module inside the loop")
+
+
+def _check_names(node: ast.AST, code: CodeType) -> None:
+    name = name_in_locals(node)
+    if name is not None:
+        return
+    match node:
+        case ast.Call(func=ast.Name(id=called), args=[_, *_]) if called in _WITH_ARGUMENTS:
+            children: list[ast.AST] = [*node.args, *node.keywords]
+        case ast.Name(id=named) if named in _LOOKS_AT_NAMES:
+            raise _refused(code, node, f"uses {named}()")
+        case ast.Attribute(attr=attribute) if attribute in _LOOKS_AT_FRAMES:
+            raise _refused(code, node, f"uses {attribute}")
+        case _:
+            children = list(ast.iter_child_nodes(node))
+    for child in children:
+        _check_names(child, code)
+
+
+def check_body(function: FunctionNode | None, loop: Loop, code: CodeType) -> None:
+    """Raise NotLiftable for statements that cannot be run in a function of their own. function: None in a module."""
+    pending: list[ast.AST] = list(loop.body)
+    while pending:
+        node = pending.pop()
+        kind = type(node).__name__
+        if kind in _REFUSED_NODES:
+            raise _refused(code, node, _REFUSED_NODES[kind])
+        if isinstance(node, ast.comprehension) and node.is_async:
+            raise _refused(code, node.iter, _REFUSED_NODES["Await"])
+        if getattr(node, "type_params", None):
+            raise _refused(code, node, "defines something generic inside the loop")
+        if isinstance(node, ast.Name) and node.id == "super":
+            _check_super(function, node, code)
+        # a nested function may do all of this; what it is made of is evaluated here
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            nested = [node.body] if isinstance(node, ast.Lambda) else node.body
+            pending.extend(each for each in ast.iter_child_nodes(node) if each not in nested)
+        else:
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def _check_super(function: FunctionNode | None, node: ast.Name, code: CodeType) -> None:
+    """`super()` is given its class and its object: these must be known."""
+    own = first_parameter(function)
+    if function is None or own is None:
+        raise _refused(code, node, "uses super() where there is no object")
+    names = Names(function.body)
+    if own in names.deleted or "super" in names.bound:
+        raise _refused(code, node, "uses super() where its meaning is not fixed")
+
+
+def first_parameter(function: FunctionNode | None) -> str | None:
+    """The name of a method's object."""
+    if function is None:
+        return None
+    positional = [*function.args.posonlyargs, *function.args.args]
+    return positional[0].arg if positional else None
+
+
+def uses_super(node: ast.AST) -> bool:
+    """Whether `super` is mentioned anywhere."""
+    return any(isinstance(each, ast.Name) and each.id == "super" for each in ast.walk(node))
+
+
+# -- which loops ------------------------------------------------------------------------------------------------------
+
+Block = list[ast.stmt]
+
+
+def outermost(block: Block) -> Iterator[tuple[Block, Loop]]:
+    """Yield the outermost loops in statements of one scope, each with the block that it stands in."""
+    for statement in block:
+        if isinstance(statement, Loop):
+            yield block, statement
+        elif not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for inner in _blocks(statement):
+                yield from outermost(inner)
+
+
+def _blocks(statement: ast.AST) -> Iterator[Block]:
+    """Yield the blocks of a compound statement, those in its handlers and cases too."""
+    for _, value in ast.iter_fields(statement):
+        if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+            yield value
+        elif isinstance(value, list):
+            for part in value:
+                if isinstance(part, (ast.ExceptHandler, ast.match_case)):
+                    yield part.body
+
+
+def choose(block: Block, check: Callable[[Loop], None]) -> tuple[list[tuple[Block, Loop]], list[Refusal]]:
+    """The loops to lift with their blocks: the outermost that `check` accepts. Also why it refused others."""
+    chosen: list[tuple[Block, Loop]] = []
+    refusals: list[Refusal] = []
+    pending: Sequence[tuple[Block, Loop]] = list(outermost(block))
+    while pending:
+        inner: list[tuple[Block, Loop]] = []
+        for place, loop in pending:
+            try:
+                check(loop)
+            except NotLiftable as error:
+                refusals.append(error.refusal)
+                inner += [each for part in _blocks(loop) for each in outermost(part)]
+            else:
+                chosen.append((place, loop))
+        pending = inner
+    return sorted(chosen, key=lambda each: each[1].lineno), refusals

@@ -1,0 +1,70 @@
+"""The decorator `accelerate`, for functions as a whole and for their loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import FunctionType
+from typing import Any, TypeVar
+
+from accel import config, dispatch
+from accel.backend import devices
+from accel.lift.lifting import lift_function
+from accel.lift.rounds import start
+from accel.lift.source import NotLiftable
+from accel.reports.ledger import State, open_ledger
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def accelerate(
+    fn: Function | None = None,
+    *,
+    name: str | None = None,
+    rtol: float | None = None,
+    mode: str | None = None,
+    loops: bool = False,
+) -> Function | Callable[[Function], Function]:
+    """Accelerate one function: a decorator, with or without arguments.
+
+    fn: a function, method, static method or class method written in Python. name: its name in the report; by default
+    module and qualified name. rtol: the relative error that comparisons with NumPy allow; default `Settings.rtol`.
+    mode: "off", "auto", "verify" or "strict" for this function alone; by default `Settings.mode`, read at every call.
+    loops: the function runs as it is, and each round of its loops is compiled: for a function that is called once, such
+    as a program's `main`.
+
+    Raises TypeError if `fn` is not a Python function, and SettingError if `mode` or a setting in the environment is
+    invalid. Calls of the accelerated function never raise SettingError.
+
+    >>> import accel
+    >>> @accel.accelerate
+    ... def double(x):
+    ...     return 2.0 * x
+    """
+    if not loops:
+        return dispatch.accelerate(fn, name=name, rtol=rtol, mode=mode)
+    if mode is not None:
+        config.check("mode", mode)
+    settings = config.current()
+    devices.check(replace(settings, mode=mode or settings.mode))
+    if fn is None:
+        return lambda function: with_loops(function, name=name, rtol=rtol, mode=mode)
+    return with_loops(fn, name=name, rtol=rtol, mode=mode)
+
+
+def with_loops(fn: Function, *, name: str | None, rtol: float | None, mode: str | None) -> Function:
+    """`fn`, with targets for its loops. If they cannot be lifted, the report says why."""
+    function = getattr(fn, "__func__", fn)
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"accelerate takes a function written in Python, not {type(fn).__name__}")
+    title = name or f"{function.__module__}.{function.__qualname__}"
+    try:
+        made = lift_function(function)
+    except NotLiftable as error:
+        book = open_ledger(title)
+        book.state = State.NUMPY
+        book.refuse(error.refusal)
+        return fn
+    for switch in made.lifted.switches:
+        start(switch, function.__globals__, f"{title}:{switch.line}", rtol=rtol, mode=mode)
+    return fn

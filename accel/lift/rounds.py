@@ -1,0 +1,83 @@
+"""Rounds: the target of a lifted loop answers them, one call each."""
+
+from __future__ import annotations
+
+import time
+from types import CodeType, FunctionType
+from typing import Any
+
+from accel.dispatch import accelerated
+from accel.dispatch.costs import account, rest
+from accel.lift.switch import Switch
+from accel.record.names.bodies import add_body
+
+LOOK_AFTER = 32
+"""After every so many rounds it is asked whether a loop can gain anything."""
+
+
+class Rounds:
+    """Answers the rounds of one loop. Its bodies are the target's arguments: each call of the function makes a new one.
+
+    Turns the loop's switch off where no program can gain anything: the program's own loop costs nothing.
+    """
+
+    def __init__(
+        self, switch: Switch, names: dict[str, Any], name: str, *, rtol: float | None, mode: str | None
+    ) -> None:
+        assert switch.code is not None
+        assert switch.around is not None
+        add_body(switch.code)
+        self._switch = switch
+        self._accelerated = accelerated(_calling(switch, names), name=name, rtol=rtol, mode=mode)
+        self._target = self._accelerated._self_target
+        self._left = LOOK_AFTER
+        self._since = time.perf_counter()
+
+    def __call__(self, body: FunctionType) -> Any:
+        self._left -= 1
+        if self._left <= 0:
+            self._look()
+        return self._accelerated(body)
+
+    def _look(self) -> None:
+        """Turn the switch off if the target stays on NumPy, or if rounds are too short for a program."""
+        now, target = time.perf_counter(), self._target
+        round_s = (now - self._since) / LOOK_AFTER
+        self._left, self._since = LOOK_AFTER, now
+        is_small = account.is_limited(target.mode) and not target.paths and round_s < rest.SMALL_CALL_S
+        if target.mode != "strict" and (target.final or is_small):
+            self._switch.on = False
+
+
+def _calling(switch: Switch, names: dict[str, Any]) -> FunctionType:
+    """The target's function, which runs the body that it is given. It belongs to the program's module and line."""
+    assert switch.around is not None
+    code: CodeType = _call.__code__.replace(
+        co_filename=switch.around.co_filename,
+        co_firstlineno=switch.line,
+        co_name=switch.around.co_name,
+        co_qualname=switch.around.co_qualname,
+    )
+    made = FunctionType(code, names, switch.around.co_name)
+    made.__module__ = names.get("__name__", "")
+    made.__qualname__ = switch.around.co_qualname
+    return made
+
+
+def _call(body: Any) -> Any:
+    return body()
+
+
+def name_of(switch: Switch, module: str) -> str:
+    """The name of a loop's target in the report."""
+    assert switch.around is not None
+    qualname = switch.around.co_qualname
+    return f"{module}:{switch.line}" if qualname == "<module>" else f"{module}.{qualname}:{switch.line}"
+
+
+def start(
+    switch: Switch, names: dict[str, Any], name: str, *, rtol: float | None = None, mode: str | None = None
+) -> None:
+    """Give a lifted loop a target of this name, and turn its switch on. names: the globals of its module."""
+    switch.call = Rounds(switch, names, name, rtol=rtol, mode=mode)
+    switch.on = True

@@ -1,0 +1,104 @@
+"""Switches: what decides, in each round of a lifted loop, which of its two bodies runs.
+
+A switch is a constant of the lifted code, so that asking it costs one attribute read while it is off.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any
+
+from accel.lift.tracebacks import amended, translated
+from accel.lift.transform import GONE_ON, NOT_RUN
+
+Call = Callable[[FunctionType], Any]
+
+
+def run_plainly(body: FunctionType) -> Any:
+    """Run a body as the program's own Python does."""
+    return body()
+
+
+class Switch:
+    """What one lifted loop asks.
+
+    on: whether rounds run the body as a function. tracer: gives the trace function in force: a debugger or coverage
+    tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body.
+
+    line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
+    function's own variables that the body shares; all others of its free variables belong to functions around it. own:
+    variables of one round alone. uncertain: places, in the body's closure, of variables that have to be bound for the
+    body to see what it would see in its place.
+    """
+
+    def __init__(
+        self,
+        line: int,
+        around: CodeType | None = None,
+        uncertain: frozenset[str] = frozenset(),
+        own: frozenset[str] = frozenset(),
+    ) -> None:
+        self.line = line
+        self.own = own
+        self.around = around
+        self.on = False
+        self.tracer = sys.gettrace
+        self.result: Any = NOT_RUN
+        self.call: Call = run_plainly
+        self.code: CodeType | None = None
+        self.owned: frozenset[str] = frozenset()
+        self.uncertain: tuple[int, ...] = ()
+        self._uncertain = uncertain
+        self._made: FunctionType | None = None
+
+    def __reduce__(self) -> Any:
+        """Code that is sent to another process runs the program's own loops there."""
+        return Switch, (self.line,)
+
+    def set_body(self, code: CodeType) -> None:
+        """Give the switch its body's code."""
+        self.code = code
+        free = code.co_freevars
+        self.owned = frozenset(free) - set(self.around.co_freevars if self.around is not None else ())
+        # the end of a name suffices: those of classes are mangled
+        found = {place for place, name in enumerate(free) for each in self._uncertain if name.endswith(each)}
+        self.uncertain = tuple(sorted(found))
+
+    def run(self, body: FunctionType | None) -> Any:
+        """Run one round. body: None for a loop at the top of a module. Returns NOT_RUN, GONE_ON, BROKEN or a tuple."""
+        if body is None:
+            body = self._in_module(sys._getframe(1).f_globals)
+        elif self.uncertain and not self._are_bound(body):
+            return NOT_RUN
+        try:
+            result = self.call(body)
+            return GONE_ON if result is None else result
+        except NameError as error:
+            made = translated(error, self.code, self.owned)
+            if made is None:
+                raise
+        # outside the handler, so that it gets no context that it would not have
+        raise made
+
+    def amend(self) -> None:
+        """Let the exception that is handled look as if the round had run in its place."""
+        error = sys.exc_info()[1]
+        assert error is not None
+        amended(error, self.code, self.line)
+
+    def _are_bound(self, body: FunctionType) -> bool:
+        assert body.__closure__ is not None
+        try:
+            for place in self.uncertain:
+                body.__closure__[place].cell_contents  # noqa: B018  # raises if it is unbound
+        except ValueError:
+            return False
+        return True
+
+    def _in_module(self, names: dict[str, Any]) -> FunctionType:
+        if self._made is None or self._made.__globals__ is not names:
+            assert self.code is not None
+            self._made = FunctionType(self.code, names)
+        return self._made

@@ -1,0 +1,64 @@
+"""Tracebacks of exceptions that leave a body: as if its statements had run in the loop itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from types import CodeType, TracebackType
+
+_ACCEL = str(Path(__file__).parents[1])
+_UNBOUND = "cannot access free variable {!r} where it is not associated with a value in enclosing scope"
+_UNBOUND_LOCAL = "cannot access local variable {!r} where it is not associated with a value"
+
+
+def translated(error: NameError, code: CodeType | None, owned: Collection[str]) -> UnboundLocalError | None:
+    """What the function itself raises where its body, of `code`, found a variable unbound. None for other errors."""
+    innermost = entries(error.__traceback__)[-1]
+    if type(error) is not NameError or innermost.tb_frame.f_code is not code:
+        return None
+    name = next((each for each in owned if str(error) == _UNBOUND.format(each)), None)
+    if name is None:
+        return None
+    return UnboundLocalError(_UNBOUND_LOCAL.format(name)).with_traceback(innermost)
+
+
+def entries(traceback: TracebackType | None) -> list[TracebackType]:
+    """The entries of a traceback, the outermost first."""
+    found = []
+    while traceback is not None:
+        found.append(traceback)
+        traceback = traceback.tb_next
+    return found
+
+
+def amended(error: BaseException, code: CodeType | None, line: int) -> None:
+    """Change the traceback of an error that has just reached the frame of a lifted loop.
+
+    The body's entry becomes the loop's, and accel's own are left out, unless accel itself raised the error, outside the
+    body. code: the body's. line: the loop's.
+    """
+    loop, *inner = entries(error.__traceback__)
+    body = next((place for place, each in enumerate(inner) if each.tb_frame.f_code is code), None)
+    if body is None and isinstance(error, Exception) and inner and _is_ours(inner[-1]):
+        error.__traceback__ = TracebackType(loop.tb_next, loop.tb_frame, loop.tb_lasti, line)
+        return
+    # the function that only calls the body is accel's, too
+    below = inner if body is None else inner[body + 1 :]
+    following: TracebackType | None = None
+    for each in reversed([each for each in below if not _is_ours(each)]):
+        following = TracebackType(following, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    at = loop.tb_lasti if body is None else _same_place(inner[body], loop.tb_frame.f_code, loop.tb_lasti)
+    error.__traceback__ = TracebackType(following, loop.tb_frame, at, line if body is None else inner[body].tb_lineno)
+
+
+def _is_ours(entry: TracebackType) -> bool:
+    return entry.tb_frame.f_code.co_filename.startswith(_ACCEL)
+
+
+def _same_place(entry: TracebackType, code: CodeType, otherwise: int) -> int:
+    """The instruction in `code` that stands where that of `entry` stands in the source."""
+    positions = list(entry.tb_frame.f_code.co_positions())[entry.tb_lasti // 2]
+    for place, each in enumerate(code.co_positions()):
+        if each == positions:
+            return 2 * place
+    return otherwise

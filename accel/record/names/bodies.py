@@ -1,0 +1,39 @@
+"""Bodies of lifted loops: one function of the same code in each call of the function around it, over its new variables.
+
+So a body is guarded by its code, and its cells are fetched from the body of the present call.
+"""
+
+from __future__ import annotations
+
+from types import CodeType, FunctionType
+
+from accel.record import inputs
+from accel.record.inputs import Check, Fetch
+from accel.record.recording import Recording
+
+_BODIES: dict[int, CodeType] = {}
+
+
+def add_body(code: CodeType) -> None:
+    """From now on, functions that run this code are bodies."""
+    _BODIES[id(code)] = code
+
+
+def is_body(function: object) -> bool:
+    """Whether a value is the body of a lifted loop."""
+    return type(function) is FunctionType and id(function.__code__) in _BODIES
+
+
+def enter_body(recording: Recording, function: FunctionType, slot: int) -> Check:
+    """Note that a body comes in through this slot. Returns the check that tells it from other functions."""
+    recording.inputs.note(("function", id(recording.registry.keep_alive(function))), slot)
+    return inputs.runs_code(function.__code__)
+
+
+def fetch_of_cell(recording: Recording, function: FunctionType, place: int) -> Fetch:
+    """How a later call finds the cell at a place of a function's closure."""
+    slot = recording.inputs.find(("function", id(function))) if is_body(function) else None
+    if slot is not None:
+        return inputs.of_closure(slot, place)
+    assert function.__closure__ is not None
+    return inputs.of_constant(function.__closure__[place])

@@ -1,0 +1,176 @@
+"""Random loop bodies, lifted and not: values, errors, tracebacks and variables are the same.
+
+ACCEL_LIFTS programs, from ACCEL_LIFTS_SEED on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import pytest
+
+from accel.lift.lifting import LiftedCode, lift_function, lifted_module_code
+from accel.lift.rounds import start
+from accel.lift.source import NotLiftable
+from accel.lift.switch import Switch
+from tests.lift.plays import Seen, play, same, traced
+from tests.lift.programs import KINDS, PREAMBLE, program
+
+COUNT = int(os.environ.get("ACCEL_LIFTS", "400"))
+SEED = int(os.environ.get("ACCEL_LIFTS_SEED", "0"))
+BATCH = 20
+BATCHES = range(SEED // BATCH, (SEED + COUNT // len(KINDS) + BATCH - 1) // BATCH)
+
+lifted: list[bool] = []
+
+
+def _loaded(path: Path, source: str) -> tuple[CodeType, dict[str, Any]]:
+    path.write_text(source, encoding="utf-8")
+    code = compile(source, str(path), "exec", dont_inherit=True)
+    return code, {"__name__": "played"}
+
+
+def _is_valid(source: str) -> bool:
+    """Not all that is written is Python: there may be nothing that a `nonlocal` refers to."""
+    try:
+        compile(source, "?", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def _function(names: dict[str, Any], kind: str, number: int) -> tuple[FunctionType, Any]:
+    """The function that holds the loop, and what runs it."""
+    if kind == "method":
+        made = names[f"C{number}"]
+        return made.play, lambda: made().play()
+    function = names[f"play{number}"]
+    if kind == "nested":
+        inner = function()
+        inner.__closure__[inner.__code__.co_freevars.index("o")] if "o" in inner.__code__.co_freevars else None
+
+        def run() -> Any:
+            _reset(inner)
+            return inner()
+
+        return inner, run
+    return function, function
+
+
+def _reset(inner: FunctionType) -> None:
+    for name, cell in zip(inner.__code__.co_freevars, inner.__closure__ or (), strict=True):
+        if name == "o":
+            cell.cell_contents = 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batch", BATCHES)
+def test_a_lifted_body_does_what_the_loop_does(kind: str, batch: int, tmp_path: Path) -> None:
+    for seed in range(batch * BATCH, (batch + 1) * BATCH):
+        source = PREAMBLE + program(seed, seed, kind)
+        if not _is_valid(source):
+            continue
+        path = tmp_path / f"{kind}{seed}.py"
+        (_check_script if kind == "script" else _check_function)(path, source, kind, seed, _run_plainly)
+
+
+@pytest.mark.usefixtures("foreground")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batch", BATCHES[: len(BATCHES) // 2])
+def test_recorded_rounds_do_what_the_loop_does(kind: str, batch: int, tmp_path: Path) -> None:
+    def record(switch: Switch, names: dict[str, Any]) -> None:
+        start(switch, names, f"{kind}{seed}:{switch.line}")
+
+    for seed in range(batch * BATCH, (batch + 1) * BATCH):
+        source = PREAMBLE + program(seed, seed, kind)
+        if _is_valid(source):
+            check = _check_script if kind == "script" else _check_function
+            check(tmp_path / f"{kind}{seed}.py", source, kind, seed, record)
+
+
+Begin = Callable[[Switch, dict[str, Any]], None]
+
+
+def _run_plainly(switch: Switch, names: dict[str, Any]) -> None:
+    switch.on = True
+
+
+def _check_function(path: Path, source: str, kind: str, seed: int, begin: Begin) -> None:
+    code, names = _loaded(path, source)
+    names["kept_everywhere"] = []
+    exec(code, names)
+    function, run = _function(names, kind, seed)
+    line, plain = function.__code__.co_firstlineno, function.__code__
+
+    def is_loops(code: CodeType) -> bool:
+        return code.co_firstlineno == line and code.co_filename == str(path)
+
+    before, steps = play(run, names, is_loops), traced(run, names, str(path))
+    try:
+        made = lift_function(function)
+    except NotLiftable as refused:
+        assert refused.refusal.reason == "lift.code", source
+        lifted.append(False)
+        return
+    lifted.append(True)
+    for on in (True, True, False):
+        for switch in made.lifted.switches:
+            switch.on = False
+            if on:
+                begin(switch, function.__globals__)
+        _compare(before, play(run, names, is_loops), source, _own(made.lifted) if on else ())
+        again = traced(run, names, str(path))
+        assert again == steps, [pair for pair in zip(steps, again, strict=False) if pair[0] != pair[1]][:3]
+    made.undo()
+    assert function.__code__ is plain
+
+
+def _check_script(path: Path, source: str, kind: str, seed: int, begin: Begin) -> None:
+    code, names = _loaded(path, source)
+
+    def played(code: CodeType) -> Seen:
+        names.clear()
+        names.update({"__name__": "played", "kept": []})
+
+        def run() -> None:
+            kept: list[Any] = names["kept_everywhere"]
+            names["kept"] = kept
+            exec(code, names)
+
+        return play(run, names, lambda each: each.co_name == "<module>")
+
+    before = played(code)
+    try:
+        made = lifted_module_code(code)
+    except NotLiftable as refused:
+        assert refused.refusal.reason == "lift.code", source
+        lifted.append(False)
+        return
+    lifted.append(True)
+    for on in (True, True, False):
+        for switch in made.switches:
+            switch.on = False
+            if on:
+                begin(switch, names)
+        _compare(before, played(made.code), source)
+
+
+def _own(code: LiftedCode) -> set[str]:
+    """The variables that belong to one round each."""
+    return {name for switch in code.switches for name in switch.own}
+
+
+def _compare(before: Seen, after: Seen, source: str, own: Collection[str] = ()) -> None:
+    try:
+        same(before, after, own)
+    except AssertionError:
+        print("\n".join(f"{number:4} {line}" for number, line in enumerate(source.splitlines(), 1)))
+        raise
+
+
+def test_most_random_bodies_are_lifted() -> None:
+    assert not lifted or sum(lifted) > 0.6 * len(lifted)
