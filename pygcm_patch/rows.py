@@ -346,7 +346,15 @@ _DIVERSITY = (
 )
 
 
-_PROGRAM = (Row("scripts.run_simulation", "main", "the program's own loop: a step is one program", loops=True),)
+_PROGRAM = (
+    Row(
+        "scripts.run_simulation",
+        "main",
+        "the program's own loop: a step is one program",
+        loops=True,
+        declined="its steps take more paths than a run of some days can record and compile whole",
+    ),
+)
 
 ROWS: tuple[Row, ...] = (
     *_PROGRAM,
