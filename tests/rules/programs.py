@@ -64,8 +64,8 @@ np.median({a}) | {r}.min() | float({n}) | {i}.max() | {m}.sum() | np.count_nonze
 """
 
 NUMBERS = """
-({n} + 1) % 4 | int({i}.max()) % 4 | {i}[1, 2] % 4 | int({a}.argmax()) % 4 | {i}[{n}, {n}] % 4 | {n} % 4 - 4 | np.int8({n}) | {i}[{n}].max() % 4
-int(np.argmin({r})) % 4 | int({s}) % 4 | {m}.sum() % 4 | np.uint8({n} % 4) | max({n}, 1) | ({n} * {n}) % 4 | int({m}[{n}, 0]) | -({n} % 4)
+({n} + 1) % 4 | int({i}.max()) % 4 | {i}[1, 2] % 4 | int({a}.argmax()) % 4 | {i}[{n}, {n}] % 4 | int({n}) % 4 - 4 | np.int8({n}) | {i}[{n}].max() % 4
+int(np.argmin({r})) % 4 | int({s}) % 4 | {m}.sum() % 4 | np.uint8({n} % 4) | max({n}, 1) | ({n} * {n}) % 4 | int({m}[{n}, 0]) | -(int({n}) % 4)
 """
 """Indices: from -4 to 3, the length of the shorter axis."""
 
