@@ -104,7 +104,8 @@ def _execute(load: Callable[[], _Program], args: list[str], *, auto: bool) -> No
         sys.argv = [program.argv0, *args]
         # where `pickle` and `multiprocessing` look for it
         sys.modules["__main__"] = main
-        exec(patching.lifted(program.code, vars(main), auto=auto), vars(main))
+        program = program._replace(code=patching.lifted(program.code, vars(main), auto=auto))
+        exec(program.code, vars(main))
     except _NoProgram:
         raise
     except BaseException:

@@ -15,6 +15,7 @@ _MODULES = (
     "accel.backend.background",
     "accel.dispatch.replay",
     "accel.dispatch.comparing.comparison",
+    "accel.loops",
     "accel.lower",
     "accel.record",
 )

@@ -145,7 +145,7 @@ def test_a_stop_is_told_with_its_place_on_the_line_and_the_way_there() -> None:
     assert stop["id"] == "effect.print" and stop["function"] == "Plate.report"
     assert stop["source"][stop["column"] : stop["end_column"]] == 'print("mean", mean)'
     assert [each.rpartition(" in ")[2] for each in stop["via"]] == ["Plate.step_and_report"]
-    assert "prints" in stop["why"] and stop["hint"]
+    assert "shows" in stop["why"] and stop["hint"]
 
 
 def test_the_place_is_counted_in_characters_and_the_carets_stand_under_it() -> None:
