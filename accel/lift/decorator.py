@@ -23,6 +23,7 @@ def accelerate(
     name: str | None = None,
     rtol: float | None = None,
     mode: str | None = None,
+    effects: bool = True,
     loops: bool = False,
 ) -> Function | Callable[[Function], Function]:
     """Accelerate one function: a decorator, with or without arguments.
@@ -30,6 +31,7 @@ def accelerate(
     fn: a function, method, static method or class method written in Python. name: its name in the report; by default
     module and qualified name. rtol: the relative error that comparisons with NumPy allow; default `Settings.rtol`.
     mode: "off", "auto", "verify" or "strict" for this function alone; by default `Settings.mode`, read at every call.
+    effects: whether calls that print or log may be compiled; their text then appears at the end of the call.
     loops: the function runs as it is, and each round of its loops is compiled: for a function that is called once, such
     as a program's `main`.
 
@@ -42,7 +44,7 @@ def accelerate(
     ...     return 2.0 * x
     """
     if not loops:
-        return dispatch.accelerate(fn, name=name, rtol=rtol, mode=mode)
+        return dispatch.accelerate(fn, name=name, rtol=rtol, mode=mode, effects=effects)
     if mode is not None:
         config.check("mode", mode)
     settings = config.current()
