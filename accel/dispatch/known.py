@@ -13,6 +13,7 @@ from accel.dispatch.joining import expected_compile_s, joins_more, may_start
 from accel.dispatch.paths import Path, Stage
 from accel.ir.loop import body_of
 from accel.reasons import Refusal
+from accel.rules import core
 
 if TYPE_CHECKING:
     from accel.dispatch.joint import JointPath
@@ -249,7 +250,7 @@ class KnownPaths:
 
 def _ends_loop(node: Node) -> bool:
     """Whether a value says that a loop by data was left as it was recorded."""
-    return node.rule.name == "accel.pick" and body_of(node.args[0]) is not None
+    return node.rule is core.PICK and body_of(node.args[0]) is not None
 
 
 def parts_by_draws(other: Path, path: Path, exit: SideExit) -> bool:

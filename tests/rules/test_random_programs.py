@@ -21,6 +21,8 @@ SEED = int(os.environ.get("ACCEL_PROGRAMS_SEED", "0"))
 PARTS = 20
 TOGETHER = 25
 """Programs that are compiled as one."""
+PHASES = (Phase.generate, Phase.shrink) if "ACCEL_PROGRAMS" in os.environ else (Phase.generate,)
+"""Making a found program small takes minutes: only who looks for some waits for it."""
 
 
 def jobs_of(sources: list[str], options: Mapping[str, Any] = QUICK, spanned: bool = False) -> list[Job]:
@@ -41,7 +43,7 @@ def test_random_programs_agree(part: int) -> None:
         max_examples=1 + PROGRAMS // (PARTS * TOGETHER),  # the first one is always the simplest
         deadline=None,
         database=None,
-        phases=(Phase.generate, Phase.shrink),
+        phases=PHASES,
         suppress_health_check=list(HealthCheck),
     )
     @given(st.lists(programs(), min_size=TOGETHER, max_size=TOGETHER))
