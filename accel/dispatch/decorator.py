@@ -15,6 +15,7 @@ import wrapt
 from accel import config, versions
 from accel.backend import devices
 from accel.dispatch.target import Target
+from accel.process import interrupts
 from accel.reports import timeline
 from accel.reports.ledger import open_ledger
 
@@ -40,7 +41,8 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
         # a timed call of a rest, or one to be examined
         try:
             resting, recursive = rest.takes_next_call(), target.is_calling_itself
-        except Exception:  # an error in accel must not reach the program: take the usual way
+        except Exception as error:  # an error in accel must not reach the program: take the usual way
+            interrupts.pass_on(error)
             resting = recursive = False
         # part of the call that is under way: f(n) that calls f(n - 1) is one call of the target
         if recursive:
