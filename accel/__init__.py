@@ -7,8 +7,8 @@ accelerate      accelerate one function: a decorator
 install, uninstall, installed
                 accelerate the functions that catalogues name, and undo it; `installed` is a context manager
 explain         record one call, and show what it gives, or where the recording stops and why
-report, summary_line
-                what happened to each function, as text, JSON or Markdown
+report, summary_line, reset_report
+                what happened to each function, as text, JSON or Markdown; and counting it anew
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from accel.hook.patching import install, installed, uninstall
     from accel.inspect.explain import explain
     from accel.lift.decorator import accelerate
-    from accel.reports.reporting import report
+    from accel.reports.reporting import report, reset_report
     from accel.reports.summary import summary_line
 
 __version__ = "0.1.0"
@@ -39,6 +39,7 @@ __all__ = [
     "ndimage",
     "override",
     "report",
+    "reset_report",
     "summary_line",
     "uninstall",
 ]
@@ -53,6 +54,7 @@ _HOMES = {
     "installed": "accel.hook.patching",
     "uninstall": "accel.hook.patching",
     "report": "accel.reports.reporting",
+    "reset_report": "accel.reports.reporting",
     "summary_line": "accel.reports.summary",
 }
 

@@ -5,6 +5,7 @@ The wrapper binds, copies and pickles as the function itself does.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from types import FunctionType, MethodType
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 
 import wrapt
 
-from accel import config, versions
+from accel import config, logs, versions
 from accel.backend import devices
 from accel.dispatch.target import Target
 from accel.process import interrupts
@@ -55,6 +56,9 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
         """Bind as functions do."""
         return self if instance is None else MethodType(self, instance)
 
+    def __repr__(self) -> str:
+        return f"<accelerated function {self.__wrapped__.__qualname__} at {id(self):#x}>"
+
     def __copy__(self) -> Any:
         return self
 
@@ -62,8 +66,31 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
         return self
 
     def __reduce_ex__(self, protocol: object) -> Any:
-        """Pickle by module and qualified name, as functions are."""
-        return self.__wrapped__.__qualname__
+        """Pickle by module and qualified name, as functions are.
+
+        An inherited method that is accelerated in the subclass alone is found in the base class, where it is defined.
+        """
+        function = self.__wrapped__
+        holder, _, name = function.__qualname__.rpartition(".")
+        owner: Any = sys.modules.get(function.__module__)
+        for part in filter(None, holder.split(".")):
+            owner = getattr(owner, part, None)
+        if isinstance(owner, type) and getattr(owner, name, self) is not self:
+            return getattr, (owner, name)
+        return function.__qualname__
+
+
+def get_ready(mode: str | None) -> None:
+    """Check the settings and the platform, and let accel's messages be seen, before functions are accelerated.
+
+    Raises SettingError.
+    """
+    if mode is not None:
+        config.check("mode", mode)
+    settings = config.current()
+    logs.set_level(settings.log)
+    logs.to_stderr_unless_configured()
+    devices.check(replace(settings, mode=mode or settings.mode))
 
 
 def accelerate(
@@ -89,10 +116,7 @@ def accelerate(
     ... def double(x):
     ...     return 2.0 * x
     """
-    if mode is not None:
-        config.check("mode", mode)
-    settings = config.current()
-    devices.check(replace(settings, mode=mode or settings.mode))
+    get_ready(mode)
     if fn is None:
         return lambda function: accelerated(function, name=name, rtol=rtol, mode=mode, effects=effects)
     made: Function = accelerated(fn, name=name, rtol=rtol, mode=mode, effects=effects)

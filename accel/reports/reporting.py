@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from accel.reports import ledger
 from accel.reports.figures import figures_of_run
 from accel.reports.markdown import markdown
 from accel.reports.text import text
@@ -32,6 +33,11 @@ def _json(figures: dict[str, Any]) -> str:
 
 _VIEWS: Mapping[str, Callable[[dict[str, Any]], str]] = {"text": text, "json": _json, "markdown": markdown}
 FORMATS = tuple(_VIEWS)
+
+
+def reset_report() -> None:
+    """Count anew from here on: the next report tells of the calls since. Compiled programs go on."""
+    ledger.begin_again()
 
 
 def report(format: str = "text") -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from accel import config
+from accel.config import SettingError
 from accel.dispatch.preconditions import unmet_precondition
 from accel.inspect.explain import apart
 from accel.inspect.explain.callables import PlainCall, call_of, check_arguments
@@ -81,7 +82,10 @@ def explain(fn: Callable[..., Any] | str, /, *args: object, **kwargs: object) ->
     >>> accel.explain(swap, np.ones(3)).data["stop"]["id"]
     'effect.print'
     """
-    call = call_of(fn, args, kwargs)
+    try:
+        call = call_of(fn, args, kwargs)
+    except SettingError as error:  # the command line calls it TARGET
+        raise error.renamed("fn") from None
     check_arguments(call)
     return explain_call(call)
 
