@@ -29,6 +29,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Start accel's part, if it is asked for."""
     if config.getoption("--accel"):
-        from accel.testing.session import begin
+        from accel.plugins.pytest_session import begin
 
         begin(config)

@@ -60,8 +60,10 @@ def run(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProces
         (folder / name).write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    if "accel.testing.plugin" not in {point.value for point in _points()}:  # an installation made before it was there
-        command[3:3] = ["-p", "accel.testing.plugin"]
+    if "accel.plugins.pytest_options" not in {
+        point.value for point in _points()
+    }:  # an installation made before it was there
+        command[3:3] = ["-p", "accel.plugins.pytest_options"]
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "QD_", "ACCEL_"))}
     path = os.pathsep.join([str(ROOT), str(folder)])
     environ = {**clean, "PYTHONPATH": path, "QD_JAX_CACHE_DIR": "off", **env}
@@ -102,7 +104,7 @@ def test_a_mistake_is_a_usage_error(tmp_path: Path) -> None:
 
 UNUSED = """
 import sys
-import accel.testing.plugin
+import accel.plugins.pytest_options
 heavy = {name for name in sys.modules if name.partition(".")[0] in ("numpy", "scipy", "jax", "wrapt", "pytest")}
 print(sorted(heavy), sorted(name for name in sys.modules if name.startswith("accel.")))
 """
@@ -110,5 +112,5 @@ print(sorted(heavy), sorted(name for name in sys.modules if name.startswith("acc
 
 def test_it_costs_nothing_where_it_is_not_used() -> None:
     done = subprocess.run([sys.executable, "-c", UNUSED], cwd=ROOT, capture_output=True, text=True)
-    few = ["accel.process", "accel.process.ending", "accel.testing", "accel.testing.plugin"]
+    few = ["accel.process", "accel.process.ending", "accel.plugins", "accel.plugins.pytest_options"]
     assert done.stdout.split(" ", 1) == ["[]", f"{few}\n"], done.stderr
