@@ -9,6 +9,7 @@ install, uninstall, installed
 explain         record one call, and show what it gives, or where the recording stops and why
 report, summary_line, reset_report
                 what happened to each function, as text, JSON or Markdown; and counting it anew
+line_profile    where the time of a block goes, line by line
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from accel.hook.patching import install, installed, uninstall
     from accel.inspect.explain import explain
     from accel.lift.decorator import accelerate
+    from accel.plugins.lines import line_profile
+    from accel.plugins.notebook import load_ipython_extension, unload_ipython_extension  # noqa: F401
     from accel.reports.reporting import report, reset_report
     from accel.reports.summary import summary_line
 
@@ -36,6 +39,7 @@ __all__ = [
     "explain",
     "install",
     "installed",
+    "line_profile",
     "ndimage",
     "override",
     "report",
@@ -53,6 +57,9 @@ _HOMES = {
     "install": "accel.hook.patching",
     "installed": "accel.hook.patching",
     "uninstall": "accel.hook.patching",
+    "line_profile": "accel.plugins.lines",
+    "load_ipython_extension": "accel.plugins.notebook",
+    "unload_ipython_extension": "accel.plugins.notebook",
     "report": "accel.reports.reporting",
     "reset_report": "accel.reports.reporting",
     "summary_line": "accel.reports.summary",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
 import wrapt
@@ -140,6 +140,20 @@ def accelerated(
     if not isinstance(function, FunctionType):
         raise TypeError(f"accelerate takes a function written in Python, not {type(fn).__name__}")
     versions.warn()
-    target = Target(function, name or f"{function.__module__}.{function.__qualname__}", rtol, mode, effects)
+    target = Target(function, name or _own_name(function), rtol, mode, effects)
     open_ledger(target.name)
     return Accelerated(function, target)
+
+
+_codes: dict[str, list[CodeType]] = {}
+"""By name: the code of each function that has had it."""
+
+
+def _own_name(function: FunctionType) -> str:
+    """A function's name in the report. What is defined again, as in a cell of a notebook, has a row of its own."""
+    name = f"{function.__module__}.{function.__qualname__}"
+    known = _codes.setdefault(name, [])
+    if function.__code__ not in known:
+        known.append(function.__code__)
+    place = known.index(function.__code__)
+    return f"{name}#{place + 1}" if place else name

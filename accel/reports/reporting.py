@@ -12,6 +12,7 @@ from typing import Any
 
 from accel.reports import ledger
 from accel.reports.figures import figures_of_run
+from accel.reports.html import Report
 from accel.reports.markdown import markdown
 from accel.reports.text import text
 
@@ -43,8 +44,12 @@ def reset_report() -> None:
 def report(format: str = "text") -> str:
     """Return what happened to each function: "text" (within 100 columns), "json" (schema 2) or "markdown".
 
+    A notebook shows the text as tables.
+
     Raises ValueError for another format.
     """
     if format not in _VIEWS:
         raise ValueError(f"format={format!r} cannot be used; expected: {', '.join(FORMATS)}")
-    return _VIEWS[format](figures_of_run())
+    figures = figures_of_run()
+    shown = _VIEWS[format](figures)
+    return Report(shown, figures) if format == "text" else shown

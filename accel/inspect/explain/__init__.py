@@ -10,6 +10,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 from accel import config
@@ -58,6 +59,9 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
 
     def __repr__(self) -> str:
         return f"<explanation of {self.data['target']}: {self.data['verdict']}>"
