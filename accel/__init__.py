@@ -9,6 +9,8 @@ install, uninstall, installed
 explain         record one call, and show what it gives, or where the recording stops and why
 report, summary_line, reset_report
                 what happened to each function, as text, JSON or Markdown; and counting it anew
+gather_children
+                have child processes hand over their figures, for report(children=True)
 line_profile    where the time of a block goes, line by line
 """
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from accel.lift.decorator import accelerate
     from accel.plugins.lines import line_profile
     from accel.plugins.notebook import load_ipython_extension, unload_ipython_extension  # noqa: F401
+    from accel.reports.children import gather_children
     from accel.reports.reporting import report, reset_report
     from accel.reports.summary import summary_line
 
@@ -37,6 +40,7 @@ __all__ = [
     "Settings",
     "accelerate",
     "explain",
+    "gather_children",
     "install",
     "installed",
     "line_profile",
@@ -60,6 +64,7 @@ _HOMES = {
     "line_profile": "accel.plugins.lines",
     "load_ipython_extension": "accel.plugins.notebook",
     "unload_ipython_extension": "accel.plugins.notebook",
+    "gather_children": "accel.reports.children",
     "report": "accel.reports.reporting",
     "reset_report": "accel.reports.reporting",
     "summary_line": "accel.reports.summary",

@@ -17,7 +17,7 @@ from accel import config, logs, versions
 from accel.backend import devices
 from accel.dispatch.target import Target
 from accel.process import interrupts
-from accel.reports import timeline
+from accel.reports import children, timeline
 from accel.reports.ledger import open_ledger
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -142,6 +142,7 @@ def accelerated(
     versions.warn()
     target = Target(function, name or _own_name(function), rtol, mode, effects)
     open_ledger(target.name)
+    children.begin()
     return Accelerated(function, target)
 
 

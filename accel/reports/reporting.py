@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from accel.reports import ledger
+from accel.reports.children import of_all
 from accel.reports.figures import figures_of_run
 from accel.reports.html import Report
 from accel.reports.markdown import markdown
@@ -41,15 +42,16 @@ def reset_report() -> None:
     ledger.begin_again()
 
 
-def report(format: str = "text") -> str:
+def report(format: str = "text", *, children: bool = False) -> str:
     """Return what happened to each function: "text" (within 100 columns), "json" (schema 2) or "markdown".
 
+    children: add the figures of child processes, which they hand over once `accel.gather_children()` was called.
     A notebook shows the text as tables.
 
     Raises ValueError for another format.
     """
     if format not in _VIEWS:
         raise ValueError(f"format={format!r} cannot be used; expected: {', '.join(FORMATS)}")
-    figures = figures_of_run()
+    figures = of_all() if children else figures_of_run()
     shown = _VIEWS[format](figures)
     return Report(shown, figures) if format == "text" else shown

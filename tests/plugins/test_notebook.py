@@ -153,7 +153,7 @@ def test_the_report_and_an_explanation_show_themselves_in_html() -> None:
     page.feed(shown._repr_html_())  # type: ignore[attr-defined]
     assert page.open == [] and page.cells[:3] == ["<masked>", "numpy", "4"]
     explained = accel.explain(masked, np.ones(3))
-    assert explained._repr_html_() == f"<pre>{escape(explained.text)}</pre>" 
+    assert explained._repr_html_() == f"<pre>{escape(explained.text)}</pre>"
 
 
 class Frame:
