@@ -164,7 +164,7 @@ for i in range(8):
 assert wave._self_target.ledger.compiled_calls > 0
 import jax, jax.numpy as jnp
 print(jnp.ones(2).dtype, (jnp.arange(3) / 2).dtype, jax.jit(lambda x: x * 2.0)(1.0).dtype)
-print(jax.config.jax_enable_x64, jax.config.jax_default_device, jax.config.jax_cpu_enable_async_dispatch)
+print(jax.config.jax_enable_x64, jax.config.jax_default_device, jax.config.read("jax_cpu_enable_async_dispatch"))
 print(sorted(name for name in ("NPROC", "XLA_FLAGS") if name in __import__("os").environ))
 for i in range(3):
     assert wave(np.arange(50.0) + i).dtype == np.float64

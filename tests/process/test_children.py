@@ -51,7 +51,8 @@ if __name__ == "__main__":
     accel.gather_children()
     calls = check([job.work(6)])
     {body}
-    wave = next(each for each in json.loads(accel.report("json", children=True))["functions"] if "wave" in each["target"])
+    functions = json.loads(accel.report("json", children=True))["functions"]
+    wave = next(each for each in functions if "wave" in each["target"])
     print(wave["calls"] == calls, wave["compiled_calls"], sorted(each["id"] for each in wave["reasons"]))
 """
 
