@@ -75,7 +75,12 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
         owner: Any = sys.modules.get(function.__module__)
         for part in filter(None, holder.split(".")):
             owner = getattr(owner, part, None)
-        if isinstance(owner, type) and getattr(owner, name, self) is not self:
+        found = getattr(owner, name, self) if isinstance(owner, type) else self
+        if (
+            found is not self
+            and getattr(found, "__code__", None) is function.__code__
+            and type(found) is not MethodType
+        ):
             return getattr, (owner, name)
         return function.__qualname__
 

@@ -134,11 +134,21 @@ def _code(shell: Any, tree: ast.Module, name: str, mode: str | None) -> CodeType
     return made.code
 
 
+_KNOWN_DECORATORS = frozenset({"staticmethod", "classmethod", "property"})
+"""Decorators that a function may have beside accel's. Others may want the function itself, as `numba.njit` does."""
+
+
 def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
-    """The functions at the top of a cell, and the methods of its classes, but for generators."""
+    """The functions at the top of a cell, and the methods of its classes, but for generators and special methods.
+
+    Python itself makes class methods of some special ones, if they are plain functions.
+    """
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.FunctionDef) and not _is_generator(node):
-            yield node
+        if isinstance(node, ast.FunctionDef):
+            special = node.name.startswith("__") and node.name not in ("__init__", "__call__")
+            names = set(map(ast.unparse, node.decorator_list))
+            if not special and names <= _KNOWN_DECORATORS and not _is_generator(node):
+                yield node
         elif isinstance(node, ast.ClassDef):
             yield from _functions(node)
 

@@ -226,7 +226,9 @@ def _plain_run(config: pytest.Config) -> tuple[Outcomes | None, str]:
     with tempfile.TemporaryDirectory(prefix="accel-pytest-") as folder:
         record = Path(folder, "outcomes.json")
         off = {settings.VARIABLES["enabled"]: "0", settings.VARIABLES["mode"]: "off", RECORD: str(record)}
-        command = [sys.executable, "-m", "pytest", "-p", __name__, *map(str, config.invocation_params.args)]
+        # `python -m` puts the folder on the path, and the command `pytest` does not
+        here = () if {"", str(config.invocation_params.dir)} & set(sys.path) else ("-P",)
+        command = [sys.executable, *here, "-m", "pytest", "-p", __name__, *map(str, config.invocation_params.args)]
         done = subprocess.run(
             command,
             cwd=config.invocation_params.dir,

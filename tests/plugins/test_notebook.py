@@ -55,6 +55,31 @@ class Model:
 def numbers():
     yield 1
 
+def marks(function):
+    assert type(function).__name__ == "function"
+    return function
+
+@marks
+def marked(x):
+    return x
+
+class Base:
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+    def __new__(cls, *args):
+        return super().__new__(cls)
+    @property
+    def two(self):
+        return 2
+    @staticmethod
+    def three(x):
+        return 3 * x
+
+class Derived(Base):
+    def __init__(self, x):
+        self.x = x
+assert (Derived(5).x, Derived(5).two, Base.three(1)) == (5, 2, 3)
+
 model, u, plain = Model(), 0.0 * x, list(numbers())
 for i in range(12):
     u = smooth(x) + 0.5 * u
