@@ -97,6 +97,9 @@ class LineProfile:
             shown += [f"{'':>35} ^ {reason}" for reason in line.reasons]
         return "\n".join(shown)
 
+    def __repr__(self) -> str:
+        return str(self)  # what IPython shows in a terminal
+
     def _repr_html_(self) -> str:
         rows = [
             (
