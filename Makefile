@@ -5,6 +5,8 @@
 #   make docs    the documents as pages in build/site; warnings are errors
 #   make test-matrix  a part of the tests on the oldest and the newest NumPy, SciPy, JAX and wrapt, for each Python
 #                from 3.11 to 3.13, which must be on the PATH; FULL=1: all tests
+#   make dist-test  build the source distribution and the wheel, warnings being errors, and try the wheel in fresh
+#                environments of the lowest and the newest Python
 #   make bench   run all benchmarks, tables and plots going to build/bench; QUICK=1 only tries them out
 #
 # PYTHON=python3.12 chooses the interpreter, DAYS=5 the length of the demo in planet days. Benchmarks on PyGCM itself
@@ -15,7 +17,7 @@ VENV   ?= .venv
 DAYS   ?= 3
 BIN     = $(VENV)/bin
 
-.PHONY: demo test test-matrix lint docs bench clean
+.PHONY: demo test test-matrix dist-test lint docs bench clean
 
 demo: $(VENV)/.demo
 	QD_SIM_DAYS=$(DAYS) $(BIN)/python -m accel.run --demo
@@ -25,6 +27,11 @@ test: $(VENV)/.test lint docs
 
 test-matrix: $(VENV)/.test
 	$(BIN)/python -m nox
+
+dist-test: $(VENV)/.test
+	rm -rf build/dist
+	$(BIN)/python -W error -m build --outdir build/dist
+	$(BIN)/python -m nox -s dist
 
 lint: $(VENV)/.test
 	$(BIN)/python -m ruff check .

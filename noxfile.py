@@ -6,9 +6,11 @@ one.
 """
 
 import os
+from pathlib import Path
 
 import nox
 
+nox.options.sessions = ["tests"]
 nox.options.envdir = "build/nox"
 nox.options.reuse_existing_virtualenvs = True
 nox.options.error_on_missing_interpreters = True  # a combination that was not tried is none that passed
@@ -34,3 +36,15 @@ def tests(session: nox.Session, versions: str) -> None:
     session.run("python", "-m", "pip", "list", "--format=freeze", "--exclude-editable")
     chosen = session.posargs or ([] if FULL else SUBSET)
     session.run("python", "-m", "pytest", "-n", "auto", "-q", "-p", "no:cacheprovider", *chosen)
+
+
+@nox.session(python=[PYTHONS[0], PYTHONS[-1]])
+def dist(session: nox.Session) -> None:
+    """Install the wheel that is in build/dist, which was made from the source distribution, and try it elsewhere."""
+    wheels = sorted(Path("build/dist").glob("*.whl"))
+    assert len(wheels) == 1, f"{wheels}: make dist-test builds one"
+    trial = Path("tests/wheel/trial.py").resolve()
+    session.install(f"{wheels[0]}[demo]", "--force-reinstall", "--no-deps")
+    session.install(f"{wheels[0]}[demo]")
+    session.chdir(session.create_tmp())
+    session.run("python", str(trial), env={"PYTHONPATH": ""})

@@ -7,8 +7,11 @@ accelerate      accelerate one function: a decorator
 install, uninstall, installed
                 accelerate the functions that catalogues name, and undo it; `installed` is a context manager
 explain         record one call, and show what it gives, or where the recording stops and why
-report, summary_line
-                what happened to each function, as text, JSON or Markdown
+report, summary_line, reset_report
+                what happened to each function, as text, JSON or Markdown; and counting it anew
+gather_children
+                have child processes hand over their figures, for report(children=True)
+line_profile    where the time of a block goes, line by line
 """
 
 from __future__ import annotations
@@ -24,7 +27,10 @@ if TYPE_CHECKING:
     from accel.hook.patching import install, installed, uninstall
     from accel.inspect.explain import explain
     from accel.lift.decorator import accelerate
-    from accel.reports.reporting import report
+    from accel.plugins.lines import line_profile
+    from accel.plugins.notebook import load_ipython_extension, unload_ipython_extension  # noqa: F401
+    from accel.reports.children import gather_children
+    from accel.reports.reporting import report, reset_report
     from accel.reports.summary import summary_line
 
 __version__ = "0.1.0"
@@ -34,11 +40,14 @@ __all__ = [
     "Settings",
     "accelerate",
     "explain",
+    "gather_children",
     "install",
     "installed",
+    "line_profile",
     "ndimage",
     "override",
     "report",
+    "reset_report",
     "summary_line",
     "uninstall",
 ]
@@ -52,7 +61,12 @@ _HOMES = {
     "install": "accel.hook.patching",
     "installed": "accel.hook.patching",
     "uninstall": "accel.hook.patching",
+    "line_profile": "accel.plugins.lines",
+    "load_ipython_extension": "accel.plugins.notebook",
+    "unload_ipython_extension": "accel.plugins.notebook",
+    "gather_children": "accel.reports.children",
     "report": "accel.reports.reporting",
+    "reset_report": "accel.reports.reporting",
     "summary_line": "accel.reports.summary",
 }
 

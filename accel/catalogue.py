@@ -117,6 +117,20 @@ def load(path: str) -> Catalogue:
 _FILES = "a Python file that defines CATALOGUE, such as accel doctor writes"
 
 
+def named(name: str) -> Catalogue:
+    """Return the installed catalogue of that name, or the one in a file of that name. Raises SettingError."""
+    if name.endswith(".py"):
+        try:
+            return load(name)
+        except SettingError as error:
+            raise error.renamed("catalogue") from error.__cause__
+    known = {each.name: each for each in discover()}
+    if name not in known:
+        there = ", ".join(known) or "none is installed"
+        raise SettingError("catalogue", name, f"an installed catalogue ({there}), or a Python file", "is not installed")
+    return known[name]
+
+
 def discover() -> tuple[Catalogue, ...]:
     """Return the catalogues of the installed distributions, in order of entry point name. There may be none.
 

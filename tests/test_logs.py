@@ -85,3 +85,29 @@ def test_each_place_is_told_of_once_at_the_level_asked_for(level: str, expected:
         assert sum("work compiled in " in line for line in lines) == 1
         assert sum("masked stayed on NumPy  [shape.dynamic]" in line for line in lines) == 1
     assert sum("work compared with NumPy, largest error " in line for line in lines) == max(0, expected - 3)
+
+
+PROGRAM_LISTENS = """
+import numpy as np, warnings
+warnings.simplefilter("ignore")
+logging.basicConfig(stream=sys.stdout, level=logging.DEBUG, format="%(name)s %(levelname)s")
+@accel.accelerate
+def work(x):
+    return np.exp(x) * 2.0
+for i in range(8):
+    work(np.arange(5.0) + i)
+assert work._self_target.ledger.compiled_calls
+import jax, atexit
+from jax._src import api
+print(jax.config.jax_logging_level, [type(each).__name__ for each in logging.getLogger("jax").handlers])
+jax.jit(lambda x: x + 1)(1)
+atexit.unregister(api.clean_up)
+"""
+
+
+def test_a_program_that_listens_to_everything_hears_nothing_of_what_accel_does_with_jax() -> None:
+    """But of what it does itself: the loggers are as they would be."""
+    out, err = said(PROGRAM_LISTENS, QD_JAX_AOT="0", QD_JAX_CACHE_DIR="off")
+    before, settings, after = out.partition("NOTSET []\n")
+    assert settings and "jax" not in before and "jax._src.dispatch DEBUG" in after
+    assert err == ""

@@ -169,18 +169,19 @@ def compile_in_background(
     missed_s: seconds that the last call took without the program.
     """
     global _ends_with_the_program
-    if not _ends_with_the_program:
-        _ends_with_the_program = True
-        atexit.register(stop)
-    pending = PendingProgram((trace, known, samples, spanned), missed_s)
-    _under_way.add(pending)
-    pending.add_done_callback(_under_way.discard)
-    # `_load_now` is for the import of JAX: it is done, or there is nothing on disk to do it for
-    if devices.is_started() or not cache.holds_programs():
-        _loading.add(pending)
-    # not in the loading queue: it has just been looked for on disk
-    elif not _load_now(pending):
-        _compiling.add(pending)
+    with interrupts.Deferral():  # the locks of queues and futures must not be left taken
+        if not _ends_with_the_program:
+            _ends_with_the_program = True
+            atexit.register(stop)
+        pending = PendingProgram((trace, known, samples, spanned), missed_s)
+        _under_way.add(pending)
+        pending.add_done_callback(_under_way.discard)
+        # `_load_now` is for the import of JAX: it is done, or there is nothing on disk to do it for
+        if devices.is_started() or not cache.holds_programs():
+            _loading.add(pending)
+        # not in the loading queue: it has just been looked for on disk
+        elif not _load_now(pending):
+            _compiling.add(pending)
     return pending
 
 
@@ -190,7 +191,7 @@ def _load_now(pending: PendingProgram) -> bool:
     Imports hold the GIL, which the program's own thread needs too, so importing in the background gains nothing: JAX is
     ready after some 40 of PyGCM's steps in the background, and after 20 this way, at the same cost to the program.
     """
-    with interrupts.Deferral(), tuning.rare_garbage_collection():
+    with tuning.rare_garbage_collection():
         pending.prepare()
         return pending.load_from_disk()
 
@@ -203,7 +204,8 @@ def busy() -> bool:
 def abandon(pending: PendingProgram) -> None:
     """Stop compiling a program for good. The worker that is at it is ended, and so is the queue's wait for it."""
     _under_way.discard(pending)
-    _compiling.leave()
+    with interrupts.Deferral():
+        _compiling.leave()
     supervisor.end_worker()
 
 

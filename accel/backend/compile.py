@@ -117,6 +117,7 @@ def leak_executables() -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(list(_executables.values())))
 
 
+@jax_internals.quiet_logs()
 def compile_trace(
     trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
 ) -> Executable:
@@ -315,6 +316,7 @@ def product_of(made: Executable, trace: Lowerable) -> Product:
     return Product(packed(made.program, trace), made.key, unkept, payload, made.seconds)
 
 
+@jax_internals.quiet_logs()
 def load(
     product: Product, trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int]
 ) -> Executable | None:

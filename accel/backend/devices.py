@@ -78,7 +78,7 @@ def import_jax() -> Any:
     if _program_uses_jax is None:
         # asked before accel's own import: a program that uses JAX itself keeps JAX's usual settings
         _program_uses_jax = "jax" in sys.modules
-    with interrupts.Deferral(), forks.delayed(), jax_internals.numpys_stream_kept():
+    with interrupts.Deferral(), forks.delayed(), jax_internals.numpys_stream_kept(), jax_internals.quiet_logs():
         import jax
         from jax.experimental import serialize_executable  # noqa: F401
     _jax = jax
@@ -109,7 +109,7 @@ def start(usual: int) -> None:
 def _start_clients(usual: int) -> None:
     """Start the clients with accel's settings, then restore JAX's. From then on, forks give no warning about JAX."""
     _plan_threads(usual)
-    with tuning.for_start_of(import_jax(), _threads):
+    with tuning.for_start_of(import_jax(), _threads), jax_internals.quiet_logs():
         forks.keep_in_children(_clients())
     forks.suppress_fork_warnings()
 

@@ -58,6 +58,8 @@ class PendingProgram(Future[Executable]):
         super().__init__()
         self.missed = -inf
         self.add_missed(missed_s)
+        self._is_done = False
+        self.add_done_callback(_note_done)  # the first callback, so that others find it done
         self.found_on_disk = False
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = "the disk cache is off"
@@ -78,6 +80,13 @@ class PendingProgram(Future[Executable]):
     def seconds(self) -> float:
         """Seconds since compiling began, not counting the wait in the queue; 0 before."""
         return 0.0 if self._began is None else time.perf_counter() - self._began
+
+    def done(self) -> bool:
+        """Whether it has come to its end. The program's threads ask at each call, so it takes no lock.
+
+        What a signal handler raises inside `Future.done` may leave the future's lock taken: nobody could end it then.
+        """
+        return self._is_done
 
     def compile_here(self) -> None:
         """Compile it in this thread."""
@@ -140,7 +149,7 @@ class PendingProgram(Future[Executable]):
 
     def compile_in_worker(self) -> bool:
         """Compile it, in the worker if there can be one. Returns whether the worker's product has to be loaded now."""
-        if self.done():
+        if self._is_done:
             return False
         self._began = time.perf_counter()
         try:
@@ -163,13 +172,13 @@ class PendingProgram(Future[Executable]):
         """Load what the worker has compiled. Returns False if there is nothing to load."""
         if self._product is None:
             return False
-        if not self.done():
+        if not self._is_done:
             self._settle(self._from_product)
         return True
 
     def fail(self, error: BaseException) -> None:
         """Set the error, unless a result or an error is set."""
-        if not self.done():
+        if not self._is_done:
             self.set_exception(error)
 
     def _settle(self, make: Callable[[], Executable]) -> None:
@@ -178,7 +187,7 @@ class PendingProgram(Future[Executable]):
         except BaseException as error:
             self.fail(error)
         else:
-            if not self.done():
+            if not self._is_done:
                 self.set_result(executable)
 
     def _compiled_by_worker(self) -> Product | None:
@@ -253,10 +262,15 @@ class PendingProgram(Future[Executable]):
 
     def withdraw(self) -> bool:
         """Cancel it, if compiling has not begun. Returns whether it was cancelled."""
-        if self._began is not None or self.has_product or self.done():
+        if self._began is not None or self.has_product or self._is_done:
             return False
         self.fail(CancelledError())
         return True
+
+
+def _note_done(pending: Future[Executable]) -> None:
+    assert isinstance(pending, PendingProgram)
+    pending._is_done = True
 
 
 def _path_on_disk(job: Job) -> str | None:

@@ -98,7 +98,7 @@ def _parser() -> _Parser:
     parser = _Parser(
         prog="python -m accel.run",
         description="Run a program with the functions that accel's catalogues name accelerated.",
-        epilog=f"Environment: {', '.join(config.VARIABLES.values())}: see docs/settings.md.",
+        epilog=f"Environment: {', '.join(config.VARIABLES.values())}; the documents' page on settings explains them.",
         usage="python -m accel.run [OPTION]... TARGET [ARGS...]",
         allow_abbrev=False,
     )

@@ -20,5 +20,7 @@ class Parser(argparse.ArgumentParser):
 
 def refuse(error: SettingError) -> int:
     """Write the error to standard error. Returns the exit code."""
+    if error.name in ("only", "exclude"):  # as the Python interface calls them
+        error = error.renamed(f"--{error.name}")
     sys.stderr.write(f"accel: {error}\n")
     return BAD_INPUT

@@ -82,6 +82,20 @@ class Call:
         return self.result
 
 
+class Turn:
+    """One call at a time, as a lock that knows its holder: nobody waits for it.
+
+    A lock would not do. A signal handler may raise after the lock is taken, and before Python has noted that: nobody
+    would give it back. Here the call is the note. Who has had a turn deletes `holder`, which takes no call either.
+    """
+
+    holder: object = None
+
+    def take(self, call: object) -> bool:
+        """Whether it is this call's turn now: no other one is under way."""
+        return self.__dict__.setdefault("holder", call) is call  # one call of C code: threads do not come in between
+
+
 def is_fault(error: BaseException) -> bool:
     """Whether an error from outside the program's own code is accel's, and not from an interrupt or signal handler."""
     if not isinstance(error, Exception):

@@ -5,17 +5,19 @@ The wrapper binds, copies and pickles as the function itself does.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
 import wrapt
 
-from accel import config, versions
+from accel import config, logs, versions
 from accel.backend import devices
 from accel.dispatch.target import Target
-from accel.reports import timeline
+from accel.process import interrupts
+from accel.reports import children, timeline
 from accel.reports.ledger import open_ledger
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -40,7 +42,8 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
         # a timed call of a rest, or one to be examined
         try:
             resting, recursive = rest.takes_next_call(), target.is_calling_itself
-        except Exception:  # an error in accel must not reach the program: take the usual way
+        except Exception as error:  # an error in accel must not reach the program: take the usual way
+            interrupts.pass_on(error)
             resting = recursive = False
         # part of the call that is under way: f(n) that calls f(n - 1) is one call of the target
         if recursive:
@@ -53,6 +56,9 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
         """Bind as functions do."""
         return self if instance is None else MethodType(self, instance)
 
+    def __repr__(self) -> str:
+        return f"<accelerated function {self.__wrapped__.__qualname__} at {id(self):#x}>"
+
     def __copy__(self) -> Any:
         return self
 
@@ -60,8 +66,36 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
         return self
 
     def __reduce_ex__(self, protocol: object) -> Any:
-        """Pickle by module and qualified name, as functions are."""
-        return self.__wrapped__.__qualname__
+        """Pickle by module and qualified name, as functions are.
+
+        An inherited method that is accelerated in the subclass alone is found in the base class, where it is defined.
+        """
+        function = self.__wrapped__
+        holder, _, name = function.__qualname__.rpartition(".")
+        owner: Any = sys.modules.get(function.__module__)
+        for part in filter(None, holder.split(".")):
+            owner = getattr(owner, part, None)
+        found = getattr(owner, name, self) if isinstance(owner, type) else self
+        if (
+            found is not self
+            and getattr(found, "__code__", None) is function.__code__
+            and type(found) is not MethodType
+        ):
+            return getattr, (owner, name)
+        return function.__qualname__
+
+
+def get_ready(mode: str | None) -> None:
+    """Check the settings and the platform, and let accel's messages be seen, before functions are accelerated.
+
+    Raises SettingError.
+    """
+    if mode is not None:
+        config.check("mode", mode)
+    settings = config.current()
+    logs.set_level(settings.log)
+    logs.to_stderr_unless_configured()
+    devices.check(replace(settings, mode=mode or settings.mode))
 
 
 def accelerate(
@@ -87,10 +121,7 @@ def accelerate(
     ... def double(x):
     ...     return 2.0 * x
     """
-    if mode is not None:
-        config.check("mode", mode)
-    settings = config.current()
-    devices.check(replace(settings, mode=mode or settings.mode))
+    get_ready(mode)
     if fn is None:
         return lambda function: accelerated(function, name=name, rtol=rtol, mode=mode, effects=effects)
     made: Function = accelerated(fn, name=name, rtol=rtol, mode=mode, effects=effects)
@@ -114,6 +145,21 @@ def accelerated(
     if not isinstance(function, FunctionType):
         raise TypeError(f"accelerate takes a function written in Python, not {type(fn).__name__}")
     versions.warn()
-    target = Target(function, name or f"{function.__module__}.{function.__qualname__}", rtol, mode, effects)
+    target = Target(function, name or _own_name(function), rtol, mode, effects)
     open_ledger(target.name)
+    children.begin()
     return Accelerated(function, target)
+
+
+_codes: dict[str, list[CodeType]] = {}
+"""By name: the code of each function that has had it."""
+
+
+def _own_name(function: FunctionType) -> str:
+    """A function's name in the report. What is defined again, as in a cell of a notebook, has a row of its own."""
+    name = f"{function.__module__}.{function.__qualname__}"
+    known = _codes.setdefault(name, [])
+    if function.__code__ not in known:
+        known.append(function.__code__)
+    place = known.index(function.__code__)
+    return f"{name}#{place + 1}" if place else name

@@ -19,7 +19,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
-from accel.dispatch.call import LONG_CALL_S, THREAD, Call, is_fault, note_counted
+from accel.dispatch.call import LONG_CALL_S, THREAD, Call, Turn, is_fault, note_counted
 from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
 from accel.dispatch.costs import budget
@@ -30,6 +30,7 @@ from accel.dispatch.preconditions import OFF, unmet_precondition
 from accel.dispatch.recordings import Recordings
 from accel.dispatch.refusals import Refusals, Refused
 from accel.process.ending import let_go_at_exit
+from accel.process.interrupts import pass_on
 from accel.reasons import Refusal
 from accel.reports import timeline
 from accel.reports.ledger import Ledger, State, open_ledger
@@ -77,9 +78,9 @@ class Target:
         self._refusals = Refusals(name, lambda: self.mode)
         self._compiling = Compiling(name, self.paths)
         self._comparisons = Comparisons(name)
-        # One call of a target at a time: paths and ledgers are not made for several threads. A call that finds the lock
-        # taken runs on NumPy. Were it to wait, a program whose threads wait for one another could stop for good.
-        self._lock = threading.Lock()
+        # One call of a target at a time: paths and ledgers are not made for several threads. A call that finds another
+        # under way runs on NumPy. Were it to wait, a program whose threads wait for one another could stop for good.
+        self._turn = Turn()
         self._thread = 0
         self._without_program = 0
 
@@ -118,7 +119,8 @@ class Target:
             mode = self.mode
             # in mode "strict" even a call of a demoted target takes the long way, which raises Refused
             stays = mode == "off" or (self.final and mode != "strict")
-        except Exception:  # it comes up again where it is caught
+        except Exception as error:  # it comes up again where it is caught
+            pass_on(error)
             stays = False
         if not stays:
             return self._answer_or_fall_back(args, kwargs)
@@ -135,26 +137,25 @@ class Target:
                     self.ledger.refuse(OFF)
                 else:
                     self.account.begin_rest(COUNTING_S, spent)
-            except Exception:  # the program must not see an error only because a count is missing
-                pass
+            except Exception as error:  # the program must not see an error only because a count is missing
+                pass_on(error)
 
     def _answer_or_fall_back(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer a call, by NumPy if accel fails."""
         call: Call | None = None
-        inside, opens_at, locked = THREAD.inside, THREAD.opens_at, False
+        inside, opens_at = THREAD.inside, THREAD.opens_at
         try:
             call = Call(self.function, args, kwargs)
             call.began = time.perf_counter()
-            # nothing to match the call against, and nothing to record now: spare it the lock and the preconditions
+            # nothing to match the call against, and nothing to record now: spare it its turn and the preconditions
             if self.final or (not self.paths and self.recordings.skip()):
                 self._refusals.raise_if_strict()
                 return self._run_numpy(call)
             # part of an outer target's call, which is recorded or compared as a whole
             if inside and call.began < opens_at:
                 return call.run()
-            # it never waits for the lock: see `__init__`
-            locked = self._lock.acquire(blocking=False)
-            if not locked:
+            # it never waits for its turn: see `__init__`
+            if not self._turn.take(call):
                 self._refusals.refuse(unmet_precondition(self.mode) or Refusal("environment.busy"))
                 return self._run_numpy(call)
             self._thread = threading.get_ident()
@@ -167,10 +168,11 @@ class Target:
                 raise
             fault = error
         finally:
+            # no call is made here: a signal handler that raised after it would leave the rest undone
             THREAD.inside, THREAD.opens_at = inside, opens_at
-            if locked:
+            if call is not None and self._turn.holder is call:
                 self._thread = 0
-                self._lock.release()
+                del self._turn.holder
         # outside the handler, so that what the program's function raises gets no context of accel's
         return self._after_fault(call, fault, args, kwargs)
 

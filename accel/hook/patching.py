@@ -52,13 +52,15 @@ class _Accelerating:
 
 
 def install(
-    catalogue: Catalogue | None = None,
+    catalogue: Catalogue | str | None = None,
     *,
     only: Iterable[str] = (),
     exclude: Iterable[str] = (),
     mode: str | None = None,
 ) -> None:
     """Accelerate the functions of `catalogue` (default: of every installed one) under all their names.
+
+    catalogue: a Catalogue, or the name of an installed one, such as "pygcm", or a Python file that defines CATALOGUE.
 
     only, exclude: patterns (see accel.hook.patterns). Without `only`, all functions that are not excluded are
     accelerated. mode: "off", "auto", "verify" or "strict" for these functions; by default, the mode in the settings at
@@ -67,8 +69,10 @@ def install(
     It may be called at any time and any number of times: a new choice replaces the one before. Unless QD_JAX_QUIET=1,
     one line at the end of the process says what was gained. If QD_USE_JAX=0 or the mode is off, it only logs that.
 
-    Raises `SettingError` for an invalid setting, mode or pattern.
+    Raises `SettingError` for an invalid setting, mode, pattern, or name of a catalogue.
     """
+    if isinstance(catalogue, str):
+        catalogue = catalogues.named(catalogue)
     if mode is not None:
         config.check("mode", mode)
     settings = config.current()
@@ -186,7 +190,7 @@ def uninstall() -> None:
 
 @contextmanager
 def installed(
-    catalogue: Catalogue | None = None,
+    catalogue: Catalogue | str | None = None,
     *,
     only: Iterable[str] = (),
     exclude: Iterable[str] = (),

@@ -30,10 +30,13 @@ def selected(row: Row, only: Iterable[str], exclude: Iterable[str]) -> bool:
 
 
 def check_patterns(rows: Iterable[Row], **patterns: Iterable[str]) -> None:
-    """Raise `SettingError` for a pattern that selects no row: a misspelt one would go unnoticed."""
+    """Raise `SettingError` for a pattern that selects no row: a misspelt one would go unnoticed.
+
+    patterns: by the name of what they were given as.
+    """
     rows = tuple(rows)
     for option, values in patterns.items():
         for pattern in values:
             if not any(matches(row.target, pattern) for row in rows):
                 example = rows[0].target if rows else "none: no catalogue is installed"
-                raise SettingError(f"--{option}", pattern, f"patterns such as {example}", "selects no function")
+                raise SettingError(option, pattern, f"patterns such as {example}", "selects no function")

@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
-from accel import config, dispatch
-from accel.backend import devices
+from accel import dispatch
 from accel.lift.lifting import lift_function
 from accel.lift.rounds import start
 from accel.lift.source import NotLiftable
 from accel.reports.ledger import State, open_ledger
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound="Callable[..., Any] | staticmethod[..., Any] | classmethod[Any, ..., Any]")
+
+
+@overload
+def accelerate(
+    fn: Function,
+    *,
+    name: str | None = None,
+    rtol: float | None = None,
+    mode: str | None = None,
+    effects: bool = True,
+    loops: bool = False,
+) -> Function: ...
+
+
+@overload
+def accelerate(
+    fn: None = None,
+    *,
+    name: str | None = None,
+    rtol: float | None = None,
+    mode: str | None = None,
+    effects: bool = True,
+    loops: bool = False,
+) -> Callable[[Function], Function]: ...
 
 
 def accelerate(
@@ -43,15 +65,15 @@ def accelerate(
     ... def double(x):
     ...     return 2.0 * x
     """
-    if not loops:
-        return dispatch.accelerate(fn, name=name, rtol=rtol, mode=mode, effects=effects)
-    if mode is not None:
-        config.check("mode", mode)
-    settings = config.current()
-    devices.check(replace(settings, mode=mode or settings.mode))
-    if fn is None:
-        return lambda function: with_loops(function, name=name, rtol=rtol, mode=mode)
-    return with_loops(fn, name=name, rtol=rtol, mode=mode)
+    dispatch.get_ready(mode)
+
+    def made(function: Function) -> Function:
+        if loops:
+            return with_loops(function, name=name, rtol=rtol, mode=mode)
+        accelerated: Function = dispatch.accelerated(function, name=name, rtol=rtol, mode=mode, effects=effects)
+        return accelerated
+
+    return made if fn is None else made(fn)
 
 
 def with_loops(fn: Function, *, name: str | None, rtol: float | None, mode: str | None) -> Function:

@@ -100,11 +100,22 @@ def lifted_module_code(code: CodeType, functions: Collection[str] = (TOP,)) -> L
     return LiftedCode(work.finish(), work.switches, work.refusals)
 
 
+def lifted_tree(tree: ast.Module, code: CodeType, *, flags: int = 0) -> LiftedCode:
+    """Lift loops at the top of a module that the caller has compiled itself, from this tree, which is changed.
+
+    flags: those with which it was compiled. Raises NotLiftable if nothing is lifted.
+    """
+    work = _Work(tree, code, flags)
+    work.lift_top()
+    return LiftedCode(work.finish(), work.switches, work.refusals)
+
+
 class _Work:
     """A tree in which loops are lifted. code: a function's, or the module's, for the places in refusals."""
 
-    def __init__(self, tree: ast.Module, code: CodeType) -> None:
+    def __init__(self, tree: ast.Module, code: CodeType, flags: int = 0) -> None:
         self.tree = tree
+        self._flags = flags
         self.switches: list[Switch] = []
         self.refusals: list[Refusal] = []
         self._code = code
@@ -142,10 +153,10 @@ class _Work:
             where = source_line(self._code.co_filename, self._code.co_firstlineno)
             raise NotLiftable(self.refusals[0] if self.refusals else Refusal("lift.code", where, "holds no loop"))
         future = [each for each in self.tree.body if isinstance(each, ast.ImportFrom) and each.module == "__future__"]
-        bodies = compiled(ast.Module([*future, *self._apart], []), self._code.co_filename)
+        bodies = compiled(ast.Module([*future, *self._apart], []), self._code.co_filename, self._flags)
         for number, body in bodies_of(bodies):
             set_body(self.switches[number], body, self._code)
-        return finished(compiled(self.tree, self._code.co_filename), self.switches)
+        return finished(compiled(self.tree, self._code.co_filename, self._flags), self.switches)
 
     def _new_switch(self, loop: Loop, code: CodeType, uncertain: Iterable[str] = (), own: Iterable[str] = ()) -> int:
         self.switches.append(Switch(loop.lineno, code, frozenset(uncertain), frozenset(own)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import linecache
 import tokenize
 import warnings
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 
 from accel.reasons import Refusal, source_line
+from accel.record.project import is_cell
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -60,16 +62,23 @@ def not_from_source(code: CodeType, detail: str) -> NotLiftable:
 def parse(filename: str, code: CodeType) -> ast.Module:
     """Return the tree of a source file. Raises NotLiftable if there is none."""
     try:
-        with tokenize.open(filename) as file, _quietly():
-            return ast.parse(file.read(), filename)
+        with _quietly():
+            return ast.parse(_text_of(filename), filename)
     except (OSError, SyntaxError, ValueError) as error:
         raise not_from_source(code, f"{type(error).__name__} while reading {filename}") from None
 
 
-def compiled(tree: ast.Module, filename: str) -> CodeType:
+def _text_of(filename: str) -> str:
+    if is_cell(filename):
+        return "".join(linecache.getlines(filename))
+    with tokenize.open(filename) as file:
+        return file.read()
+
+
+def compiled(tree: ast.Module, filename: str, flags: int = 0) -> CodeType:
     """Compile a tree as an import does: with the interpreter's own level of optimization, and no one else's flags."""
     with _quietly():
-        code: CodeType = compile(tree, filename, "exec", flags=0, dont_inherit=True, optimize=-1)
+        code: CodeType = compile(tree, filename, "exec", flags=flags, dont_inherit=True, optimize=-1)
     return code
 
 

@@ -10,7 +10,7 @@ Importing JAX costs the program more than a second, and another quarter at its e
 
 from __future__ import annotations
 
-import threading
+from queue import SimpleQueue
 
 LOAD_GAIN_S = 0.03
 COMPILE_GAIN_S = 0.25
@@ -22,14 +22,16 @@ class PotentialGain:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._is_enough = threading.Event()
+        # not an Event: what a signal handler raises inside its `set` may leave its lock taken for good
+        self._enough: SimpleQueue[None] = SimpleQueue()
+        self._is_enough = False
         self._whatever_it_costs = False
 
     def add(self, seconds: float) -> None:
         """Add what a program could have saved for a call."""
         self.seconds += max(0.0, seconds)
-        if self.seconds >= IMPORT_GAIN_S:
-            self._is_enough.set()
+        if self.seconds >= IMPORT_GAIN_S and not self._is_enough:
+            self._wake()
 
     def is_worth_starting(self, *, on_disk: bool) -> bool:
         """Whether the first program is to be compiled or, where there are some on disk, looked for."""
@@ -39,12 +41,17 @@ class PotentialGain:
     def wait_for_import(self) -> None:
         """Wait until it is worth importing JAX, or until `stop_waiting`."""
         if self.seconds < IMPORT_GAIN_S:
-            self._is_enough.wait()
+            self._enough.get()
+            self._enough.put(None)  # whoever else waits is told, too
 
     def stop_waiting(self) -> None:
         """Let nobody wait any more, now or later: programs are wanted whatever they cost, or the process ends."""
         self._whatever_it_costs = True
-        self._is_enough.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        self._enough.put(None)  # first: if it is interrupted, it is done again
+        self._is_enough = True
 
 
 potential_gain = PotentialGain()

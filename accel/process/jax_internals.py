@@ -7,6 +7,7 @@ Nothing here imports JAX, and nothing raises. If a version of JAX lacks an inter
 from __future__ import annotations
 
 import atexit
+import logging
 import sys
 import threading
 from collections.abc import Iterator
@@ -46,6 +47,40 @@ def numpys_stream_kept() -> Iterator[None]:
     finally:
         if random.rand is rand:
             random.rand = usual
+
+
+class _Hushed(threading.local):
+    depth = 0
+    """The blocks of `quiet_logs` that this thread is in."""
+
+
+_hushed = _Hushed()
+
+
+def _is_shown(record: logging.LogRecord) -> bool:
+    return not _hushed.depth or record.levelno >= logging.WARNING
+
+
+_SPEAKS_ON_IMPORT = "jax._src.path"
+"""The logger that logs while JAX is imported."""
+
+
+@contextmanager
+def quiet_logs() -> Iterator[None]:
+    """A block in which JAX logs no INFO or DEBUG in this thread: the program did not ask for what accel does with JAX.
+
+    JAX's loggers have no handlers of their own: what they log would appear wherever the program logs to. Warnings pass,
+    and so does what other threads do with JAX. (The level of JAX's logger stays as it is: JAX reads it when imported.)
+    """
+    logging.getLogger(_SPEAKS_ON_IMPORT)
+    for name, logger in tuple(logging.root.manager.loggerDict.items()):
+        if name.startswith("jax") and isinstance(logger, logging.Logger):
+            logger.addFilter(_is_shown)  # once: it looks whether it is there
+    _hushed.depth += 1
+    try:
+        yield
+    finally:
+        _hushed.depth -= 1
 
 
 def leave_without_cleaning_up() -> None:

@@ -7,6 +7,7 @@ own code. What is installed, what belongs to Python, and accel itself are not.
 from __future__ import annotations
 
 import functools
+import linecache
 import os
 import site
 import sysconfig
@@ -27,10 +28,21 @@ def is_of_project(function: FunctionType) -> bool:
     return is_project_file(filename)
 
 
+def is_cell(filename: str) -> bool:
+    """Whether a source is a cell of a notebook, or what a user typed into IPython: Python knows its lines, but no file.
+
+    IPython names cells "<ipython-input-...>", and a notebook's kernel after files in a folder that is never written.
+    """
+    named = filename.startswith("<ipython-input-") or f"{os.sep}ipykernel_" in filename
+    return named and filename in linecache.cache
+
+
 @functools.cache
 def is_project_file(filename: str) -> bool:
     """Whether a source file is the user's own."""
     path = os.path.realpath(filename)
+    if is_cell(filename):
+        return True
     if not os.path.isfile(path) or not _INSTALLED.isdisjoint(path.split(os.sep)):
         return False
     return not any(path.startswith(folder) for folder in (*_libraries(), _ACCEL))

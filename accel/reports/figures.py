@@ -15,7 +15,7 @@ from typing import Any
 
 from accel.reasons import Refusal
 from accel.reports import ledger
-from accel.reports.ledger import Ledger, RunLedger, State
+from accel.reports.ledger import Ledger, State
 
 SCHEMA = 2
 _DISTRIBUTIONS = ("pygcm-accel", "numpy", "scipy", "jax", "jaxlib", "wrapt")
@@ -132,20 +132,26 @@ def _steps(functions: list[dict[str, Any]], target: str | None) -> dict[str, Any
     return {"total": steps[0]["calls"], "compiled": steps[0]["compiled_calls"]} if steps else None
 
 
-def _totals(functions: list[dict[str, Any]], run: RunLedger, wall_s: float) -> dict[str, Any]:
-    """Return the sums over all functions, the costs that belong to none, and what the whole run gained."""
+def totals_of(
+    functions: list[dict[str, Any]], costs: Mapping[str, float], gained_s: float, wall_s: float
+) -> dict[str, Any]:
+    """Return the sums over all functions, and what the whole run gained.
+
+    costs: by kind, those that belong to no function included.
+    """
+    saved_s = gained_s - sum(costs.values())
     errors = [each["max_rel_error"] for each in functions if each["max_rel_error"] is not None]
     return {
         **{key: sum(each[key] for each in functions) for key in ("calls", "compiled_calls", "numpy_calls")},
         **{key: sum(each[key] for each in functions) for key in ("numpy_s", "compiled_s", "compile_s")},
         "checks": sum(each["checks"] for each in functions),
         "copying_s": sum(each["copying_s"] or 0.0 for each in functions),
-        "gained_s": run.gained_s,
-        "costs_s": {cost: run.costs[cost] for cost in ledger.COSTS if cost in run.costs},
-        "saved_s": run.saved_s,
-        "net": _verdict(wall_s, run.saved_s),
-        "estimated_numpy_s": max(0.0, wall_s + run.saved_s),
-        "speedup": _speedup(wall_s, run.saved_s),
+        "gained_s": gained_s,
+        "costs_s": {cost: costs[cost] for cost in ledger.COSTS if cost in costs},
+        "saved_s": saved_s,
+        "net": _verdict(wall_s, saved_s),
+        "estimated_numpy_s": max(0.0, wall_s + saved_s),
+        "speedup": _speedup(wall_s, saved_s),
         "max_rel_error": max(errors, default=None),
         "states": {str(state): sum(each["state"] == state for each in functions) for state in State},
     }
@@ -164,6 +170,6 @@ def figures_of_run() -> dict[str, Any]:
         "wall_s": wall_s,
         "steps": _steps(functions, run.pace),
         "functions": functions,
-        "totals": _totals(functions, run, wall_s),
+        "totals": totals_of(functions, run.costs, run.gained_s, wall_s),
         "notes": list(run.notes),
     }

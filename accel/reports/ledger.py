@@ -239,6 +239,11 @@ class Ledger:
         self.refusals[refusal] += 1
         return new
 
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the user's or the catalogue's choice alone keeps it on NumPy."""
+        return bool(self.refusals) and all(each.reason.startswith("choice.") for each in self.refusals)
+
     def demote(self, refusal: Refusal) -> None:
         """Note that the target was taken back to NumPy for good, because of `refusal`."""
         self.refuse(refusal)
@@ -315,6 +320,35 @@ def ledgers() -> tuple[Ledger, ...]:
 def current_run() -> RunLedger:
     """Return the figures of the whole run."""
     return _run
+
+
+def begin_again() -> None:
+    """Count calls, times and refusals from here on anew. What targets have recorded and compiled stays.
+
+    What is no count stays, too: which functions are absent, left out, or taken back to NumPy for good, and why.
+    """
+    global _run
+    for name, before in [(book.target, book) for book in ledgers()]:
+        book = _ledgers[name] = Ledger(name)
+        book.describe, book.waits, book.variants, book.rests = (
+            before.describe,
+            before.waits,
+            before.variants,
+            before.rests,
+        )
+        if before.state in (State.ABSENT, State.DEMOTED) or before.is_left_out:
+            book.state, book.refusals = before.state, Counter(dict.fromkeys(before.refusals, 1))
+    capacity, before_run = timeline.capacity(), _run
+    timeline.reset()
+    if capacity is not None:
+        timeline.start(capacity)
+    _run = RunLedger(
+        platform=before_run.platform,
+        device=before_run.device,
+        step=before_run.step,
+        loops=before_run.loops,
+        notes=before_run.notes,
+    )
 
 
 def reset() -> None:

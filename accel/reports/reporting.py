@@ -10,7 +10,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from accel.reports import ledger
+from accel.reports.children import of_all
 from accel.reports.figures import figures_of_run
+from accel.reports.html import Report
 from accel.reports.markdown import markdown
 from accel.reports.text import text
 
@@ -34,11 +37,21 @@ _VIEWS: Mapping[str, Callable[[dict[str, Any]], str]] = {"text": text, "json": _
 FORMATS = tuple(_VIEWS)
 
 
-def report(format: str = "text") -> str:
+def reset_report() -> None:
+    """Count anew from here on: the next report tells of the calls since. Compiled programs go on."""
+    ledger.begin_again()
+
+
+def report(format: str = "text", *, children: bool = False) -> str:
     """Return what happened to each function: "text" (within 100 columns), "json" (schema 2) or "markdown".
+
+    children: add the figures of child processes, which they hand over once `accel.gather_children()` was called.
+    A notebook shows the text as tables.
 
     Raises ValueError for another format.
     """
     if format not in _VIEWS:
         raise ValueError(f"format={format!r} cannot be used; expected: {', '.join(FORMATS)}")
-    return _VIEWS[format](figures_of_run())
+    figures = of_all() if children else figures_of_run()
+    shown = _VIEWS[format](figures)
+    return Report(shown, figures) if format == "text" else shown

@@ -52,6 +52,11 @@ def start(capacity: int = MAX_CALLS) -> None:
     calls, dropped_calls = deque(maxlen=capacity), 0
 
 
+def capacity() -> int | None:
+    """How many calls are kept; None if none are."""
+    return None if calls is None else calls.maxlen
+
+
 def note_call(target: str, kind: str, seconds: float) -> None:
     """Keep one call that has just ended. The caller must have checked that `calls` is not None."""
     global dropped_calls

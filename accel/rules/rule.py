@@ -142,8 +142,14 @@ def derived(make: Callable[..., Rule]) -> Callable[..., Rule]:
 
 def fill(*, everything: bool = False) -> None:
     """Add the rows of libraries that have been imported since, or of all there are."""
-    for module in [module for module in WAITING if everything or module in sys.modules]:
-        importlib.import_module(WAITING.pop(module))
+    # several threads may come here at once. A table waits until it has been imported: whoever finds it waiting imports
+    # it too, and Python's own lock of that import makes him wait for its rows
+    for module, table in tuple(WAITING.items()):
+        if everything or module in sys.modules:
+            try:
+                importlib.import_module(table)
+            finally:
+                WAITING.pop(module, None)
 
 
 def lookup(function: object) -> Rule | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -18,4 +18,4 @@ def accelerate(function: Function) -> Function:
         return function
     import accel
 
-    return cast(Function, accel.accelerate(function))
+    return accel.accelerate(function)

@@ -207,7 +207,7 @@ def test_an_error_in_the_users_own_use_of_accel_is_no_bad_input(bench: Bench) ->
     done = bench.accel("--quiet", "scripts.installs")
     assert done.code == 1
     assert "Traceback" in done.err
-    assert "SettingError: --only='nothing' selects no function" in done.err
+    assert "SettingError: only='nothing' selects no function" in done.err
 
 
 # -- what is reported ------------------------------------------------------------------------------------------------

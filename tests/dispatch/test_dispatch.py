@@ -129,6 +129,23 @@ def test_a_raising_warning_filter_keeps_calls_on_numpy() -> None:
     assert open_ledger("filters").compiled_calls == before + 1
 
 
+def test_compiled_calls_warn_of_no_number() -> None:
+    """Numbers that Python computes may be NumPy's own, which warn where they overflow."""
+
+    def work(x: Any, a: Any) -> Any:
+        b = a * a
+        return np.minimum(b, 3.0) * x + (1.0 if b > 1.0 else 2.0)
+
+    fast = accel.accelerate(work, name="loud")
+    for _ in range(6):
+        fast(np.ones(3), np.float64(2.0))
+    compiled = open_ledger("loud").compiled_calls
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        assert fast(np.ones(3), np.float64(1e200)).tolist() == [4.0] * 3
+    assert open_ledger("loud").compiled_calls == compiled + 1 and given == []
+
+
 def test_a_mismatch_demotes_and_numpys_result_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     fast = accel.accelerate(double, name="wrong")
     run = Variant.run

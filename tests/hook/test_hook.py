@@ -156,7 +156,7 @@ def test_only_and_exclude_choose_rows(planet: ModuleType, accelerate: list[str])
 
 def test_a_pattern_that_selects_nothing_is_an_error(planet: ModuleType) -> None:
     before = _state(planet)
-    expected = "--only='flus' selects no function; expected: patterns such as pkg.planet.flux"
+    expected = "only='flus' selects no function; expected: patterns such as pkg.planet.flux"
     with pytest.raises(SettingError) as caught:
         patching.install(CATALOGUE, only=["flus"])
     assert str(caught.value) == expected

@@ -260,7 +260,7 @@ def test_what_it_cannot_explain_is_a_type_error(fn: Any, args: tuple[Any, ...], 
 
 
 def test_a_name_that_is_not_there_is_a_setting_error() -> None:
-    with pytest.raises(SettingError, match=r"^TARGET='json:dumbs' has no dumbs; expected: dumps"):
+    with pytest.raises(SettingError, match=r"^fn='json:dumbs' has no dumbs; expected: dumps"):
         accel.explain("json:dumbs")
 
 

@@ -137,7 +137,7 @@ def test_a_child_has_the_locks_that_other_threads_held() -> None:
         compile_it()
         from jax._src import xla_bridge
         held, leave = threading.Event(), threading.Event()
-        locks = [devices._lock, hook.lock, wave._self_target._lock, tuning._lock, xla_bridge._backend_lock]
+        locks = [devices._lock, hook.lock, tuning._lock, xla_bridge._backend_lock]
         def hold():
             for lock in locks:
                 assert lock.acquire(timeout=5)

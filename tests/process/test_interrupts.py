@@ -12,16 +12,18 @@ import sys
 import textwrap
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import accel
+from accel.backend.pending import PendingProgram
 from accel.dispatch.replay import Variant
-from accel.process import interrupts
+from accel.process import gain, interrupts
 from accel.record import Raised, record
 from accel.record.arrays.arrays import RecordedValue
 from accel.reports.ledger import open_ledger
@@ -263,6 +265,85 @@ def test_an_interrupted_replay_is_whole_or_has_not_begun(monkeypatch: pytest.Mon
     assert open_ledger("step").compiled_calls >= 5
 
 
+# -- after each call that accel makes ----------------------------------------------------------------------------------
+
+
+class Countdown:
+    """Rings when the n-th C function that is called inside accel has returned, before Python can note what it gave."""
+
+    def __init__(self, n: int) -> None:
+        self._left = n
+
+    def __call__(self, frame: FrameType, event: str, arg: object) -> None:
+        if event == "c_return" and Path(frame.f_code.co_filename).is_relative_to(ROOT / "accel"):
+            self._left -= 1
+            if self._left == 0:
+                sys.setprofile(None)
+                ring()
+
+
+def interrupted_at_each(work: Callable[[], Any]) -> Iterator[bool]:
+    """Do the work again and again, interrupted after its first, second, ... call. Yields each time."""
+    for n in range(1, 400):
+        sys.setprofile(Countdown(n))
+        try:
+            work()
+            was = False
+        except Alarm:
+            was = True
+        finally:
+            sys.setprofile(None)
+        yield was
+        if not was:
+            return
+    raise AssertionError("it never came to its end")
+
+
+@pytest.mark.usefixtures("foreground")
+def test_a_call_that_was_interrupted_anywhere_keeps_no_later_one_from_its_program() -> None:
+    x = np.zeros(3)
+
+    def step(y: Any) -> Any:
+        x[...] += y
+        return x * 2.0
+
+    fast = accel.accelerate(step, name="turns")
+    for _ in range(8):
+        fast(np.ones(3))
+    interrupted = 0
+    for was in interrupted_at_each(lambda: fast(np.ones(3))):
+        interrupted += was
+        before, compiled = x[0], open_ledger("turns").compiled_calls
+        assert fast(np.ones(3)).tolist() == [2.0 * before + 2.0] * 3
+        assert open_ledger("turns").compiled_calls == compiled + 1
+    assert interrupted > 10
+    assert not {each.reason for each in open_ledger("turns").refusals} & {"environment.busy", "accel.fault"}
+
+
+def test_who_waits_for_a_reason_to_import_jax_is_told_though_telling_was_interrupted() -> None:
+    def told() -> None:
+        potential.add(10.0)
+
+    potential = gain.PotentialGain()
+    waiting = threading.Thread(target=potential.wait_for_import, daemon=True)
+    for _ in interrupted_at_each(told):
+        potential.add(10.0)
+    potential.seconds = 0.0  # so that it waits to be told
+    waiting.start()
+    waiting.join(10.0)
+    assert not waiting.is_alive()
+
+
+def test_a_pending_program_that_is_asked_and_interrupted_can_still_be_ended() -> None:
+    pending = PendingProgram(((), (), (), ()))  # type: ignore[arg-type]
+    for _ in interrupted_at_each(pending.done):
+        pass
+    ender = threading.Thread(target=pending.fail, args=(ValueError(),), daemon=True)
+    ender.start()
+    ender.join(10.0)
+    assert pending.done()
+
+
 # -- at any moment -----------------------------------------------------------------------------------------------------
 
 AT_ANY_MOMENT = """
@@ -325,10 +406,14 @@ def test_an_interrupt_at_any_moment_leaves_everything_in_order(raised: str, firs
     assert done.stdout.split() == ["True", "None"], done.stdout
 
 
+COMPILED = ("program.code", "_code(shell, tree, name, mode)")
+"""Code objects."""
+
+
 def test_no_text_is_executed_as_it_stands() -> None:
     """Python ends a process as interrupted if text that it executed was, even where the program handled that."""
     for path in (ROOT / "accel").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "exec":
                 text = ast.unparse(node.args[0])
-                assert text.startswith("compile(") or text in ("program.code", "'raise KeyboardInterrupt'"), path
+                assert text.startswith("compile(") or text in (*COMPILED, "'raise KeyboardInterrupt'"), path

@@ -98,7 +98,7 @@ class _Maker(Expressions):
         for draw in draws:
             for node in early_nodes(nodes_in((draw.args, draw.kwargs)), known):
                 known.add(node.index)
-                lines += self.assignment(node)
+                lines += self.silent(self.assignment(node))
             owner = draw.owner
             method = self.name(MAKERS[draw.method]) if owner is None else f"values[{owner}].{draw.method}"
             lines.append(f"    x = values[{draw.slot}] = {method}({self.arguments(draw.args, draw.kwargs)})")

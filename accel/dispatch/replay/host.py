@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import Any
 
+import numpy as np
+
 from accel.ir.tape import Node, nodes_in
 from accel.merge import ABSENT
 from accel.process import interrupts
@@ -18,7 +20,7 @@ class Expressions:
 
     def __init__(self, of_some: Container[int] = ()) -> None:
         self._of_some = of_some
-        self._globals: dict[str, Any] = {"absent": ABSENT, "pass_on": interrupts.pass_on}
+        self._globals: dict[str, Any] = {"absent": ABSENT, "pass_on": interrupts.pass_on, "errstate": np.errstate}
 
     def compiled(self, name: str, lines: list[str]) -> Callable[..., Any]:
         """The function of that name that these lines define."""
@@ -35,6 +37,10 @@ class Expressions:
             return [f"    {line}"]
         lines = ["    try:", f"        {line}", "    except Exception as error:"]
         return [*lines, "        pass_on(error)", f"        v{node.index} = absent"]
+
+    def silent(self, lines: list[str]) -> list[str]:
+        """The lines without NumPy's warnings: numbers of NumPy's would warn where compiled arrays do not."""
+        return ["    with errstate(all='ignore'):", *(f"    {line}" for line in lines)] if lines else []
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """The arguments of a call."""
@@ -72,9 +78,8 @@ class HostTape(Expressions):
 
     def __init__(self, nodes: list[Node], of_some: Container[int] = ()) -> None:
         super().__init__(of_some)
-        lines = ["def evaluate(values):"]
-        for node in nodes:
-            lines += self.assignment(node)
+        computed = [line for node in nodes for line in self.assignment(node)]
+        lines = ["def evaluate(values):", *self.silent(computed)]
         results = ", ".join(f"{node.index}: v{node.index}" for node in nodes)
         lines.append(f"    return {{{results}}}")
         self.evaluate: Callable[[list[Any]], dict[int, Any]] = self.compiled("evaluate", lines)

@@ -10,9 +10,11 @@ import functools
 import json
 import sys
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 from accel import config
+from accel.config import SettingError
 from accel.dispatch.preconditions import unmet_precondition
 from accel.inspect.explain import apart
 from accel.inspect.explain.callables import PlainCall, call_of, check_arguments
@@ -58,6 +60,9 @@ class Explanation:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
+
     def __repr__(self) -> str:
         return f"<explanation of {self.data['target']}: {self.data['verdict']}>"
 
@@ -81,7 +86,10 @@ def explain(fn: Callable[..., Any] | str, /, *args: object, **kwargs: object) ->
     >>> accel.explain(swap, np.ones(3)).data["stop"]["id"]
     'effect.print'
     """
-    call = call_of(fn, args, kwargs)
+    try:
+        call = call_of(fn, args, kwargs)
+    except SettingError as error:  # the command line calls it TARGET
+        raise error.renamed("fn") from None
     check_arguments(call)
     return explain_call(call)
 

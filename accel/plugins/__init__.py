@@ -1,0 +1,7 @@
+"""accel inside other tools: pytest, and IPython with its notebooks.
+
+pytest_options  what pytest loads: its options, and nothing else until one of them is given
+pytest_session  `pytest --accel`: the two runs, without and with accel, and the comparison
+notebook        IPython's extension: `%%accel` and `%%accel_profile`
+lines           the line profile: where time goes on NumPy, where it is compiled, and what keeps it on NumPy
+"""

@@ -1,0 +1,161 @@
+"""The line profile: how long each line of the user's own code ran, on NumPy or compiled, and what keeps it on NumPy.
+
+A thread looks, again and again, where the profiled thread is. The time between two looks belongs to the innermost line
+of the user's own: to a line that calls an accelerated function, where a compiled program answers the call, and to the
+lines inside that function, where NumPy does. Nothing is traced, so that calls are compiled as always.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from types import FrameType
+from typing import NamedTuple
+
+import accel
+from accel.reasons import source_line
+from accel.record.project import is_project_file
+from accel.reports import ledger
+from accel.reports.html import table
+from accel.reports.words import in_s
+
+INTERVAL_S = 1e-3
+"""Seconds between two looks."""
+
+_ACCEL = os.path.join(os.path.dirname(accel.__file__), "")
+_REPLAY = os.path.join(_ACCEL, "dispatch", "replay", "")
+_PLUGINS = os.path.join(_ACCEL, "plugins", "")
+
+NUMPY, COMPILED, ACCEL = "NumPy", "compiled", "accel"
+"""What a line's time went to. ACCEL: recording, loading, comparing, checking inputs."""
+
+
+class Line(NamedTuple):
+    """One line of the profile. seconds: by what they went to. reasons: what keeps it on NumPy."""
+
+    filename: str
+    number: int
+    seconds: dict[str, float]
+    reasons: list[str]
+
+    @property
+    def text(self) -> str:
+        """The line as it is written."""
+        return linecache.getline(self.filename, self.number).rstrip()
+
+
+class LineProfile:
+    """Where the time went, line by line. `str()` is text; a notebook shows a table."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._seconds: dict[tuple[str, int], dict[str, float]] = {}
+
+    def note(self, frame: FrameType | None, seconds: float) -> None:
+        """Enter some seconds at the line where the profiled thread is."""
+        what, found = NUMPY, frame
+        while found is not None and not is_project_file(found.f_code.co_filename):
+            filename = found.f_code.co_filename
+            if filename.startswith(_REPLAY):
+                what = COMPILED
+            elif filename.startswith(_ACCEL) and not filename.startswith(_PLUGINS) and what == NUMPY:
+                what = ACCEL
+            found = found.f_back
+        if found is not None and found.f_lineno is not None:
+            entry = self._seconds.setdefault((found.f_code.co_filename, found.f_lineno), {})
+            entry[what] = entry.get(what, 0.0) + seconds
+
+    def lines(self) -> list[Line]:
+        """All lines that took time, or that keep a function on NumPy, in the order of their files."""
+        reasons = _reasons()
+        places = {source_line(*place): place for place in self._seconds}
+        files = {filename for filename, _ in self._seconds}
+        for where in reasons.keys() - places.keys():
+            name, _, number = where.rpartition(":")
+            for filename in files:
+                if number.isdigit() and source_line(filename, int(number)) == where:
+                    places[f"{name}:{number}"] = filename, int(number)
+        return [
+            Line(*place, self._seconds.get(place, {}), reasons.get(where, []))
+            for where, place in sorted(places.items(), key=lambda item: item[1])
+        ]
+
+    def __str__(self) -> str:
+        shown, filename = [f"{in_s(self.seconds)} in all", f"{'NumPy s':>9} {'compiled s':>10} {'accel s':>8}"], ""
+        for line in self.lines():
+            if line.filename != filename:
+                filename = line.filename
+                shown.append(source_line(filename, 1).rpartition(":")[0])
+            numpy, compiled, own = (_in_s(line, what) for what in (NUMPY, COMPILED, ACCEL))
+            shown.append(f"{numpy:>9} {compiled:>10} {own:>8} {line.number:>5} {line.text}")
+            shown += [f"{'':>35} ^ {reason}" for reason in line.reasons]
+        return "\n".join(shown)
+
+    def __repr__(self) -> str:
+        return str(self)  # what IPython shows in a terminal
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                source_line(line.filename, line.number).rpartition("/")[2],
+                line.text.strip(),
+                *(_in_s(line, what) for what in (NUMPY, COMPILED, ACCEL)),
+                "; ".join(line.reasons),
+            )
+            for line in self.lines()
+        ]
+        titles = ("line", "source", "NumPy s", "compiled s", "accel s", "what keeps it on NumPy")
+        return f"<p>{escape(in_s(self.seconds))} in all</p>" + table(titles, rows, left=2)
+
+
+def _in_s(line: Line, what: str) -> str:
+    return f"{line.seconds[what]:.3f}" if what in line.seconds else ""
+
+
+def _reasons() -> dict[str, list[str]]:
+    """What keeps calls on NumPy, by the line that does: "file:line"."""
+    found: dict[str, list[str]] = {}
+    for book in ledger.ledgers():
+        for refusal in book.refusals:
+            if refusal.where:
+                found.setdefault(refusal.where, []).append(f"{book.target}: {refusal.why}  [{refusal.reason}]")
+    return found
+
+
+@contextmanager
+def line_profile() -> Iterator[LineProfile]:
+    """Profile a block, line by line: how long each line of the user's own code ran, on NumPy or compiled.
+
+    The profile is complete at the end of the block. It looks at the thread that the block runs in, a thousand times a
+    second.
+
+    >>> import accel
+    >>> with accel.line_profile() as profile:
+    ...     pass
+    >>> print(str(profile).splitlines()[1].split())
+    ['NumPy', 's', 'compiled', 's', 'accel', 's']
+    """
+    profile, thread, over = LineProfile(), threading.get_ident(), threading.Event()
+
+    def look() -> None:
+        before = time.perf_counter()
+        while not over.wait(INTERVAL_S):
+            now = time.perf_counter()
+            profile.note(sys._current_frames().get(thread), now - before)
+            before = now
+
+    looking = threading.Thread(target=look, name="accel-lines", daemon=True)
+    started = time.perf_counter()
+    looking.start()
+    try:
+        yield profile
+    finally:
+        profile.seconds = time.perf_counter() - started
+        over.set()
+        looking.join()

@@ -1,0 +1,163 @@
+"""IPython's extension: `%load_ext accel` gives `%%accel` and `%%accel_profile`.
+
+A cell is run as IPython would run it, but for two things: the functions that it defines are accelerated, methods of its
+classes too, and the loops at its top are lifted. The cell's text is transformed, never its functions afterwards: so the
+cell's own calls are accelerated as well.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import copy
+import functools
+import operator
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+from accel import config, logs
+from accel.config import SettingError
+from accel.dispatch import accelerated, get_ready
+from accel.lift.lifting import lifted_tree
+from accel.lift.rounds import start
+from accel.lift.source import NotLiftable
+from accel.plugins.lines import LineProfile, line_profile
+from accel.reports.ledger import current_run
+
+_FUTURES = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+"""The compiler's flags that `from __future__` imports set."""
+
+MARK = "__accel_accelerated__"
+"""The hidden name of the decorator, in the namespace of the notebook."""
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add the magics to an IPython shell: what `%load_ext accel` calls."""
+    for name, magic in (("accel", run_cell), ("accel_profile", profile_cell)):
+        shell.register_magic_function(_bound(shell, magic), "cell", name)
+    try:
+        get_ready(None)
+    except SettingError as error:
+        logs.LOGGER.error("%s", error)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Remove the magics. Functions that are accelerated stay so."""
+    for name in ("accel", "accel_profile"):
+        shell.magics_manager.magics["cell"].pop(name, None)
+    shell.user_ns.pop(MARK, None)
+
+
+def _bound(shell: Any, magic: Any) -> Any:
+    def bound(line: str, cell: str) -> Any:
+        __tracebackhide__ = True  # IPython shows the user's own lines
+        return magic(shell, line, cell)
+
+    bound.__doc__ = magic.__doc__
+    return bound
+
+
+def run_cell(shell: Any, line: str, cell: str) -> None:
+    """Run the cell with its functions, methods and loops accelerated.
+
+    `%%accel`, or `%%accel MODE` with auto, verify or strict. `accel.report()` says what came of it.
+    """
+    __tracebackhide__ = True
+    _execute(shell, line, cell)
+
+
+def profile_cell(shell: Any, line: str, cell: str) -> LineProfile:
+    """As `%%accel`, and show how long each line ran, on NumPy or compiled, and what keeps it on NumPy."""
+    __tracebackhide__ = True
+    with line_profile() as profile:
+        _execute(shell, line, cell)
+    return profile
+
+
+def _execute(shell: Any, line: str, cell: str) -> None:
+    """Run a cell. Raises what it raises."""
+    __tracebackhide__ = True
+    mode = line.strip() or None
+    if mode is not None:
+        config.check("mode", mode)
+    text = shell.transform_cell(cell)
+    name = shell.compile.cache(text, shell.displayhook.prompt_count, raw_code=cell)
+    tree = shell.transform_ast(shell.compile.ast_parse(text, filename=name))
+    shell.user_ns[MARK] = shell.user_ns_hidden[MARK] = _decorator(mode)
+    last = _shown_last(shell, tree)
+    exec(_code(shell, tree, name, mode), shell.user_ns)
+    if last is not None:
+        exec(compile(last, name, "single", flags=_flags(shell), dont_inherit=True), shell.user_ns)
+
+
+def _decorator(mode: str | None) -> Any:
+    def decorate(function: Any) -> Any:
+        try:
+            return accelerated(function, mode=mode)
+        except TypeError:  # none that accel takes: it stays as it is
+            return function
+
+    return decorate
+
+
+def _flags(shell: Any) -> int:
+    """What `from __future__` imports in earlier cells have set."""
+    flags: int = shell.compile.flags & _FUTURES
+    return flags
+
+
+def _shown_last(shell: Any, tree: ast.Module) -> ast.Interactive | None:
+    """Take the last expression out of a tree, which the notebook shows."""
+    if shell.ast_node_interactivity == "none" or not tree.body or not isinstance(tree.body[-1], ast.Expr):
+        return None
+    return ast.Interactive([tree.body.pop()])
+
+
+def _code(shell: Any, tree: ast.Module, name: str, mode: str | None) -> CodeType:
+    """Compile a cell, with its functions marked and the loops at its top lifted."""
+    for node in list(_functions(tree)):
+        mark = ast.copy_location(ast.Name(MARK, ast.Load()), node)
+        node.decorator_list.append(mark)
+    plain: CodeType = compile(tree, name, "exec", flags=_flags(shell), dont_inherit=True)
+    if not any(isinstance(node, (ast.For, ast.While)) for node in tree.body):
+        return plain
+    try:
+        made = lifted_tree(copy.deepcopy(tree), plain, flags=_flags(shell))
+    except NotLiftable as error:
+        current_run().note(f"not lifted: {error.refusal.where}: {error.refusal.why} [{error.refusal.reason}]")
+        return plain
+    for switch in made.switches:
+        start(switch, shell.user_ns, f"In[{shell.displayhook.prompt_count}]:{switch.line}", rtol=None, mode=mode)
+    return made.code
+
+
+_KNOWN_DECORATORS = frozenset({"staticmethod", "classmethod", "property"})
+"""Decorators that a function may have beside accel's. Others may want the function itself, as `numba.njit` does."""
+
+
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+    """The functions at the top of a cell, and the methods of its classes, but for generators and special methods.
+
+    Python itself makes class methods of some special ones, if they are plain functions.
+    """
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef):
+            special = node.name.startswith("__") and node.name not in ("__init__", "__call__")
+            names = set(map(ast.unparse, node.decorator_list))
+            if not special and names <= _KNOWN_DECORATORS and not _is_generator(node):
+                yield node
+        elif isinstance(node, ast.ClassDef):
+            yield from _functions(node)
+
+
+def _is_generator(function: ast.FunctionDef) -> bool:
+    inside = list(function.body)
+    for node in inside:  # it grows
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            inside.extend(ast.iter_child_nodes(node))  # type: ignore[arg-type]
+    return False

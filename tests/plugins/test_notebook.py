@@ -1,0 +1,210 @@
+"""Notebooks: the magics, in IPython's own shell; reports and explanations as a notebook shows them; line profiles."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel.plugins import lines
+from accel.reasons import Refusal
+from accel.reports import ledger
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SESSION = r"""
+from IPython.core.interactiveshell import InteractiveShell
+import accel, numpy as np
+from accel import config
+from accel.reports import ledger
+
+config.set_current(config.Settings(ahead_of_time=False, quiet=True, log="off", mode="verify"))
+shell = InteractiveShell.instance()
+shell.colors = "nocolor"
+
+def run(cell):
+    done = shell.run_cell(cell, store_history=True)
+    return done.result if done.success else done.error_in_exec or done.error_before_exec
+
+def books():
+    return {book.target: book for book in ledger.ledgers()}
+
+run("%load_ext accel")
+run("import accel, numpy as np\nx = np.linspace(0.0, 1.0, 50)")
+run("def helper(x):\n    return np.sin(x) * 2.0")
+
+# functions, methods and loops; a helper of another cell is followed; the last expression is the cell's result
+given = run('''%%accel
+def smooth(x):
+    return helper(x) + 1.0
+
+class Model:
+    def __init__(self):
+        self.t = x
+    def step(self, dt):
+        self.t = self.t + dt * np.cos(self.t)
+
+def numbers():
+    yield 1
+
+def marks(function):
+    assert type(function).__name__ == "function"
+    return function
+
+@marks
+def marked(x):
+    return x
+
+class Base:
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+    def __new__(cls, *args):
+        return super().__new__(cls)
+    @property
+    def two(self):
+        return 2
+    @staticmethod
+    def three(x):
+        return 3 * x
+
+class Derived(Base):
+    def __init__(self, x):
+        self.x = x
+assert (Derived(5).x, Derived(5).two, Base.three(1)) == (5, 2, 3)
+
+model, u, plain = Model(), 0.0 * x, list(numbers())
+for i in range(12):
+    u = smooth(x) + 0.5 * u
+for i in range(12):
+    model.step(0.1)
+u.sum(), i
+''')
+t = x = np.linspace(0.0, 1.0, 50)
+expected = 0.0
+for _ in range(12):
+    expected, t = np.sin(x) * 2.0 + 1.0 + 0.5 * expected, t + 0.1 * np.cos(t)
+assert np.isclose(given[0], expected.sum(), rtol=1e-12) and given[1] == 11
+assert np.allclose(shell.user_ns["model"].t, t, rtol=1e-12)
+loops = [book for name, book in books().items() if name.startswith("In[4]:")]
+assert len(loops) == 2 and all(book.compiled_calls > 5 for book in loops), accel.report()
+assert {"__main__.smooth", "__main__.Model.step"} <= set(books()), accel.report()
+
+# outside of a loop at the cell's top, too
+run("for _ in range(9): smooth(x)")
+assert books()["__main__.smooth"].compiled_calls > 3, accel.report()
+
+# a function that is defined again has a row of its own; the same cell once more has not
+for text in ("3.0", "4.0", "4.0"):
+    run("%%accel verify\ndef smooth(x):\n    return x * " + text + "\nfor _ in (1, 2, 3): smooth(x)")
+assert {"__main__.smooth#2", "__main__.smooth#3"} <= set(books()) and "__main__.smooth#4" not in books()
+assert shell.user_ns["smooth"](2.0) == 8.0
+
+# what a cell raises is the cell's error, and its traceback shows the user's lines
+error = run("%%accel\ndef bad(x):\n    return 1 // x\nbad(0)")
+assert type(error) is ZeroDivisionError, error
+assert type(run("%%accel\ndef f(:")) is SyntaxError
+assert type(run("%%accel fast\n1")).__name__ == "SettingError"
+
+# a profile: lines, and what keeps them on NumPy
+profile = run('''%%accel_profile
+def masked(x):
+    y = np.sin(np.concatenate([x] * 4000))
+    return y[y > 0.5]
+for i in range(25):
+    v = masked(x)
+''')
+lines = {line.number: line for line in profile.lines() if "ipython" in line.filename}
+assert lines[2].seconds["NumPy"] > 0.005 and lines[2].text.strip().startswith("y = np.sin("), str(profile)
+assert any("[shape.dynamic]" in reason for line in lines.values() for reason in line.reasons), str(profile)
+assert "<table" in profile._repr_html_() and "shape.dynamic" in profile._repr_html_() and "masked" in str(profile)
+
+assert "<table" in run("accel.report()")._repr_html_()
+run("%unload_ext accel")
+assert "accel" not in shell.magics_manager.magics["cell"]
+print("done")
+"""
+
+
+def test_cells_in_ipython(tmp_path: Path) -> None:
+    pytest.importorskip("IPython")
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(tmp_path)}
+    command = [sys.executable, "-c", SESSION]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environ, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stdout + done.stderr
+    shown = done.stdout[done.stdout.index("ZeroDivisionError") :]
+    assert "return 1 // x" in shown and "in _execute" not in shown.partition("Error: ")[0]
+
+
+class Balanced(HTMLParser):
+    """Fails where tags are not balanced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.cells: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "td":
+            self.cells.append(data)
+
+
+def masked(x: Any) -> Any:
+    return x[x > 0]
+
+
+@pytest.mark.usefixtures("foreground")
+def test_the_report_and_an_explanation_show_themselves_in_html() -> None:
+    fast = accel.accelerate(masked, name="<masked>")
+    for _ in range(4):
+        fast(np.ones(3))
+    shown = accel.report()
+    assert isinstance(shown, str) and shown.startswith("accel: ") and not hasattr(accel.report("json"), "_repr_html_")
+    page = Balanced()
+    page.feed(shown._repr_html_())  # type: ignore[attr-defined]
+    assert page.open == [] and page.cells[:3] == ["<masked>", "numpy", "4"]
+    explained = accel.explain(masked, np.ones(3))
+    assert explained._repr_html_() == f"<pre>{escape(explained.text)}</pre>"
+
+
+class Frame:
+    """What a profile asks of a frame."""
+
+    def __init__(self, filename: str, line: int, back: Any) -> None:
+        self.f_code = compile("", filename, "exec")
+        self.f_lineno, self.f_back = line, back
+
+
+@pytest.mark.usefixtures("books")
+def test_a_line_profile_tells_numpys_time_from_compiled_time() -> None:
+    here, replay = __file__, lines._REPLAY + "variant.py"
+    user = Frame(here, 20, Frame("/elsewhere/site-packages/tool.py", 3, None))
+    profile = lines.LineProfile()
+    for frame, seconds in (
+        (user, 1.0),
+        (Frame(np.__file__, 5, user), 2.0),
+        (Frame(replay, 7, Frame(lines._ACCEL + "dispatch/target.py", 1, user)), 4.0),
+        (Frame(lines._ACCEL + "record/recording.py", 9, user), 8.0),
+        (Frame("/elsewhere/site-packages/tool.py", 3, None), 16.0),
+        (None, 32.0),
+    ):
+        profile.note(frame, seconds)  # type: ignore[arg-type]
+    ledger.open_ledger("f").refuse(Refusal("effect.file", lines.source_line(here, 22)))
+    first, second = profile.lines()
+    assert (first.number, first.seconds) == (20, {"NumPy": 3.0, "compiled": 4.0, "accel": 8.0})
+    assert second.number == 22 and second.seconds == {} and "[effect.file]" in second.reasons[0]
+    assert str(profile).splitlines()[-1].strip().startswith("^ f: this path reads or writes a file")
