@@ -204,11 +204,15 @@ class Storage:
     def remember(self, chain: tuple[Any, ...], node: Node) -> None:
         self._reads[chain] = node
 
+    def tie(self, version: Node) -> None:
+        """Let another node stand for what is in the memory now (see accel.record.loops.trimming)."""
+        self.version = version
+        self._reads.clear()
+
     def advance(self, version: Node) -> None:
         """Make `version` the newest; reads of older ones are forgotten."""
-        self.version = version
+        self.tie(version)
         self.written = True
-        self._reads.clear()
         for note in self.on_advance:
             note()
         self.on_advance.clear()

@@ -14,10 +14,11 @@ from accel.ir.loop import Body
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
 from accel.loops.draft import Assumed, Draft
-from accel.loops.rounds import Kind, NoLoop, Passage, require, statics
+from accel.loops.rounds import Kind, NoLoop, Passage, require
 from accel.merge.alignment import TooLong
 from accel.merge.certificates import Alone
 from accel.merge.writer import Inseparable, Writer
+from accel.record.loops.likeness import statics
 from accel.rules import core
 
 MOST_KINDS = 8

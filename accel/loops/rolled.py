@@ -201,6 +201,6 @@ class _Rolling:
 
 def _limit(passage: Passage) -> int:
     """The most rounds that the loop may have."""
-    rounds = len(passage.heads)
+    rounds = len(passage.heads) + passage.run.dropped
     limit = next((each for each in LIMITS if each >= MARGIN * rounds), LIMITS[-1])
     return limit if passage.most is None else min(limit, passage.most)

@@ -9,16 +9,14 @@ Rounds that took the same branches are of one *kind*: each of them must be the f
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from accel.ir.tape import Node
-from accel.ir.template import form
 from accel.loops.draft import Assumed, Draft
 from accel.record.loops.heads import Head, Run
+from accel.record.loops.likeness import difference, kind_of, statics
 
 KINDS = "biufc"
 """Kinds of dtypes that devices have."""
@@ -153,38 +151,18 @@ class Passage:
 
 def _most_rounds(run: Run, heads: Sequence[Head]) -> int | None:
     """Checks that the states are alike in all but recorded values. Gives `Passage.most`."""
-    states = [head.state for head in heads]
-    first = states[0]
-    if first is None or any(state is None for state in states):
-        raise NoLoop(run.unknown)
+    states = [head.state for head in heads if head.state is not None]
+    require(len(states) == len(heads), run.unknown)
+    for head, after in zip(heads, states[1:], strict=False):
+        why = difference(run, head, after)
+        require(not why, why)
     most = None
-    for before, after, head in zip(states, states[1:], heads, strict=False):
-        assert before is not None and after is not None
-        require(before.form == after.form, "something that is not recorded changes from round to round")
-        for was, now in zip(before.made, after.made, strict=True):
-            # what changes must be of this call: otherwise the caller would have it in one round, and not in another
-            is_own = min(was, now) > run.began and (now > head.serial or now in before.made)
-            require(was == now or is_own, "it is not the same memory in each round")
-    for column in zip(*(state.counts for state in states if state is not None), strict=True):
+    for column in zip(*(state.counts for state in states), strict=True):
         steps = {was - now for was, now in itertools.pairwise(column)}
-        require(steps in ({0}, {1}), "a range gives several elements in a round")
+        require(len(steps) == 1, "a range gives several elements in a round")
         if steps == {1}:
             most = column[0] if most is None else min(most, column[0])
     return most
-
-
-def kind_of(node: Node) -> Hashable:
-    return node.shape, node.dtype, node.scalar, node.host
-
-
-def statics(node: Node) -> Hashable:
-    """A key of an operation's arguments but for its values."""
-    found: Hashable = form((node.args, node.kwargs), _leaf, (Node, np.ndarray))
-    return found
-
-
-def _leaf(leaf: Any) -> Hashable:
-    return None if isinstance(leaf, Node) else (str(leaf.dtype), leaf.shape, leaf.tobytes())
 
 
 def _is_value(node: Node, *, several: bool = False) -> bool:

@@ -129,6 +129,10 @@ class RecordedScalar(RecordedValue):
     def node(self) -> Node:
         return self._node
 
+    def tie(self, node: Node) -> None:
+        """Let another node stand for the number from now on (see accel.record.loops.trimming)."""
+        self._node = node
+
 
 class RecordedArray(RecordedValue):
     """An ndarray: the very object, its storage, and the chain of views from the storage to it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
@@ -18,7 +18,8 @@ import numpy as np
 from accel.ir.tape import SERIAL, Place
 from accel.record.arrays.arrays import RecordedScalar
 from accel.record.loops import code
-from accel.record.loops.state import Rounds, State, Unknown, state_of
+from accel.record.loops.state import Held, Rounds, State, Unknown, state_of
+from accel.record.loops.trimming import trimmed
 from accel.record.recording import Recording
 from accel.rules import scalars
 
@@ -51,7 +52,9 @@ class Run:
     """The heads of one instruction in one call.
 
     began: what was made in that call has a larger number. unknown: why a state is, if one is, and how often (failures).
-    changes: how often it was another one than at the head before.
+    changes: how often it was another one than at the head before. passage: which head is the first since the loop was
+    left. models, dropped, passed: see accel.record.loops.trimming; the heads at which rounds begin that others are
+    compared with, how many rounds have left the tape, and how many elements of each range those had.
     """
 
     where: Place
@@ -60,6 +63,22 @@ class Run:
     unknown: str = ""
     failures: int = 0
     changes: int = 0
+    passage: int = 0
+    models: list[int] = field(default_factory=list)
+    dropped: int = 0
+    passed: list[int] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """A passage through the loop begins."""
+        self.passage = len(self.heads)
+        self.models.clear()
+        self.passed.clear()
+
+    def counted(self, state: State) -> State:
+        """A state as it would be without the rounds that have left the tape."""
+        if not self.passed:
+            return state
+        return replace(state, counts=tuple(map(sum, zip(state.counts, self.passed, strict=True))))
 
 
 def _is_number(value: Any) -> bool:
@@ -127,18 +146,27 @@ class Heads:
         if on_host and not self._depends_on_arrays(run):
             run.heads[:] = [Head(len(tape.nodes), len(tape.outcomes), truth, truth is position.stays, None, 0, False)]
             return
-        state = None
+        if not run.heads or not run.heads[-1].stays:
+            run.begin()
+        state, held = self._state(run, frame, position)
+        is_fresh = state is not None and self._begin_round(run, state)
+        went_on = truth is position.stays
+        if is_fresh and went_on and trimmed(self._recording, run, state, held):
+            return
+        run.heads.append(Head(len(tape.nodes), len(tape.outcomes), truth, went_on, state, next(SERIAL), is_fresh))
+
+    def _state(self, run: Run, frame: FrameType, position: code.Position) -> tuple[State | None, Held]:
+        """The state at a head, and how it is held. None where it is unknown."""
         if run.failures < MOST_UNKNOWN:
             try:
                 iterators = [self._iterator(frame, *each) for each in position.iterators]
                 self._count_on_device(frame, position)
-                state = state_of(self._recording, frame, position.live, iterators)
+                state, held = state_of(self._recording, frame, position.live, iterators)
+                return run.counted(state), held
             except Unknown as what:
                 run.unknown = str(what)
                 run.failures += 1
-        is_fresh = state is not None and self._begin_round(run, state)
-        went_on = truth is position.stays
-        run.heads.append(Head(len(tape.nodes), len(tape.outcomes), truth, went_on, state, next(SERIAL), is_fresh))
+        return None, Held([], [])
 
     def _begin_round(self, run: Run, state: State) -> bool:
         """Let a round compute all it needs from the state: what an earlier one has computed is no part of that.

@@ -13,7 +13,7 @@ import enum
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from types import FrameType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,22 +60,28 @@ class State:
 class Rounds:
     """The iterator of `for i in range(...)`: gives what the range's own does, and tells how much is left.
 
-    coming: once it counts on the device, the recorded form of what it gives next.
+    coming: once it counts on the device, the recorded form of what it gives next. on_end: is called when it has no more
+    elements.
     """
 
-    __slots__ = ("__weakref__", "_values", "coming", "left", "step")
+    __slots__ = ("__weakref__", "_values", "coming", "left", "on_end", "step")
 
     def __init__(self, values: range) -> None:
         self._values = iter(values)
         self.left = len(values)
         self.step = values.step
         self.coming: Any = None
+        self.on_end: Callable[[], None] = _nothing
 
     def __iter__(self) -> Rounds:
         return self
 
     def __next__(self) -> Any:
-        value = next(self._values)
+        try:
+            value = next(self._values)
+        except StopIteration:
+            self.on_end()
+            raise
         self.left -= 1
         if self.coming is None or not issubclass(type(self.coming), RecordedScalar):
             return value
@@ -86,13 +92,27 @@ class Rounds:
         return recorded
 
 
-def state_of(recording: Recording, frame: FrameType, live: Iterable[str], iterators: Iterable[Rounds | None]) -> State:
-    """The state at a frame's present position. Raises Unknown.
+def _nothing() -> None:
+    pass
+
+
+class Held(NamedTuple):
+    """How recorded code holds a state. values: the number or memory of each node. ranges: the iterator of each count."""
+
+    values: list[RecordedScalar | Storage]
+    ranges: list[Rounds]
+
+
+def state_of(
+    recording: Recording, frame: FrameType, live: Iterable[str], iterators: Iterable[Rounds | None]
+) -> tuple[State, Held]:
+    """The state at a frame's present position, and how it is held. Raises Unknown.
 
     live: the variables that may still be read. iterators: those on the frame's stack; None for one that gives no
     further element before the program is here again.
     """
-    return _Walk(recording).state(frame, live, iterators)
+    walk = _Walk(recording)
+    return walk.state(frame, live, iterators), walk.held
 
 
 class _Walk:
@@ -100,6 +120,7 @@ class _Walk:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
+        self.held = Held([], [])
         self._nodes: list[Node] = []
         self._storages: dict[int, Storage] = {}
         self._counts: list[int] = []
@@ -127,6 +148,7 @@ class _Walk:
                 parts.append(("written", self._storage(storage)))
         # an array may be met at several places: its contents come last, once
         self._nodes += [storage.version for storage in self._storages.values()]
+        self.held.values.extend(self._storages.values())
         return State(tuple(parts), tuple(self._nodes), tuple(self._made), tuple(self._counts))
 
     def _variable(self, variables: Any, name: str) -> Hashable:
@@ -167,6 +189,7 @@ class _Walk:
 
     def _scalar(self, value: RecordedScalar) -> Hashable:
         self._nodes.append(value.node())
+        self.held.values.append(value)
         return ("scalar", type(value._plain_))
 
     def _array(self, value: RecordedArray) -> Hashable:
@@ -245,6 +268,7 @@ class _Walk:
 
     def _rounds(self, value: Rounds) -> Hashable:
         self._counts.append(value.left)
+        self.held.ranges.append(value)
         return ("rounds", value.step, None if value.coming is None else self._walk(value.coming))
 
 

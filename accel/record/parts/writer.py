@@ -136,6 +136,31 @@ class Writer:
         self._epoch += 1
         self._forced.clear()
 
+    def rewind(self, nodes: int, outcomes: int) -> None:
+        """Take off the tape all but so many operations and outcomes. Call `forget` before.
+
+        They count towards the limit on operations all the same.
+        """
+        gone = self.tape.outcomes[outcomes:]
+        self._again += len(self.tape.nodes) - nodes
+        self._assumed -= sum(map(self._is_counted, gone))
+        del self.tape.nodes[nodes:], self.tape.outcomes[outcomes:]
+        self.reused = [node for node in self.reused if node.index < nodes]
+        self._assumed_since = {index for index in self._assumed_since if index < nodes}
+        self._drawn = {index for index in self._drawn if index < nodes}
+        self._within = {key: whole for key, whole in self._within.items() if key[0] < nodes}
+        for node in self.tape.nodes:
+            if node.repeats is not None:
+                node.repeats = [each for each in node.repeats if each[0] < nodes] or None
+
+    @staticmethod
+    def _is_counted(outcome: Outcome) -> bool:
+        """Whether an outcome counts towards MAX_OUTCOMES.
+
+        Elements of inputs do not: many of one array are compared as a whole instead (accel.record.pinned).
+        """
+        return not outcome.node.host and element_of(outcome.node) is None
+
     def input_node(self, slot: int, value: object) -> Node:
         host = not isinstance(value, np.ndarray)
         return self.node(core.INPUT, (slot,), {}, value, host=host)
@@ -159,10 +184,9 @@ class Writer:
         self._assumed_since.add(node.index)
         # A constant's value cannot differ in another call.
         if not node.constant:
-            self.tape.outcomes.append(Outcome(node, expected, self.where()))
-            # Elements of inputs are not counted: many of one array are compared as a whole instead
-            # (accel.record.pinned).
-            self._assumed += not node.host and element_of(node) is None
+            outcome = Outcome(node, expected, self.where())
+            self.tape.outcomes.append(outcome)
+            self._assumed += self._is_counted(outcome)
             if self._assumed > MAX_OUTCOMES:
                 raise Unsupported("limit.nodes", f"more than {MAX_OUTCOMES} branches that depend on arrays' values")
             if type(expected) is bool and self.on_truth is not None:
