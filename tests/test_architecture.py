@@ -20,7 +20,7 @@ LAYERS = (
     ("process.interrupts", "process.ending"),
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),
     ("process.tuning", "process.gain"),
-    ("cli.options", "versions"),
+    ("cli.options", "versions", "variables"),
     ("reports.ledger", "catalogue", "backend.cache", "backend.devices", "backend.lapack", "backend.spans"),
     ("ir.template",),
     ("ir.tape", "ir.views"),
@@ -129,6 +129,7 @@ LAYERS = (
     ("cli.run",),
     ("run", "comparison.child"),
     ("precompile",),
+    ("cli.info", "cli.docs"),
     ("cli.commands",),
     ("__main__",),
     (

@@ -1,4 +1,4 @@
-"""The command line of `python -m accel.run`: its options, and what they and the environment ask for.
+"""The command line of `accel run`: its options, and what they and the environment ask for.
 
 Everything is checked here, before the program starts: an error must not come after hours of computing.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from accel import catalogue, config
 from accel.catalogue import Catalogue
@@ -29,87 +29,73 @@ class Option(NamedTuple):
 
 
 PLACES = (
-    Option("--pygcm", {"metavar": "DIR", "help": "run from this checkout of PyGCM instead of the current folder"}),
-    Option("--demo", {"action": "store_true", "help": "run the bundled miniature, and print the full report"}),
+    Option("--pygcm", {"metavar": "DIR", "help": "run from this checkout of PyGCM"}),
+    Option("--demo", {"action": "store_true", "help": "run the bundled miniature planet, and print the report"}),
 )
 OPTIONS = (
-    Option("--platform", {"choices": config.PLATFORMS, "help": "where to run; default: the best there is"}),
-    Option(
-        "--mode",
-        {
-            "choices": config.MODES,
-            "help": "auto (default); verify: compare every call with NumPy; strict: a refusal is an error; "
-            "off: a run on NumPy alone",
-        },
-    ),
-    Option("--catalogue", {"metavar": "FILE", "help": "a file to use in place of the installed catalogues"}),
+    Option("--platform", {"choices": config.PLATFORMS, "metavar": "P", "help": "cpu, gpu or tpu; default: the best"}),
+    Option("--mode", {"choices": config.MODES, "metavar": "M", "help": "auto (default), verify, strict or off"}),
+    Option("--catalogue", {"metavar": "FILE", "help": "accelerate what this file's CATALOGUE names"}),
     Option(
         "--only",
         {
-            "metavar": "PATTERN",
+            "metavar": "NAME",
             "action": "append",
             "default": [],
-            "help": "accelerate only these functions: pygcm.ocean, step, '*Ocean*'; repeatable",
+            "help": "only this function, class or module; repeatable",
         },
     ),
     Option(
         "--exclude",
-        {"metavar": "PATTERN", "action": "append", "default": [], "help": "leave these functions out; repeatable"},
+        {"metavar": "NAME", "action": "append", "default": [], "help": "leave this one out; repeatable"},
     ),
-    Option(
-        "--report",
-        {
-            "metavar": "FILE",
-            "help": "write the report here: JSON, Markdown or text by suffix; - is text on standard error",
-        },
-    ),
-    Option("--profile", {"metavar": "FILE.html", "help": "write a page that shows where the time went, step by step"}),
-    Option(
-        "--compare",
-        {
-            "action": "store_true",
-            "help": "run the program three times (on NumPy, accelerated, and on NumPy perturbed in the last place) "
-            "and report times, memory and differences",
-        },
-    ),
-    Option("--out", {"metavar": "DIR", "help": "the folder that --compare writes to; default: accel-comparison"}),
     Option(
         "--auto",
-        {
-            "action": "store_true",
-            "default": None,
-            "help": "accelerate the loops of the program itself too, without a catalogue of them",
-        },
+        {"action": "store_true", "default": None, "help": "accelerate the program's own loops too"},
     ),
+    Option("--report", {"metavar": "FILE", "help": "write the report (.json, .md, .txt); - is standard error"}),
+    Option("--profile", {"metavar": "FILE.html", "help": "write a page that shows where the time went"}),
+    Option("--compare", {"action": "store_true", "help": "the same as `accel compare`"}),
+    Option("--out", {"metavar": "DIR", "help": "the folder for --compare; default: accel-comparison"}),
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
+OF_COMPARE = ("--platform", "--mode", "--only", "--exclude", "--out")
+"""Options that `accel compare` has too."""
+
+TARGET_HELP = "a module (a.b), a script, a folder or zip file with __main__.py, or - (standard input)"
 
 
-class _Parser(Parser):
-    """Lists the options if one is unknown."""
-
-    def error(self, message: str) -> NoReturn:
-        if message.startswith("unrecognized arguments: "):
-            message += f"; expected: {', '.join(option.name for option in PLACES + OPTIONS)}"
-        super().error(message)
-
-
-def _parser() -> _Parser:
-    parser = _Parser(
-        prog="python -m accel.run",
-        description="Run a program with the functions that accel's catalogues name accelerated.",
-        epilog=f"Environment: {', '.join(config.VARIABLES.values())}: see docs/settings.md.",
-        usage="python -m accel.run [OPTION]... TARGET [ARGS...]",
-        allow_abbrev=False,
+def _parser() -> Parser:
+    parser = Parser(
+        prog="accel run",
+        description="Run a program with the functions accelerated that catalogues name, or @accel.accelerate marks.",
+        epilog="Everything after TARGET belongs to the program. `accel docs settings` lists environment variables.",
+        usage="accel run [OPTION]... TARGET [ARGS...]\n       accel run [OPTION]... -c CODE [ARGS...]",
     )
+    _add(parser, OPTIONS)
+    return parser
+
+
+def compare_parser() -> Parser:
+    """The parser of `accel compare`, whose options are a part of those of `accel run`."""
+    parser = Parser(
+        prog="accel compare",
+        description="Run a program three times: on NumPy, accelerated, and on NumPy perturbed in the last place. "
+        "Write times, memory and differences to DIR.",
+        usage="accel compare [OPTION]... TARGET [ARGS...]",
+    )
+    _add(parser, [option for option in OPTIONS if option.name in OF_COMPARE])
+    parser.set_defaults(compare=True, report=None, profile=None, catalogue=None, auto=None, quiet=False)
+    return parser
+
+
+def _add(parser: Parser, options: Iterable[Option]) -> None:
     group = parser.add_mutually_exclusive_group()
     for option in PLACES:
         group.add_argument(option.name, **option.argparse)
-    for option in OPTIONS:
+    for option in options:
         parser.add_argument(option.name, **option.argparse)
-    what = "a dotted module, run as python -m would, or a script file; then its own arguments"
-    parser.add_argument("command", metavar="TARGET [ARGS...]", nargs=argparse.REMAINDER, help=what)
-    return parser
+    parser.add_argument("command", metavar="TARGET", nargs=argparse.REMAINDER, help=TARGET_HELP)
 
 
 class Report(NamedTuple):
@@ -137,9 +123,12 @@ class CommandLine(NamedTuple):
     auto: bool
 
 
-def parse(argv: Sequence[str] | None) -> CommandLine:
-    """Parse the command line and the environment. Raises `SettingError` for invalid input."""
-    options = _parser().parse_args(argv)
+def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLine:
+    """Parse the command line and the environment. Raises `SettingError` for invalid input.
+
+    parser: None for that of `accel run`.
+    """
+    options = (parser or _parser()).parse_args(argv)
     folder, default = folder_of(options)
     target, *args = options.command or [default]
     if not target:

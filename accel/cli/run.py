@@ -1,4 +1,4 @@
-"""Run a program with accel installed: `python -m accel.run scripts.run_simulation`.
+"""Run a program with accel installed: `accel run scripts.run_simulation`.
 
 The program runs as Python itself would run it, with the same exit code. accel's summary goes to standard error, after
 everything that the program does at exit. Invalid input gives a message of one line and exit code 2, before the program
@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from accel import config, logs
-from accel.cli.commandline import CommandLine, parse
+from accel.cli.commandline import CommandLine, compare_parser, parse
 from accel.cli.options import refuse
 from accel.cli.program import enter, execute
 from accel.comparison import runs
@@ -70,6 +70,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     if code:  # nothing has run, so there is nothing to report
         atexit.unregister(_finish)
     return code
+
+
+def compare(argv: Sequence[str]) -> int:
+    """`accel compare`: make a comparison run. Returns the exit code."""
+    try:
+        plan = parse(argv, compare_parser())
+        script = enter(plan.command)
+    except SettingError as error:
+        return refuse(error)
+    assert plan.compare is not None, "the parser sets it"
+    return _compare(plan, plan.compare, script)
 
 
 def _compare(plan: CommandLine, out: Path, script: str | None) -> int:

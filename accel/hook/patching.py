@@ -12,7 +12,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import catalogue as catalogues
-from accel import config, logs, versions
+from accel import config, logs, variables, versions
 from accel.backend import devices
 from accel.catalogue import Catalogue, Row, Steps
 from accel.hook import installation
@@ -78,6 +78,7 @@ def install(
         _say_off("mode='off'" if mode == "off" else config.VARIABLES["mode" if settings.enabled else "enabled"])
         return
     versions.warn()
+    variables.warn()
     devices.check(replace(settings, mode=mode or settings.mode))
     from accel import dispatch  # noqa: F401  # now, so that no import of accel's can fail during one of the program's
 

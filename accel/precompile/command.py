@@ -1,4 +1,4 @@
-"""`python -m accel compile TARGET [ARGS...]`: compiles what a program's runs need, before the first real run.
+"""`accel compile TARGET [ARGS...]`: compiles what a program's runs need, before the first real run.
 
 The program runs in a process of its own, which is started and ended here. Its output is shown only if it fails.
 """
@@ -40,10 +40,10 @@ MAX_OUTPUT_LINES = 15
 _SHARED = ("--platform", "--catalogue", "--only", "--exclude")
 """Options that mean the same as for `accel.run`."""
 
-_EPILOG = """The program really runs: it reads and writes its files as usual. Once enough has been seen, it is killed:
-what it would save at its end is not saved, and a file that it was writing may be incomplete. Give it an output folder
-of its own, or a copy of the restart file that it overwrites. Ctrl-C ends it early; what was compiled until then is
-kept."""
+_EPILOG = """The program really runs: it reads and writes its files as usual. Once enough has been seen, it is
+killed: what it would save at its end is not saved, and a file that it was writing may be
+incomplete. Give it an output folder of its own, or a copy of the restart file that it
+overwrites. Ctrl-C ends it early; what was compiled until then is kept."""
 
 
 class _CommandLine(NamedTuple):
@@ -84,12 +84,11 @@ _count.__name__ = "whole number from 1"  # argparse uses it in its error message
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="python -m accel compile",
-        usage="python -m accel compile [OPTION]... TARGET [ARGS...]",
+        prog="accel compile",
+        usage="accel compile [OPTION]... TARGET [ARGS...]",
         description="Run a program until nothing new needs compiling, keep the compiled programs in the disk cache, "
         "and end the program. Its next run, started as usual, begins with compiled programs.",
         epilog=_EPILOG,
-        allow_abbrev=False,
     )
     group = parser.add_mutually_exclusive_group()
     for option in commandline.PLACES:
@@ -98,15 +97,13 @@ def _parser() -> Parser:
         if option.name in _SHARED:
             parser.add_argument(option.name, **option.argparse)
     steps = parser.add_mutually_exclusive_group()
-    what = f"end after N steps without anything new; default {SETTLED}. A step is a call of the function that the "
-    what += "catalogue names, or else of the one that takes the most time"
+    what = f"end after N steps without anything new; default {SETTLED}"
     steps.add_argument("--settled", metavar="N", type=_count, default=SETTLED, help=what)
     steps.add_argument("--steps", metavar="N", type=_count, help="end after N steps in any case")
     parser.add_argument("--report", metavar="FILE", help="write the report here: JSON, Markdown or text by suffix")
     parser.add_argument("--output", action="store_true", help="show the program's output; default: only if it fails")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
-    what = "a dotted module, run as python -m would, or a script file; then its own arguments"
-    parser.add_argument("command", metavar="TARGET [ARGS...]", nargs=argparse.REMAINDER, help=what)
+    parser.add_argument("command", metavar="TARGET", nargs=argparse.REMAINDER, help=program.TARGETS)
     return parser
 
 

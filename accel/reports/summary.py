@@ -64,7 +64,7 @@ def _found_all(figures: dict[str, Any]) -> bool:
     return bool(programs) and all(program["found_on_disk"] for program in programs)
 
 
-_COMPILE = "python -m accel compile ..."
+_COMPILE = "accel compile ..."
 
 
 def _next_run() -> str:

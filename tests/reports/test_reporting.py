@@ -248,7 +248,7 @@ def test_where_programs_are_kept_the_next_run_finds_them(books: ModuleType, tmp_
     _losing(books)
     with config.override(cache_dir=tmp_path):
         line = summary.summary_line()
-    assert "a next run finds what this one compiled, and all of it after `python -m accel compile ...` (" in line
+    assert "a next run finds what this one compiled, and all of it after `accel compile ...` (" in line
 
 
 def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> None:
@@ -258,7 +258,7 @@ def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> Non
     assert _assert_agree("lost")["costs_s"] == {"recording": 0.5}
     line = summary.summary_line()
     assert line.startswith("accel: this run lost about 0.500 s, by estimate: 10.0 s instead of about 9.5 s on NumPy")
-    compile_first = ", and so may this one after `python -m accel compile ...`"
+    compile_first = ", and so may this one after `accel compile ...`"
     assert f"; none of its calls were compiled before it ended: a longer run may gain{compile_first} (" in line
     book.describe = lambda: [{**_program([]), "found_on_disk": True}]
     assert "before it ended: a longer run may gain (" in summary.summary_line()
