@@ -99,10 +99,14 @@ def _add(parser: Parser, options: Iterable[Option]) -> None:
 
 
 class Report(NamedTuple):
-    """Where the report goes at the end: `path` None is standard error; `format` None is the one-line summary."""
+    """Where the report goes at the end: `path` None is standard error; `format` None is the one-line summary.
+
+    full: whether a text is the whole report, or the one in brief.
+    """
 
     format: str | None
     path: Path | None
+    full: bool = True
 
 
 class CommandLine(NamedTuple):
@@ -210,7 +214,7 @@ def _reports(options: argparse.Namespace, settings: Settings) -> tuple[Report, .
     if options.report not in (None, "-"):
         reports.append(report_file(options.report))
     if options.report == "-" or (options.demo and not quiet):
-        reports.append(Report("text", None))
+        reports.append(Report("text", None, full=options.report == "-"))
     elif not quiet:
         reports.append(Report(None, None))
     return tuple(reports)

@@ -64,6 +64,12 @@ def _doctor(args: Sequence[str]) -> int:
     return main(args)
 
 
+def _report(args: Sequence[str]) -> int:
+    from accel.cli.report import main
+
+    return main(args)
+
+
 def _info(args: Sequence[str]) -> int:
     from accel.cli.info import text
 
@@ -92,6 +98,7 @@ COMMANDS: dict[str, Command] = {
     "explain": Command(_explain, "show what recording one call gives, and the line that stops it", records=True),
     "compile": Command(_compile, "compile before the first real run"),
     "compare": Command(_compare, "run a program on NumPy and accelerated: times, memory, differences"),
+    "report": Command(_report, "show the report of the last run"),
     "cache": Command(_cache, "show, or empty, the folder of compiled programs"),
     "coverage": Command(_coverage, "print which functions of NumPy and SciPy are compiled", plain=True, records=True),
     "reasons": Command(_reasons, "print every reason for which code stays on NumPy", plain=True),

@@ -9,37 +9,50 @@ from __future__ import annotations
 
 import atexit
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from accel import config, logs
-from accel.cli.commandline import CommandLine, compare_parser, parse
-from accel.cli.options import refuse
+from accel.cli.commandline import CommandLine, Report, compare_parser, parse
+from accel.cli.options import refuse, started_as
 from accel.cli.program import enter, execute
 from accel.comparison import runs
 from accel.config import SettingError
 from accel.hook import patching
-from accel.reports import profiling, reporting, summary, timeline
+from accel.reports import last, profiling, reporting, summary, timeline
+from accel.reports.figures import figures_of_run
 
 
 def _finish(plan: CommandLine, process: int) -> None:
     """Write the reports. A forked child does not: its parent does."""
     if os.getpid() != process:
         return
+    figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
+    page = plan.profile is not None and _try_to_write(profiling.page(program), plan.profile, "profile")
+    kept = last.keep(figures, program, profile=plan.profile if page else None)
+    rest = f"{started_as()} report" if kept else "--report -"
     for report in plan.reports:
-        text = summary.summary_line() + "\n" if report.format is None else reporting.report(report.format)
-        _try_to_write(text, report.path, "report")
-    if plan.profile is not None:
-        _try_to_write(profiling.page(" ".join([plan.command.target, *plan.command.args])), plan.profile, "profile")
+        _try_to_write(_rendered(report, figures, rest), report.path, "report")
 
 
-def _try_to_write(text: str, path: Path | None, what: str) -> None:
+def _rendered(report: Report, figures: dict[str, Any], rest: str) -> str:
+    if report.format is None:
+        return summary.summary_of(figures, rest) + "\n"
+    return reporting.render(figures, report.format, full=report.full, rest=rest)
+
+
+def _try_to_write(text: str, path: Path | None, what: str) -> bool:
+    """Write the text. Returns whether it was possible."""
     try:
         _write(text, path)
+        return True
     except (OSError, ValueError) as error:
         _write(f"accel: the {what} could not be written: {error}\n", None)
+        return False
 
 
 def _write(text: str, path: Path | None) -> None:

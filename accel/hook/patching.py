@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,13 +16,15 @@ from accel import catalogue as catalogues
 from accel import config, logs, variables, versions
 from accel.backend import devices
 from accel.catalogue import Catalogue, Row, Steps
+from accel.cli.options import started_as
 from accel.hook import installation
 from accel.hook.imports import locate
 from accel.hook.installation import Installation, Wrap, keep_on_numpy, mark_absent
 from accel.hook.patterns import check_patterns, selected
 from accel.process import tuning
 from accel.reasons import Refusal
-from accel.reports import ledger, summary
+from accel.reports import last, ledger, summary
+from accel.reports.figures import figures_of_run
 from accel.reports.ledger import State
 
 if TYPE_CHECKING:
@@ -100,7 +103,15 @@ def steps_of(chosen: Iterable[Catalogue]) -> Steps | None:
 @functools.cache
 def _speak_at_exit() -> None:
     """Write the summary at the end of this process, but not at the end of its forked children."""
-    atexit.register(lambda process: summary.say_summary() if os.getpid() == process else None, os.getpid())
+    atexit.register(lambda process: _say_summary() if os.getpid() == process else None, os.getpid())
+
+
+def _say_summary() -> None:
+    """Keep the report, and write the summary line to standard error, unless that is closed."""
+    figures = figures_of_run()
+    report = f"{started_as()} report" if last.keep(figures, " ".join(sys.argv)) else summary.IN_PYTHON
+    if sys.stderr is not None and not sys.stderr.closed:
+        sys.stderr.write(summary.summary_of(figures, report) + "\n")
 
 
 def put_in_place(

@@ -45,10 +45,12 @@ def test_a_checkout_elsewhere_is_run_in_the_folder_where_the_user_is(bench: Benc
 
 
 def test_the_demo_has_a_default_target_and_ends_with_the_report(bench: Bench) -> None:
-    done = bench.accel("--demo", "scripts.main", "--days", "5")
+    done = bench.accel("--demo", "--report", "-", "scripts.main", "--days", "5")
     assert (done.code, done.out) == (0, "demo ['--days', '5']\n")
     assert "not in this revision of the program" in done.err
     assert "  gone (1), model (2)" in done.err
+    short = bench.accel("--demo", "scripts.main")
+    assert (short.out, short.err) == ("demo []\n", "accel: no accelerated function was called (see --report -)\n")
     assert bench.accel("--demo", "--quiet") == Done(0, "demo []\n", "")
 
 

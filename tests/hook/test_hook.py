@@ -552,7 +552,12 @@ accel.install(Catalogue("none", ()))
 def test_the_last_word_of_a_process_that_installed_accel(quiet: str, lines: int) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", _LAST_WORD],
-        env={**os.environ, "QD_JAX_QUIET": quiet, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env={
+            **os.environ,
+            "QD_JAX_QUIET": quiet,
+            "QD_JAX_CACHE_DIR": "off",
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
         capture_output=True,
         text=True,
         check=True,
