@@ -124,6 +124,7 @@ LAYERS = (
     ("inspect.programs",),
     ("inspect.explain",),
     ("inspect.doctor",),
+    ("cli.starts",),
     ("cli.program",),
     ("cli.commandline",),
     ("cli.run",),

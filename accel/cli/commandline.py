@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,8 @@ from typing import Any, NamedTuple
 
 from accel import catalogue, config
 from accel.catalogue import Catalogue
-from accel.cli.options import Parser
-from accel.cli.program import TARGETS, Command
+from accel.cli.options import Parser, split_at_target
+from accel.cli.starts import TARGETS, Command
 from accel.config import SettingError, Settings
 
 _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".txt": "text", "": "text"}
@@ -62,7 +63,7 @@ OPTIONS = (
 OF_COMPARE = ("--platform", "--mode", "--only", "--exclude", "--out")
 """Options that `accel compare` has too."""
 
-TARGET_HELP = "a module (a.b), a script, a folder or zip file with __main__.py, or - (standard input)"
+TARGET_HELP = "a module (a.b), a script, a folder or zip file with __main__.py, -m MODULE, -c CODE, or -"
 
 
 def _parser() -> Parser:
@@ -70,7 +71,7 @@ def _parser() -> Parser:
         prog="accel run",
         description="Run a program with the functions accelerated that catalogues name, or @accel.accelerate marks.",
         epilog="Everything after TARGET belongs to the program. `accel docs settings` lists environment variables.",
-        usage="accel run [OPTION]... TARGET [ARGS...]\n       accel run [OPTION]... -c CODE [ARGS...]",
+        usage="accel run [OPTION]... TARGET [ARGS...]",
     )
     _add(parser, OPTIONS)
     return parser
@@ -132,16 +133,14 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
 
     parser: None for that of `accel run`.
     """
-    options = (parser or _parser()).parse_args(argv)
-    folder, default = folder_of(options)
-    target, *args = options.command or [default]
-    if not target:
-        raise SettingError("TARGET", "", TARGETS, "is missing")
-    command, settings = Command(target, args, folder), settings_of(options)
+    parser = parser or _parser()
+    own, words = split_at_target(parser, sys.argv[1:] if argv is None else argv)
+    options = parser.parse_args(own)
+    command, settings = command_of(options, words), settings_of(options)
     profile = None if options.profile is None else _writable("--profile", options.profile, (".html", ".htm"))
     reports = _reports(options, settings)
     rows = None if options.catalogue is None else catalogue.load(options.catalogue)
-    compare = _comparison(options)
+    compare = _comparison(options, command)
     return CommandLine(
         command, settings, rows, options.only, options.exclude, reports, profile, compare, bool(options.auto)
     )
@@ -156,7 +155,7 @@ _NOT_WITH_COMPARE = {
 """Options that cannot be combined with --compare, and why."""
 
 
-def _comparison(options: argparse.Namespace) -> Path | None:
+def _comparison(options: argparse.Namespace, command: Command) -> Path | None:
     """Return the folder for a comparison run's results, made if needed; None without --compare."""
     if not options.compare:
         if options.out is not None:
@@ -165,6 +164,10 @@ def _comparison(options: argparse.Namespace) -> Path | None:
     for name, problem in _NOT_WITH_COMPARE.items():
         if getattr(options, name) is not None:
             raise SettingError(f"--{name}", getattr(options, name), "a run without --compare", problem)
+    if command.target == "-":
+        raise SettingError(
+            "TARGET", "-", "a program in a file, or -c CODE", "can be read once, but --compare runs thrice"
+        )
     folder = Path(options.out or "accel-comparison").absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -172,6 +175,15 @@ def _comparison(options: argparse.Namespace) -> Path | None:
         problem = f"cannot be created ({error.strerror})"
         raise SettingError("--out", str(folder), "a folder that can be created", problem) from None
     return folder
+
+
+def command_of(options: argparse.Namespace, words: Sequence[str]) -> Command:
+    """Return the program that `words` name, or that the options imply. Raises `SettingError` if there is none."""
+    folder, default = folder_of(options)
+    target, *args = words or [default]
+    if not target:
+        raise SettingError("TARGET", "", TARGETS, "is missing")
+    return Command(target, args, folder)
 
 
 def folder_of(options: argparse.Namespace) -> tuple[str | None, str]:

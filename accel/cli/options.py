@@ -6,7 +6,7 @@ import argparse
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -61,6 +61,19 @@ class Parser(argparse.ArgumentParser):
             names = [name for name in names if name != "--help"]
             message += f"{did_you_mean(unknown.split()[0].partition('=')[0], names)}; expected: {', '.join(names)}"
         self.exit(BAD_INPUT, f"accel: {message} (see --help)\n")
+
+
+def split_at_target(parser: argparse.ArgumentParser, argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split a command line into accel's own options, and the program with its arguments, which argparse must not see.
+
+    The program begins with the first word that is no option, or with one of Python's own: -c, -m, -.
+    """
+    valued = {name for action in parser._actions if action.nargs is None for name in action.option_strings}
+    place = 0
+    while place < len(argv) and argv[place].startswith("-") and argv[place] not in ("-", "-c", "-m", "--"):
+        place += 2 if argv[place] in valued else 1
+    own, rest = list(argv[:place]), list(argv[place:])
+    return own, rest[1:] if rest[:1] == ["--"] else rest
 
 
 def refuse(error: SettingError) -> int:

@@ -20,6 +20,7 @@ from accel import config, logs
 from accel.cli.commandline import CommandLine, Report, compare_parser, parse
 from accel.cli.options import refuse, started_as
 from accel.cli.program import enter, execute
+from accel.cli.starts import Start
 from accel.comparison import runs
 from accel.config import SettingError
 from accel.hook import patching
@@ -68,9 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program that `argv` (default: the command line) names. Returns the exit code if nothing was raised."""
     try:
         plan = parse(argv)
-        script = enter(plan.command)
+        start = enter(plan.command)
         if plan.compare is not None:
-            return _compare(plan, plan.compare, script)
+            return _compare(plan, plan.compare, start)
         config.set_current(replace(plan.settings, quiet=True))  # `_finish` writes the summary
         logs.to_stderr()
         if plan.profile is not None:
@@ -79,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SettingError as error:
         return refuse(error)
     atexit.register(_finish, plan, os.getpid())  # first, so that it runs after the program's own handlers
-    code = execute(plan.command, script, auto=plan.auto)
+    code = execute(start, auto=plan.auto)
     if code:  # nothing has run, so there is nothing to report
         atexit.unregister(_finish)
     return code
@@ -89,20 +90,20 @@ def compare(argv: Sequence[str]) -> int:
     """`accel compare`: make a comparison run. Returns the exit code."""
     try:
         plan = parse(argv, compare_parser())
-        script = enter(plan.command)
+        start = enter(plan.command)
     except SettingError as error:
         return refuse(error)
     assert plan.compare is not None, "the parser sets it"
-    return _compare(plan, plan.compare, script)
+    return _compare(plan, plan.compare, start)
 
 
-def _compare(plan: CommandLine, out: Path, script: str | None) -> int:
+def _compare(plan: CommandLine, out: Path, start: Start) -> int:
     """Make a comparison run. Returns the exit code: 1 if a run of the program fails."""
-    target, args, folder = plan.command
+    target, args = start.elsewhere
     spec = {
-        "target": target if script is None else os.path.abspath(script),
+        "target": target,
         "args": args,
-        "folder": folder or os.getcwd(),
+        "folder": plan.command.folder or os.getcwd(),
         "settings": {name: getattr(plan.settings, name) for name in ("platform", "mode")},
         "only": plan.only,
         "exclude": plan.exclude,

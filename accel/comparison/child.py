@@ -14,6 +14,7 @@ from pathlib import Path
 
 from accel import catalogue, config, logs
 from accel.cli import program
+from accel.cli.starts import Command
 from accel.comparison.observer import Observer
 from accel.hook import patching
 from accel.process import memory
@@ -24,8 +25,7 @@ def main() -> int:
     """Run the program that the file names, as `accel.run` would."""
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     accelerated = spec["way"] == "accel"
-    command = program.Command(spec["target"], spec["args"], spec["folder"])
-    script = program.enter(command)
+    start = program.enter(Command(spec["target"], spec["args"], spec["folder"]))
     steps = patching.steps_of(catalogue.discover())
     observer = Observer(Path(spec["samples"]), steps, perturb=spec["way"] == "perturbed")
     config.set_current(replace(config.current(), quiet=True, **spec["settings"]))
@@ -34,7 +34,7 @@ def main() -> int:
     chosen = {"only": spec["only"], "exclude": spec["exclude"]} if accelerated else {}
     patching.put_in_place(None, observer.accelerated if accelerated else observer.on_numpy, **chosen)
     atexit.register(_finish, observer, accelerated, os.getpid())
-    return program.execute(command, script)
+    return program.execute(start)
 
 
 def _finish(observer: Observer, accelerated: bool, process: int) -> None:

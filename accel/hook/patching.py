@@ -19,7 +19,7 @@ from accel.catalogue import Catalogue, Row, Steps
 from accel.cli.options import started_as
 from accel.hook import installation
 from accel.hook.imports import locate
-from accel.hook.installation import Installation, Wrap, keep_on_numpy, mark_absent
+from accel.hook.installation import NUMPY, Installation, Wrap, keep_on_numpy, mark_absent
 from accel.hook.patterns import check_patterns, selected
 from accel.process import tuning
 from accel.reasons import Refusal
@@ -44,13 +44,26 @@ class _Accelerating:
 
         return accelerated(function, name=row.target, rtol=row.rtol, mode=self.mode, effects=row.effects)
 
+    def prepare(self) -> None:
+        """Import what accelerates functions."""
+        from accel import dispatch  # noqa: F401
+
     def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:
-        """Give a lifted loop its target."""
-        from accel.lift.rounds import name_of, start
+        """Give a lifted loop its target, once the program has imported NumPy: before, its rounds run as they are."""
+        from accel.lift.switch import name_of
 
         name = name_of(switch, row.module)
         if names.get("__name__") == "__main__":
             ledger.current_run().loops.append(name)
+        begin = functools.partial(self._begin, row, switch, names, name)
+        if NUMPY in sys.modules:
+            begin()
+        else:
+            switch.wait(lambda: NUMPY in sys.modules, begin)
+
+    def _begin(self, row: Row, switch: Switch, names: dict[str, Any], name: str) -> None:
+        from accel.lift.rounds import start
+
         start(switch, names, name, rtol=row.rtol, mode=self.mode)
 
 
@@ -83,8 +96,6 @@ def install(
     versions.warn()
     variables.warn()
     devices.check(replace(settings, mode=mode or settings.mode))
-    from accel import dispatch  # noqa: F401  # now, so that no import of accel's can fail during one of the program's
-
     if not settings.quiet:
         _speak_at_exit()
     put_in_place(catalogue, _Accelerating(mode), only=only, exclude=exclude)

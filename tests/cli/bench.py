@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import py_compile
 import subprocess
 import sys
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +27,10 @@ print(json.dumps({
     "path0": sys.path[0],
     "cwd": os.getcwd(),
     "main": main.__dict__ is globals(),
-    "annotations": globals().get("__annotations__", {}),
+    "names": [name for name in globals() if name.startswith("__")],
+    "annotations": globals().get("__annotations__", "missing"),
+    "builtins": repr(__builtins__),
+    "stdin": sys.stdin.read(),
 }))
 """
 MODEL = """
@@ -55,6 +60,9 @@ FILES = {
     "work/pack/mirror.py": MIRROR,
     "work/pack/__main__.py": MIRROR,
     "work/empty/__init__.py": "",
+    "work/hollow/notes.txt": "",
+    "work/failing/__main__.py": "def f():\n    1 / 0\n\nf()\n",
+    "work/apart/__main__.py": MIRROR,
     "work/scripts/__init__.py": "",
     "work/scripts/go.py": "import model\nprint(float(model.warm(1.0)))\n",
     "work/scripts/fails.py": "import model\n\ndef main():\n    model.fail(1.0)\n\nmain()\n",
@@ -92,22 +100,37 @@ class Bench:
         for name, text in FILES.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
+        with zipfile.ZipFile(self.work / "packed.zip", "w") as packed:
+            packed.writestr("__main__.py", MIRROR)
+        with zipfile.ZipFile(self.work / "failing.zip", "w") as packed:
+            packed.writestr("__main__.py", "1 / 0\n")
+        for name in ("mirror.pyc", "no_suffix"):
+            py_compile.compile(str(self.work / "mirror.py"), str(self.work / name), dfile="mirror.py")
+        (self.work / "bad.pyc").write_bytes(b"\x00" * 40)
 
-    def python(self, *args: str, cwd: str = "work", env: Mapping[str, str] | None = None) -> Done:
-        """Run Python with `args` and return how it ended."""
+    def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment of the processes, with `env` in it."""
         paths = [str(ROOT), str(self.folder), os.environ.get("PYTHONPATH", "")]
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("QD_")}
-        environment = {**inherited, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "QD_JAX_CACHE_DIR": "off"}
+        chosen = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "QD_JAX_CACHE_DIR": "off"}
+        return {**inherited, **chosen, **(env or {})}
+
+    def python(
+        self, *args: str, cwd: str = "work", env: Mapping[str, str] | None = None, stdin: str | bytes = b""
+    ) -> Done:
+        """Run Python with `args` and return how it ended."""
         done = subprocess.run(
             [sys.executable, "-W", "error", *args],
             cwd=self.folder / cwd,
-            env={**environment, **(env or {})},
+            env=self.environment(env),
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
             capture_output=True,
-            text=True,
             timeout=300,
         )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    def accel(self, *args: str, cwd: str = "work", env: Mapping[str, str] | None = None) -> Done:
+    def accel(
+        self, *args: str, cwd: str = "work", env: Mapping[str, str] | None = None, stdin: str | bytes = b""
+    ) -> Done:
         """Run `python -m accel.run` with `args`."""
-        return self.python("-m", "accel.run", *args, cwd=cwd, env=env)
+        return self.python("-m", "accel.run", *args, cwd=cwd, env=env, stdin=stdin)

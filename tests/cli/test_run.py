@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.bench import Bench, Done
+from tests.cli.bench import MIRROR, Bench, Done
 
 # -- the program finds itself as ever ---------------------------------------------------------------------------------
 
@@ -17,18 +17,28 @@ from tests.cli.bench import Bench, Done
 @pytest.mark.parametrize(
     ("plain", "target"),
     [
-        (["-m", "mirror"], "mirror"),
-        (["-m", "pack.mirror"], "pack.mirror"),
-        (["-m", "pack"], "pack"),
-        (["mirror.py"], "mirror.py"),
-        (["pack/mirror.py"], "pack/mirror.py"),
-        (["./pack/../mirror.py"], "./pack/../mirror.py"),
+        (["-m", "mirror"], ["mirror"]),
+        (["-m", "pack.mirror"], ["pack.mirror"]),
+        (["-m", "pack"], ["pack"]),
+        (["-m", "pack"], ["-m", "pack"]),
+        (["mirror.py"], ["mirror.py"]),
+        (["pack/mirror.py"], ["pack/mirror.py"]),
+        (["./pack/../mirror.py"], ["./pack/../mirror.py"]),
+        (["./pack"], ["./pack"]),
+        (["apart/"], ["apart/"]),
+        (["packed.zip"], ["packed.zip"]),
+        (["mirror.pyc"], ["mirror.pyc"]),
+        (["no_suffix"], ["no_suffix"]),
+        (["-c", MIRROR], ["-c", MIRROR]),
+        (["-"], ["-"]),
     ],
+    ids=lambda words: words[0] if words[0] != "-c" else "text",
 )
-def test_a_program_sees_what_plain_python_shows_it(bench: Bench, plain: list[str], target: str) -> None:
+def test_a_program_sees_what_plain_python_shows_it(bench: Bench, plain: list[str], target: list[str]) -> None:
     args = ["--mode", "fast", "-x", "--", "a b", "--demo"]
-    expected = bench.python(*plain, *args)
-    done = bench.accel("--quiet", target, *args)
+    stdin = MIRROR.replace('"cwd"', '"größe"') if plain == ["-"] else "text"
+    expected = bench.python(*plain, *args, stdin=stdin)
+    done = bench.accel("--quiet", *target, *args, stdin=stdin)
     assert (done.code, done.err) == (0, "")
     assert json.loads(done.out) == json.loads(expected.out)
 
@@ -63,6 +73,69 @@ def test_a_program_that_fails_does_so_as_under_plain_python(bench: Bench, name: 
     done = bench.accel("--quiet", f"scripts.{name}")
     launcher = re.compile(r'  File "<frozen runpy>".*\n')
     assert done == plain._replace(err=launcher.sub("", plain.err))
+
+
+@pytest.mark.parametrize("code", ["1 / 0", "def f(:", "raise SystemExit(3)", "raise KeyboardInterrupt"])
+def test_text_that_fails_does_so_as_under_plain_python(bench: Bench, code: str) -> None:
+    assert bench.accel("--quiet", "-c", code) == bench.python("-c", code)
+    assert bench.accel("--quiet", "-", stdin=code) == bench.python("-", stdin=code)
+
+
+def test_a_folder_that_fails_does_so_as_under_plain_python(bench: Bench) -> None:
+    launcher = re.compile(r'  File "<frozen runpy>".*\n')
+    for name in ("failing", "failing.zip"):
+        plain = bench.python(name)
+        assert bench.accel("--quiet", name) == plain._replace(err=launcher.sub("", plain.err))
+
+
+# -- before NumPy is imported -----------------------------------------------------------------------------------------
+
+EARLY = """
+import os, sys
+print("numpy" in sys.modules)
+for _ in range(3):
+    pass
+os.environ["NPY_DISABLE_CPU_FEATURES"] = "NOT_THERE"
+try:
+    import numpy
+except RuntimeError as error:
+    print("read", type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--auto"]], ids=["plain", "auto"])
+def test_what_the_program_sets_before_it_imports_numpy_is_obeyed(bench: Bench, options: list[str]) -> None:
+    plain = bench.python("-W", "default", "-c", EARLY)
+    path = bench.work / "early.py"
+    path.write_text(EARLY, encoding="utf-8")
+    done = bench.python("-W", "default", "-m", "accel.run", "--quiet", *options, "early.py")
+    assert plain.out.startswith("False\n")
+    assert "NOT_THERE" in plain.out + plain.err
+    assert done.out == plain.out
+    assert ("NOT_THERE" in done.err) == ("NOT_THERE" in plain.err)
+
+
+def test_a_loop_at_the_top_of_a_script_is_compiled_though_numpy_came_late(bench: Bench, tmp_path: Path) -> None:
+    (bench.work / "late.py").write_text(LATE, encoding="utf-8")
+    path = tmp_path / "r.json"
+    env = {"QD_JAX_AOT": "0"}
+    # not with warnings as errors, which no program can raise
+    done = bench.python("-W", "default", "-m", "accel.run", "--auto", "--report", str(path), "late.py", env=env)
+    assert done.out == bench.python("late.py").out
+    account = {each["target"]: each for each in json.loads(path.read_text(encoding="utf-8"))["functions"]}
+    assert account["__main__:3"]["compiled_calls"] > 0, account
+
+
+LATE = """import sys
+total = 0.0
+for i in range(40):
+    import numpy as np
+    x = np.linspace(0.0, 1.0, 100_000)
+    for _ in range(4):
+        x = np.sin(x) + np.cos(x)
+    total += float(x.sum())
+print(f"{total:.6f}")
+"""
 
 
 @pytest.mark.parametrize("name", ["says", "stops", "broken", "chained", "hooked", "warns"])
@@ -203,18 +276,28 @@ def test_switched_off_is_a_plain_run_that_says_so(bench: Bench, args: list[str],
 
 # -- bad input: one line, exit code 2, before the program starts -------------------------------------------------------
 
-_MODULE_OR_SCRIPT = "expected: a dotted module such as scripts.run_simulation, or a script file"
+_TARGETS = (
+    "expected: a module such as scripts.run_simulation, a script, a folder or zip file with __main__.py, -c CODE, or -"
+)
 
 
 @pytest.mark.parametrize(
     ("args", "env", "line"),
     [
-        ([], {}, f"accel: TARGET='' is missing; {_MODULE_OR_SCRIPT}"),
-        (["scripts.nope"], {}, f"accel: TARGET='scripts.nope' does not exist; {_MODULE_OR_SCRIPT}"),
-        (["nope.py"], {}, f"accel: TARGET='nope.py' does not exist; {_MODULE_OR_SCRIPT}"),
-        (["model.nope"], {}, f"accel: TARGET='model.nope' does not exist; {_MODULE_OR_SCRIPT}"),
-        (["no such.thing"], {}, f"accel: TARGET='no such.thing' does not exist; {_MODULE_OR_SCRIPT}"),
-        (["empty"], {}, f"accel: TARGET='empty.__main__' holds no Python code to run; {_MODULE_OR_SCRIPT}"),
+        ([], {}, f"accel: TARGET='' is missing; {_TARGETS}"),
+        (["scripts.nope"], {}, f"accel: TARGET='scripts.nope' does not exist; {_TARGETS}"),
+        (["nope.py"], {}, f"accel: TARGET='nope.py' does not exist; {_TARGETS}"),
+        (["model.nope"], {}, f"accel: TARGET='model.nope' does not exist; {_TARGETS}"),
+        (["no such.thing"], {}, f"accel: TARGET='no such.thing' does not exist; {_TARGETS}"),
+        (["./hollow"], {}, f"accel: TARGET='./hollow' holds no __main__.py; {_TARGETS}"),
+        (["-c"], {}, "accel: -c='' is missing its argument; expected: code"),
+        (["-m", "gone"], {}, "accel: -m='gone' does not exist; expected: a module that can be imported from here"),
+        (
+            ["--compare", "-"],
+            {},
+            "accel: TARGET='-' can be read once, but --compare runs thrice; expected: a program in a file, or -c CODE",
+        ),
+        (["empty"], {}, f"accel: TARGET='empty.__main__' holds no Python code to run; {_TARGETS}"),
         (
             ["--pygcm", "pack", "scripts.go"],
             {},
@@ -223,7 +306,7 @@ _MODULE_OR_SCRIPT = "expected: a dotted module such as scripts.run_simulation, o
         (
             ["--pygcm", "../checkout"],
             {},
-            f"accel: TARGET='' is missing; {_MODULE_OR_SCRIPT}",
+            f"accel: TARGET='' is missing; {_TARGETS}",
         ),
         (
             ["--fast", "scripts.go"],
@@ -280,6 +363,12 @@ _MODULE_OR_SCRIPT = "expected: a dotted module such as scripts.run_simulation, o
 )
 def test_bad_input(bench: Bench, args: list[str], env: dict[str, str], line: str) -> None:
     assert bench.accel(*args, env=env) == Done(2, "", line + "\n")
+
+
+def test_a_file_that_another_python_compiled_is_bad_input(bench: Bench) -> None:
+    done = bench.accel("bad.pyc")
+    assert (done.code, done.out) == (2, "")
+    assert re.fullmatch(r"accel: TARGET='bad.pyc' was not compiled by this Python \(.*\); expected: .*\n", done.err)
 
 
 @pytest.mark.parametrize("option", ["--mode", "--platform"])
