@@ -18,6 +18,7 @@ ROOT = PACKAGE.parent
 LAYERS = (
     ("process.forks", "process.jax_internals"),
     ("process.interrupts", "process.ending"),
+    ("project",),
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),
     ("process.tuning", "process.gain"),
     ("cli.options", "versions", "variables"),

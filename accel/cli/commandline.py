@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from accel import catalogue, config
+from accel import catalogue, config, project
 from accel.catalogue import Catalogue
 from accel.cli.options import Parser, split_at_target
-from accel.cli.starts import TARGETS, Command
+from accel.cli.starts import TARGETS, Command, home_of
 from accel.config import SettingError, Settings
 
 _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".txt": "text", "": "text"}
@@ -168,6 +168,7 @@ def _comparison(options: argparse.Namespace, command: Command) -> Path | None:
         raise SettingError(
             "TARGET", "-", "a program in a file, or -c CODE", "can be read once, but --compare runs thrice"
         )
+    catalogue.default()  # an error comes now, and not in the three runs
     folder = Path(options.out or "accel-comparison").absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -178,12 +179,17 @@ def _comparison(options: argparse.Namespace, command: Command) -> Path | None:
 
 
 def command_of(options: argparse.Namespace, words: Sequence[str]) -> Command:
-    """Return the program that `words` name, or that the options imply. Raises `SettingError` if there is none."""
+    """Return the program that `words` name, or that the options imply, whose folder may have settings of its own.
+
+    Raises `SettingError` if there is none.
+    """
     folder, default = folder_of(options)
     target, *args = words or [default]
     if not target:
         raise SettingError("TARGET", "", TARGETS, "is missing")
-    return Command(target, args, folder)
+    command = Command(target, args, folder)
+    project.set_home(home_of(command))
+    return command
 
 
 def folder_of(options: argparse.Namespace) -> tuple[str | None, str]:
@@ -201,7 +207,10 @@ def folder_of(options: argparse.Namespace) -> tuple[str | None, str]:
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
-    """Return the environment's settings, overridden by the options. Raises `SettingError` for a missing platform."""
+    """Return the settings of the project and the environment, overridden by the options.
+
+    Raises `SettingError` for a missing platform.
+    """
     settings = config.from_environment()
     chosen = {name: getattr(options, name) for name in ("platform", "mode") if getattr(options, name) is not None}
     settings = replace(settings, **chosen)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from accel import __version__, variables
+from accel import __version__, project, variables
 from accel.cli.options import BAD_INPUT, did_you_mean, started_as
 from accel.versions import shortfall
 
@@ -146,6 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     short = shortfall() if command.records else None
     if short is not None:
         return _fail(short)
+    project.set_home(os.getcwd())  # until the program is known
     if name != "run":  # which installs accel, and warns itself
         variables.warn()
     try:

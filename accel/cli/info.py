@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import accel
-from accel import catalogue, config, variables, versions
+from accel import catalogue, config, project, variables, versions
 from accel.backend import devices
 
 _PACKAGES = ("numpy", "scipy", "jax", "jaxlib", "wrapt")
@@ -33,6 +33,9 @@ def _lines() -> Iterator[tuple[str, str]]:
     yield "processor", f"{_processor()}, {os.cpu_count()} cores, of which {_usable()} may be used"
     yield "devices", _devices()
     yield "catalogues", ", ".join(f"{each.name} ({len(each.rows)} rows)" for each in catalogue.discover()) or "none"
+    found = project.find()
+    if found is not None:
+        yield "project", f"{found.path}: {found.problem or found.table}"
     yield "disk cache", _cache()
     chosen = {name: value for name, value in sorted(os.environ.items()) if _matters(name)}
     yield "environment", " ".join(f"{name}={value!r}" for name, value in chosen.items()) or "no variable is set"

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accel import config, logs
+from accel import config, logs, project
 from accel.cli.commandline import CommandLine, Report, compare_parser, parse
 from accel.cli.options import refuse, started_as
 from accel.cli.program import enter, execute
@@ -104,6 +104,7 @@ def _compare(plan: CommandLine, out: Path, start: Start) -> int:
         "target": target,
         "args": args,
         "folder": plan.command.folder or os.getcwd(),
+        "home": project.home(),
         "settings": {name: getattr(plan.settings, name) for name in ("platform", "mode")},
         "only": plan.only,
         "exclude": plan.exclude,

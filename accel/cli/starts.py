@@ -71,6 +71,16 @@ def find(command: Command) -> Start:
     return _file(command, path)
 
 
+def home_of(command: Command) -> str:
+    """Return the program's folder, where its `pyproject.toml` may be; the current one if it is not known."""
+    if command.folder is not None:
+        return command.folder
+    if command.target in BY_FLAG or find_module(command.target) is not None:
+        return os.getcwd()
+    path = os.path.realpath(command.target)
+    return path if os.path.isdir(path) else os.path.dirname(path)
+
+
 def _possible_paths(command: Command) -> list[str]:
     """As the user wrote it, or in the folder that the user named."""
     target, folder = command.target, command.folder

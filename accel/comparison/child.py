@@ -12,7 +12,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from accel import catalogue, config, logs
+from accel import catalogue, config, logs, project
 from accel.cli import program
 from accel.cli.starts import Command
 from accel.comparison.observer import Observer
@@ -25,8 +25,9 @@ def main() -> int:
     """Run the program that the file names, as `accel.run` would."""
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     accelerated = spec["way"] == "accel"
+    project.set_home(spec["home"])
     start = program.enter(Command(spec["target"], spec["args"], spec["folder"]))
-    steps = patching.steps_of(catalogue.discover())
+    steps = patching.steps_of(catalogue.default())
     observer = Observer(Path(spec["samples"]), steps, perturb=spec["way"] == "perturbed")
     config.set_current(replace(config.current(), quiet=True, **spec["settings"]))
     logs.to_stderr()

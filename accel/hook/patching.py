@@ -74,7 +74,9 @@ def install(
     exclude: Iterable[str] = (),
     mode: str | None = None,
 ) -> None:
-    """Accelerate the functions of `catalogue` (default: of every installed one) under all their names.
+    """Accelerate the functions of `catalogue` under all their names.
+
+    Without one, it is the one that `[tool.accel]` in the program's pyproject.toml names, or else every installed one.
 
     only, exclude: patterns (see accel.hook.patterns). Without `only`, all functions that are not excluded are
     accelerated. mode: "off", "auto", "verify" or "strict" for these functions; by default, the mode in the settings at
@@ -129,7 +131,7 @@ def put_in_place(
     catalogue: Catalogue | None, wrap: Wrap, *, only: Iterable[str] = (), exclude: Iterable[str] = ()
 ) -> None:
     """As `install`, but with replacements made by `wrap`, and whatever the settings are."""
-    chosen = catalogues.discover() if catalogue is None else (catalogue,)
+    chosen = catalogues.default() if catalogue is None else (catalogue,)
     rows = [row for each in chosen for row in each.rows]
     only, exclude = tuple(only), tuple(exclude)
     check_patterns(rows, only=only, exclude=exclude)

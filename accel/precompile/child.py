@@ -17,7 +17,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from accel import catalogue, config, logs
+from accel import catalogue, config, logs, project
 from accel.cli import program
 from accel.cli.options import refuse
 from accel.cli.starts import Command
@@ -112,6 +112,7 @@ def settings_for_later(settings: config.Settings) -> config.Settings:
 def main() -> int:
     """Run the program that the file names, as `accel.run` would, until enough has been seen."""
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    project.set_home(spec["home"])
     start = program.enter(Command(spec["target"], spec["args"], spec["folder"]))
     config.set_current(settings_for_later(replace(config.current(), platform=spec["platform"])))
     logs.to_stderr()

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from accel import catalogue, config
+from accel import catalogue, config, project
 from accel.backend import cache
 from accel.cli import commandline, program
 from accel.cli.options import BAD_INPUT, Parser, refuse, split_at_target
@@ -221,6 +221,7 @@ def _spec(plan: _CommandLine, start: Start, news: Path) -> dict[str, Any]:
         "target": target,
         "args": args,
         "folder": plan.command.folder or os.getcwd(),
+        "home": project.home(),
         "platform": plan.settings.platform,
         "catalogue": plan.catalogue,
         "only": plan.only,
