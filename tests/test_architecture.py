@@ -17,7 +17,7 @@ ROOT = PACKAGE.parent
 
 LAYERS = (
     ("process.forks", "process.jax_internals"),
-    ("process.interrupts", "process.ending"),
+    ("process.interrupts", "process.ending", "process.status"),
     ("project",),
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),
     ("process.tuning", "process.gain"),

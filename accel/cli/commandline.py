@@ -114,7 +114,8 @@ class CommandLine(NamedTuple):
     """A checked command line: what to run, where, and how.
 
     catalogue: None for the installed ones. profile: the file for the page. compare: the folder for a comparison run's
-    results. Both are None if not asked for. auto: whether all loops of the program itself are lifted.
+    results. Both are None if not asked for. auto: whether all loops of the program itself are lifted. quiet: whether
+    nothing is shown but errors.
     """
 
     command: Command
@@ -126,6 +127,7 @@ class CommandLine(NamedTuple):
     profile: Path | None
     compare: Path | None
     auto: bool
+    quiet: bool
 
 
 def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLine:
@@ -141,9 +143,8 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
     reports = _reports(options, settings)
     rows = None if options.catalogue is None else catalogue.load(options.catalogue)
     compare = _comparison(options, command)
-    return CommandLine(
-        command, settings, rows, options.only, options.exclude, reports, profile, compare, bool(options.auto)
-    )
+    chosen = (options.only, options.exclude, reports, profile, compare, bool(options.auto), options.quiet)
+    return CommandLine(command, settings, rows, *chosen)
 
 
 _NOT_WITH_COMPARE = {

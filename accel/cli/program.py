@@ -54,8 +54,8 @@ def _execute(start: Start, *, auto: bool) -> None:
         sys.argv[0] = program.argv0
         # where `pickle` and `multiprocessing` look for it
         sys.modules["__main__"] = main
-        code = patching.lifted(program.code, vars(main), auto=auto)
-        exec(code, vars(main))
+        program = program._replace(code=patching.lifted(program.code, vars(main), auto=auto))
+        exec(program.code, vars(main))
     except NoProgram:
         raise
     except BaseException:

@@ -24,6 +24,7 @@ from accel.cli.starts import Start
 from accel.comparison import runs
 from accel.config import SettingError
 from accel.hook import patching
+from accel.process import status
 from accel.reports import last, profiling, reporting, summary, timeline
 from accel.reports.figures import figures_of_run
 
@@ -74,6 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _compare(plan, plan.compare, start)
         config.set_current(replace(plan.settings, quiet=True))  # `_finish` writes the summary
         logs.to_stderr()
+        if not (plan.quiet or plan.settings.quiet):
+            status.enable()
         if plan.profile is not None:
             timeline.start()
         patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude)
