@@ -18,6 +18,13 @@ LEAST_SHARE = 0.01
 """A function on NumPy that takes less of the run than this is counted, but not shown."""
 
 
+NOTHING_CALLED = (
+    "accel doctor finds functions that are worth it, and writes a catalogue; @accel.accelerate marks those of a "
+    "script; accel run --auto compiles the script's loops"
+)
+"""What to do if no accelerated function was called."""
+
+
 def brief(figures: dict[str, Any], rest: str) -> str:
     """Return the report in brief, within 100 columns. rest: how the user gets the full one."""
     functions = figures["functions"]
@@ -29,7 +36,7 @@ def brief(figures: dict[str, Any], rest: str) -> str:
     lines += _group("what helped", [_gain(each) for each in helped[:MOST]], len(helped))
     lines += _group("what did not", [_stay(each) for each in shown[:MOST]], len(on_numpy))
     lines += _group("compiled, but at a loss so far", [_gain(each) for each in losing[:1]], len(losing))
-    lines += _group("what to do", _hints([*shown[:MOST]]), 0)
+    lines += _group("what to do", _hints([*shown[:MOST]]) if figures["totals"]["calls"] else [NOTHING_CALLED], 0)
     different = [each for each in functions if each["differences"]]
     if different:
         names = ", ".join(each["target"] for each in different)

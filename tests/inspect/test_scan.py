@@ -322,3 +322,11 @@ def test_the_commands_that_it_prints_work_from_here(
         assert write._target(function) == target
     monkeypatch.syspath_prepend(str(folder))
     assert write._target(function | {"module": "heat"}) == "heat:step"
+
+
+def test_a_script_that_is_run_directly_needs_no_catalogue() -> None:
+    row = {"verdict": "row", "main": True, "catalogued": False, "local": False, "target": "__main__.step"}
+    account = {"target": "go.py", "run": "go.py", "functions": [row]}
+    steps = list(write._next(account, None))
+    assert not any("--catalogue" in step for step in steps)
+    assert steps[-1].startswith("or leave the script as it is: python -m accel run --auto go.py ")

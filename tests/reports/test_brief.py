@@ -12,7 +12,7 @@ import accel
 from accel import config
 from accel.process import forks
 from accel.reasons import Refusal
-from accel.reports import last, reporting
+from accel.reports import brief, last, reporting
 from accel.reports.figures import figures_of_run
 from accel.reports.ledger import Difference, RunLedger, State
 
@@ -53,8 +53,10 @@ def test_it_is_a_screen_whatever_ran(crowd: None) -> None:
     assert "Never" in accel.report(full=True)
 
 
-def test_a_run_without_calls_is_a_line(books: ModuleType) -> None:
-    assert accel.report() == "accel: no accelerated function was called (see accel.report(full=True))\n"
+def test_a_run_without_calls_says_what_to_do(books: ModuleType) -> None:
+    first, _, title, *rest = accel.report().splitlines()
+    assert (first, title) == ("accel: no accelerated function was called (see accel.report(full=True))", "what to do")
+    assert " ".join(" ".join(rest).split()) == brief.NOTHING_CALLED
 
 
 def test_a_difference_is_never_left_out(books: ModuleType) -> None:

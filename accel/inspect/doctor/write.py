@@ -177,7 +177,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     if catalogue is not None:
         yield f"{catalogue} has {plural(len(rows), 'row')}: check it, and delete rows that you do not want"
         yield from _use(catalogue, account["run"])
-    elif rows:
+    elif any(not each["main"] for each in rows):
         again = f" --run {account['run']}" if account["run"] is not None else ""
         yield f"catalogue: {started_as()} doctor {package} --catalogue NAME.py{again} writes these rows as one"
     if rows and account["run"] is not None and all(each["catalogued"] for each in rows):
@@ -186,6 +186,10 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
         yield (
             "functions of a script that is run directly cannot be reached by a catalogue: put @accel.accelerate above "
             "them, or move them to a module that the script imports"
+        )
+        yield (
+            f"or leave the script as it is: {started_as()} run --auto {account['run']} compiles the rounds of its "
+            "loops, with the functions that they call"
         )
     stopped = [each for each in account["functions"] if each["verdict"] == Advice.STOPPED and not each["local"]]
     if stopped and account["run"] is not None:
@@ -262,7 +266,8 @@ Use it from Python, before or after {name} is imported:
 
     accel.install(CATALOGUE)
 
-or, where this file is part of an installed distribution, let `accel run` find it by an entry point:
+or run the program with `accel run --catalogue {module}.py PROGRAM`, or name this file in the pyproject.toml beside the
+program, as `catalogue` in the table [tool.accel]. An installed distribution names it by an entry point:
 
     [project.entry-points."accel.catalogues"]
     {name} = "{module}:CATALOGUE"
