@@ -1,7 +1,8 @@
 # Needs Python (3.11 or newer, with its venv module) and make; everything else is installed into $(VENV).
 #
 #   make demo    run the bundled miniature planet accelerated, for about half a minute, ending with accel's report
-#   make test    all tests, the documents, ruff and mypy
+#   make check   ruff, mypy, and a part of the tests in under two minutes: for every change before it is committed
+#   make test    all tests, the documents, ruff and mypy: about a quarter of an hour on 2 cores; it says how far it is
 #   make docs    the documents as pages in build/site; warnings are errors
 #   make test-matrix  a part of the tests on the oldest and the newest NumPy, SciPy, JAX and wrapt, for each Python
 #                from 3.11 to 3.13, which must be on the PATH; FULL=1: all tests
@@ -17,13 +18,28 @@ VENV   ?= .venv
 DAYS   ?= 3
 BIN     = $(VENV)/bin
 
-.PHONY: demo test test-matrix dist-test lint docs bench clean
+.PHONY: demo check test test-matrix dist-test lint docs bench clean
 
 demo: $(VENV)/.demo
 	QD_SIM_DAYS=$(DAYS) $(BIN)/python -m accel.run --demo
 
-test: $(VENV)/.test lint docs
-	$(BIN)/python -m pytest -n auto
+# No whole programs, few processes, no compiling of many programs: what a slip of the pen breaks first.
+CHECKED = $(filter-out tests/test_second_process.py tests/test_examples.py,$(wildcard tests/test_*.py)) \
+          tests/hook tests/ir tests/record tests/reports tests/cli/test_commands.py
+
+check: $(VENV)/.test
+	@echo "check, 1 of 2: ruff and mypy"
+	@$(MAKE) --no-print-directory lint
+	@echo "check, 2 of 2: a part of the tests"
+	@$(BIN)/python -m pytest -n auto -q $(CHECKED)
+
+test: $(VENV)/.test
+	@echo "test, 1 of 3: ruff and mypy"
+	@$(MAKE) --no-print-directory lint
+	@echo "test, 2 of 3: the documents"
+	@$(MAKE) --no-print-directory docs
+	@echo "test, 3 of 3: all tests, with the part that is done at the end of each line"
+	@$(BIN)/python -m pytest -n auto --durations=10 --durations-min=10
 
 test-matrix: $(VENV)/.test
 	$(BIN)/python -m nox

@@ -13,8 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
-from accel import logs
-from accel.config import SettingError
+from accel import logs, project
+from accel.config import CATALOGUE, SettingError
 
 ENTRY_POINTS = "accel.catalogues"
 
@@ -112,6 +112,23 @@ def load(path: str) -> Catalogue:
     if not isinstance(content, Catalogue):
         raise SettingError("--catalogue", path, _FILES, "holds no catalogue")
     return content
+
+
+def default() -> tuple[Catalogue, ...]:
+    """Return the catalogues that are used if none is named: the one that the program's `pyproject.toml` names, or else
+    those of the installed distributions. Raises SettingError.
+    """
+    found = project.find()
+    named = None if found is None else found.table.get(CATALOGUE)
+    if found is None or named is None:
+        return discover()
+    name = f"{project.TABLE}.{CATALOGUE}"
+    if not isinstance(named, str):
+        raise SettingError(name, named, _FILES, f"cannot be used, in {found.path}")
+    try:
+        return (load(str(found.path.parent / named)),)
+    except SettingError as error:
+        raise error.renamed(name) from None
 
 
 _FILES = "a Python file that defines CATALOGUE, such as accel doctor writes"

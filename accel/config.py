@@ -1,7 +1,8 @@
-"""Settings: their defaults, the environment variables that they are read from, and the errors for invalid values.
+"""Settings: their defaults, where they are read from, and the errors for invalid values.
 
-Settings are read from the environment once, at first use. Nothing here imports JAX: whether a platform exists on this
-machine is checked later (`accel.backend.devices.check_platform`), and only if the user names one.
+They are read once, at first use: from the environment, and below it from the program's `pyproject.toml`. Nothing here
+imports JAX: whether a platform exists on this machine is checked later (`accel.backend.devices.check_platform`), and
+only if the user names one.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from accel import project
 
 PLATFORMS = ("cpu", "gpu", "tpu")
 MODES = ("off", "auto", "verify", "strict")
@@ -181,13 +185,14 @@ def _read(variable: _Variable, text: str) -> Any:
 
 
 def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings in `environ` (default: the process's environment).
+    """Return the settings in `environ`. None: in the process's environment, and below it in the program's file.
 
     A variable that is unset or blank takes its default. Raises `SettingError` for an invalid value.
 
     >>> from_environment({"QD_JAX_MODE": "strict"}).mode
     'strict'
     """
+    below = from_project(project.find()) if environ is None else {}
     environ = os.environ if environ is None else environ
     values = {
         field: _read(variable, environ[variable.name])
@@ -195,7 +200,39 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
         if environ.get(variable.name, "").strip()
     }
     # settings that are made in code keep nothing on disk, unless they name a folder
-    return Settings(**{"cache_dir": _default_cache_dir(environ), **values})
+    return Settings(**{"cache_dir": _default_cache_dir(environ), **below, **values})
+
+
+def from_project(found: project.Project | None) -> dict[str, Any]:
+    """Return the settings of the program's `pyproject.toml`, by field. Raises `SettingError` for an invalid one.
+
+    Folders are relative to the file's. The key "catalogue" is no setting, see `accel.catalogue.default`.
+    """
+    if found is None:
+        return {}
+    if found.problem:
+        raise SettingError(str(found.path), f"[{project.TABLE}]", "a file that tomllib can read", found.problem)
+    return {key: _of_project(found, key, value) for key, value in found.table.items() if key != CATALOGUE}
+
+
+def _of_project(found: project.Project, key: str, value: object) -> Any:
+    name = f"{project.TABLE}.{key}"
+    variable = _BY_FIELD.get(key)
+    if variable is None:
+        near = get_close_matches(key, [*_BY_FIELD, CATALOGUE], 1)
+        problem = f"is unknown, in {found.path}" + (f" (did you mean {near[0]}?)" if near else "")
+        raise SettingError(name, value, ", ".join([*_BY_FIELD, CATALOGUE]), problem)
+    if isinstance(value, str):
+        value = _read(variable._replace(name=name), value)
+    if isinstance(value, Path):
+        value = found.path.parent / value
+    if not variable.accepts(value):
+        raise SettingError(name, value, variable.possible, f"cannot be used, in {found.path}")
+    return value
+
+
+CATALOGUE = "catalogue"
+"""The key of `[tool.accel]` that names a file with a catalogue."""
 
 
 in_force: Settings | None = None
@@ -203,9 +240,9 @@ in_force: Settings | None = None
 
 
 def current() -> Settings:
-    """Return the current settings, which the first call reads from the environment.
+    """Return the current settings, which the first call reads.
 
-    Raises `SettingError` if the environment holds an invalid value.
+    Raises `SettingError` if the environment, or the program's `pyproject.toml`, holds an invalid value.
     """
     global in_force
     if in_force is None:

@@ -2,7 +2,7 @@
 
 A library leaves handlers to the program, so the logger has a `NullHandler`. But a function that is taken back to NumPy
 must not go unnoticed. So `accel.install()` adds a handler that writes to standard error unless the program has set up
-logging. Under `python -m accel.run`, messages always go to standard error.
+logging. Under `accel run`, messages always go to standard error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reasons why a target, or one path through it, stays on NumPy: the table of reasons, and refusals, which refer to it.
 
 A reason's id is stable: users search for it, tests assert on it, and docs/reasons.md is printed from this table
-(`python -m accel reasons`). A refusal is never raised into the user's code. Only accel.dispatch decides what it leads
+(`accel reasons`). A refusal is never raised into the user's code. Only accel.dispatch decides what it leads
 to.
 """
 
@@ -96,7 +96,7 @@ _ROWS = (
     Reason(
         "rule.missing",
         "accel has no rule for this NumPy or SciPy function",
-        "use a function that has one (`python -m accel coverage` lists them), or ask for this one by name",
+        "use a function that has one (`accel coverage` lists them), or ask for this one by name",
     ),
     Reason(
         "rule.parameter",
@@ -215,7 +215,7 @@ _ROWS = (
     Reason(
         "wait.budget",
         "recording or compiling it would have cost more than accel may cost a run of this length",
-        "none needed: in a longer run it is compiled; `python -m accel compile` does it beforehand",
+        "none needed: in a longer run it is compiled; `accel compile` does it beforehand",
     ),
     Reason(
         "wait.compile",

@@ -1,4 +1,4 @@
-"""`python -m accel.run [options] TARGET [arguments]`: see `accel.cli.run`."""
+"""`python -m accel.run`, which is the same as `accel run`: see `accel.cli.run`."""
 
 from __future__ import annotations
 

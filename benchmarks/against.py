@@ -2,7 +2,7 @@
 
 `python -m benchmarks.against COMMIT [--pygcm DIR ...] [--cases NAME ...]` unpacks COMMIT into a temporary folder and
 runs the same programs on both trees, each run a fresh process, the trees taking turns. Programs and everything that
-measures come from the working tree; of accel only what is public is used (`python -m accel.run`, `accel.accelerate`,
+measures come from the working tree; of accel only what is public is used (`accel run`, `accel.accelerate`,
 `accel.report`), so that the trees may be laid out as they like. A ratio is the median over the rounds of the time
 before, divided by the time after: above 1 the working tree is faster. Its spread is the least and the most of any
 round; where 1 lies within it, nothing can be said.

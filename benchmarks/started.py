@@ -1,7 +1,7 @@
 """The child that is one whole start of a program, as its user would start it, ended after so many steps or seconds.
 
 Started by `cases.py`. A checkout of PyGCM or the miniature is run as `python -m scripts.run_simulation` or as
-`python -m accel.run scripts.run_simulation`; a program of `benchmarks.programs` is told whether it is decorated. From
+`accel run scripts.run_simulation`; a program of `benchmarks.programs` is told whether it is decorated. From
 outside come only a stand-in for tqdm, which counts, stamps and ends the steps and takes the program's plotting
 functions away, and one stamp when the program has run its last line. Nothing but the standard library is imported
 here, and of accel only `accel.run`: the tree that is measured may be any.

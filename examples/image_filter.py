@@ -3,7 +3,7 @@
 The example shows SciPy's filters, a threshold that depends on the data, and a mask.
 
     python -m examples image_filter                                                    # plain NumPy and SciPy
-    python -m accel.run --catalogue examples/catalogue.py examples image_filter        # accelerated
+    accel run --catalogue examples/catalogue.py examples image_filter        # accelerated
 
 A pixel may lie exactly at the threshold. There a difference in the last place decides. accel reports such a
 difference as "near a threshold".

@@ -4,7 +4,7 @@ The example shows a function that takes and returns arrays, a short loop over di
 that are assigned in place through slices and a mask.
 
     python -m examples lattice_boltzmann                                               # plain NumPy
-    python -m accel.run --catalogue examples/catalogue.py examples lattice_boltzmann   # accelerated
+    accel run --catalogue examples/catalogue.py examples lattice_boltzmann   # accelerated
 
 The recording unrolls the loop over the nine directions. The wall mask never changes, so accel folds it as a constant.
 The step moves much memory and computes little. Where its program is slower than NumPy, accel takes the function back to

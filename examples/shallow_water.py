@@ -3,7 +3,7 @@
 The example shows a time step made of stencils (`np.roll`), with the state in the attributes of an object.
 
     python -m examples shallow_water                                                   # plain NumPy
-    python -m accel.run --catalogue examples/catalogue.py examples shallow_water       # accelerated
+    accel run --catalogue examples/catalogue.py examples shallow_water       # accelerated
 
 `ShallowWater.step` is compiled as one program. It reads `self.h`, `self.u` and `self.v`, and writes them.
 """

@@ -25,7 +25,7 @@ from accel.backend.pending import PendingProgram
 from accel.backend.supervisor import supervisor
 from accel.lower import Known
 from accel.merge import MergedTrace
-from accel.process import gain, interrupts, tuning
+from accel.process import gain, interrupts, status, tuning
 from accel.record import Trace
 from accel.reports.ledger import current_run
 
@@ -134,6 +134,12 @@ _compiling = Queue(_COMPILER, _compile)
 _under_way: set[PendingProgram] = set()
 """What is in a queue or at work, but for what waits until JAX is worth importing."""
 
+_in_front: set[PendingProgram] = set()
+"""What the program's own threads wait for."""
+
+_begun = 0
+"""How many programs there were to compile since there was none."""
+
 _ends_with_the_program = False
 
 
@@ -142,17 +148,23 @@ def compile_now(
     known: Known,
     samples: Sequence[Any],
     spanned: Collection[int] = frozenset(),
+    *,
+    name: str = "",
 ) -> PendingProgram:
     """Load or compile a program in this thread. Returns it done; arguments as of `compile_trace`.
 
-    Interrupts wait until it is done, because they could leave modules half imported.
+    Interrupts wait until it is done, because they could leave modules half imported. name: the target's.
     """
-    pending = PendingProgram((trace, known, samples, spanned))
+    pending = PendingProgram((trace, known, samples, spanned), name=name)
+    _show_progress(_in_front, pending)
     with interrupts.Deferral():
-        if cache.is_used():
-            pending.prepare()
-        if not pending.load_from_disk():
-            pending.compile_here()
+        try:
+            if cache.is_used():
+                pending.prepare()
+            if not pending.load_from_disk():
+                pending.compile_here()
+        finally:
+            _in_front.discard(pending)
     return pending
 
 
@@ -163,18 +175,19 @@ def compile_in_background(
     spanned: Collection[int] = frozenset(),
     *,
     missed_s: float = 0.0,
+    name: str = "",
 ) -> PendingProgram:
     """Compile a program in the background, while calls go on in NumPy. Arguments as of `compile_trace`.
 
-    missed_s: seconds that the last call took without the program.
+    missed_s: seconds that the last call took without the program. name: the target's.
     """
     global _ends_with_the_program
     with interrupts.Deferral():  # the locks of queues and futures must not be left taken
         if not _ends_with_the_program:
             _ends_with_the_program = True
             atexit.register(stop)
-        pending = PendingProgram((trace, known, samples, spanned), missed_s)
-        _under_way.add(pending)
+        pending = PendingProgram((trace, known, samples, spanned), missed_s, name)
+        _show_progress(_under_way, pending)
         pending.add_done_callback(_under_way.discard)
         # `_load_now` is for the import of JAX: it is done, or there is nothing on disk to do it for
         if devices.is_started() or not cache.holds_programs():
@@ -196,6 +209,25 @@ def _load_now(pending: PendingProgram) -> bool:
         return pending.load_from_disk()
 
 
+def _show_progress(where: set[PendingProgram], pending: PendingProgram) -> None:
+    """Add a pending program to those that the status line tells of."""
+    global _begun
+    _begun = _begun + 1 if _under_way or _in_front else 1
+    where.add(pending)
+    status.follow(progress)
+
+
+def progress() -> str | None:
+    """Return what is compiled at the moment, in words; None if nothing is."""
+    left = [*_in_front, *_under_way.copy()]
+    if not left:
+        return None
+    at_work = next((each for each in left if each.seconds()), left[0])
+    # one that failed with others, and is compiled alone, may have come in without being counted
+    total = max(_begun, len(left))
+    return f"accel: compiling {total - len(left) + 1} of {total}, {at_work.name}".removesuffix(", ")
+
+
 def busy() -> bool:
     """Whether anything is being loaded or compiled. Times measured meanwhile are no fair samples."""
     return bool(_under_way)
@@ -212,6 +244,7 @@ def abandon(pending: PendingProgram) -> None:
 def stop() -> None:
     """At exit: drop the queues, end the worker, and wait until the threads have left JAX's code."""
     _under_way.clear()
+    status.stop()
     # wakes the loading thread, which may wait until JAX is worth importing
     gain.potential_gain.stop_waiting()
     # the queues first, then the worker: its end makes the compiling thread return, and then there must be no next job
@@ -252,6 +285,7 @@ def _forget() -> None:
     # new ones, because their conditions may be held by threads that do not exist here
     _loading, _compiling = Queue(_LOADER, _load), Queue(_COMPILER, _compile)
     _under_way.clear()
+    _in_front.clear()
     supervisor.forget()
 
 

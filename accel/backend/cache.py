@@ -293,19 +293,23 @@ def clear(root: Path) -> tuple[int, int]:
 
 # -- the command -------------------------------------------------------------------------------------------------------
 
-USAGE = "usage: python -m accel cache info|clear\n"
+USAGE = """usage: accel cache info|clear
+
+Show, or empty, the folder of compiled programs (QD_JAX_CACHE_DIR). Nothing else in it is touched.
+"""
 
 
 def main(args: Sequence[str]) -> int:
-    """`python -m accel cache info|clear`. Returns the exit code: 1 if the folder cannot be used, 2 for bad input."""
-    from accel.cli.options import BAD_INPUT, refuse
+    """`accel cache info|clear`. Returns the exit code: 1 if the folder cannot be used, 2 for bad input."""
+    from accel.cli.options import BAD_INPUT, did_you_mean, refuse
 
     verbs = {"info": _info, "clear": _clear}
     if list(args) in (["-h"], ["--help"]):
         sys.stdout.write(USAGE)
         return 0
     if len(args) != 1 or args[0] not in verbs:
-        sys.stderr.write(f"accel: unknown command {' '.join(['cache', *args])!r}; expected: {', '.join(verbs)}\n")
+        near = did_you_mean(args[0], verbs) if len(args) == 1 else ""
+        sys.stderr.write(f"accel: unknown command {' '.join(['cache', *args])!r}{near}; expected: {', '.join(verbs)}\n")
         return BAD_INPUT
     try:
         settings = config.current()

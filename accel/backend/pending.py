@@ -44,9 +44,10 @@ Arguments = tuple[Trace | MergedTrace, Known, Sequence[Any], Collection[int]]
 class PendingProgram(Future[Executable]):
     """A program that is being compiled, or waits in a queue for it: a future of its executable.
 
-    arguments: of compile_trace. missed: the priority, as the binary logarithm of the seconds of calls that had to do
-    without it, each weighted by its time (see HALF_LIFE_S). found_on_disk: whether it was loaded from disk. kept: keys
-    and suffixes of the cache entries from which a later process loads it; unkept: why there are none.
+    arguments: of compile_trace. name: the target's, for the status line. missed: the priority, as the binary logarithm
+    of the seconds of calls that had to do without it, each weighted by its time (see HALF_LIFE_S). found_on_disk:
+    whether it was loaded from disk. kept: keys and suffixes of the cache entries from which a later process loads it;
+    unkept: why there are none.
 
     First comes `prepare`: it makes the job that the disk and the worker know the program by. Then it comes about in one
     of three ways: `load_from_disk`; `compile_in_worker`, and then `load_product` in the thread that also loads programs
@@ -54,8 +55,9 @@ class PendingProgram(Future[Executable]):
     while the program's threads only ask whether it is `done`, and `withdraw` it.
     """
 
-    def __init__(self, arguments: Arguments, missed_s: float = 0.0) -> None:
+    def __init__(self, arguments: Arguments, missed_s: float = 0.0, name: str = "") -> None:
         super().__init__()
+        self.name = name
         self.missed = -inf
         self.add_missed(missed_s)
         self._is_done = False

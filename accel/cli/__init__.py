@@ -1,8 +1,11 @@
 """The command line.
 
-run          `python -m accel.run`: installs accel, runs a program, writes the reports
-commandline  its options and settings, checked
+commands     `accel`: the list of its commands
+run          `accel run`: installs accel, runs a program, writes the reports; `accel compare`
+commandline  the options and settings of these two, checked
+starts       the ways in which Python starts a program
 program      a program, run as Python itself would run it
-commands     `python -m accel`: the other commands
+report       `accel report`: the report of the last run
+docs, info   `accel docs`, `accel info`
 options      what all commands share
 """

@@ -1,4 +1,4 @@
-"""The command line of `python -m accel.run`: its options, and what they and the environment ask for.
+"""The command line of `accel run`: its options, and what they and the environment ask for.
 
 Everything is checked here, before the program starts: an error must not come after hours of computing.
 """
@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
-from accel import catalogue, config
+from accel import catalogue, config, project
 from accel.catalogue import Catalogue
-from accel.cli.options import Parser
-from accel.cli.program import TARGETS, Command
+from accel.cli.options import Parser, split_at_target
+from accel.cli.starts import TARGETS, Command, home_of
 from accel.config import SettingError, Settings
 
 _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".txt": "text", "": "text"}
@@ -29,101 +30,92 @@ class Option(NamedTuple):
 
 
 PLACES = (
-    Option("--pygcm", {"metavar": "DIR", "help": "run from this checkout of PyGCM instead of the current folder"}),
-    Option("--demo", {"action": "store_true", "help": "run the bundled miniature, and print the full report"}),
+    Option("--pygcm", {"metavar": "DIR", "help": "run from this checkout of PyGCM"}),
+    Option("--demo", {"action": "store_true", "help": "run the bundled miniature planet, and print the report"}),
 )
 OPTIONS = (
-    Option("--platform", {"choices": config.PLATFORMS, "help": "where to run; default: the best there is"}),
-    Option(
-        "--mode",
-        {
-            "choices": config.MODES,
-            "help": "auto (default); verify: compare every call with NumPy; strict: a refusal is an error; "
-            "off: a run on NumPy alone",
-        },
-    ),
-    Option("--catalogue", {"metavar": "FILE", "help": "a file to use in place of the installed catalogues"}),
+    Option("--platform", {"choices": config.PLATFORMS, "metavar": "P", "help": "cpu, gpu or tpu; default: the best"}),
+    Option("--mode", {"choices": config.MODES, "metavar": "M", "help": "auto (default), verify, strict or off"}),
+    Option("--catalogue", {"metavar": "FILE", "help": "accelerate what this file's CATALOGUE names"}),
     Option(
         "--only",
         {
-            "metavar": "PATTERN",
+            "metavar": "NAME",
             "action": "append",
             "default": [],
-            "help": "accelerate only these functions: pygcm.ocean, step, '*Ocean*'; repeatable",
+            "help": "only this function, class or module; repeatable",
         },
     ),
     Option(
         "--exclude",
-        {"metavar": "PATTERN", "action": "append", "default": [], "help": "leave these functions out; repeatable"},
+        {"metavar": "NAME", "action": "append", "default": [], "help": "leave this one out; repeatable"},
     ),
-    Option(
-        "--report",
-        {
-            "metavar": "FILE",
-            "help": "write the report here: JSON, Markdown or text by suffix; - is text on standard error",
-        },
-    ),
-    Option("--profile", {"metavar": "FILE.html", "help": "write a page that shows where the time went, step by step"}),
-    Option(
-        "--compare",
-        {
-            "action": "store_true",
-            "help": "run the program three times (on NumPy, accelerated, and on NumPy perturbed in the last place) "
-            "and report times, memory and differences",
-        },
-    ),
-    Option("--out", {"metavar": "DIR", "help": "the folder that --compare writes to; default: accel-comparison"}),
     Option(
         "--auto",
-        {
-            "action": "store_true",
-            "default": None,
-            "help": "accelerate the loops of the program itself too, without a catalogue of them",
-        },
+        {"action": "store_true", "default": None, "help": "accelerate the program's own loops too"},
     ),
+    Option("--report", {"metavar": "FILE", "help": "write the report (.json, .md, .txt); - is standard error"}),
+    Option("--profile", {"metavar": "FILE.html", "help": "write a page that shows where the time went"}),
+    Option("--compare", {"action": "store_true", "help": "the same as `accel compare`"}),
+    Option("--out", {"metavar": "DIR", "help": "the folder for --compare; default: accel-comparison"}),
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
+OF_COMPARE = ("--platform", "--mode", "--only", "--exclude", "--out")
+"""Options that `accel compare` has too."""
+
+TARGET_HELP = "a module (a.b), a script, a folder or zip file with __main__.py, -m MODULE, -c CODE, or -"
 
 
-class _Parser(Parser):
-    """Lists the options if one is unknown."""
-
-    def error(self, message: str) -> NoReturn:
-        if message.startswith("unrecognized arguments: "):
-            message += f"; expected: {', '.join(option.name for option in PLACES + OPTIONS)}"
-        super().error(message)
-
-
-def _parser() -> _Parser:
-    parser = _Parser(
-        prog="python -m accel.run",
-        description="Run a program with the functions that accel's catalogues name accelerated.",
-        epilog=f"Environment: {', '.join(config.VARIABLES.values())}; the documents' page on settings explains them.",
-        usage="python -m accel.run [OPTION]... TARGET [ARGS...]",
-        allow_abbrev=False,
+def _parser() -> Parser:
+    parser = Parser(
+        prog="accel run",
+        description="Run a program with the functions accelerated that catalogues name, or @accel.accelerate marks.",
+        epilog="Everything after TARGET belongs to the program. `accel docs settings` lists environment variables.",
+        usage="accel run [OPTION]... TARGET [ARGS...]",
     )
-    group = parser.add_mutually_exclusive_group()
-    for option in PLACES:
-        group.add_argument(option.name, **option.argparse)
-    for option in OPTIONS:
-        parser.add_argument(option.name, **option.argparse)
-    what = "a dotted module, run as python -m would, or a script file; then its own arguments"
-    parser.add_argument("command", metavar="TARGET [ARGS...]", nargs=argparse.REMAINDER, help=what)
+    _add(parser, OPTIONS)
     return parser
 
 
+def compare_parser() -> Parser:
+    """The parser of `accel compare`, whose options are a part of those of `accel run`."""
+    parser = Parser(
+        prog="accel compare",
+        description="Run a program three times: on NumPy, accelerated, and on NumPy perturbed in the last place. "
+        "Write times, memory and differences to DIR.",
+        usage="accel compare [OPTION]... TARGET [ARGS...]",
+    )
+    _add(parser, [option for option in OPTIONS if option.name in OF_COMPARE])
+    parser.set_defaults(compare=True, report=None, profile=None, catalogue=None, auto=None, quiet=False)
+    return parser
+
+
+def _add(parser: Parser, options: Iterable[Option]) -> None:
+    group = parser.add_mutually_exclusive_group()
+    for option in PLACES:
+        group.add_argument(option.name, **option.argparse)
+    for option in options:
+        parser.add_argument(option.name, **option.argparse)
+    parser.add_argument("command", metavar="TARGET", nargs=argparse.REMAINDER, help=TARGET_HELP)
+
+
 class Report(NamedTuple):
-    """Where the report goes at the end: `path` None is standard error; `format` None is the one-line summary."""
+    """Where the report goes at the end: `path` None is standard error; `format` None is the one-line summary.
+
+    full: whether a text is the whole report, or the one in brief.
+    """
 
     format: str | None
     path: Path | None
+    full: bool = True
 
 
 class CommandLine(NamedTuple):
     """A checked command line: what to run, where, and how.
 
     catalogue: None for the installed ones. profile: the file for the page. compare: the folder for a comparison run's
-    results. Both are None if not asked for. auto: whether all loops of the program itself are lifted.
+    results. Both are None if not asked for. auto: whether all loops of the program itself are lifted. quiet: whether
+    nothing is shown but errors.
     """
 
     command: Command
@@ -135,23 +127,24 @@ class CommandLine(NamedTuple):
     profile: Path | None
     compare: Path | None
     auto: bool
+    quiet: bool
 
 
-def parse(argv: Sequence[str] | None) -> CommandLine:
-    """Parse the command line and the environment. Raises `SettingError` for invalid input."""
-    options = _parser().parse_args(argv)
-    folder, default = folder_of(options)
-    target, *args = options.command or [default]
-    if not target:
-        raise SettingError("TARGET", "", TARGETS, "is missing")
-    command, settings = Command(target, args, folder), settings_of(options)
+def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLine:
+    """Parse the command line and the environment. Raises `SettingError` for invalid input.
+
+    parser: None for that of `accel run`.
+    """
+    parser = parser or _parser()
+    own, words = split_at_target(parser, sys.argv[1:] if argv is None else argv)
+    options = parser.parse_args(own)
+    command, settings = command_of(options, words), settings_of(options)
     profile = None if options.profile is None else _writable("--profile", options.profile, (".html", ".htm"))
     reports = _reports(options, settings)
     rows = None if options.catalogue is None else catalogue.load(options.catalogue)
-    compare = _comparison(options)
-    return CommandLine(
-        command, settings, rows, options.only, options.exclude, reports, profile, compare, bool(options.auto)
-    )
+    compare = _comparison(options, command)
+    chosen = (options.only, options.exclude, reports, profile, compare, bool(options.auto), options.quiet)
+    return CommandLine(command, settings, rows, *chosen)
 
 
 _NOT_WITH_COMPARE = {
@@ -163,7 +156,7 @@ _NOT_WITH_COMPARE = {
 """Options that cannot be combined with --compare, and why."""
 
 
-def _comparison(options: argparse.Namespace) -> Path | None:
+def _comparison(options: argparse.Namespace, command: Command) -> Path | None:
     """Return the folder for a comparison run's results, made if needed; None without --compare."""
     if not options.compare:
         if options.out is not None:
@@ -172,6 +165,11 @@ def _comparison(options: argparse.Namespace) -> Path | None:
     for name, problem in _NOT_WITH_COMPARE.items():
         if getattr(options, name) is not None:
             raise SettingError(f"--{name}", getattr(options, name), "a run without --compare", problem)
+    if command.target == "-":
+        raise SettingError(
+            "TARGET", "-", "a program in a file, or -c CODE", "can be read once, but --compare runs thrice"
+        )
+    catalogue.default()  # an error comes now, and not in the three runs
     folder = Path(options.out or "accel-comparison").absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -179,6 +177,20 @@ def _comparison(options: argparse.Namespace) -> Path | None:
         problem = f"cannot be created ({error.strerror})"
         raise SettingError("--out", str(folder), "a folder that can be created", problem) from None
     return folder
+
+
+def command_of(options: argparse.Namespace, words: Sequence[str]) -> Command:
+    """Return the program that `words` name, or that the options imply, whose folder may have settings of its own.
+
+    Raises `SettingError` if there is none.
+    """
+    folder, default = folder_of(options)
+    target, *args = words or [default]
+    if not target:
+        raise SettingError("TARGET", "", TARGETS, "is missing")
+    command = Command(target, args, folder)
+    project.set_home(home_of(command))
+    return command
 
 
 def folder_of(options: argparse.Namespace) -> tuple[str | None, str]:
@@ -196,7 +208,10 @@ def folder_of(options: argparse.Namespace) -> tuple[str | None, str]:
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
-    """Return the environment's settings, overridden by the options. Raises `SettingError` for a missing platform."""
+    """Return the settings of the project and the environment, overridden by the options.
+
+    Raises `SettingError` for a missing platform.
+    """
     settings = config.from_environment()
     chosen = {name: getattr(options, name) for name in ("platform", "mode") if getattr(options, name) is not None}
     settings = replace(settings, **chosen)
@@ -221,7 +236,7 @@ def _reports(options: argparse.Namespace, settings: Settings) -> tuple[Report, .
     if options.report not in (None, "-"):
         reports.append(report_file(options.report))
     if options.report == "-" or (options.demo and not quiet):
-        reports.append(Report("text", None))
+        reports.append(Report("text", None, full=options.report == "-"))
     elif not quiet:
         reports.append(Report(None, None))
     return tuple(reports)

@@ -1,21 +1,79 @@
-"""Shared by accel's commands: invalid input gives a message of one line, and exit code 2."""
+"""Shared by accel's commands: how help looks, and that invalid input gives a message of one line and exit code 2."""
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
-from typing import NoReturn
+import textwrap
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
 
 from accel.config import SettingError
 
 BAD_INPUT = 2
 
+WIDEST = 100
+"""The most columns that a help text takes."""
+
+_started_as = "python -m accel"
+
+
+def started_as(name: str | None = None) -> str:
+    """Return what the user has to write before a command's name. name: sets it, for the console script."""
+    global _started_as
+    if name is not None:
+        _started_as = name
+    return _started_as
+
+
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """Return a question that names the word most like a misspelt one, or "".
+
+    >>> did_you_mean("--reprot", ["--report", "--only"])
+    ' (did you mean --report?)'
+    """
+    by_letters = {each.strip("-").lower(): each for each in words}
+    near = get_close_matches(word.strip("-").lower(), by_letters, 1)
+    return f" (did you mean {by_letters[near[0]]}?)" if near else ""
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """One line for each option where it fits."""
+
+    def __init__(self, prog: str, **kwargs: Any) -> None:
+        width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - 2
+        super().__init__(prog, **{"max_help_position": 26, "width": width, **kwargs})
+
 
 class Parser(argparse.ArgumentParser):
-    """Reports an error in one line, without the usage text."""
+    """Reports an error in one line, without the usage text, and lists the options if one is unknown."""
+
+    def __init__(self, *, description: str, **kwargs: Any) -> None:
+        wrapped = textwrap.fill(description, WIDEST - 2)
+        super().__init__(description=wrapped, **{"formatter_class": HelpFormatter, "allow_abbrev": False, **kwargs})
 
     def error(self, message: str) -> NoReturn:
+        unknown = message.removeprefix("unrecognized arguments: ")
+        if unknown != message:
+            names = [action.option_strings[-1] for action in self._actions if action.option_strings]
+            names = [name for name in names if name != "--help"]
+            message += f"{did_you_mean(unknown.split()[0].partition('=')[0], names)}; expected: {', '.join(names)}"
         self.exit(BAD_INPUT, f"accel: {message} (see --help)\n")
+
+
+def split_at_target(parser: argparse.ArgumentParser, argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split a command line into accel's own options, and the program with its arguments, which argparse must not see.
+
+    The program begins with the first word that is no option, or with one of Python's own: -c, -m, -.
+    """
+    valued = {name for action in parser._actions if action.nargs is None for name in action.option_strings}
+    place = 0
+    while place < len(argv) and argv[place].startswith("-") and argv[place] not in ("-", "-c", "-m", "--"):
+        place += 2 if argv[place] in valued else 1
+    own, rest = list(argv[:place]), list(argv[place:])
+    return own, rest[1:] if rest[:1] == ["--"] else rest
 
 
 def refuse(error: SettingError) -> int:

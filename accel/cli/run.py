@@ -1,4 +1,4 @@
-"""Run a program with accel installed: `python -m accel.run scripts.run_simulation`.
+"""Run a program with accel installed: `accel run scripts.run_simulation`.
 
 The program runs as Python itself would run it, with the same exit code. accel's summary goes to standard error, after
 everything that the program does at exit. Invalid input gives a message of one line and exit code 2, before the program
@@ -9,37 +9,52 @@ from __future__ import annotations
 
 import atexit
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from accel import config, logs
-from accel.cli.commandline import CommandLine, parse
-from accel.cli.options import refuse
+from accel import config, logs, project
+from accel.cli.commandline import CommandLine, Report, compare_parser, parse
+from accel.cli.options import refuse, started_as
 from accel.cli.program import enter, execute
+from accel.cli.starts import Start
 from accel.comparison import runs
 from accel.config import SettingError
 from accel.hook import patching
-from accel.reports import profiling, reporting, summary, timeline
+from accel.process import status
+from accel.reports import last, profiling, reporting, summary, timeline
+from accel.reports.figures import figures_of_run
 
 
 def _finish(plan: CommandLine, process: int) -> None:
     """Write the reports. A forked child does not: its parent does."""
     if os.getpid() != process:
         return
+    figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
+    page = plan.profile is not None and _try_to_write(profiling.page(program), plan.profile, "profile")
+    kept = last.keep(figures, program, profile=plan.profile if page else None)
+    rest = f"{started_as()} report" if kept else "--report -"
     for report in plan.reports:
-        text = summary.summary_line() + "\n" if report.format is None else reporting.report(report.format)
-        _try_to_write(text, report.path, "report")
-    if plan.profile is not None:
-        _try_to_write(profiling.page(" ".join([plan.command.target, *plan.command.args])), plan.profile, "profile")
+        _try_to_write(_rendered(report, figures, rest), report.path, "report")
 
 
-def _try_to_write(text: str, path: Path | None, what: str) -> None:
+def _rendered(report: Report, figures: dict[str, Any], rest: str) -> str:
+    if report.format is None:
+        return summary.summary_of(figures, rest) + "\n"
+    return reporting.render(figures, report.format, full=report.full, rest=rest)
+
+
+def _try_to_write(text: str, path: Path | None, what: str) -> bool:
+    """Write the text. Returns whether it was possible."""
     try:
         _write(text, path)
+        return True
     except (OSError, ValueError) as error:
         _write(f"accel: the {what} could not be written: {error}\n", None)
+        return False
 
 
 def _write(text: str, path: Path | None) -> None:
@@ -55,30 +70,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program that `argv` (default: the command line) names. Returns the exit code if nothing was raised."""
     try:
         plan = parse(argv)
-        script = enter(plan.command)
+        start = enter(plan.command)
         if plan.compare is not None:
-            return _compare(plan, plan.compare, script)
+            return _compare(plan, plan.compare, start)
         config.set_current(replace(plan.settings, quiet=True))  # `_finish` writes the summary
         logs.to_stderr()
+        if not (plan.quiet or plan.settings.quiet):
+            status.enable()
         if plan.profile is not None:
             timeline.start()
         patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude)
     except SettingError as error:
         return refuse(error)
     atexit.register(_finish, plan, os.getpid())  # first, so that it runs after the program's own handlers
-    code = execute(plan.command, script, auto=plan.auto)
+    code = execute(start, auto=plan.auto)
     if code:  # nothing has run, so there is nothing to report
         atexit.unregister(_finish)
     return code
 
 
-def _compare(plan: CommandLine, out: Path, script: str | None) -> int:
+def compare(argv: Sequence[str]) -> int:
+    """`accel compare`: make a comparison run. Returns the exit code."""
+    try:
+        plan = parse(argv, compare_parser())
+        start = enter(plan.command)
+    except SettingError as error:
+        return refuse(error)
+    assert plan.compare is not None, "the parser sets it"
+    return _compare(plan, plan.compare, start)
+
+
+def _compare(plan: CommandLine, out: Path, start: Start) -> int:
     """Make a comparison run. Returns the exit code: 1 if a run of the program fails."""
-    target, args, folder = plan.command
+    target, args = start.elsewhere
     spec = {
-        "target": target if script is None else os.path.abspath(script),
+        "target": target,
         "args": args,
-        "folder": folder or os.getcwd(),
+        "folder": plan.command.folder or os.getcwd(),
+        "home": project.home(),
         "settings": {name: getattr(plan.settings, name) for name in ("platform", "mode")},
         "only": plan.only,
         "exclude": plan.exclude,

@@ -12,8 +12,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from accel import catalogue, config, logs
+from accel import catalogue, config, logs, project
 from accel.cli import program
+from accel.cli.starts import Command
 from accel.comparison.observer import Observer
 from accel.hook import patching
 from accel.process import memory
@@ -24,9 +25,9 @@ def main() -> int:
     """Run the program that the file names, as `accel.run` would."""
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     accelerated = spec["way"] == "accel"
-    command = program.Command(spec["target"], spec["args"], spec["folder"])
-    script = program.enter(command)
-    steps = patching.steps_of(catalogue.discover())
+    project.set_home(spec["home"])
+    start = program.enter(Command(spec["target"], spec["args"], spec["folder"]))
+    steps = patching.steps_of(catalogue.default())
     observer = Observer(Path(spec["samples"]), steps, perturb=spec["way"] == "perturbed")
     config.set_current(replace(config.current(), quiet=True, **spec["settings"]))
     logs.to_stderr()
@@ -34,7 +35,7 @@ def main() -> int:
     chosen = {"only": spec["only"], "exclude": spec["exclude"]} if accelerated else {}
     patching.put_in_place(None, observer.accelerated if accelerated else observer.on_numpy, **chosen)
     atexit.register(_finish, observer, accelerated, os.getpid())
-    return program.execute(command, script)
+    return program.execute(start)
 
 
 def _finish(observer: Observer, accelerated: bool, process: int) -> None:

@@ -292,8 +292,8 @@ class Path:
         arguments = self.trace, self._foldable_now(), samples_of(self.trace), self.spanned
         try:
             if config.current().ahead_of_time:
-                return background.compile_in_background(*arguments, missed_s=missed_s)
-            return background.compile_now(*arguments)
+                return background.compile_in_background(*arguments, missed_s=missed_s, name=self.name)
+            return background.compile_now(*arguments, name=self.name)
         finally:
             open_ledger(self.name).charge("loading", time.perf_counter() - started)
 

@@ -75,3 +75,18 @@ def locate(name: str) -> Any:
 def find_module(name: str) -> Any:
     """`locate` for a name that a user typed. None also for what no import statement can name, such as a file's path."""
     return locate(name) if all(part.isidentifier() for part in name.split(".")) else None
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Split a function's name into its module's and its own: "package.module:Class.method", or with dots alone.
+
+    With dots alone, the module is the longest part that can be found; nothing is imported. If there is none, it is the
+    first part. Without a name in it, the second is "".
+    """
+    module, colon, own = name.partition(":")
+    if colon:
+        return module, own
+    parts = name.split(".")
+    found = (end for end in range(len(parts), 0, -1) if find_module(".".join(parts[:end])) is not None)
+    end = next(found, 1)
+    return ".".join(parts[:end]), ".".join(parts[end:])

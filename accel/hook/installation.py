@@ -16,6 +16,7 @@ from typing import Any
 
 import wrapt
 
+from accel import logs
 from accel.catalogue import Hold, Row
 from accel.hook.attributes import Patch, Replacement, find, replace, swap_aliases
 from accel.hook.imports import Finder, locate
@@ -27,6 +28,8 @@ from accel.reports.ledger import State
 
 Wrap = Callable[[Row, FunctionType], Any]
 """Makes the replacement for a row's function."""
+
+NUMPY = "numpy"
 
 lock = threading.RLock()
 """Held while names are changed, because several threads may import modules, or install and uninstall, at once.
@@ -53,19 +56,42 @@ class Installation:
             self.jobs.setdefault(job.module, []).append(job)
         self.patches: list[Patch] = []
         self.swaps: list[tuple[Any, Any]] = []
-        self.finder = Finder(self.jobs, self.patch_module)
+        self.finder = Finder([*self.jobs, NUMPY], self._imported)
         self.lifts = Lifts(getattr(wrap, "start_loop", None))
 
     def start(self) -> None:
         """Patch the modules that are imported, watch for the others, and mark those that do not exist as absent."""
         # first, so that a module that another thread imports meanwhile is not missed
         sys.meta_path.insert(0, self.finder)
+        if NUMPY in sys.modules:
+            self._prepare()
         for name, jobs in self.jobs.items():
             module = sys.modules.get(name)
             if module is not None:
                 self.patch_module(module)
             elif locate(name) is None:
                 mark_absent(jobs)
+
+    def _imported(self, module: ModuleType) -> None:
+        """A watched module has been imported, which may be NumPy."""
+        try:
+            if module.__name__ == NUMPY:
+                self._prepare()
+        except Exception as error:  # it must not come out of the program's import: the program runs on NumPy
+            logs.LOGGER.warning("nothing is accelerated: %s: %s", type(error).__name__, error)
+            self.stop()
+            return
+        self.patch_module(module)
+
+    def _prepare(self) -> None:
+        """Let `wrap` import what it needs, which needs NumPy.
+
+        Not before the program's own import of NumPy: what the program sets before it, such as OMP_NUM_THREADS, would
+        have no effect. Not later: it would be imported in the middle of one of the program's calls.
+        """
+        prepare = getattr(self.wrap, "prepare", None)
+        if prepare is not None:
+            prepare()
 
     def copy(self) -> Installation:
         """Return a new installation of the same jobs."""

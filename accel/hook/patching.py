@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,16 +13,18 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import catalogue as catalogues
-from accel import config, logs, versions
+from accel import config, logs, variables, versions
 from accel.backend import devices
 from accel.catalogue import Catalogue, Row, Steps
+from accel.cli.options import started_as
 from accel.hook import installation
 from accel.hook.imports import locate
-from accel.hook.installation import Installation, Wrap, keep_on_numpy, mark_absent
+from accel.hook.installation import NUMPY, Installation, Wrap, keep_on_numpy, mark_absent
 from accel.hook.patterns import check_patterns, selected
 from accel.process import tuning
 from accel.reasons import Refusal
-from accel.reports import ledger, summary
+from accel.reports import last, ledger, summary
+from accel.reports.figures import figures_of_run
 from accel.reports.ledger import State
 
 if TYPE_CHECKING:
@@ -41,13 +44,26 @@ class _Accelerating:
 
         return accelerated(function, name=row.target, rtol=row.rtol, mode=self.mode, effects=row.effects)
 
+    def prepare(self) -> None:
+        """Import what accelerates functions."""
+        from accel import dispatch  # noqa: F401
+
     def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:
-        """Give a lifted loop its target."""
-        from accel.lift.rounds import name_of, start
+        """Give a lifted loop its target, once the program has imported NumPy: before, its rounds run as they are."""
+        from accel.lift.switch import name_of
 
         name = name_of(switch, row.module)
         if names.get("__name__") == "__main__":
             ledger.current_run().loops.append(name)
+        begin = functools.partial(self._begin, row, switch, names, name)
+        if NUMPY in sys.modules:
+            begin()
+        else:
+            switch.wait(lambda: NUMPY in sys.modules, begin)
+
+    def _begin(self, row: Row, switch: Switch, names: dict[str, Any], name: str) -> None:
+        from accel.lift.rounds import start
+
         start(switch, names, name, rtol=row.rtol, mode=self.mode)
 
 
@@ -58,7 +74,9 @@ def install(
     exclude: Iterable[str] = (),
     mode: str | None = None,
 ) -> None:
-    """Accelerate the functions of `catalogue` (default: of every installed one) under all their names.
+    """Accelerate the functions of `catalogue` under all their names.
+
+    Without one, it is the one that `[tool.accel]` in the program's pyproject.toml names, or else every installed one.
 
     catalogue: a Catalogue, or the name of an installed one, such as "pygcm", or a Python file that defines CATALOGUE.
 
@@ -82,9 +100,8 @@ def install(
         _say_off("mode='off'" if mode == "off" else config.VARIABLES["mode" if settings.enabled else "enabled"])
         return
     versions.warn()
+    variables.warn()
     devices.check(replace(settings, mode=mode or settings.mode))
-    from accel import dispatch  # noqa: F401  # now, so that no import of accel's can fail during one of the program's
-
     if not settings.quiet:
         _speak_at_exit()
     put_in_place(catalogue, _Accelerating(mode), only=only, exclude=exclude)
@@ -103,14 +120,22 @@ def steps_of(chosen: Iterable[Catalogue]) -> Steps | None:
 @functools.cache
 def _speak_at_exit() -> None:
     """Write the summary at the end of this process, but not at the end of its forked children."""
-    atexit.register(lambda process: summary.say_summary() if os.getpid() == process else None, os.getpid())
+    atexit.register(lambda process: _say_summary() if os.getpid() == process else None, os.getpid())
+
+
+def _say_summary() -> None:
+    """Keep the report, and write the summary line to standard error, unless that is closed."""
+    figures = figures_of_run()
+    report = f"{started_as()} report" if last.keep(figures, " ".join(sys.argv)) else summary.IN_PYTHON
+    if sys.stderr is not None and not sys.stderr.closed:
+        sys.stderr.write(summary.summary_of(figures, report) + "\n")
 
 
 def put_in_place(
     catalogue: Catalogue | None, wrap: Wrap, *, only: Iterable[str] = (), exclude: Iterable[str] = ()
 ) -> None:
     """As `install`, but with replacements made by `wrap`, and whatever the settings are."""
-    chosen = catalogues.discover() if catalogue is None else (catalogue,)
+    chosen = catalogues.default() if catalogue is None else (catalogue,)
     rows = [row for each in chosen for row in each.rows]
     only, exclude = tuple(only), tuple(exclude)
     check_patterns(rows, only=only, exclude=exclude)

@@ -12,12 +12,13 @@ from accel.config import SettingError
 def matches(target: str, pattern: str) -> bool:
     """Whether `pattern` selects `target`.
 
-    A pattern with `*`, `?` or `[` is a shell pattern for the whole name. Any other pattern must be the first or the
-    last dotted parts of the name.
+    A colon is read as a dot: "pygcm.ocean:Ocean.step". A pattern with `*`, `?` or `[` is a shell pattern for the whole
+    name. Any other pattern must be the first or the last dotted parts of the name.
 
     >>> [matches("pygcm.ocean.Ocean.step", pattern) for pattern in ("pygcm.ocean", "step", "*Ocean*", "ocean")]
     [True, True, True, False]
     """
+    target, pattern = target.replace(":", "."), pattern.replace(":", ".")
     if any(sign in pattern for sign in "*?["):
         return fnmatchcase(target, pattern)
     return f"{target}.".startswith(f"{pattern}.") or f".{target}".endswith(f".{pattern}")

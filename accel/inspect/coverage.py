@@ -154,7 +154,7 @@ def table() -> str:
     lines = [
         "# Which of NumPy's functions are compiled",
         "",
-        f"Written by `python -m accel coverage` from the rules themselves, for NumPy {series()}.",
+        f"Written by `accel coverage` from the rules themselves, for NumPy {series()}.",
         "",
         f"{share(found):.1f} % of NumPy's {len(found)} public functions on arrays are compiled: "
         f"{counts['compiled']} as they are, {counts['compiled with limits']} with limits; "

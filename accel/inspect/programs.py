@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from accel.config import SettingError
-from accel.hook.imports import find_module
+from accel.hook.imports import find_module, split_name
 from accel.inspect.sources import bound_names, nearest, parse
 
 PROGRAMS = "a dotted module such as scripts.run_simulation, a script file, or module:callable"
@@ -34,9 +34,13 @@ class ProgramToRun(NamedTuple):
 
 def program_of(target: str, args: tuple[str, ...] = (), option: str = "--run") -> ProgramToRun:
     """The program that `target` names. Raises SettingError if there is none."""
-    module, colon, name = target.partition(":")
+    if target == "-m" and args:
+        target, *rest = args
+        args = tuple(rest)
     if os.path.isfile(target):
         return ProgramToRun("script", target, args)
+    module, name = split_name(target)
+    colon = bool(name)
     found = find_module(module)
     if found is not None:
         if not colon:
@@ -44,7 +48,9 @@ def program_of(target: str, args: tuple[str, ...] = (), option: str = "--run") -
         known = bound_names(parse(getattr(found, "origin", None) or ""))
         if known is not None and name not in known:
             raise SettingError(option, target, nearest(name, sorted(known)), f"names nothing in {module}")
-        return ProgramToRun("callable", target, args)
+        return ProgramToRun("callable", f"{module}:{name}", args)
+    if os.path.isfile(os.path.join(target, "__main__.py")):
+        return ProgramToRun("script", target, args)
     raise SettingError(option, target, PROGRAMS, "does not exist")
 
 

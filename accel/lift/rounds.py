@@ -68,13 +68,6 @@ def _call(body: Any) -> Any:
     return body()
 
 
-def name_of(switch: Switch, module: str) -> str:
-    """The name of a loop's target in the report."""
-    assert switch.around is not None
-    qualname = switch.around.co_qualname
-    return f"{module}:{switch.line}" if qualname == "<module>" else f"{module}.{qualname}:{switch.line}"
-
-
 def start(
     switch: Switch, names: dict[str, Any], name: str, *, rtol: float | None = None, mode: str | None = None
 ) -> None:

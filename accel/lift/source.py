@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 
+from accel.process.cells import is_cell
 from accel.reasons import Refusal, source_line
-from accel.record.project import is_cell
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 

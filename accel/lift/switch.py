@@ -66,6 +66,17 @@ class Switch:
         found = {place for place, name in enumerate(free) for each in self._uncertain if name.endswith(each)}
         self.uncertain = tuple(sorted(found))
 
+    def wait(self, is_time: Callable[[], bool], begin: Callable[[], object]) -> None:
+        """Run rounds plainly until `is_time`, and then call `begin`, which sets `call`."""
+
+        def call(body: FunctionType) -> Any:
+            if self.call is call and is_time():
+                begin()
+            return body() if self.call is call else self.call(body)
+
+        self.call = call
+        self.on = True
+
     def run(self, body: FunctionType | None) -> Any:
         """Run one round. body: None for a loop at the top of a module. Returns NOT_RUN, GONE_ON, BROKEN or a tuple."""
         if body is None:
@@ -102,3 +113,10 @@ class Switch:
             assert self.code is not None
             self._made = FunctionType(self.code, names)
         return self._made
+
+
+def name_of(switch: Switch, module: str) -> str:
+    """The name of a loop's target in the report."""
+    assert switch.around is not None
+    qualname = switch.around.co_qualname
+    return f"{module}:{switch.line}" if qualname == "<module>" else f"{module}.{qualname}:{switch.line}"

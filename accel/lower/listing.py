@@ -1,4 +1,4 @@
-"""Listings: a program's operations as text, as `python -m accel explain --passes` prints them.
+"""Listings: a program's operations as text, as `accel explain --passes` prints them.
 
 %7 = multiply float64[121,240] (%3, 0.5)  dynamics.py:210
 """

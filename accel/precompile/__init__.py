@@ -1,4 +1,4 @@
-"""Compiling ahead of time: `python -m accel compile` runs a program until nothing new needs compiling, and ends it.
+"""Compiling ahead of time: `accel compile` runs a program until nothing new needs compiling, and ends it.
 
 command: the command line. child: the process that runs the program. watch: decides when enough has been seen. messages:
 the texts about progress and results.

@@ -17,9 +17,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from accel import catalogue, config, logs
+from accel import catalogue, config, logs, project
 from accel.cli import program
 from accel.cli.options import refuse
+from accel.cli.starts import Command
 from accel.dispatch.call import THREAD
 from accel.dispatch.costs import budget
 from accel.dispatch.target import Target
@@ -111,8 +112,8 @@ def settings_for_later(settings: config.Settings) -> config.Settings:
 def main() -> int:
     """Run the program that the file names, as `accel.run` would, until enough has been seen."""
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    command = program.Command(spec["target"], spec["args"], spec["folder"])
-    script = program.enter(command)
+    project.set_home(spec["home"])
+    start = program.enter(Command(spec["target"], spec["args"], spec["folder"]))
     config.set_current(settings_for_later(replace(config.current(), platform=spec["platform"])))
     logs.to_stderr()
     budget.for_later_runs = True
@@ -125,7 +126,7 @@ def main() -> int:
     _tell_after_calls(reporter.after)
     # for a program that comes to its end by itself: `os._exit` skips this
     atexit.register(reporter.finish)
-    return program.execute(command, script)
+    return program.execute(start)
 
 
 if __name__ == "__main__":

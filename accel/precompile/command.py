@@ -1,4 +1,4 @@
-"""`python -m accel compile TARGET [ARGS...]`: compiles what a program's runs need, before the first real run.
+"""`accel compile TARGET [ARGS...]`: compiles what a program's runs need, before the first real run.
 
 The program runs in a process of its own, which is started and ended here. Its output is shown only if it fails.
 """
@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from accel import catalogue, config
+from accel import catalogue, config, project
 from accel.backend import cache
 from accel.cli import commandline, program
-from accel.cli.options import BAD_INPUT, Parser, refuse
-from accel.cli.program import Command
+from accel.cli.options import BAD_INPUT, Parser, refuse, split_at_target
+from accel.cli.starts import Command, Start
 from accel.comparison.runs import environment
 from accel.config import SettingError
 from accel.precompile import messages
@@ -40,10 +40,10 @@ MAX_OUTPUT_LINES = 15
 _SHARED = ("--platform", "--catalogue", "--only", "--exclude")
 """Options that mean the same as for `accel.run`."""
 
-_EPILOG = """The program really runs: it reads and writes its files as usual. Once enough has been seen, it is killed:
-what it would save at its end is not saved, and a file that it was writing may be incomplete. Give it an output folder
-of its own, or a copy of the restart file that it overwrites. Ctrl-C ends it early; what was compiled until then is
-kept."""
+_EPILOG = """The program really runs: it reads and writes its files as usual. Once enough has been seen, it is
+killed: what it would save at its end is not saved, and a file that it was writing may be
+incomplete. Give it an output folder of its own, or a copy of the restart file that it
+overwrites. Ctrl-C ends it early; what was compiled until then is kept."""
 
 
 class _CommandLine(NamedTuple):
@@ -84,12 +84,11 @@ _count.__name__ = "whole number from 1"  # argparse uses it in its error message
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="python -m accel compile",
-        usage="python -m accel compile [OPTION]... TARGET [ARGS...]",
+        prog="accel compile",
+        usage="accel compile [OPTION]... TARGET [ARGS...]",
         description="Run a program until nothing new needs compiling, keep the compiled programs in the disk cache, "
         "and end the program. Its next run, started as usual, begins with compiled programs.",
         epilog=_EPILOG,
-        allow_abbrev=False,
     )
     group = parser.add_mutually_exclusive_group()
     for option in commandline.PLACES:
@@ -98,33 +97,30 @@ def _parser() -> Parser:
         if option.name in _SHARED:
             parser.add_argument(option.name, **option.argparse)
     steps = parser.add_mutually_exclusive_group()
-    what = f"end after N steps without anything new; default {SETTLED}. A step is a call of the function that the "
-    what += "catalogue names, or else of the one that takes the most time"
+    what = f"end after N steps without anything new; default {SETTLED}"
     steps.add_argument("--settled", metavar="N", type=_count, default=SETTLED, help=what)
     steps.add_argument("--steps", metavar="N", type=_count, help="end after N steps in any case")
     parser.add_argument("--report", metavar="FILE", help="write the report here: JSON, Markdown or text by suffix")
     parser.add_argument("--output", action="store_true", help="show the program's output; default: only if it fails")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
-    what = "a dotted module, run as python -m would, or a script file; then its own arguments"
-    parser.add_argument("command", metavar="TARGET [ARGS...]", nargs=argparse.REMAINDER, help=what)
+    parser.add_argument("command", metavar="TARGET", nargs=argparse.REMAINDER, help=commandline.TARGET_HELP)
     return parser
 
 
 def _parse(argv: Sequence[str]) -> _CommandLine:
     """Parse the command line and the environment. Raises SettingError for invalid input."""
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    own, words = split_at_target(parser, argv)
+    options = parser.parse_args(own)
     options.mode = None
-    folder, default = commandline.folder_of(options)
-    target, *args = options.command or [default]
-    if not target:
-        raise SettingError("TARGET", "", program.TARGETS, "is missing")
+    command = commandline.command_of(options, words)
     settings = commandline.settings_of(options)
     _check_settings(settings)
     if options.catalogue is not None:
         catalogue.load(options.catalogue)
     report = None if options.report is None else commandline.report_file(options.report)
     return _CommandLine(
-        Command(target, args, folder),
+        command,
         settings,
         None if options.catalogue is None else os.path.abspath(options.catalogue),
         options.only,
@@ -185,12 +181,12 @@ class _Status:
             self._shown = ""
 
 
-def _run(plan: _CommandLine, script: str | None) -> _Ended:
+def _run(plan: _CommandLine, start: Start) -> _Ended:
     """Run the program until its process ends. Ctrl-C kills the process; `code` is then _INTERRUPTED."""
     with tempfile.TemporaryDirectory(prefix="accel-compile-") as name:
         folder = Path(name)
         news, spec = folder / "news.json", folder / "spec.json"
-        spec.write_text(json.dumps(_spec(plan, script, news)), encoding="utf-8")
+        spec.write_text(json.dumps(_spec(plan, start, news)), encoding="utf-8")
         status = _Status(plan.quiet)
         with (folder / "output.txt").open("w+b") as output:
             stream = None if plan.output else output
@@ -219,11 +215,13 @@ def _run(plan: _CommandLine, script: str | None) -> _Ended:
 _INTERRUPTED = 130
 
 
-def _spec(plan: _CommandLine, script: str | None, news: Path) -> dict[str, Any]:
+def _spec(plan: _CommandLine, start: Start, news: Path) -> dict[str, Any]:
+    target, args = start.elsewhere
     return {
-        "target": plan.command.target if script is None else os.path.abspath(script),
-        "args": plan.command.args,
+        "target": target,
+        "args": args,
         "folder": plan.command.folder or os.getcwd(),
+        "home": project.home(),
         "platform": plan.settings.platform,
         "catalogue": plan.catalogue,
         "only": plan.only,
@@ -262,13 +260,13 @@ def main(argv: Sequence[str]) -> int:
     """Run the command. Returns the exit code: 1 if nothing was kept or the program failed, 2 for invalid input."""
     try:
         plan = _parse(argv)
-        script = program.enter(plan.command)
+        start = program.enter(plan.command)
     except SettingError as error:
         return refuse(error)
     if not plan.quiet:
         sys.stderr.write(messages.before(Path.cwd(), plan.settled, plan.steps))
         sys.stderr.flush()
-    ended = _run(plan, script)
+    ended = _run(plan, start)
     # the child refused its input, such as a pattern that selects nothing: no program has run
     if ended.code == BAD_INPUT and ended.last is None:
         sys.stderr.write("\n".join(ended.output) + "\n")

@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
-
 if TYPE_CHECKING:
     import numpy as np
     from jax import Array
+    from numpy.typing import NDArray
 
 
 def peak_mb() -> float | None:

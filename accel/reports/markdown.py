@@ -42,7 +42,7 @@ def table_row(*cells: str) -> str:
 
 
 def reasons_table() -> str:
-    """Return every reason as a Markdown table, as `python -m accel reasons` prints it."""
+    """Return every reason as a Markdown table, as `accel reasons` prints it."""
     lines = [table_row("reason", "why", "hint"), "|---|---|---|"]
     lines += [table_row(f"`{row.id}`", row.why, row.hint) for row in REASONS.values()]
     return "\n".join(lines) + "\n"

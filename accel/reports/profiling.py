@@ -7,14 +7,17 @@ once.
 
 from __future__ import annotations
 
+import linecache
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from accel.reports import ledger, summary, timeline, words
+from accel.reports.figures import figures_of
+from accel.reports.ledger import Ledger
 from accel.reports.timeline import COMPARED, COMPILED, NUMPY, CallRecord, Event
 
 WIDTH = 960
@@ -23,6 +26,9 @@ LANE = 26
 MARGIN = 64
 MAX_COLUMNS = 240
 """The most columns in the chart of steps. In longer runs, a column is the mean of several steps."""
+
+MAX_REASONS = 5
+"""The most reasons that are shown of one function."""
 
 MAX_ROWS = 300
 """The most rows in the table of events."""
@@ -131,6 +137,10 @@ def _ticks(top: float, count: int = 5) -> list[float]:
     return [width * i for i in range(int(top / width) + 1)]
 
 
+def _tick_label(ms: float) -> str:
+    return f"{ms / 1e3:g} s" if ms >= 1e3 else f"{ms:g} ms" if ms >= 1.0 or not ms else f"{1e3 * ms:g} us"
+
+
 def _steps_chart(steps: Sequence[Step]) -> str:
     columns = binned(steps, MAX_COLUMNS)
     top = 3e3 * median(column.seconds for column in columns)  # ms; the few far longer steps, recordings, are cut off
@@ -139,7 +149,7 @@ def _steps_chart(steps: Sequence[Step]) -> str:
     drawn = []
     for tick in _ticks(top):
         y = HEIGHT - 30 - tick * scale
-        drawn += [_line(MARGIN, y, WIDTH - 10, y), _text(MARGIN - 6, y + 4, f"{tick:g} ms", "end")]
+        drawn += [_line(MARGIN, y, WIDTH - 10, y), _text(MARGIN - 6, y + 4, _tick_label(tick), "end")]
     for i, column in enumerate(columns):
         y = HEIGHT - 30.0
         named = f"step {column.first}" if column.first == column.last else f"steps {column.first} to {column.last}"
@@ -148,7 +158,7 @@ def _steps_chart(steps: Sequence[Step]) -> str:
             height = min(ms * scale, y - 10)
             y -= height
             if ms > 0:
-                title = f"{named}: {1e3 * column.seconds:.3g} ms, of which {ms:.3g} ms {_LABELS[part]}"
+                title = f"{named}: {words.in_time(column.seconds)}, of which {words.in_time(ms / 1e3)} {_LABELS[part]}"
                 drawn.append(_rect(MARGIN + i * width, y, width * 0.9, height, part, title))
     drawn += [_text(MARGIN, HEIGHT - 12, "step 1"), _text(WIDTH - 10, HEIGHT - 12, f"step {len(steps)}", "end")]
     return _svg(HEIGHT, drawn, "time per step")
@@ -163,7 +173,7 @@ def _time_line(calls: Sequence[CallRecord], events: Sequence[Event], began: floa
         drawn += [_line(x, 4, x, height - 24), _text(x, height - 8, f"{tick:g} s", "middle")]
     drawn.append(_text(MARGIN + 12, LANE - 8, "calls", "end"))
     drawn += [
-        _rect(MARGIN + 20 + x, 4, width, LANE - 8, kind, f"{kind}, {seconds:.3g} s of calls")
+        _rect(MARGIN + 20 + x, 4, width, LANE - 8, kind, f"{kind}, {words.in_time(seconds)} of calls")
         for x, width, kind, seconds in _call_blocks(calls, began, scale)
     ]
     for row, lane in enumerate(_LANES, 1):
@@ -172,7 +182,7 @@ def _time_line(calls: Sequence[CallRecord], events: Sequence[Event], began: floa
             if event.kind == lane:
                 x = MARGIN + 20 + (event.end - event.seconds - began) * scale
                 width = max(event.seconds * scale, 2.0)
-                title = f"{event.target}: {_LANE_LABELS[lane]} at {event.end - began:.2f} s, {event.detail}"
+                title = f"{event.target}: {_LANE_LABELS[lane]} at {words.in_time(event.end - began)}, {event.detail}"
                 drawn.append(_rect(x, row * LANE + 4, width, LANE - 8, lane, title))
     return _svg(height, drawn, "timeline")
 
@@ -203,46 +213,95 @@ def _call_blocks(calls: Sequence[CallRecord], began: float, scale: float) -> lis
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """An HTML table. The cells must be HTML; the titles are escaped here."""
-    titles = "".join(f"<th>{escape(title)}</th>" for title in head)
-    lines = "\n".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+class Cell(NamedTuple):
+    """A cell of a table: HTML, and the number by which the column is sorted. None: it is sorted by its text."""
+
+    html: str
+    number: float | None = None
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> str:
+    """A table that a click on a title sorts. Cells that are text must be HTML; the titles are escaped here."""
+    titles = "".join(f'<th><button type="button">{escape(title)}</button></th>' for title in head)
+    lines = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{titles}</tr></thead><tbody>\n{lines}\n</tbody></table></div>'
+
+
+def _cell(cell: str | Cell) -> str:
+    if isinstance(cell, str):
+        return f"<td>{cell}</td>"
+    return f"<td>{cell.html}</td>" if cell.number is None else f'<td data-by="{cell.number:.9g}">{cell.html}</td>'
+
+
+def _time_cell(seconds: float | None, *, signed: bool = False) -> Cell:
+    if seconds is None:
+        return Cell("-", -math.inf)
+    return Cell(("+" if signed and seconds >= 0 else "") + words.in_time(seconds), seconds)
+
+
+_TITLES = (
+    *("function", "state", "calls", "compiled", "a call on NumPy", "a compiled call", "per call"),
+    *("time in it", "net gain", "largest error", "what keeps calls on NumPy"),
+)
 
 
 def _targets() -> str:
     books = [book for book in ledger.ledgers() if book.calls]
     books.sort(key=lambda book: -(book.spent_s))
     longest = max((book.spent_s for book in books), default=0.0)
-    rows = []
-    for book in books:
-        bars = "".join(
-            f'<i class="{kind}" style="width:{100 * seconds / longest:.2f}%" title="{kind} {seconds:.3g} s"></i>'
-            for kind, seconds in (
-                (COMPILED, book.compiled_total_s),
-                (COMPARED, book.costs["comparing"]),
-                (NUMPY, max(0.0, book.numpy_total_s)),
-            )
-            if longest and seconds
-        )
-        figures = words.cells_of(book)
-        cells = [f"<code>{escape(book.target)}</code>", escape(book.state), *map(escape, figures.values())]
-        rows.append([*cells, f'<div class="bar">{bars}</div>'])
-    return _table(["function", "state", *words.TITLES, "time in it"], rows)
+    rows = [_row(book, figures_of(book), longest) for book in books]
+    return _table(_TITLES, rows)
+
+
+def _row(book: Ledger, given: Mapping[str, Any], longest: float) -> list[str | Cell]:
+    parts = {
+        COMPILED: book.compiled_total_s,
+        COMPARED: book.costs["comparing"],
+        NUMPY: max(0.0, book.numpy_total_s),
+    }
+    bars = "".join(
+        f'<i class="{kind}" style="width:{100 * seconds / longest:.2f}%" title="{kind} {words.in_time(seconds)}"></i>'
+        for kind, seconds in parts.items()
+        if longest and seconds
+    )
+    speed, error = given["per_call_speedup"], given["max_rel_error"]
+    return [
+        f"<code>{escape(book.target)}</code>",
+        escape(book.state),
+        Cell(str(book.calls), book.calls),
+        Cell(str(book.compiled_calls), book.compiled_calls),
+        _time_cell(None if given["numpy_ms"] is None else given["numpy_ms"] / 1e3),
+        _time_cell(None if given["compiled_ms"] is None else given["compiled_ms"] / 1e3),
+        Cell(words.as_factor(speed), -math.inf if speed is None else speed),
+        Cell(f'{words.in_time(book.spent_s)}<div class="bar">{bars}</div>', book.spent_s),
+        _time_cell(book.saved_s, signed=True),
+        Cell(words.number(error, ".0e"), -1.0 if error is None else error),
+        Cell("".join(map(_reason, given["reasons"][:MAX_REASONS])), sum(each["count"] for each in given["reasons"])),
+    ]
+
+
+def _reason(reason: Mapping[str, Any]) -> str:
+    """A reason: how often, where, the line of the source if it can be read, why, and what to do."""
+    where = reason["where"]
+    file, _, line = where.rpartition(":")
+    source = linecache.getline(file, int(line)).strip() if line.isdigit() else ""
+    code = f"<br><code>{escape(source)}</code>" if source else ""
+    told = f"{reason['count']} times: {escape(where)}{' ' if where else ''}<b>{escape(reason['id'])}</b>{code}"
+    return f'<p class="reason" title="{escape(reason["hint"])}">{told}<br>{escape(reason["why"])}</p>'
 
 
 def _events(events: Sequence[Event], began: float) -> str:
-    rows = [
+    rows: list[list[str | Cell]] = [
         [
-            f"{event.end - began:.2f}",
+            Cell(words.in_time(event.end - began), event.end - began),
             _LANE_LABELS[event.kind],
             f"<code>{escape(event.target)}</code>",
-            f"{event.seconds:.2f}" if event.seconds else "",
+            Cell(words.in_time(event.seconds) if event.seconds else "", event.seconds),
             escape(event.detail),
         ]
         for event in events[:MAX_ROWS]
     ]
-    return _table(["at, s", "what", "function", "took, s", "detail"], rows)
+    return _table(["at", "what", "function", "took", "detail"], rows)
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
@@ -260,12 +319,34 @@ th { text-align: left; color: var(--soft); font-weight: 500; }
 th, td { padding: .25rem .6rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 code { font-size: 12px; overflow-wrap: anywhere; }
 .bar { display: flex; width: 200px; height: 12px; } .bar i { display: block; }
+th button { all: unset; cursor: pointer; } th button:hover, th button:focus-visible { text-decoration: underline; }
+th[aria-sort="ascending"] button::after { content: " \\2191"; }
+th[aria-sort="descending"] button::after { content: " \\2193"; }
+p.reason { margin: 0 0 .4rem; max-width: 60ch; min-width: 24ch; color: inherit; }
 .key span { display: inline-block; width: .8em; height: .8em; margin: 0 .4em 0 1em; }
 .key span:first-child { margin-left: 0; }
 .compiled { fill: #2f7d5b; background: #2f7d5b; } .compared { fill: #d9a521; background: #d9a521; }
 .numpy { fill: #b4532e; background: #b4532e; } .other { fill: #9aa7af; background: #9aa7af; }
 .recorded { fill: #2a6fb0; } .compile { fill: #7a5bb0; } .refused { fill: #9aa7af; } .demoted { fill: #c0392b; }
 """
+
+
+_SCRIPT = """
+for (const button of document.querySelectorAll("th button")) button.addEventListener("click", () => {
+  const head = button.parentElement, row = head.parentElement, body = row.closest("table").tBodies[0];
+  const place = [...row.children].indexOf(head), by = line => {
+    const cell = line.children[place];
+    return "by" in cell.dataset ? Number(cell.dataset.by) : cell.textContent;
+  };
+  const lines = [...body.rows], numbers = lines.some(line => typeof by(line) === "number");
+  const falling = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") === "ascending" : numbers;
+  for (const each of row.children) each.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", falling ? "descending" : "ascending");
+  lines.sort((a, b) => (by(a) > by(b) ? 1 : by(a) < by(b) ? -1 : 0) * (falling ? -1 : 1));
+  body.append(...lines);
+});
+"""
+"""Sorts a table by a click on a title: numbers first from the largest, texts from the first."""
 
 
 def _key(parts: Sequence[str]) -> str:
@@ -303,6 +384,7 @@ def page(program: str) -> str:
         "<p>What answered calls, and when rare events happened. Hover over one for the function.</p>",
         _time_line(calls, events, run.started, time.perf_counter()),
         "<h2>Functions</h2>",
+        "<p>A click on a title sorts. Net gain: what compiled calls took less than NumPy's, less all costs.</p>",
         _key(PARTS[:-1]),
         _targets(),
         "<h2>Events</h2>",
@@ -312,4 +394,5 @@ def page(program: str) -> str:
     body = "\n".join(part for part in parts if part)
     head = f'<meta charset="utf-8"><title>accel: {escape(program)}</title><style>{_STYLE}</style>'
     view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    body = f"{body}\n<script>{_SCRIPT}</script>"
     return f'<!doctype html>\n<html lang="en"><head>{head}{view}</head><body>\n{body}\n</body></html>\n'

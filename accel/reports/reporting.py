@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from accel.reports import ledger
+from accel.reports.brief import brief
 from accel.reports.children import of_all
 from accel.reports.figures import figures_of_run
 from accel.reports.html import Report
@@ -18,23 +19,26 @@ from accel.reports.markdown import markdown
 from accel.reports.text import text
 
 
-def _finite(value: object) -> Any:
+def finite(value: object) -> Any:
     """Return `value` with infinities and NaN as strings, because JSON has no such numbers."""
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
+        return {key: finite(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     if isinstance(value, float) and not float("-inf") < value < float("inf"):
         return str(value)
     return value
 
 
 def _json(figures: dict[str, Any]) -> str:
-    return json.dumps(_finite(figures), indent=2, allow_nan=False) + "\n"
+    return json.dumps(finite(figures), indent=2, allow_nan=False) + "\n"
 
 
 _VIEWS: Mapping[str, Callable[[dict[str, Any]], str]] = {"text": text, "json": _json, "markdown": markdown}
 FORMATS = tuple(_VIEWS)
+
+IN_PYTHON = "accel.report(full=True)"
+"""How the program itself gets the whole report."""
 
 
 def reset_report() -> None:
@@ -42,16 +46,25 @@ def reset_report() -> None:
     ledger.begin_again()
 
 
-def report(format: str = "text", *, children: bool = False) -> str:
+def render(figures: dict[str, Any], format: str = "text", *, full: bool = True, rest: str = IN_PYTHON) -> str:
+    """Return these figures in one of `FORMATS`.
+
+    full: False gives text in brief; the other formats are always whole. rest: how the user gets the full text.
+    """
+    return brief(figures, rest) if format == "text" and not full else _VIEWS[format](figures)
+
+
+def report(format: str = "text", *, full: bool = False, children: bool = False) -> str:
     """Return what happened to each function: "text" (within 100 columns), "json" (schema 2) or "markdown".
 
-    children: add the figures of child processes, which they hand over once `accel.gather_children()` was called.
-    A notebook shows the text as tables.
+    full: text with all functions, reasons, programs and differences, and not only what matters most. The other formats
+    always have all. children: add the figures of child processes, which they hand over once `accel.gather_children()`
+    was called. A notebook shows the text as tables.
 
     Raises ValueError for another format.
     """
     if format not in _VIEWS:
         raise ValueError(f"format={format!r} cannot be used; expected: {', '.join(FORMATS)}")
     figures = of_all() if children else figures_of_run()
-    shown = _VIEWS[format](figures)
+    shown = render(figures, format, full=full)
     return Report(shown, figures) if format == "text" else shown

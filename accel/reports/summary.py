@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,24 +11,27 @@ from accel.reports.figures import EVEN, LOST, figures_of_run
 from accel.reports.ledger import State
 from accel.reports.words import as_factor, in_s, plural, signed_s
 
+IN_PYTHON = "accel.report()"
+"""How the program itself gets the report."""
+
 
 def summary_line() -> str:
     """Return what the run gained or lost, in one line, as printed at the end of a run."""
     return summary_of(figures_of_run())
 
 
-def summary_of(figures: dict[str, Any]) -> str:
-    """Return the summary line for these figures."""
+def summary_of(figures: dict[str, Any], report: str = IN_PYTHON) -> str:
+    """Return the summary line for these figures. report: how the user gets the report."""
     totals = figures["totals"]
     if not totals["calls"]:
-        return "accel: no accelerated function was called (see accel.report())"
+        return f"accel: no accelerated function was called (see {report})"
     parts = [_work_done(figures["steps"], totals)]
     if totals["max_rel_error"] is not None:
         parts.append(f"largest error {totals['max_rel_error']:.1g}")
     stayed = [each for each in figures["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
     parts.append(f"{plural(len(stayed), 'function')} stayed on NumPy")
     advice = [_advice(figures)] if totals["net"] == LOST else []
-    return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])} (see accel.report() for reasons)"
+    return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])} (see {report} for reasons)"
 
 
 def _net(figures: dict[str, Any]) -> str:
@@ -64,7 +66,7 @@ def _found_all(figures: dict[str, Any]) -> bool:
     return bool(programs) and all(program["found_on_disk"] for program in programs)
 
 
-_COMPILE = "python -m accel compile ..."
+_COMPILE = "accel compile ..."
 
 
 def _next_run() -> str:
@@ -88,12 +90,6 @@ def _work_done(steps: dict[str, Any] | None, totals: dict[str, Any]) -> str:
     if steps is None:
         return f"{totals['compiled_calls']} of {plural(totals['calls'], 'call')} compiled"
     return f"{steps['compiled']} of {steps['total']} steps' work compiled"
-
-
-def say_summary() -> None:
-    """Write the summary line to standard error, unless that is closed."""
-    if sys.stderr is not None and not sys.stderr.closed:
-        sys.stderr.write(summary_line() + "\n")
 
 
 def heading() -> list[str]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from accel.reports.figures import figures_of
-from accel.reports.ledger import Ledger, State
+from accel.reports.ledger import State
 
 
 def number(value: float | None, pattern: str) -> str:
@@ -37,6 +36,21 @@ def in_s(seconds: float) -> str:
     return f"{seconds:.1f} s" if abs(seconds) >= 1 else f"{seconds:.3f} s"
 
 
+def in_time(seconds: float) -> str:
+    """Return a time in the unit that people would say it in, to three digits.
+
+    >>> [in_time(seconds) for seconds in (4.2e-05, 0.0123, 10.6, 7384.0)]
+    ['42 us', '12.3 ms', '10.6 s', '123 min']
+    """
+    _, unit, name = next(row for row in _UNITS if abs(seconds) >= row[0])
+    value = seconds / unit
+    return f"{value:.0f} {name}" if abs(value) >= 99.95 else f"{value:.3g} {name}"
+
+
+_UNITS = ((120.0, 60.0, "min"), (0.9995, 1.0, "s"), (0.9995e-3, 1e-3, "ms"), (0.0, 1e-6, "us"))
+"""The least seconds from which on a unit is used, the unit in seconds, and its name."""
+
+
 def signed_s(seconds: float) -> str:
     """Return seconds with a sign, + for 0."""
     return f"{'-' if seconds < 0 else '+'}{in_s(abs(seconds))}"
@@ -51,13 +65,6 @@ COLUMNS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("saved s", lambda each: number(each["saved_s"], ".2f") if each["saved_s"] or each["compiled_calls"] else "-"),
     ("error", lambda each: number(each["max_rel_error"], ".0e")),
 )
-TITLES = tuple(title for title, _ in COLUMNS)
-
-
-def cells_of(book: Ledger) -> dict[str, str]:
-    """Return the cells of a function in the report's tables, by column."""
-    given = figures_of(book)
-    return {title: show(given) for title, show in COLUMNS}
 
 
 def by_state(figures: dict[str, Any]) -> list[tuple[State, list[dict[str, Any]]]]:

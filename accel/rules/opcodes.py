@@ -9,7 +9,7 @@ In a listing, `%8 = accel.write float64[5] ['%3', '%7']` makes value 8 from valu
     python.floor                    a function or an operator of Python's, on a number that the device computes
     host.floor                      the same on numbers that are known before the program starts, by Python itself
 
-The listing of `python -m accel explain --passes` leaves out "numpy.".
+The listing of `accel explain --passes` leaves out "numpy.".
 """
 
 from __future__ import annotations

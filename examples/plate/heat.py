@@ -1,7 +1,7 @@
 """Heat in a plate whose edges are held at fixed temperatures: the module that `simulate.py` uses.
 
-In this folder, `python -m accel doctor heat.py --catalogue rows.py --run simulate.py 100` finds that `Plate.step` is
-worth a row, and that `Plate.check` is called too seldom. `python -m accel explain heat:Plate.check --run simulate.py
+In this folder, `accel doctor heat.py --catalogue rows.py --run simulate.py 100` finds that `Plate.step` is
+worth a row, and that `Plate.check` is called too seldom. `accel explain heat:Plate.check --run simulate.py
 10` shows what recording it gives: it prints a whole number, which does not stop a recording.
 """
 

@@ -1,8 +1,8 @@
 """Simulate a plate: a script as people write it, which imports its functions from a module.
 
 python simulate.py 1500                                     # plain NumPy
-python -m accel doctor heat.py --catalogue rows.py --run simulate.py 100
-python -m accel.run --catalogue rows.py simulate.py 1500    # accelerated
+accel doctor heat.py --catalogue rows.py --run simulate.py 100
+accel run --catalogue rows.py simulate.py 1500    # accelerated
 """
 
 import sys

@@ -5,123 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-# What a program can see of how it was started; run plainly and under accel, the output must be the same.
-MIRROR = """
-import json, os, sys
-names = {key: repr(globals().get(key, "missing")) for key in ("__name__", "__package__", "__file__", "__doc__")}
-main = sys.modules["__main__"]
-print(json.dumps({
-    **names,
-    "spec": getattr(__spec__, "name", None),
-    "loader": type(__loader__).__name__,
-    "cached": globals().get("__cached__"),
-    "argv": sys.argv,
-    "path0": sys.path[0],
-    "cwd": os.getcwd(),
-    "main": main.__dict__ is globals(),
-    "annotations": globals().get("__annotations__", {}),
-}))
-"""
-MODEL = """
-import numpy as np
-
-def warm(t):
-    return t + 1.0
-
-def fail(t):
-    return {"a": t}["b"]
-"""
-CATALOGUE = """
-from pathlib import Path
-from accel.catalogue import Catalogue, Row
-rows = (Row("model", "warm", "a test"), Row("model", "fail", "a test"), Row("gone", "f", "a test"))
-CATALOGUE = Catalogue("test", rows, (), Path(__file__).parent / "demo", "scripts.main")
-"""
-FILES = {
-    "catalogue_of_the_test.py": CATALOGUE,
-    "catalogue_of_the_test-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: catalogue-of-the-test\nVersion: 1\n",
-    "catalogue_of_the_test-1.dist-info/entry_points.txt": "[accel.catalogues]\na = catalogue_of_the_test:CATALOGUE\n",
-    "demo/scripts/__init__.py": "",
-    "demo/scripts/main.py": "import sys\nprint('demo', sys.argv[1:])\n",
-    "work/model.py": MODEL,
-    "work/mirror.py": MIRROR,
-    "work/pack/__init__.py": "",
-    "work/pack/mirror.py": MIRROR,
-    "work/pack/__main__.py": MIRROR,
-    "work/empty/__init__.py": "",
-    "work/scripts/__init__.py": "",
-    "work/scripts/go.py": "import model\nprint(float(model.warm(1.0)))\n",
-    "work/scripts/fails.py": "import model\n\ndef main():\n    model.fail(1.0)\n\nmain()\n",
-    "work/scripts/exits.py": "import sys\nfrom model import warm\nwarm(1.0)\nsys.exit(7)\n",
-    "work/scripts/says.py": "import sys\nsys.exit('the planet froze')\n",
-    "work/scripts/stops.py": "raise KeyboardInterrupt\n",
-    "work/scripts/broken.py": "def f(:\n",
-    "work/scripts/chained.py": "try:\n    1 / 0\nexcept Exception as e:\n    raise ValueError('w') from e\n",
-    "work/scripts/hooked.py": "import sys\nsys.excepthook = lambda *a: print('mine', a[0].__name__)\n1 / 0\n",
-    "work/scripts/ends.py": "import atexit\natexit.register(print, 'goodbye', flush=True)\nprint('hello')\n",
-    "work/scripts/moves.py": "import os, tempfile\nos.chdir(tempfile.gettempdir())\n",
-    "work/scripts/forks.py": "import os, sys\npid = os.fork()\nif pid:\n    os.waitpid(pid, 0)\nsys.exit(0)\n",
-    "work/scripts/installs.py": "import accel\naccel.install(only=['nothing'])\n",
-    "work/scripts/warns.py": "import warnings\nwarnings.warn('look')\n",
-    "checkout/pygcm/__init__.py": "",
-    "checkout/scripts/__init__.py": "",
-    "checkout/scripts/where.py": MIRROR,
-}
-
-
-class Done(NamedTuple):
-    """How a process ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-class Bench:
-    """A folder with programs and a catalogue of its own, and a way to start them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.work = folder / "work"
-        for name, text in FILES.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
-
-    def python(self, *args: str, cwd: str = "work", env: Mapping[str, str] | None = None) -> Done:
-        """Run Python with `args` and return how it ended."""
-        paths = [str(ROOT), str(self.folder), os.environ.get("PYTHONPATH", "")]
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith("QD_")}
-        environment = {**inherited, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "QD_JAX_CACHE_DIR": "off"}
-        done = subprocess.run(
-            [sys.executable, "-W", "error", *args],
-            cwd=self.folder / cwd,
-            env={**environment, **(env or {})},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
-
-    def accel(self, *args: str, cwd: str = "work", env: Mapping[str, str] | None = None) -> Done:
-        """Run `python -m accel.run` with `args`."""
-        return self.python("-m", "accel.run", *args, cwd=cwd, env=env)
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    """The folder, made once: programs do not write into it."""
-    return Bench(tmp_path_factory.mktemp("bench"))
-
+from tests.cli.bench import MIRROR, Bench, Done
 
 # -- the program finds itself as ever ---------------------------------------------------------------------------------
 
@@ -129,18 +17,28 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 @pytest.mark.parametrize(
     ("plain", "target"),
     [
-        (["-m", "mirror"], "mirror"),
-        (["-m", "pack.mirror"], "pack.mirror"),
-        (["-m", "pack"], "pack"),
-        (["mirror.py"], "mirror.py"),
-        (["pack/mirror.py"], "pack/mirror.py"),
-        (["./pack/../mirror.py"], "./pack/../mirror.py"),
+        (["-m", "mirror"], ["mirror"]),
+        (["-m", "pack.mirror"], ["pack.mirror"]),
+        (["-m", "pack"], ["pack"]),
+        (["-m", "pack"], ["-m", "pack"]),
+        (["mirror.py"], ["mirror.py"]),
+        (["pack/mirror.py"], ["pack/mirror.py"]),
+        (["./pack/../mirror.py"], ["./pack/../mirror.py"]),
+        (["./pack"], ["./pack"]),
+        (["apart/"], ["apart/"]),
+        (["packed.zip"], ["packed.zip"]),
+        (["mirror.pyc"], ["mirror.pyc"]),
+        (["no_suffix"], ["no_suffix"]),
+        (["-c", MIRROR], ["-c", MIRROR]),
+        (["-"], ["-"]),
     ],
+    ids=lambda words: words[0] if words[0] != "-c" else "text",
 )
-def test_a_program_sees_what_plain_python_shows_it(bench: Bench, plain: list[str], target: str) -> None:
+def test_a_program_sees_what_plain_python_shows_it(bench: Bench, plain: list[str], target: list[str]) -> None:
     args = ["--mode", "fast", "-x", "--", "a b", "--demo"]
-    expected = bench.python(*plain, *args)
-    done = bench.accel("--quiet", target, *args)
+    stdin = MIRROR.replace('"cwd"', '"größe"') if plain == ["-"] else "text"
+    expected = bench.python(*plain, *args, stdin=stdin)
+    done = bench.accel("--quiet", *target, *args, stdin=stdin)
     assert (done.code, done.err) == (0, "")
     assert json.loads(done.out) == json.loads(expected.out)
 
@@ -157,10 +55,13 @@ def test_a_checkout_elsewhere_is_run_in_the_folder_where_the_user_is(bench: Benc
 
 
 def test_the_demo_has_a_default_target_and_ends_with_the_report(bench: Bench) -> None:
-    done = bench.accel("--demo", "scripts.main", "--days", "5")
+    done = bench.accel("--demo", "--report", "-", "scripts.main", "--days", "5")
     assert (done.code, done.out) == (0, "demo ['--days', '5']\n")
     assert "not in this revision of the program" in done.err
     assert "  gone (1), model (2)" in done.err
+    short = bench.accel("--demo", "scripts.main")
+    assert short.out == "demo []\n"
+    assert short.err.startswith("accel: no accelerated function was called (see --report -)\n\nwhat to do\n")
     assert bench.accel("--demo", "--quiet") == Done(0, "demo []\n", "")
 
 
@@ -173,6 +74,69 @@ def test_a_program_that_fails_does_so_as_under_plain_python(bench: Bench, name: 
     done = bench.accel("--quiet", f"scripts.{name}")
     launcher = re.compile(r'  File "<frozen runpy>".*\n')
     assert done == plain._replace(err=launcher.sub("", plain.err))
+
+
+@pytest.mark.parametrize("code", ["1 / 0", "def f(:", "raise SystemExit(3)", "raise KeyboardInterrupt"])
+def test_text_that_fails_does_so_as_under_plain_python(bench: Bench, code: str) -> None:
+    assert bench.accel("--quiet", "-c", code) == bench.python("-c", code)
+    assert bench.accel("--quiet", "-", stdin=code) == bench.python("-", stdin=code)
+
+
+def test_a_folder_that_fails_does_so_as_under_plain_python(bench: Bench) -> None:
+    launcher = re.compile(r'  File "<frozen runpy>".*\n')
+    for name in ("failing", "failing.zip"):
+        plain = bench.python(name)
+        assert bench.accel("--quiet", name) == plain._replace(err=launcher.sub("", plain.err))
+
+
+# -- before NumPy is imported -----------------------------------------------------------------------------------------
+
+EARLY = """
+import os, sys
+print("numpy" in sys.modules)
+for _ in range(3):
+    pass
+os.environ["NPY_DISABLE_CPU_FEATURES"] = "NOT_THERE"
+try:
+    import numpy
+except RuntimeError as error:
+    print("read", type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--auto"]], ids=["plain", "auto"])
+def test_what_the_program_sets_before_it_imports_numpy_is_obeyed(bench: Bench, options: list[str]) -> None:
+    plain = bench.python("-W", "default", "-c", EARLY)
+    path = bench.work / "early.py"
+    path.write_text(EARLY, encoding="utf-8")
+    done = bench.python("-W", "default", "-m", "accel.run", "--quiet", *options, "early.py")
+    assert plain.out.startswith("False\n")
+    assert "NOT_THERE" in plain.out + plain.err
+    assert done.out == plain.out
+    assert ("NOT_THERE" in done.err) == ("NOT_THERE" in plain.err)
+
+
+def test_a_loop_at_the_top_of_a_script_is_compiled_though_numpy_came_late(bench: Bench, tmp_path: Path) -> None:
+    (bench.work / "late.py").write_text(LATE, encoding="utf-8")
+    path = tmp_path / "r.json"
+    env = {"QD_JAX_AOT": "0"}
+    # not with warnings as errors, which no program can raise
+    done = bench.python("-W", "default", "-m", "accel.run", "--auto", "--report", str(path), "late.py", env=env)
+    assert done.out == bench.python("late.py").out
+    account = {each["target"]: each for each in json.loads(path.read_text(encoding="utf-8"))["functions"]}
+    assert account["__main__:3"]["compiled_calls"] > 0, account
+
+
+LATE = """import sys
+total = 0.0
+for i in range(40):
+    import numpy as np
+    x = np.linspace(0.0, 1.0, 100_000)
+    for _ in range(4):
+        x = np.sin(x) + np.cos(x)
+    total += float(x.sum())
+print(f"{total:.6f}")
+"""
 
 
 @pytest.mark.parametrize("name", ["says", "stops", "broken", "chained", "hooked", "warns"])
@@ -313,18 +277,28 @@ def test_switched_off_is_a_plain_run_that_says_so(bench: Bench, args: list[str],
 
 # -- bad input: one line, exit code 2, before the program starts -------------------------------------------------------
 
-_MODULE_OR_SCRIPT = "expected: a dotted module such as scripts.run_simulation, or a script file"
+_TARGETS = (
+    "expected: a module such as scripts.run_simulation, a script, a folder or zip file with __main__.py, -c CODE, or -"
+)
 
 
 @pytest.mark.parametrize(
     ("args", "env", "line"),
     [
-        ([], {}, f"accel: TARGET='' is missing; {_MODULE_OR_SCRIPT}"),
-        (["scripts.nope"], {}, f"accel: TARGET='scripts.nope' does not exist; {_MODULE_OR_SCRIPT}"),
-        (["nope.py"], {}, f"accel: TARGET='nope.py' does not exist; {_MODULE_OR_SCRIPT}"),
-        (["model.nope"], {}, f"accel: TARGET='model.nope' does not exist; {_MODULE_OR_SCRIPT}"),
-        (["no such.thing"], {}, f"accel: TARGET='no such.thing' does not exist; {_MODULE_OR_SCRIPT}"),
-        (["empty"], {}, f"accel: TARGET='empty.__main__' holds no Python code to run; {_MODULE_OR_SCRIPT}"),
+        ([], {}, f"accel: TARGET='' is missing; {_TARGETS}"),
+        (["scripts.nope"], {}, f"accel: TARGET='scripts.nope' does not exist; {_TARGETS}"),
+        (["nope.py"], {}, f"accel: TARGET='nope.py' does not exist; {_TARGETS}"),
+        (["model.nope"], {}, f"accel: TARGET='model.nope' does not exist; {_TARGETS}"),
+        (["no such.thing"], {}, f"accel: TARGET='no such.thing' does not exist; {_TARGETS}"),
+        (["./hollow"], {}, f"accel: TARGET='./hollow' holds no __main__.py; {_TARGETS}"),
+        (["-c"], {}, "accel: -c='' is missing its argument; expected: code"),
+        (["-m", "gone"], {}, "accel: -m='gone' does not exist; expected: a module that can be imported from here"),
+        (
+            ["--compare", "-"],
+            {},
+            "accel: TARGET='-' can be read once, but --compare runs thrice; expected: a program in a file, or -c CODE",
+        ),
+        (["empty"], {}, f"accel: TARGET='empty.__main__' holds no Python code to run; {_TARGETS}"),
         (
             ["--pygcm", "pack", "scripts.go"],
             {},
@@ -333,13 +307,13 @@ _MODULE_OR_SCRIPT = "expected: a dotted module such as scripts.run_simulation, o
         (
             ["--pygcm", "../checkout"],
             {},
-            f"accel: TARGET='' is missing; {_MODULE_OR_SCRIPT}",
+            f"accel: TARGET='' is missing; {_TARGETS}",
         ),
         (
             ["--fast", "scripts.go"],
             {},
             "accel: unrecognized arguments: --fast; expected: --pygcm, --demo, --platform, --mode, --catalogue, "
-            "--only, --exclude, --report, --profile, --compare, --out, --auto, --quiet (see --help)",
+            "--only, --exclude, --auto, --report, --profile, --compare, --out, --quiet (see --help)",
         ),
         (["--mode"], {}, "accel: argument --mode: expected one argument (see --help)"),
         (
@@ -392,6 +366,12 @@ def test_bad_input(bench: Bench, args: list[str], env: dict[str, str], line: str
     assert bench.accel(*args, env=env) == Done(2, "", line + "\n")
 
 
+def test_a_file_that_another_python_compiled_is_bad_input(bench: Bench) -> None:
+    done = bench.accel("bad.pyc")
+    assert (done.code, done.out) == (2, "")
+    assert re.fullmatch(r"accel: TARGET='bad.pyc' was not compiled by this Python \(.*\); expected: .*\n", done.err)
+
+
 @pytest.mark.parametrize("option", ["--mode", "--platform"])
 def test_a_choice_that_is_none_names_those_that_are(bench: Bench, option: str) -> None:
     done = bench.accel(option, "fast", "scripts.go")
@@ -420,13 +400,3 @@ def test_checking_the_report_path_leaves_no_file_behind(bench: Bench, tmp_path: 
     path = tmp_path / "r.json"
     bench.accel("--report", str(path), "scripts.nope")
     assert not path.exists()
-
-
-# -- the other commands ----------------------------------------------------------------------------------------------
-
-
-def test_accel_itself_runs_programs_and_prints_its_reasons(bench: Bench) -> None:
-    assert bench.python("-m", "accel", "run", "--quiet", "scripts.go") == Done(0, "2.0\n", "")
-    assert bench.python("-m", "accel", "reasons").out.startswith("| reason | why | hint |\n")
-    wrong = "accel: unknown command 'dance'; expected: run, compile, explain, doctor, reasons, cache, coverage\n"
-    assert bench.python("-m", "accel", "dance") == Done(2, "", wrong)

@@ -25,7 +25,7 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
 def in_background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """As with programs that are compiled in the background, which are done at once; they are kept on disk."""
 
-    def compile_now(*arguments: Any, missed_s: float) -> Any:
+    def compile_now(*arguments: Any, missed_s: float, name: str) -> Any:
         return background.compile_now(*arguments)
 
     monkeypatch.setattr(background, "compile_in_background", compile_now)

@@ -374,7 +374,7 @@ def test_a_program_whose_runs_are_all_discarded_is_tried_ever_more_rarely(monkey
 
 
 def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    def compile_now(*arguments: Any, missed_s: float) -> Any:
+    def compile_now(*arguments: Any, missed_s: float, name: str) -> Any:
         return background.compile_now(*arguments)
 
     monkeypatch.setattr(background, "compile_in_background", compile_now)

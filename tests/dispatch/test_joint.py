@@ -281,7 +281,7 @@ def test_a_difference_from_numpy_dissolves_the_program_first(
     apart = [path.apart for path in target_of(fast).paths if path.stage is Stage.COMPILED]
     assert apart
     assert any(why.startswith("together they differ from NumPy") for why in apart)
-    assert "it stays apart, as together they differ" in " ".join(accel.report().split())
+    assert "it stays apart, as together they differ" in " ".join(accel.report(full=True).split())
 
 
 def test_a_program_of_several_paths_that_is_slower_is_dissolved(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +312,7 @@ def test_paths_that_share_too_little_stay_apart(monkeypatch: pytest.MonkeyPatch)
     play(unlike, fast, [(x,) for x in fields(0, 40)])
     assert members_of(fast) == []
     assert open_ledger("unlike").variants == 2
-    assert "it stays apart, as together they have" in " ".join(accel.report().split())
+    assert "it stays apart, as together they have" in " ".join(accel.report(full=True).split())
 
 
 # -- on disk -----------------------------------------------------------------------------------------------------------

@@ -133,6 +133,9 @@ def _books() -> dict[str, State]:
         ("pkg.planet.Model.step", True),
         ("Model.step", True),
         ("step", True),
+        ("pkg.planet:Model.step", True),
+        ("pkg.planet:Model", True),
+        ("*:Model.*", True),
         ("*.Model.*", True),
         ("pkg.*.step", True),
         ("planet", False),
@@ -552,7 +555,12 @@ accel.install(Catalogue("none", ()))
 def test_the_last_word_of_a_process_that_installed_accel(quiet: str, lines: int) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", _LAST_WORD],
-        env={**os.environ, "QD_JAX_QUIET": quiet, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env={
+            **os.environ,
+            "QD_JAX_QUIET": quiet,
+            "QD_JAX_CACHE_DIR": "off",
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
         capture_output=True,
         text=True,
         check=True,

@@ -57,4 +57,4 @@ def test_the_page_is_current() -> None:
     """docs/coverage.md is what `python -m accel coverage` prints; other versions of NumPy have other functions."""
     page = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
     if f"for NumPy {coverage.series()}." in page:
-        assert page == coverage.table(), "write it anew: python -m accel coverage > docs/coverage.md"
+        assert page == coverage.table(), "write it anew: accel coverage > docs/coverage.md"

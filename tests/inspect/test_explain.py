@@ -394,9 +394,18 @@ def test_the_command_prints_what_each_pass_changes(heat: Path) -> None:
     assert "    -%0 = input" in passes and "nothing changed" in passes
 
 
-@pytest.mark.parametrize(("program", "module"), [("heat", "__main__"), ("heat.py", "__main__"), ("heat:run", "heat")])
+@pytest.mark.parametrize(
+    ("program", "module"),
+    [
+        ("heat", "__main__"),
+        ("-m heat", "__main__"),
+        ("heat.py", "__main__"),
+        ("heat:run", "heat"),
+        ("heat.run", "heat"),
+    ],
+)
 def test_the_command_explains_a_call_of_a_running_program(heat: Path, program: str, module: str) -> None:
-    done = start(heat, "explain", "heat:Plate.step", "--nth", "3", "--format", "json", "--run", program)
+    done = start(heat, "explain", "heat.Plate.step", "--nth", "3", "--format", "json", "--run", *program.split())
     assert (done.returncode, done.stderr) == (0, "")
     data = json.loads(done.stdout)
     assert data["target"] == f"{module}.Plate.step"
@@ -419,7 +428,9 @@ def test_a_program_that_never_makes_the_call_is_told(heat: Path) -> None:
 
 
 FITS = "expected: --args '(...)' with --setup CODE, or --run PROGRAM to take a call from a running program"
-TARGETS = "expected: module:function or module:Class.method, such as package.module:Model.step"
+TARGETS = (
+    "expected: module:function or module:Class.method, such as package.module:Model.step; a dot may replace the colon"
+)
 TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
 
 
@@ -429,7 +440,9 @@ TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
         ("", f"TARGET='' is missing; {TARGETS}"),
         ("heat", f"TARGET='heat' cannot be used; {TARGETS}"),
         ("cold:step", f"TARGET='cold:step' does not exist; {TARGETS}; modules are found as by python -m"),
+        ("cold.step", f"TARGET='cold.step' does not exist; {TARGETS}; modules are found as by python -m"),
         ("heat:Plate.stop", "TARGET='heat:Plate.stop' has no stop; expected: step"),
+        ("heat.Plate.stop", "TARGET='heat.Plate.stop' has no stop; expected: step"),
         ("bad:f", f"TARGET='bad:f' cannot be imported (SyntaxError: invalid syntax (bad.py, line 1)); {TARGETS}"),
         ("heat:Plate.step", f"--args='()' does not fit: Plate.step: missing a required argument: 'self'; {FITS}"),
         ("heat:Plate.step --args 3", f"--args='3' gives a int; {TUPLES}"),
@@ -465,4 +478,6 @@ def test_an_unknown_option_is_one_line(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(SystemExit) as ending:
         main(["--fast"])
     assert ending.value.code == 2
-    assert capsys.readouterr().err == "accel: unrecognized arguments: --fast (see --help)\n"
+    said = capsys.readouterr().err
+    assert said.startswith("accel: unrecognized arguments: --fast (did you mean --format?); expected: --setup, ")
+    assert said.count("\n") == 1

@@ -86,7 +86,7 @@ for left, right in zip(plain, fast, strict=True):
     np.testing.assert_allclose(right, left, rtol=1e-12)
 compiled = sorted(book.target for book in ledger.ledgers() if book.compiled_calls)
 print("compiled", *compiled)
-print(accel.report())
+print(accel.report(full=True))
 """
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from accel.inspect.doctor import write
 from accel.inspect.doctor.command import main
 from accel.inspect.doctor.scan import scan, verdict
 from accel.inspect.sources import functions_of, parse, sources_of
@@ -284,3 +287,46 @@ def test_an_empty_folder_is_bad_input(told: Any, tmp_path: Any) -> None:
     code, out, err = told(str(tmp_path))
     assert (code, out) == (2, "")
     assert err == f"accel: PACKAGE_OR_FILE='{tmp_path}' contains no .py file; expected: {PACKAGES}\n"
+
+
+def test_drawing_random_arrays_is_array_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+        def noisy(a, rng): return a + rng.standard_normal(a.shape)
+        def sized(a, rng): return a + rng.uniform(0.0, 1.0, size=3)
+        def chosen(menu, rng): return menu + rng.choice(menu)
+    """
+    (tmp_path / "noise.py").write_text(textwrap.dedent(text), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    functions = functions_of(parse("noise.py"))
+    assert {each.qualname: scan(each, frozenset()).array_calls for each in functions} == {
+        "noisy": 1,
+        "sized": 1,
+        "chosen": 0,
+    }
+
+
+def test_the_commands_that_it_prints_work_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "my models"
+    folder.mkdir()
+    (folder / "heat.py").write_text("import numpy as np\ndef step(x): return np.sin(x) + np.cos(x)\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["my models/heat.py", "--catalogue", "my models/rows.py"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "doctor 'my models/heat.py' --run PROGRAM" in out
+    assert "run with it: python -m accel run --catalogue 'my models/rows.py' PROGRAM" in out
+    assert "accel.install(load('my models/rows.py'))" in out
+    for module, target in (("heat", "'my models/heat.py:step'"), ("noise_of_nobody", "'my models/heat.py:step'")):
+        function = {"module": module, "qualname": "step", "file": str((folder / "heat.py").resolve())}
+        assert write._target(function) == target
+    monkeypatch.syspath_prepend(str(folder))
+    assert write._target(function | {"module": "heat"}) == "heat:step"
+
+
+def test_a_script_that_is_run_directly_needs_no_catalogue() -> None:
+    row = {"verdict": "row", "main": True, "catalogued": False, "local": False, "target": "__main__.step"}
+    account = {"target": "go.py", "run": "go.py", "functions": [row]}
+    steps = list(write._next(account, None))
+    assert not any("--catalogue" in step for step in steps)
+    assert steps[-1].startswith("or leave the script as it is: python -m accel run --auto go.py ")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from accel.reports import profiling, timeline
+from accel.reasons import Refusal
+from accel.reports import profiling, timeline, words
 from accel.reports.timeline import CallRecord
 
 VOID = {"meta"}
@@ -99,14 +104,79 @@ def test_the_page_is_whole_and_fetches_nothing(books: ModuleType) -> None:
     parser.feed(page.removeprefix("<!doctype html>\n"))
     assert parser.open == []
     assert parser.links == []
-    assert "http" not in page and "<script" not in page and "@import" not in page and "url(" not in page
+    assert page.count("<script") == 1
+    assert not any(each in page for each in ("http", "src=", "@import", "url("))
     assert page.count("<svg") == 2
     assert "<h1>scripts.run &lt;x&gt;</h1>" in page
     assert "<code>model.&lt;step&gt;</code> to the end of its next" in page
     assert "a &lt; b &amp; c" in page
-    assert re.search(r"step 12: [\d.]+ ms, of which [\d.]+ ms compiled", page)
+    assert re.search(r"step 12: [\d.]+ [um]s, of which [\d.]+ [um]s compiled", page)
     for word in ("recorded", "compiling", "demoted", "70 operations"):
         assert word in page
+
+
+def test_times_are_in_units_that_people_read() -> None:
+    assert [words.in_time(seconds) for seconds in (0.0, 2e-7, 4.2e-5, 0.0123, 10.6, 95.0, 7384.0, -0.5)] == [
+        "0 us",
+        "0.2 us",
+        "42 us",
+        "12.3 ms",
+        "10.6 s",
+        "95 s",
+        "123 min",
+        "-500 ms",
+    ]
+    assert [profiling._tick_label(ms) for ms in (0.0, 0.2, 5.0, 2e4)] == ["0 ms", "200 us", "5 ms", "20 s"]
+
+
+def test_the_table_has_reasons_with_their_source_and_the_net_gain(
+    books: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stopping_model.py").write_text("def f(x):\n    print(x < 1)\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    _some_run(books)
+    book = books.open_ledger("stopping_model.f")
+    book.count_numpy(10.6)
+    book.state = books.State.NUMPY
+    book.refuse(Refusal("effect.print", "stopping_model.py:2"))
+    page = profiling.page("run")
+    assert "1 times: stopping_model.py:2 <b>effect.print</b><br><code>print(x &lt; 1)</code>" in page
+    assert '<td data-by="10.6">10.6 s<div class="bar">' in page
+    assert re.search(r'<td data-by="-?[\d.e-]+">[+-][\d.]+ ms</td>', page)  # the net gain of the compiled function
+    assert "e+0" not in page
+
+
+def test_a_click_on_a_title_sorts(books: ModuleType) -> None:
+    """In a JavaScript engine with as much of a page as the script uses, where there is one."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs Node")
+    done = subprocess.run([node, "-e", _PAGE + profiling._SCRIPT + _CLICKS], capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    assert json.loads(done.stdout) == [["9", "10", "-"], ["-", "10", "9"], ["a", "b", "c"], ["c", "b", "a"]]
+
+
+_PAGE = """
+const attributed = extra => ({ values: {}, ...extra,
+  getAttribute(name) { return this.values[name] ?? null; },
+  setAttribute(name, value) { this.values[name] = value; },
+  removeAttribute(name) { delete this.values[name]; } });
+const rows = [["b", 10, "10"], ["a", 9e9, "9"], ["c", -Infinity, "-"]].map(([text, by, shown]) => ({ children: [
+  { dataset: {}, textContent: text }, { dataset: { by: String(by) }, textContent: shown }] }));
+const body = { rows, append(...lines) { this.rows = lines; } };
+const heads = [attributed({}), attributed({})], row = { children: heads, closest: () => ({ tBodies: [body] }) };
+const buttons = heads.map(head => ({ parentElement: Object.assign(head, { parentElement: row }),
+  addEventListener(_, act) { this.click = act; } }));
+const document = { querySelectorAll: () => buttons };
+"""
+_CLICKS = """
+const seen = [];
+for (const place of [1, 1, 0, 0]) {
+  buttons[place].click();
+  seen.push(body.rows.map(line => line.children[place].textContent));
+}
+console.log(JSON.stringify(seen));
+"""
 
 
 def test_a_run_without_steps_says_so(books: ModuleType) -> None:

@@ -119,7 +119,7 @@ def test_the_totals_say_where_the_time_went(fast: Ledger, slow: Ledger) -> None:
     assert totals["costs_s"] == pytest.approx({"recording": 0.5, "comparing": 0.004})
     assert totals["saved_s"] == pytest.approx(1.484 - 0.504)
     assert totals["copying_s"] == pytest.approx(213 * 0.0001)
-    words = " ".join(accel.report().split())
+    words = " ".join(accel.report(full=True).split())
     assert (
         "account: compiled calls took 1.5 s less than NumPy's would have; that cost 0.504 s: recording calls 0.500 s, "
         "comparing with NumPy 0.004 s; in all +0.980 s (estimates); 1 comparison with NumPy"
@@ -149,7 +149,7 @@ def test_differences_are_reported_with_their_verdict(fast: Ledger) -> None:
         "verdict": "near a threshold",
         "count": 2,
     }
-    text = accel.report()
+    text = accel.report(full=True)
     assert "SpectralModel.time_step (2)\n    where  self.u[1, 2]: NumPy 1.0, replay 1.1\n    what   near a thr" in text
     assert "| self.u[1, 2] | NumPy 1.0, replay 1.1 | 3e-07 | near a threshold |" in accel.report("markdown")
 
@@ -161,10 +161,10 @@ def _program(outcomes: list[str]) -> dict[str, Any]:
 
 def test_several_programs_of_a_function_are_told_apart(fast: Ledger) -> None:
     fast.describe = lambda: [_program(["line 3: True", "line 9: 1"]), _program(["line 3: True", "line 9: 2"])]
-    text = accel.report()
+    text = accel.report(full=True)
     assert "time_step, 2 programs\n    5 calls, 70 operations (in use): line 9: 1\n" in text
     fast.describe = lambda: [_program([]), _program([]) | {"apart": "together they are slower"}]
-    text = " ".join(accel.report().split())
+    text = " ".join(accel.report(full=True).split())
     assert "(in use): types, shapes and identities of its inputs 5 calls" in text
     assert "identities of its inputs; it stays apart, as together they are slower" in text
 
@@ -172,7 +172,7 @@ def test_several_programs_of_a_function_are_told_apart(fast: Ledger) -> None:
 def test_a_program_of_several_paths_says_where_they_part(fast: Ledger) -> None:
     branches = [{"line": 9, "sides": {"True": 3, "False": 2}}]
     fast.describe = lambda: [_program(["line 3: True"]) | {"paths": 2, "branches": branches}]
-    text = accel.report()
+    text = accel.report(full=True)
     assert "time_step, 1 program\n" in text
     assert "    5 calls, 70 operations of 2 paths (in use): line 9: True 3 times, False 2 times\n" in text
 
@@ -192,7 +192,7 @@ def test_numbers_that_json_lacks_are_words(fast: Ledger) -> None:
 
 def test_nothing_called_is_no_error(books: ModuleType) -> None:
     assert _json()["functions"] == []
-    assert "no accelerated function was called" in accel.report()
+    assert "no accelerated function was called" in accel.report(full=True)
     assert "no accelerated function was called" in accel.report("markdown")
 
 
@@ -216,7 +216,7 @@ def _assert_agree(net: str) -> dict[str, Any]:
         assert (totals["speedup"] > 1) == (totals["saved_s"] > 0) == (net == "gained")
     assert totals["speedup"] == pytest.approx(totals["estimated_numpy_s"] / 10.0)
     line = summary.summary_line()
-    for view in (accel.report(), accel.report("markdown"), "\n".join(summary.heading())):
+    for view in (accel.report(full=True), accel.report("markdown"), "\n".join(summary.heading())):
         assert line in " ".join(view.split())
     return totals
 
@@ -248,7 +248,7 @@ def test_where_programs_are_kept_the_next_run_finds_them(books: ModuleType, tmp_
     _losing(books)
     with config.override(cache_dir=tmp_path):
         line = summary.summary_line()
-    assert "a next run finds what this one compiled, and all of it after `python -m accel compile ...` (" in line
+    assert "a next run finds what this one compiled, and all of it after `accel compile ...` (" in line
 
 
 def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> None:
@@ -258,18 +258,18 @@ def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> Non
     assert _assert_agree("lost")["costs_s"] == {"recording": 0.5}
     line = summary.summary_line()
     assert line.startswith("accel: this run lost about 0.500 s, by estimate: 10.0 s instead of about 9.5 s on NumPy")
-    compile_first = ", and so may this one after `python -m accel compile ...`"
+    compile_first = ", and so may this one after `accel compile ...`"
     assert f"; none of its calls were compiled before it ended: a longer run may gain{compile_first} (" in line
     book.describe = lambda: [{**_program([]), "found_on_disk": True}]
     assert "before it ended: a longer run may gain (" in summary.summary_line()
-    assert re.search(r"m\.f +1 +0 +1000 +- +- +-0\.50 +-", accel.report())
+    assert re.search(r"m\.f +1 +0 +1000 +- +- +-0\.50 +-", accel.report(full=True))
 
 
 def test_compiled_calls_that_are_slower_gain_at_no_length(books: ModuleType) -> None:
     _losing(books, gained_s=-0.4, cost_s=0.1)
     totals = _assert_agree("lost")
     assert totals["gained_s"] == pytest.approx(-0.4)
-    line, text = summary.summary_line(), " ".join(accel.report().split())
+    line, text = summary.summary_line(), " ".join(accel.report(full=True).split())
     assert "it would have gained" not in line
     assert "its compiled calls were no faster than NumPy's: larger arrays may gain, `--mode off` loses nothing" in line
     assert "compiled calls took 0.400 s more than NumPy's would have" in text
@@ -280,7 +280,7 @@ def test_compiled_calls_that_are_slower_gain_at_no_length(books: ModuleType) -> 
 
 def test_a_function_that_is_compiled_at_a_loss_is_told_apart(fast: Ledger, books: ModuleType) -> None:
     _losing(books)
-    text, markdown = accel.report(), accel.report("markdown")
+    text, markdown = accel.report(full=True), accel.report("markdown")
     assert "\ncompiled (1)\n" in text
     assert "\ncompiled, at a loss so far (1)\n" in text
     assert "| `m.step` | compiled, at a loss so far | 40 |" in markdown
@@ -308,7 +308,7 @@ def test_every_cost_has_words(books: ModuleType) -> None:
     for cost in COSTS:
         book.charge(cost, 0.25)
     assert "that cost 1.5 s: recording calls 0.250 s, loading JAX and programs 0.250 s" in " ".join(
-        accel.report().split()
+        accel.report(full=True).split()
     )
 
 
@@ -331,7 +331,7 @@ def test_the_text_keeps_within_100_columns(books: ModuleType) -> None:
 
 
 def test_the_text_says_where_why_and_what_to_do(fast: Ledger, slow: Ledger) -> None:
-    text = accel.report()
+    text = accel.report(full=True)
     assert re.search(r"SpectralModel\.time_step +214 +212 +8 +1 +8x +1\.48 +3e-13", text)
     assert "pygcm.ocean.WindDrivenSlabOcean.step (25)" in text
     assert "    where  pygcm/ocean.py:371\n    why    this path shows text" in text
@@ -340,7 +340,7 @@ def test_the_text_says_where_why_and_what_to_do(fast: Ledger, slow: Ledger) -> N
 
 def test_the_same_books_give_the_same_report(books: ModuleType) -> None:
     _crowd(books)
-    assert accel.report() == accel.report()
+    assert accel.report(full=True) == accel.report(full=True)
     names = [each["target"] for each in _json()["functions"]]
     assert names == sorted(names)
 

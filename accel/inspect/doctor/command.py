@@ -1,4 +1,4 @@
-"""`python -m accel doctor PACKAGE_OR_FILE`: which functions are worth accelerating, and what stops the others.
+"""`accel doctor PACKAGE_OR_FILE`: which functions are worth accelerating, and what stops the others.
 
 Without --run nothing of the program is imported or run.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,20 +21,18 @@ from accel.inspect.programs import PROGRAMS, program_of
 from accel.inspect.sources import PACKAGES, Source, sources_of
 
 _EPILOG = """examples:
-  python -m accel doctor pygcm
-  python -m accel doctor pygcm --catalogue pygcm_rows.py --run scripts.run_simulation
-  python -m accel doctor heat.py --run heat.py
+  accel doctor pygcm
+  accel doctor pygcm --catalogue pygcm_rows.py --run scripts.run_simulation
+  accel doctor heat.py --run heat.py
 """
 
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="python -m accel doctor",
-        usage="python -m accel doctor PACKAGE_OR_FILE [OPTION]... [--run PROGRAM [ARGS...]]",
+        prog="accel doctor",
+        usage="accel doctor PACKAGE_OR_FILE [OPTION]... [--run PROGRAM [ARGS...]]",
         description="Find the functions of a program that are worth accelerating, and what stops the others.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("target", metavar="PACKAGE_OR_FILE", nargs="?", default="", help=PACKAGES)
     parser.add_argument("--format", metavar="F", default="text", help=f"{', '.join(write.VIEWS)}; default text")
@@ -58,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
         measurements = _measure(options.run, sources) if options.run is not None else None
     except SettingError as error:
         return refuse(error)
-    run = " ".join(options.run) if options.run is not None else None
+    run = shlex.join(options.run) if options.run is not None else None
     account = advise.account(options.target, sources, measurements, run)
     written = _write_catalogue(account, file) if file is not None else None
     sys.stdout.write(write.VIEWS[options.format](account, written))

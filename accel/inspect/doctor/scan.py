@@ -10,6 +10,7 @@ import ast
 import builtins
 import functools
 import importlib
+import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +46,19 @@ _PYTHONS_OWN = frozenset(
 
 _FILES_OF_NUMPY = frozenset("save savez savez_compressed savetxt load loadtxt genfromtxt fromfile".split())
 
+
+_DRAWS = (
+    frozenset(name for name in vars(np.random.Generator) if not name.startswith("_"))
+    - METHODS.keys()
+    - {
+        "bit_generator",
+        "spawn",
+    }
+)
+"""Methods of NumPy's random generators, whatever the generator is called."""
+
+_COMMON_DRAWS = frozenset(dir(random.Random))
+"""Names that Python's own generators have too, and other objects (`choice`): array work if they are given a size."""
 
 _SELVES = frozenset({"self", "cls"})
 
@@ -152,7 +166,7 @@ class _Look(ast.NodeVisitor):
         name = self._dotted(node.func)
         if name is not None:
             self._judge(name, node)
-        elif isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+        elif isinstance(node.func, ast.Attribute) and (node.func.attr in METHODS or _draws(node.func.attr, node)):
             self.array_calls += 1
         self._note_own(node.func)
         self.generic_visit(node)
@@ -209,6 +223,12 @@ class _Look(ast.NodeVisitor):
             reason = verdict(name)
             if reason is not None:
                 self.findings.append(Finding(reason, node.lineno, f"{name.removeprefix('builtins.')}()"))
+
+
+def _draws(method: str, node: ast.Call) -> bool:
+    """Whether a method call draws an array of random numbers, as far as its name tells."""
+    sized = any(keyword.arg == "size" for keyword in node.keywords)
+    return method in _DRAWS and (sized or method not in _COMMON_DRAWS)
 
 
 def reach(own: Scan, scans: Mapping[str, Scan]) -> float:

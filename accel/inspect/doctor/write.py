@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
+from accel.cli.options import started_as
+from accel.hook.imports import locate
 from accel.inspect.doctor.advise import SMALLEST_MS, STATIC_VERDICTS, VERDICTS, Advice
 from accel.inspect.doctor.measure import Answer
 from accel.inspect.explain.text import WIDTH, flow, marked, plural
@@ -165,31 +168,33 @@ def _may_stop(members: list[Answer]) -> list[str]:
 def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     """The next steps for the user."""
     rows = rows_of(account)
-    package = account["target"]
+    package = shlex.quote(account["target"])
     if account["run"] is None:
         yield (
-            f"measure: python -m accel doctor {package} --run PROGRAM times these functions, and tries to record real "
+            f"measure: {started_as()} doctor {package} --run PROGRAM times these functions, and tries to record real "
             "calls of them; a short run is enough"
         )
     if catalogue is not None:
         yield f"{catalogue} has {plural(len(rows), 'row')}: check it, and delete rows that you do not want"
-        yield from _use(catalogue.removesuffix(".py"))
-    elif rows:
+        yield from _use(catalogue, account["run"])
+    elif any(not each["main"] for each in rows):
         again = f" --run {account['run']}" if account["run"] is not None else ""
-        yield f"catalogue: python -m accel doctor {package} --catalogue NAME.py{again} writes these rows as one"
+        yield f"catalogue: {started_as()} doctor {package} --catalogue NAME.py{again} writes these rows as one"
     if rows and account["run"] is not None and all(each["catalogued"] for each in rows):
-        yield f"an installed catalogue names all of these: python -m accel.run {account['run']} accelerates them"
+        yield f"an installed catalogue names all of these: {started_as()} run {account['run']} accelerates them"
     if any(each["main"] for each in rows):
         yield (
             "functions of a script that is run directly cannot be reached by a catalogue: put @accel.accelerate above "
             "them, or move them to a module that the script imports"
         )
+        yield (
+            f"or leave the script as it is: {started_as()} run --auto {account['run']} compiles the rounds of its "
+            "loops, with the functions that they call"
+        )
     stopped = [each for each in account["functions"] if each["verdict"] == Advice.STOPPED and not each["local"]]
     if stopped and account["run"] is not None:
         first = stopped[0]
-        yield (
-            f"details of a stop: python -m accel explain {first['module']}:{first['qualname']} --run {account['run']}"
-        )
+        yield (f"details of a stop: {started_as()} explain {_target(first)} --run {account['run']}")
     if not rows and account["run"] is not None:
         yield (
             f"nothing is worth a row here: a function must take more than {SMALLEST_MS:g} ms a call, "
@@ -197,8 +202,24 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
         )
 
 
-def _use(module: str) -> Iterable[str]:
-    yield f"use it: import accel, {module}; accel.install({module}.CATALOGUE) before the program starts its work"
+def _use(file: str, run: str | None) -> Iterable[str]:
+    """How to use the catalogue in `file`, which need not be where modules are imported from."""
+    # a callable of a module is no program
+    program = run if run is not None and ":" not in run.partition(" ")[0] else "PROGRAM"
+    yield f"run with it: {started_as()} run --catalogue {shlex.quote(file)} {program}"
+    module = file.removesuffix(".py")
+    if module.isidentifier():
+        yield f"or in Python: import accel, {module}; accel.install({module}.CATALOGUE), before the work starts"
+    else:
+        yield f"or in Python: import accel; from accel.catalogue import load; accel.install(load({file!r}))"
+
+
+def _target(function: Answer) -> str:
+    """The function's name as `accel explain` finds it from here: by its module, or else by its file."""
+    found = getattr(locate(function["module"]), "origin", None)
+    if found is not None and os.path.realpath(found) == function["file"]:
+        return f"{function['module']}:{function['qualname']}"
+    return shlex.quote(f"{os.path.relpath(function['file'])}:{function['qualname']}")
 
 
 # -- Markdown and JSON ------------------------------------------------------------------------------------------------
@@ -234,7 +255,7 @@ VIEWS: Mapping[str, Callable[[Answer, str | None], str]] = {"text": as_text, "js
 # -- the catalogue ----------------------------------------------------------------------------------------------------
 
 _MODULE = '''\
-"""What accel accelerates in {name}, as data: a start, made by `python -m accel doctor`; edit it freely.
+"""What accel accelerates in {name}, as data: a start, made by `accel doctor`; edit it freely.
 
 {basis}
 
@@ -245,7 +266,8 @@ Use it from Python, before or after {name} is imported:
 
     accel.install(CATALOGUE)
 
-or, where this file is part of an installed distribution, let `python -m accel.run` find it by an entry point:
+or run the program with `accel run --catalogue {module}.py PROGRAM`, or name this file in the pyproject.toml beside the
+program, as `catalogue` in the table [tool.accel]. An installed distribution names it by an entry point:
 
     [project.entry-points."accel.catalogues"]
     {name} = "{module}:CATALOGUE"

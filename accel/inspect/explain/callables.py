@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import wrapt
 
 from accel.config import SettingError
-from accel.hook.imports import locate
+from accel.hook.imports import locate, split_name
 
-TARGETS = "module:function or module:Class.method, such as package.module:Model.step"
+TARGETS = "module:function or module:Class.method, such as package.module:Model.step; a dot may replace the colon"
 
 
 class PlainCall(NamedTuple):
@@ -58,8 +58,8 @@ def _what(fn: object) -> str:
 
 
 def split_target(text: str) -> tuple[str, str]:
-    """Module and qualified name of "module:function". Raises SettingError for another form."""
-    module, _, qualname = text.partition(":")
+    """Module and qualified name of "module:function", or "module.function". Raises SettingError for another form."""
+    module, qualname = split_name(text)
     parts = [*module.split("."), *qualname.split(".")]
     if not (module.endswith(".py") and qualname) and not all(part.isidentifier() for part in parts):
         raise SettingError("TARGET", text, TARGETS)

@@ -1,4 +1,4 @@
-"""`python -m accel explain TARGET`: what recording one call of a function would give.
+"""`accel explain TARGET`: what recording one call of a function would give.
 
 TARGET is module:function or module:Class.method; the module is found as `python -m` finds it.
 """
@@ -27,20 +27,18 @@ from accel.inspect.sources import functions_of, nearest, parse
 FORMATS = ("text", "json")
 
 _EPILOG = """examples:
-  python -m accel explain heat:Plate.step --setup 'import heat; p = heat.Plate()' --args '(p, 0.5)'
-  python -m accel explain pygcm.dynamics:SpectralModel.time_step --nth 3 --run scripts.run_simulation
+  accel explain heat:Plate.step --setup 'import heat; p = heat.Plate()' --args '(p, 0.5)'
+  accel explain pygcm.dynamics:SpectralModel.time_step --nth 3 --run scripts.run_simulation
 """
 
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="python -m accel explain",
-        usage="python -m accel explain TARGET [--setup CODE]... [--args TUPLE] [--passes] [--format text|json]\n"
-        "       python -m accel explain TARGET [--nth N] [--passes] --run PROGRAM [ARGS...]",
+        prog="accel explain",
+        usage="accel explain TARGET [--setup CODE]... [--args TUPLE] [--passes] [--format text|json]\n"
+        "       accel explain TARGET [--nth N] [--passes] --run PROGRAM [ARGS...]",
         description="Show what accel would record of one call, or where and why it stops. Nothing is changed.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("target", metavar="TARGET", nargs="?", default="", help=TARGETS)
     parser.add_argument("--setup", metavar="CODE", action="append", default=[], help="statements to run first")

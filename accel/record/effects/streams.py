@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from accel.process.status import Erasing
+
 _BUFFERS = (io.BufferedWriter, io.BufferedRandom)
 _ENDS = (io.FileIO, io.BytesIO)
 _FOR_READERS = frozenset({"_pytest", "ipykernel"})
@@ -34,8 +36,8 @@ class Watch:
 
 
 def own_names(value: Any) -> set[str]:
-    """The names of what an object has of its own, but for watches."""
-    return {name for name, each in getattr(value, "__dict__", {}).items() if type(each) is not Watch}
+    """The names of what an object has of its own, but for what stands before its methods and hands all on."""
+    return {name for name, each in getattr(value, "__dict__", {}).items() if type(each) not in (Watch, Erasing)}
 
 
 def is_plain(stream: Any) -> bool:

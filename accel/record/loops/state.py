@@ -97,7 +97,7 @@ def _nothing() -> None:
 
 
 class Held(NamedTuple):
-    """How recorded code holds a state. values: the number or memory of each node. ranges: the iterator of each count."""
+    """How recorded code holds a state: each of its nodes by a number or a memory, each of its counts by an iterator."""
 
     values: list[RecordedScalar | Storage]
     ranges: list[Rounds]

@@ -1,0 +1,83 @@
+"""`accel info`: what a bug report needs. Nothing of the user's program is in it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import accel
+from accel import catalogue, config, project, variables, versions
+from accel.backend import devices
+
+_PACKAGES = ("numpy", "scipy", "jax", "jaxlib", "wrapt")
+_OF_OTHERS = ("JAX_", "XLA_", "CUDA_VISIBLE", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NPROC")
+"""Variables of JAX and of thread pools, by how they begin, that change what accel does."""
+
+
+def text() -> str:
+    """Return the lines, each a name and a value."""
+    return "".join(f"{name:<14}{value}\n" for name, value in _lines())
+
+
+def _lines() -> Iterator[tuple[str, str]]:
+    yield "accel", f"{accel.__version__}, in {Path(accel.__file__).parent}"
+    yield "Python", f"{platform.python_version()} ({platform.python_implementation()}), {sys.executable}"
+    for name in _PACKAGES:
+        yield name, _version(name)
+    yield "problem", versions.shortfall() or "none: all packages are new enough"
+    yield "system", f"{platform.platform()}, {platform.machine()}"
+    yield "processor", f"{_processor()}, {os.cpu_count()} cores, of which {_usable()} may be used"
+    yield "devices", _devices()
+    yield "catalogues", ", ".join(f"{each.name} ({len(each.rows)} rows)" for each in catalogue.discover()) or "none"
+    found = project.find()
+    if found is not None:
+        yield "project", f"{found.path}: {found.problem or found.table}"
+    yield "disk cache", _cache()
+    chosen = {name: value for name, value in sorted(os.environ.items()) if _matters(name)}
+    yield "environment", " ".join(f"{name}={value!r}" for name, value in chosen.items()) or "no variable is set"
+    for sentence in variables.unknown(os.environ):
+        yield "note", sentence
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or "unknown"
+
+
+def _usable() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _devices() -> str:
+    """The devices that JAX finds, or why it finds none."""
+    try:
+        return ", ".join(str(device) for device in devices.import_jax().devices())
+    except Exception as error:  # whatever is wrong with the installation: this is what the command is for
+        return f"none: {type(error).__name__}: {error}".splitlines()[0]
+
+
+def _cache() -> str:
+    try:
+        settings = config.current()
+    except config.SettingError as error:
+        return f"unknown: {error}"
+    return "off" if settings.cache_dir is None else str(settings.cache_dir)
+
+
+def _matters(name: str) -> bool:
+    return name.startswith(("QD_JAX_", *_OF_OTHERS)) or name == config.VARIABLES["enabled"]

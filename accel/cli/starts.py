@@ -1,0 +1,215 @@
+"""The ways in which Python starts a program: a module, a script, `-m`, `-c`, `-`, a folder, a zip file, a `.pyc` file.
+
+Each gives the code, `sys.argv[0]`, `sys.path[0]` and the names of `__main__` that Python itself would give.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pkgutil
+import sys
+from collections.abc import Callable, Mapping
+from importlib.machinery import BuiltinImporter, PathFinder, SourceFileLoader, SourcelessFileLoader
+from importlib.util import MAGIC_NUMBER, find_spec
+from types import CodeType
+from typing import Any, NamedTuple
+
+from accel.config import SettingError
+from accel.hook.imports import find_module
+
+TARGETS = "a module such as scripts.run_simulation, a script, a folder or zip file with __main__.py, -c CODE, or -"
+
+
+class Command(NamedTuple):
+    """A program, its arguments, and the folder that it is in (None: it is found on `sys.path`).
+
+    target: as the user wrote it, or "-m" or "-c", whose module or code is then the first of `args`, or "-".
+    """
+
+    target: str
+    args: list[str]
+    folder: str | None
+
+
+class Program(NamedTuple):
+    """The code of a program, its `sys.argv[0]`, and the names that `__main__` starts with besides the usual ones."""
+
+    code: CodeType
+    argv0: str
+    names: dict[str, Any]
+
+
+class Start(NamedTuple):
+    """A program that was found. load: gives its code; may import the packages around it, the user's code.
+
+    args: its own arguments. argv0: what `sys.argv[0]` is while it is loaded. first: what is put first on `sys.path`,
+    None to leave it. elsewhere: target and arguments by which another process finds it from another folder.
+    """
+
+    load: Callable[[], Program]
+    args: list[str]
+    argv0: str
+    first: list[str] | None
+    elsewhere: tuple[str, list[str]]
+
+
+class NoProgram(SettingError):
+    """The target holds no code to run. A type of its own, because the user's program could raise SettingError."""
+
+
+def find(command: Command) -> Start:
+    """Return how to start a program. Nothing of it is run or imported. Raises `SettingError` if it does not exist."""
+    by_flag = BY_FLAG.get(command.target)
+    if by_flag is not None:
+        return by_flag(command)
+    if find_module(command.target) is not None:
+        return _module(command, command.target, command.args)
+    path = next((path for path in _possible_paths(command) if os.path.exists(path)), None)
+    if path is None:
+        raise SettingError("TARGET", command.target, TARGETS, "does not exist")
+    return _file(command, path)
+
+
+def home_of(command: Command) -> str:
+    """Return the program's folder, where its `pyproject.toml` may be; the current one if it is not known."""
+    if command.folder is not None:
+        return command.folder
+    if command.target in BY_FLAG or find_module(command.target) is not None:
+        return os.getcwd()
+    path = os.path.realpath(command.target)
+    return path if os.path.isdir(path) else os.path.dirname(path)
+
+
+def _possible_paths(command: Command) -> list[str]:
+    """As the user wrote it, or in the folder that the user named."""
+    target, folder = command.target, command.folder
+    return [target] + ([os.path.join(folder, target)] if folder is not None else [])
+
+
+# -- modules ----------------------------------------------------------------------------------------------------------
+
+
+def _by_name(command: Command) -> Start:
+    name, args = _first_argument(command, "a module")
+    if find_module(name) is None:
+        raise SettingError("-m", name, "a module that can be imported from here", "does not exist")
+    return _module(command, name, args)
+
+
+def _module(command: Command, name: str, args: list[str]) -> Start:
+    first = None if command.folder is None else [command.folder]
+    return Start(functools.partial(_load_module, name), args, "-m", first, ("-m", [name, *args]))
+
+
+def _load_module(name: str) -> Program:
+    """Return the module as `python -m` would run it. Imports the packages around it: the user's code."""
+    spec: Any = find_spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        # `python -m package` runs package/__main__.py
+        return _load_module(f"{name}.__main__")
+    return Program(_code_of(spec, name), str(spec.origin), _names_of(spec))
+
+
+def _code_of(spec: Any, name: str) -> CodeType:
+    code = spec.loader.get_code(spec.name) if hasattr(getattr(spec, "loader", None), "get_code") else None
+    if not isinstance(code, CodeType):
+        raise NoProgram("TARGET", name, TARGETS, "holds no Python code to run")
+    return code
+
+
+def _names_of(spec: Any) -> dict[str, Any]:
+    names = {"__package__": spec.parent, "__loader__": spec.loader, "__spec__": spec}
+    return {**names, "__file__": spec.origin, "__cached__": spec.cached}
+
+
+# -- files and folders ------------------------------------------------------------------------------------------------
+
+
+def _file(command: Command, path: str) -> Start:
+    full = os.path.join(os.getcwd(), path)  # not abspath: Python does not normalise the name either
+    elsewhere = (os.path.abspath(path), command.args)
+    # as Python does: an importer takes it if it is a folder or a zip file
+    if pkgutil.get_importer(path) is not None:
+        spec = PathFinder.find_spec("__main__", [full])
+        if spec is None:
+            raise SettingError("TARGET", command.target, TARGETS, "holds no __main__.py")
+        load = functools.partial(_load_container, path, spec)
+        return Start(load, command.args, path, _first(command, full), elsewhere)
+    load = functools.partial(_load_file, path, full)
+    return Start(load, command.args, path, _first(command, os.path.dirname(os.path.realpath(path))), elsewhere)
+
+
+def _first(command: Command, own: str) -> list[str]:
+    """The program's own folder, and the one that the user named."""
+    return [own, *([command.folder] if command.folder is not None else [])]
+
+
+def _load_container(path: str, spec: Any) -> Program:
+    return Program(_code_of(spec, path), path, _names_of(spec))
+
+
+def _load_file(path: str, full: str) -> Program:
+    """Return the script, or compiled file, as `python path` would run it."""
+    is_compiled = _is_compiled(full)
+    loader = SourcelessFileLoader("__main__", full) if is_compiled else SourceFileLoader("__main__", full)
+    if isinstance(loader, SourceFileLoader):
+        code = loader.source_to_code(loader.get_data(full), full)
+    else:
+        code = _compiled_code(loader, path)
+    names = {"__package__": None, "__loader__": loader, "__spec__": None, "__file__": full, "__cached__": None}
+    return Program(code, path, names)
+
+
+def _is_compiled(full: str) -> bool:
+    if full.endswith(".pyc"):
+        return True
+    with open(full, "rb") as file:
+        return file.read(len(MAGIC_NUMBER)) == MAGIC_NUMBER
+
+
+def _compiled_code(loader: SourcelessFileLoader, path: str) -> CodeType:
+    try:
+        code = loader.get_code("__main__")
+    except (ImportError, EOFError, ValueError, TypeError) as error:
+        raise NoProgram("TARGET", path, TARGETS, f"was not compiled by this Python ({error})") from None
+    assert code is not None
+    return code
+
+
+# -- text -------------------------------------------------------------------------------------------------------------
+
+
+def _text(command: Command) -> Start:
+    text, args = _first_argument(command, "code")
+    return Start(functools.partial(_load_text, text), args, "-c", _first(command, ""), ("-c", [text, *args]))
+
+
+def _load_text(text: str) -> Program:
+    return Program(compile(text, "<string>", "exec", dont_inherit=True), "-c", _without_a_file())
+
+
+def _standard_input(command: Command) -> Start:
+    if sys.stdin is None or sys.stdin.closed:
+        raise SettingError("TARGET", "-", TARGETS, "cannot be read: standard input is closed")
+    return Start(_load_standard_input, command.args, "-", _first(command, ""), ("-", command.args))
+
+
+def _load_standard_input() -> Program:
+    # bytes, of which the compiler finds the encoding as in a file
+    code = compile(sys.stdin.buffer.read(), "<stdin>", "exec", dont_inherit=True)
+    return Program(code, "-", {**_without_a_file(), "__file__": "<stdin>", "__cached__": None})
+
+
+def _without_a_file() -> dict[str, Any]:
+    return {"__package__": None, "__loader__": BuiltinImporter, "__spec__": None}
+
+
+def _first_argument(command: Command, what: str) -> tuple[str, list[str]]:
+    if not command.args:
+        raise SettingError(command.target, "", what, "is missing its argument")
+    return command.args[0], command.args[1:]
+
+
+BY_FLAG: Mapping[str, Callable[[Command], Start]] = {"-m": _by_name, "-c": _text, "-": _standard_input}
+"""The words that Python knows in the place of a file."""

@@ -1,0 +1,70 @@
+"""The program's own settings: the table `[tool.accel]` of the `pyproject.toml` in its folder, or in one above it.
+
+The first `pyproject.toml` on the way up is the one that counts. One that belongs to somebody else is not read, because
+it may name a catalogue, which is code.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FILE = "pyproject.toml"
+TABLE = "tool.accel"
+
+_home: str | None = None
+
+
+class Project(NamedTuple):
+    """What a file says. table: by key. problem: why the file cannot be read, or ""."""
+
+    path: Path
+    table: dict[str, Any]
+    problem: str = ""
+
+
+def set_home(folder: str | None) -> None:
+    """Name the program's folder. None: that of the script that runs, or the current one."""
+    global _home
+    _home = folder
+
+
+def home() -> str:
+    """The program's folder."""
+    if _home is not None:
+        return _home
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    return os.path.dirname(os.path.realpath(script)) if isinstance(script, str) else os.getcwd()
+
+
+def find() -> Project | None:
+    """Return what the program's file says of accel; None if there is no such file, or nothing about accel in it."""
+    try:
+        folder = Path(home())
+        path = next((each / FILE for each in (folder, *folder.parents) if (each / FILE).is_file()), None)
+        if path is None or not _is_trusted(path, folder):
+            return None
+        text = path.read_bytes()
+    except OSError:  # also: the current folder is gone
+        return None
+    # most programs have no such table, and need no parser
+    if b"accel" not in text:
+        return None
+    import tomllib
+
+    try:
+        content = tomllib.loads(text.decode("utf-8"))
+    except ValueError as error:  # also: it is no text
+        return Project(path, {}, str(error)) if f"[{TABLE}]".encode() in text else None
+    tools = content.get("tool")
+    table = tools.get("accel") if isinstance(tools, dict) else None
+    return Project(path, table) if isinstance(table, dict) else None
+
+
+def _is_trusted(path: Path, folder: Path) -> bool:
+    """Whether it belongs to the user, to root, or to the owner of the program's folder, whose code runs anyway."""
+    if not hasattr(os, "getuid"):
+        return True
+    return path.stat().st_uid in (os.getuid(), 0, folder.stat().st_uid)

@@ -1,0 +1,87 @@
+"""The report in brief: what helped, what did not, and what to do, in about fifteen lines. `text` has the rest."""
+
+from __future__ import annotations
+
+from textwrap import shorten, wrap
+from typing import Any
+
+from accel.reasons import NO_LINE
+from accel.reports.ledger import State
+from accel.reports.summary import summary_of
+from accel.reports.words import as_factor, in_s, loses, plural, signed_s
+
+WIDTH = 100
+MOST = 3
+"""The most functions, and the most hints, that are shown of each group."""
+
+LEAST_SHARE = 0.01
+"""A function on NumPy that takes less of the run than this is counted, but not shown."""
+
+
+NOTHING_CALLED = (
+    "accel doctor finds functions that are worth it, and writes a catalogue; @accel.accelerate marks those of a "
+    "script; accel run --auto compiles the script's loops"
+)
+"""What to do if no accelerated function was called."""
+
+
+def brief(figures: dict[str, Any], rest: str) -> str:
+    """Return the report in brief, within 100 columns. rest: how the user gets the full one."""
+    functions = figures["functions"]
+    helped = sorted((each for each in functions if _helped(each)), key=lambda each: -each["saved_s"])
+    losing = sorted(filter(loses, functions), key=lambda each: each["saved_s"])
+    on_numpy = sorted((each for each in functions if _stayed(each)), key=lambda each: -each["numpy_s"])
+    shown = [each for each in on_numpy if each["numpy_s"] >= LEAST_SHARE * figures["wall_s"]] or on_numpy[:1]
+    lines = wrap(summary_of(figures, rest), WIDTH)
+    lines += _group("what helped", [_gain(each) for each in helped[:MOST]], len(helped))
+    lines += _group("what did not", [_stay(each) for each in shown[:MOST]], len(on_numpy))
+    lines += _group("compiled, but at a loss so far", [_gain(each) for each in losing[:1]], len(losing))
+    lines += _group("what to do", _hints([*shown[:MOST]]) if figures["totals"]["calls"] else [NOTHING_CALLED], 0)
+    different = [each for each in functions if each["differences"]]
+    if different:
+        names = ", ".join(each["target"] for each in different)
+        lines += ["", *_hung(f"differed from NumPy beyond the tolerance in a comparison: {names}", "")]
+    lines += [line for note in figures["notes"] for line in _hung(f"note: {note}", "")]
+    return "\n".join(lines) + "\n"
+
+
+def _helped(function: dict[str, Any]) -> bool:
+    return bool(function["state"] == State.COMPILED and function["compiled_calls"] and not loses(function))
+
+
+def _stayed(function: dict[str, Any]) -> bool:
+    return bool(function["state"] in (State.NUMPY, State.DEMOTED) and function["calls"])
+
+
+def _group(title: str, entries: list[str], total: int) -> list[str]:
+    """Return a titled group; nothing for an empty one."""
+    if not entries:
+        return []
+    more = total - len(entries)
+    lines = [line for entry in entries for line in _hung(entry, "  ")]
+    return ["", title, *lines, *([f"  and {plural(more, 'function')} more"] if more > 0 else [])]
+
+
+def _hung(text: str, indent: str) -> list[str]:
+    return wrap(
+        text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False, max_lines=2
+    )
+
+
+def _gain(function: dict[str, Any]) -> str:
+    calls = f"{function['compiled_calls']} of {plural(function['calls'], 'call')} compiled"
+    return f"{function['target']}: {signed_s(function['saved_s'])} ({as_factor(function['speedup'])}), {calls}"
+
+
+def _stay(function: dict[str, Any]) -> str:
+    """Where the function's most frequent refusal is, and why."""
+    taken = f"{function['target']}: {in_s(function['numpy_s'])} on NumPy"
+    if not function["reasons"]:
+        return taken
+    first = function["reasons"][0]
+    return f"{taken}: {first['where'] or NO_LINE}: {shorten(first['why'], WIDTH, placeholder='...')} [{first['id']}]"
+
+
+def _hints(functions: list[dict[str, Any]]) -> list[str]:
+    hints = dict.fromkeys(each["reasons"][0]["hint"] for each in functions if each["reasons"])
+    return [hint for hint in hints if hint and not hint.startswith("none needed")][:MOST]

@@ -1,0 +1,82 @@
+"""The last report: each run keeps its figures on disk, so that `accel report` shows them after the process has ended.
+
+It is one small file in the folder of the disk cache, replaced atomically: the last run that ends is the one that is
+kept. Nothing is kept if the disk cache is off. A forked child keeps nothing: its parent does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from accel import config
+from accel.process import forks
+from accel.reports.reporting import finite
+
+NAME = "last-report.json"
+
+MOST_BYTES = 4_000_000
+"""A report that is larger is not kept."""
+
+_NOT_FINITE = {each: float(each) for each in ("inf", "-inf", "nan")}
+
+
+class Last(NamedTuple):
+    """A kept report. program: the command line. ended: seconds since the epoch. profile: the page's file, or None."""
+
+    figures: dict[str, Any]
+    program: str
+    ended: float
+    folder: str
+    profile: str | None
+
+
+def place() -> Path | None:
+    """The file; None if the disk cache is off."""
+    root = config.current().cache_dir
+    return None if root is None else root / NAME
+
+
+def keep(figures: dict[str, Any], program: str, *, profile: Path | None = None) -> bool:
+    """Keep these figures as the last report. Returns whether it was possible. Raises nothing."""
+    path = place()
+    if path is None or forks.happened:
+        return False
+    partial = ""
+    try:
+        kept = Last(finite(figures), program, time.time(), os.getcwd(), None if profile is None else str(profile))
+        content = json.dumps({"kept": 1, **kept._asdict()}, allow_nan=False).encode()
+        if len(content) > MOST_BYTES:
+            return False
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(prefix="last-report-", suffix=".partial", dir=path.parent)
+        with open(handle, "wb") as file:
+            file.write(content)
+        os.replace(partial, path)
+        return True
+    except (OSError, ValueError, TypeError):
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        return False
+
+
+def load() -> Last | None:
+    """Return the last report; None if there is none, or none that this version can read."""
+    path = place()
+    try:
+        content = None if path is None else json.loads(path.read_bytes(), object_hook=_with_infinities)
+    except (OSError, ValueError):
+        return None
+    if not isinstance(content, dict) or content.pop("kept", None) != 1 or set(content) != set(Last._fields):
+        return None
+    return Last(**content)
+
+
+def _with_infinities(pairs: dict[str, Any]) -> dict[str, Any]:
+    """Numbers that JSON lacks, which `finite` made strings of."""
+    return {key: _NOT_FINITE.get(value, value) if isinstance(value, str) else value for key, value in pairs.items()}

@@ -1,0 +1,33 @@
+"""Environment variables that look like accel's but are not: a misspelt one would go unnoticed."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+
+from accel import config, logs
+
+_PREFIX = "QD_JAX_"
+
+
+def unknown(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each variable that begins as accel's do and that nothing reads.
+
+    >>> list(unknown({"QD_JAX_MODUS": "off"}))
+    ["accel does not read QD_JAX_MODUS, so setting it changes nothing of accel's (did you mean QD_JAX_MODE?)"]
+    """
+    known = config.VARIABLES.values()
+    for name in sorted(name for name in environ if name.startswith(_PREFIX) and name not in known):
+        near = get_close_matches(name, known, 1, 0.8)
+        hint = f"did you mean {near[0]}?" if near else "see docs/settings.md"
+        yield f"accel does not read {name}, so setting it changes nothing of accel's ({hint})"
+
+
+@functools.cache
+def warn() -> None:
+    """Log, once in a process, which variables have no effect."""
+    for sentence in unknown(os.environ):
+        logs.to_stderr_unless_configured()
+        logs.LOGGER.warning("%s", sentence)
