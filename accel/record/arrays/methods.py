@@ -23,6 +23,7 @@ from accel.record.arrays.arrays import (
 from accel.record.arrays.calls.call import record_rule
 from accel.record.arrays.numbers import record_scalar, scalar_call
 from accel.record.arrays.operands import check_casts
+from accel.record.arrays.settling import or_settled
 from accel.record.arrays.ufuncs import one_out, record_ufunc
 from accel.record.inputs import has_flags
 from accel.record.opaque import EFFECTS_IN_NUMPY
@@ -94,7 +95,10 @@ class Method(StandIn):
             if issubclass(type(given), RecordedArray):
                 recording.before_write(given._storage)
         result = getattr(value._plain_, name)(*unwrap(args), **unwrap(kwargs))
-        return recording.write_down(lambda: METHODS[name](value, name, args, kwargs, result), result)
+        given = (value, *args, *kwargs.values())
+        return recording.write_down(
+            lambda: or_settled(lambda: METHODS[name](value, name, args, kwargs, result), given), result
+        )
 
 
 class Flags(Wrapper):
