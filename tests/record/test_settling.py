@@ -71,7 +71,9 @@ def test_another_length_is_another_path(check: Check) -> None:
     def work(v: Any, x: Any) -> Any:
         return v[:, x > 0] * x[x > 0], x[x > 0]
 
-    check(work, lambda i: (some(i, 3, 6), np.roll([1.0, -1.0, 2.0, -3.0, float(i % 3 - 1), 1.0], i)), calls=30, replays=20)
+    check(
+        work, lambda i: (some(i, 3, 6), np.roll([1.0, -1.0, 2.0, -3.0, float(i % 3 - 1), 1.0], i)), calls=30, replays=20
+    )
 
 
 # -- elements and slices of selections ---------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ def _become(value: Any, storage: Storage, chain: tuple[Any, ...]) -> None:
 _SET_CLASS: Callable[[Any, type], None] = object.__dict__["__class__"].__set__
 """Past the property of recorded values, which answers as the plain value would."""
 
+
 def selected(recording: Recording, full: Node, mask: Node, plain: Any) -> Node:
     """The rows of `full` where `mask` holds, as many as now. plain: those rows."""
     writer = recording.writer
