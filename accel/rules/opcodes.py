@@ -73,6 +73,7 @@ OPCODES: dict[str, str] = {
     "positive": "number: whether it is above zero, or NaN",
     "within_one": "number: whether it is from -1 to 1, or NaN",
     "power_defined": "base, exponent: whether Python's power is a real number of the expected type",
+    "rounds_alike": "number: whether it is no tie, and small enough, so that a device rounds it as Python does",
     "in_range": "integer: whether it is within given bounds",
     "exact_integer": "number: whether a float holds it exactly, up to 2**53",
     "exact_add": "number, number: whether a float holds the sum exactly",

@@ -14,7 +14,7 @@ from accel.record.arrays.arrays import NUMBERS, CompressedArray, RecordedArray, 
 from accel.record.arrays.calls.call import call
 from accel.record.arrays.indexing import get_item, get_item_of_selection, set_item
 from accel.record.arrays.methods import attribute_of
-from accel.record.arrays.numbers import record_scalar, scalar_call
+from accel.record.arrays.numbers import TYPE_STAND_INS, record_scalar, scalar_call
 from accel.record.arrays.settling import or_settled, settle
 from accel.record.arrays.ufuncs import record_ufunc
 from accel.record.inputs import MISSING
@@ -186,6 +186,16 @@ def _rounded(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, *args: scalar_call(self._recording_, function, (self, *args))
 
 
+def _round(self: RecordedScalar, *digits: Any) -> Any:
+    """`round(self)`: NumPy's numbers are rounded by NumPy where digits are given."""
+    if isinstance(self._plain_, (np.floating, np.integer)):
+        if digits not in ((), (None,)):
+            return call(np.round, (self, *digits), {})
+        whole = call(np.rint, (self,), {}) if isinstance(self._plain_, np.floating) else self
+        return TYPE_STAND_INS[int](whole)
+    return scalar_call(self._recording_, round, (self, *digits))
+
+
 def attach() -> None:
     """Give the classes of recorded values their operators."""
     for name, (function, ufunc) in _BINARY.items():
@@ -199,7 +209,7 @@ def attach() -> None:
     for name, (function, ufunc) in _UNARY.items():
         setattr(RecordedValue, f"__{name}__", _single(function, ufunc))
 
-    for name, function in (("round", round), ("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc)):
+    for name, function in (("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc)):
         setattr(RecordedScalar, f"__{name}__", _rounded(function))
     for kind, name, method in _OTHERS:
         setattr(kind, name, method)
@@ -207,6 +217,7 @@ def attach() -> None:
 
 _OTHERS: tuple[tuple[type, str, Callable[..., Any]], ...] = (
     (RecordedValue, "__pow__", _pow),
+    (RecordedScalar, "__round__", _round),
     (RecordedValue, "__pos__", _single(operator.pos, np.positive)),
     (RecordedValue, "__array_ufunc__", _array_ufunc),
     (RecordedValue, "__array_function__", _array_function),
