@@ -184,6 +184,98 @@ def test_an_exception_after_settling_leaves_nothing_behind(check: Check) -> None
     check(work, lambda i: (np.roll([1.0, -2.0, 3.0, 4.0], i), some(i, 3 + (i == 6))), replays=2)
 
 
+# -- found by an adversary -----------------------------------------------------------------------------------------------
+
+
+def kept_small(i: int) -> Any:
+    """Three of four are selected."""
+    return np.roll([1.0, -2.0, 3.0, 4.0], i) * (i + 1)
+
+
+def test_settled_on_both_sides_of_a_branch(check: Check) -> None:
+    def work(x: Any, y: Any) -> Any:
+        chosen = x[x > -0.5]
+        if y.sum() > 0:
+            chosen = chosen * 2
+            part = chosen[:2].sum()
+        else:
+            chosen += 1
+            part = chosen[-1]
+        square = chosen @ chosen
+        if y[0] > 0:
+            chosen[0] = 9
+        return chosen, part, square
+
+    check(work, lambda i: (kept_small(i), some(i)), calls=40, replays=20)
+
+
+def test_nothing_is_selected(check: Check) -> None:
+    def work(x: Any, m: Any) -> Any:
+        return x[m], x[m].sum(), x[:0][m[:0]], np.unique(x[m]), np.flatnonzero(m), np.argwhere(m), x[m][:3].sum()
+
+    check(work, lambda i: (some(i, 4), np.zeros(4, bool)))
+
+
+def test_elements_in_loops(check: Check) -> None:
+    def work(x: Any, n: int) -> Any:
+        total, rounds = 0.0, 0
+        for _ in range(n):
+            found = np.flatnonzero(x > 0)
+            if found.size == 0:
+                break
+            total += x[found[0]]
+            x[found[0]] = -1.0
+        x = abs(x)
+        while (x > 0.3).any():
+            x[np.flatnonzero(x > 0.3)[-1]] *= 0.5
+            rounds += 1
+        return total, x, rounds
+
+    check(work, lambda i: (some(i, 6), 3), calls=30, replays=5)
+
+
+def test_the_same_selection_by_two_names(check: Check) -> None:
+    def work(x: Any, y: Any) -> Any:
+        mask = x > -0.5
+        chosen = x[mask]
+        again = chosen
+        np.multiply(chosen, 2.0, out=chosen)
+        y[mask] = again
+        mask[:] = True
+        flipped = chosen.T
+        flipped[0] = -1.0
+        return chosen, again, y, x[mask]
+
+    check(work, lambda i: (kept_small(i), some(i, 4)))
+
+
+def test_rows_and_columns(check: Check) -> None:
+    def work(f: Any, m: Any, k: int) -> Any:
+        rows = f[m]
+        rows[:, 0] = 5
+        row = rows[0]
+        row += 1
+        f[m, 1] = 7.0
+        f[k, m[:3]] = 2
+        return rows, row, f, f[m][:, ::-1], f[:, m[:3]][k]
+
+    check(work, lambda i: (some(i, 4, 3), np.array([True, False, True, True]), i % 3))
+
+
+def test_masks_between_other_axes(check: Check) -> None:
+    def work(f: Any, g: Any, m: Any, v: Any) -> Any:
+        f[:, m, 0] = 1.0
+        f[:, :, 0][:, m] = 2.0
+        f[0, :, m[:3]] = 3.0
+        g[:, m] = v
+        g[m[:2]] = g[0]
+        g[..., m] += v[:, :1]
+        return f, f[:, m].sum(axis=(0, 1)), f[None][:, :, m], g
+
+    mask = np.array([True, False, True, True])
+    check(work, lambda i: (some(i, 2, 4, 3), some(i, 2, 4), mask.copy(), some(i + 3, 2, 3)))
+
+
 # -- sets -------------------------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,6 @@ from accel.record.wrapper import has_wrapper, isinstance_wrapper, unwrap
 from accel.rules import core, scalars
 from accel.rules.rule import Unsupported, own_rule
 
-
 MOST_DIGITS = 16
 """A power of ten with more digits is no float."""
 
