@@ -184,7 +184,7 @@ def test_an_exception_after_settling_leaves_nothing_behind(check: Check) -> None
     check(work, lambda i: (np.roll([1.0, -2.0, 3.0, 4.0], i), some(i, 3 + (i == 6))), replays=2)
 
 
-# -- found by an adversary -----------------------------------------------------------------------------------------------
+# -- found by an adversary ------------------------------------------------------------------------------------------
 
 
 def kept_small(i: int) -> Any:
