@@ -16,6 +16,7 @@ from accel.ir.template import fill
 from accel.ir.views import At, Chain, Index, Placed, Reshape, seen_through
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedScalar
 from accel.record.arrays.numbers import TypeStandIn
+from accel.record.arrays.settling import settle
 from accel.record.changes import Change, Emptied, Ends, Write
 from accel.record.containers.container import is_simple_key
 from accel.record.containers.tuples import NamedTupleProxy
@@ -293,7 +294,8 @@ class Planner:
         return self._number(node, type(value._plain_))
 
     def _compressed(self, value: CompressedArray) -> Leaf:
-        raise Unsupported("shape.dynamic", "a masked selection leaves the recorded call")
+        settle(value)
+        return self._template_of(value)  # type: ignore[no-any-return]  # it is an array by now
 
     def _proxy(self, value: Any) -> Leaf:
         if value._slot_ is not None:

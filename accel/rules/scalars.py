@@ -132,6 +132,26 @@ def _python_rule(function: Callable[..., Any]) -> Rule:
     return PYTHON[function].rule
 
 
+def _is_rounded_alike(x: Any, digits: int | None = None) -> Any:
+    """Whether `round` gives on the device what Python gives, which rounds the decimal digits: not beside a tie."""
+    if digits is None or _are_whole(x):
+        return abs(_float(x)) <= LARGEST_EXACT
+    scaled = abs(_float(x)) * 10.0**digits
+    from_tie = abs(scaled - _xp(x).floor(scaled) - 0.5)
+    return (scaled < 2.0**50) & (from_tie > scaled * 1e-15)
+
+
+ROUNDS = _check("rounds_alike", _is_rounded_alike)
+
+
+def _round(x: Any, digits: int | None = None) -> Any:
+    """Half to even. The quotient of two whole numbers is the float nearest to the decimal number."""
+    if _are_whole(x):
+        return x
+    rint = _lowered("rint")
+    return _to_int(rint(x)) if digits is None else rint(x * 10.0**digits) / 10.0**digits
+
+
 def _hypot(*args: Any) -> Any:
     from jax import numpy as jnp
 
@@ -180,6 +200,7 @@ PYTHON: dict[Callable[..., Any], PythonRow] = dict(
         _custom(min, _select_min),
         _custom(int, _to_int, (EXACT,)),
         _custom(float, lambda x: cast(x, np.dtype(float))),
+        _custom(round, _round, (ROUNDS,)),
         _row(math.sqrt, "sqrt", (NOT_NEGATIVE,)),
         _row(math.exp, "exp", after=FINITE),
         _row(math.log, "log", (POSITIVE,)),

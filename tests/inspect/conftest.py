@@ -88,7 +88,7 @@ CLIMATE = {
             return inner
 
         def sizes(t):
-            return np.unique(np.round(t))
+            return np.trim_zeros(np.round(t))
         """,
     "climate/broken.py": "def f(:\n",
     "climate/run.py": """

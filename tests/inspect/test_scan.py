@@ -37,14 +37,14 @@ def effects(x):
     keep("f", x)
 
 def missing(x):
-    return np.unique(x) + la.eig(x)[0] + signal.medfilt(x) + pandas.DataFrame(x)
+    return np.trim_zeros(x) + la.eig(x)[0] + signal.medfilt(x) + pandas.DataFrame(x)
 
 def local(x):
     from time import perf_counter as now
     return x + now()
 
 def shadowed(np):
-    return np.unique(3)
+    return np.trim_zeros(3)
 
 def cells(x):
     for i in range(3):
@@ -67,7 +67,7 @@ async def later(x):
 
 def outer(x):
     def inner(y):
-        return np.unique(y)
+        return np.trim_zeros(y)
     return inner(x)
 
 class Thing:
@@ -140,7 +140,7 @@ def test_array_work_is_counted(scans: dict[str, Any]) -> None:
         ("random.gauss", None),
         ("random.shuffle", "effect.random"),
         ("numpy.loadtxt", "effect.file"),
-        ("numpy.unique", "shape.dynamic"),
+        ("numpy.trim_zeros", "shape.dynamic"),
         ("scipy.ndimage.convolve", None),
         ("scipy.optimize.minimize", "call.opaque"),
         ("os.environ.get", None),

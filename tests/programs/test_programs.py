@@ -6,10 +6,7 @@ import pytest
 
 from tests.programs.judge import in_the_foreground, judge, programs
 
-STAYS: dict[str, dict[str, str]] = {
-    "control.localisation": {"ParticleFilter.move": "rule.missing"},  # np.atleast_2d gives a view
-    "earth.glacier": {"Glacier.year": "shape.dynamic"},  # the last one of np.flatnonzero
-}
+STAYS: dict[str, dict[str, str]] = {}
 """Functions that stay on NumPy, with the reason that accel gives. Which functions matter varies with the machine."""
 
 

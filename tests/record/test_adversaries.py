@@ -26,7 +26,7 @@ def some(i: int, *shape: int) -> Any:
 
 
 def swallowed(s: Any, x: Any) -> Any:
-    np.unique(x)
+    np.trim_zeros(x)
     try:
         x += 1
         s.items.append(2)
@@ -38,7 +38,7 @@ def swallowed(s: Any, x: Any) -> Any:
 
 
 def passed_on(s: Any, x: Any) -> Any:
-    np.unique(x)
+    np.trim_zeros(x)
     x += 1
     s.n += 1
     raise ValueError("late")
@@ -46,7 +46,7 @@ def passed_on(s: Any, x: Any) -> Any:
 
 def kept(s: Any, x: Any) -> Any:
     s.again = map(float, [s.n])
-    np.unique(x)
+    np.trim_zeros(x)
     x += 1
     s.n += 1
     s.again = list(s.again)
@@ -66,7 +66,7 @@ def test_a_closure_that_is_kept_when_the_tape_ends(check: Any) -> None:
 
     def work(s: Any, x: Any) -> Any:
         s.later = lambda: s.n
-        np.unique(x)
+        np.trim_zeros(x)
         x += 1
         s.n += 1
         del s.later
@@ -102,13 +102,13 @@ class Limiter:
 
 
 def euler(slope: Any, y: Any) -> Any:
-    np.unique(y)
+    np.trim_zeros(y)
     return y + 0.1 * slope(y)
 
 
 def named(o: Any, y: Any) -> Any:
     limit = o.limit
-    np.unique(y)
+    np.trim_zeros(y)
     return limit(3.0) * y
 
 
@@ -122,7 +122,7 @@ def of_the_class(o: Any, y: Any) -> Any:
 
 def in_a_list(o: Any, y: Any) -> Any:
     methods = [o.slope, {"key": o.half}]
-    np.unique(y)
+    np.trim_zeros(y)
     return methods[0](y) + methods[1]["key"](y)
 
 
@@ -314,7 +314,7 @@ def test_builtins_and_views_that_are_kept_are_pythons_own() -> None:
     def keep(s: Any, y: Any) -> Any:
         s.reduce, s.kind, s.table = max, type, {"sum": sum}
         s.values, s.items = s.fields.values(), s.fields.items()
-        np.unique(y)
+        np.trim_zeros(y)
         s.later = min
         return y
 

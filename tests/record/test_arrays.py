@@ -569,3 +569,16 @@ def test_broadcast_arrays_are_as_writeable_as_numpy_s(check: Any) -> None:
 
     check(work, lambda i: (some(i, 3, 4), some(i + 9, 4)))
     check(work, read_only)
+
+
+def test_at_least_so_many_axes_are_views(check: Any) -> None:
+    def work(x: Any, y: Any) -> Any:
+        row, column = np.atleast_2d(x), np.atleast_3d(y)
+        row[0, 1] = 3.0
+        for line in np.atleast_2d(x):
+            line += 1.0
+        column *= 2.0
+        pair = np.atleast_1d([x[0], 2.0]), np.atleast_2d(x.sum()), np.atleast_3d(x)
+        return row, column, pair, np.atleast_2d(y)
+
+    check(work, lambda i: (np.arange(4.0) + i, np.ones((2, 3)) * i))

@@ -275,3 +275,29 @@ def test_chained_and_conditional_expressions(check: Any) -> None:
         return x * t, u, v
 
     check(work, lambda i: (some(i), float(i % 6)), calls=30, replays=8)
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+def test_rounding_of_computed_numbers(check: Any, kind: Any) -> None:
+    def work(x: Any) -> Any:
+        value = kind(x.sum())
+        return round(value, 2), round(value), round(value, 0), round(value, None), round(int(value)), round(value, 3)
+
+    check(work, lambda i: some(i) * 10)
+
+
+def test_ties_are_left_to_python(check: Any) -> None:
+    """2.675 is a little less than that, and so 2.67; a device's product with 100 is 267.5."""
+
+    def work(x: Any) -> Any:
+        return round(float(x.max()), 2), round(float(x.min()))
+
+    ties = [2.675, 1.005, 0.125, 2.5, 1.25, -0.5, 3.14159]
+    check(work, lambda i: np.full(3, ties[i % 7]), calls=28, replays=0, exact=True)
+
+
+def test_rounding_what_has_no_whole_number(check: Any) -> None:
+    def work(x: Any) -> Any:
+        return round(float(x[0]))
+
+    check(work, lambda i: np.array([[1.6, math.nan, math.inf, 2.4][i % 4 if i > 5 else 0]]), calls=14, replays=2)

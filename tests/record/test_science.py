@@ -413,3 +413,33 @@ def test_what_is_kept_between_calls(check: Any, function: Any) -> None:
         else:
             assert result[0] == i + 1
             np.testing.assert_allclose(result[1], some(i, 3) + some(i, 3).sum())
+
+
+def test_fitting_polynomials(check: Any) -> None:
+    def work(x: Any, y: Any) -> Any:
+        line = np.polyfit(x, y, 1)
+        return line, np.polyval(np.polyfit(x, y, 3), x), np.polyfit(x, y, 2, w=abs(y) + 1.0), line[0].tolist()
+
+    def make(i: int) -> Any:
+        generator = np.random.default_rng(i)
+        return np.linspace(-1.0, 1.0, 9) * (1 + i), generator.normal(size=9)
+
+    check(work, make)
+
+
+def test_a_fit_that_several_polynomials_share(check: Any) -> None:
+    def work(x: Any, y: Any) -> Any:
+        return np.polyfit(x, y, 1)
+
+    def make(i: int) -> Any:
+        return (np.arange(4.0) if i != 6 else np.arange(4.0) + np.nan), np.arange(4.0) * i
+
+    check(work, make, replays=2)
+
+
+def test_lists_of_computed_numbers(check: Any) -> None:
+    def work(x: Any) -> Any:
+        numbers = (x * 2).tolist()
+        return numbers, [sum(row) for row in (x.reshape(2, 2) + 1).tolist()], x.sum().tolist()
+
+    check(work, lambda i: np.arange(4.0) + i)

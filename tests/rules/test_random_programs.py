@@ -148,7 +148,6 @@ _REFUSED = {
     "a reshape in Fortran order of a transposed array": "rule.parameter",
     "out of another dtype": "rule.parameter",
     "the largest values in an out that stores less": "rule.parameter",
-    "a list as long as a selection is while recording": "shape.dynamic",
     "the order that a heap gives equal elements": "rule.parameter",
 }
 

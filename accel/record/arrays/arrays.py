@@ -134,10 +134,16 @@ class RecordedScalar(RecordedValue):
         self._node = node
 
 
-class RecordedArray(RecordedValue):
+class _ArrayValue(RecordedValue):
+    """What the two kinds of recorded arrays share: one layout, so that a selection can become an array in place."""
+
+    __slots__ = ("_chain", "_full", "_mask", "_parent", "_storage", "_views")
+
+
+class RecordedArray(_ArrayValue):
     """An ndarray: the very object, its storage, and the chain of views from the storage to it."""
 
-    __slots__ = ("_chain", "_storage")
+    __slots__ = ()
 
     def __init__(self, recording: Recording, value: np.ndarray[Any, Any], storage: Storage, chain: Chain) -> None:
         self._recording_ = recording
@@ -169,14 +175,16 @@ class RecordedArray(RecordedValue):
             setattr(self._plain_, name, unwrap(value))
 
 
-class CompressedArray(RecordedValue):
+class CompressedArray(_ArrayValue):
     """`x[mask]`: the real, compressed array, and on tape the full array with its mask.
 
     full: node of shape (n, *rest); mask: bool node of shape (n,). Element i of the compressed axis is the i-th
-    row of `full` where `mask` holds.
+    row of `full` where `mask` holds. parent: the selection that this one is a view of, or None; views: those of this
+    one, each with its key. Where its length has to be fixed, it becomes a `RecordedArray`
+    (accel.record.arrays.settling).
     """
 
-    __slots__ = ("_full", "_mask", "_shared")
+    __slots__ = ()
 
     def __init__(self, recording: Recording, value: np.ndarray[Any, Any], full: Node, mask: Node) -> None:
         self._recording_ = recording
@@ -184,21 +192,31 @@ class CompressedArray(RecordedValue):
         recording.registry.born(self)
         self._full = full
         self._mask = mask
-        self._shared = False
+        self._parent: CompressedArray | None = None
+        self._views: list[tuple[CompressedArray, tuple[Any, ...]]] = []
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether there are views of it, or it is one."""
+        return self._parent is not None or bool(self._views)
 
     def node(self) -> Node:
-        raise Unsupported("shape.dynamic", "the number of elements that a mask selects is not fixed")
+        self.settle()  # type: ignore[attr-defined]
+        return RecordedArray.node(self)  # type: ignore[arg-type]  # which it is now
 
     def __len__(self) -> int:
         return operator.index(self.count())  # type: ignore[attr-defined]
 
     def __iter__(self) -> Iterator[Any]:
-        force(self, "a loop over its elements")
-        return iter(self._plain_)
+        self._recording_.write_down(self.settle, None)  # type: ignore[attr-defined]
+        return iter(self) if issubclass(type(self), RecordedArray) else iter(self._plain_)
 
     def __setitem__(self, key: object, value: object) -> None:
-        force(self, "a change of some of its elements")
-        self._plain_[unwrap(key)] = unwrap(value)
+        self._recording_.write_down(self.settle, None)  # type: ignore[attr-defined]
+        if issubclass(type(self), RecordedArray):
+            self[key] = value
+        else:
+            self._plain_[unwrap(key)] = unwrap(value)
 
 
 # -- forcing ----------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from accel.record.arrays.arrays import (
 from accel.record.arrays.operands import check_casts, flat, ufunc_kwargs
 from accel.record.recording import Recording
 from accel.record.wrapper import isinstance_wrapper, unwrap
-from accel.rules import core
+from accel.rules import core, selections
 from accel.rules.rule import Rule, Unsupported, derived
 from accel.rules.tables import ufuncs
 
@@ -57,7 +57,10 @@ def select(rows: RecordedArray, mask: RecordedArray, rest: tuple[Any, ...], resu
     recording = rows._recording_
     full = _flat(rows, mask._plain_.ndim)
     chosen = new(recording, result if not rest else rows._plain_[mask._plain_], full, _flat(mask, mask._plain_.ndim))
-    return chosen if not rest else get_item(chosen, (slice(None), *rest))
+    if not rest:
+        return chosen
+    key = (slice(None), *rest)
+    return record_get(chosen, key, chosen._plain_[unwrap(key)])
 
 
 def take(rows: RecordedArray, index: CompressedArray, rest: tuple[Any, ...], result: object) -> Any:
@@ -211,7 +214,7 @@ def _full_node(
 
 def record_inplace(array: CompressedArray, ufunc: np.ufunc, other: Any) -> Any:
     """`selection op= other`: the selection is a copy, so only it changes."""
-    if array._shared:
+    if array._is_shared:
         raise Unsupported("shape.dynamic", "a masked selection changed in place while views of it exist")
     recording = array._recording_
     kwargs = ufunc_kwargs(ufunc, (array, other), None)
@@ -243,55 +246,93 @@ def count(chosen: CompressedArray) -> Any:
     return recording.write_down(write, number)
 
 
-def get_item(chosen: CompressedArray, key: object) -> Any:
-    """`selection[key]`: whole rows with new axes or parts of them, or a selection of the selection."""
-    recording = chosen._recording_
-    result = chosen._plain_[unwrap(key)]
-    return recording.write_down(lambda: _record_get(chosen, key, result), result)
-
-
-def _record_get(chosen: CompressedArray, key: Any, result: object) -> Any:
+def record_get(chosen: CompressedArray, key: Any, result: Any) -> Any:
+    """`selection[key]`: an element, whole rows with new axes or parts of them, or a selection of the selection."""
     recording = chosen._recording_
     if is_compressed(key) and key._plain_.dtype == np.bool_ and key._plain_.ndim == 1 and key._mask is chosen._mask:
         both = recording.writer.node(core.BOTH, (chosen._mask, key._full), {}, _like_mask(chosen._mask), host=False)
         return new(recording, result, chosen._full, both)
     entries = key if isinstance(key, tuple) else (key,)
-    if not entries or (entries[0] != slice(None) and entries[0] is not Ellipsis):
-        raise Unsupported("shape.dynamic", "single elements of a masked selection")
-    if entries[0] is Ellipsis and len([e for e in entries if e is not None]) > chosen._plain_.ndim:
-        raise Unsupported("shape.dynamic", "single elements of a masked selection")
     if any(isinstance_wrapper(e) and issubclass(type(e), RecordedValue) and np.ndim(unwrap(e)) for e in entries):
         raise Unsupported("shape.dynamic", "arrays as indices of a masked selection")
-    chosen._shared = True
-    full = _full_node(recording, core.GATHER, (chosen._full, as_static(entries)), {}, chosen._mask, result)
-    made = new(recording, result, full, chosen._mask)
-    made._shared = True
+    if not entries or (entries[0] is Ellipsis and _used(entries) > chosen._plain_.ndim):
+        raise Unsupported("shape.dynamic", "single elements of a masked selection")
+    if isinstance(entries[0], (int, np.integer)) and not isinstance(result, np.ndarray):
+        return _element(chosen, entries, result)
+    if entries[0] is Ellipsis:
+        return _view(chosen, entries, chosen._mask, result)
+    if not isinstance(entries[0], slice):
+        raise Unsupported("shape.dynamic", "rows of a masked selection")
+    if entries[0] == slice(None):
+        return _view(chosen, entries, chosen._mask, result)
+    bounds = as_static((entries[0].start, entries[0].stop, entries[0].step))
+    if bounds[2] is not None and bounds[2] < 1:
+        raise Unsupported("shape.dynamic", "a masked selection in reverse order")
+    mask = recording.writer.node(selections.SLICED, (chosen._mask, *bounds), {}, _like_mask(chosen._mask), host=False)
+    return _view(chosen, entries, mask, result)
+
+
+def _used(entries: tuple[Any, ...]) -> int:
+    return len([entry for entry in entries if entry is not None])
+
+
+def _view(chosen: CompressedArray, entries: tuple[Any, ...], mask: Node, result: Any) -> CompressedArray:
+    """What shares the selection's memory, `mask` saying which of its rows there are."""
+    recording, static = chosen._recording_, as_static(entries)
+    rows = (slice(None), *static[1:]) if static[0] is not Ellipsis else static
+    full = _full_node(recording, core.GATHER, (chosen._full, rows), {}, mask, result)
+    made = new(recording, result, full, mask)
+    made._parent = chosen
+    chosen._views.append((made, static))
     return made
+
+
+def _element(chosen: CompressedArray, entries: tuple[Any, ...], result: Any) -> Any:
+    """One element, by its place among those that are selected."""
+    writer, place = chosen._recording_.writer, as_template(entries[0])
+    writer.assume(selections.HAS_NTH, (chosen._mask, place))
+    position = writer.node(selections.NTH, (chosen._mask, place), {}, np.int64(0), host=False)
+    key = (position, *as_static(entries[1:]))
+    return wrap(chosen._recording_, result, writer.node(core.GATHER, (chosen._full, key), {}, result, host=False))
 
 
 def _like_mask(mask: Node) -> Any:
     return np.broadcast_to(np.bool_(True), mask.shape)
 
 
-def assign(rows: RecordedArray, mask: RecordedArray, value: Any) -> None:
-    """`rows[mask] = value`."""
-    recording, shape = rows._recording_, rows._plain_.shape
-    flat_mask = _flat(mask, mask._plain_.ndim)
+def assign(array: RecordedArray, mask: RecordedArray, value: Any, axis: int = 0) -> None:
+    """`array[mask] = value`, or `array[:, mask] = value` for the axis 1, and so on."""
+    recording, shape = array._recording_, array._plain_.shape
+    rest = len(shape) - axis - mask._plain_.ndim
     if is_compressed(value):
-        if value._mask is not flat_mask:
+        if axis or value._mask is not _flat(mask, mask._plain_.ndim):
             raise Unsupported("shape.dynamic", "a selection by one mask assigned through another")
         template: Any = _reshaped(recording, value._full, shape, value._plain_.dtype)
     else:
-        rest = len(shape) - mask._plain_.ndim
-        given = np.shape(unwrap(value))
-        if len(given) > rest and any(length != 1 for length in given[: len(given) - rest]):
-            raise Unsupported("shape.dynamic", "an array of the selection's length assigned through a mask")
-        template = as_template(value)
-    wide = (*mask._plain_.shape, *(1,) * (len(shape) - mask._plain_.ndim))
+        template = _for_all(recording, value, mask._plain_.ndim, rest)
+    wide = (*(1,) * axis, *mask._plain_.shape, *(1,) * rest)
     condition = _reshaped(recording, mask.node(), wide, np.dtype(bool))
-    node = recording.writer.node(core.SELECT, (condition, template, rows.node()), {}, rows._plain_, host=False)
-    _check_fits(recording, value, rows)
-    recording.writer.write_view(rows._storage, rows._chain, node)
+    node = recording.writer.node(core.SELECT, (condition, template, array.node()), {}, array._plain_, host=False)
+    _check_fits(recording, value, array)
+    recording.writer.write_view(array._storage, array._chain, node)
+
+
+def _for_all(recording: Recording, value: Any, masked: int, rest: int) -> Any:
+    """A value that is the same for all selected elements, as it broadcasts to the whole array.
+
+    masked: the axes of the mask; rest: those behind them.
+    """
+    given = np.shape(unwrap(value))
+    if len(given) <= rest:
+        return as_template(value)
+    at = len(given) - rest - 1
+    if given[at] != 1:
+        raise Unsupported("shape.dynamic", "an array of the selection's length assigned through a mask")
+    template = as_template(value)
+    if not isinstance(template, Node):
+        raise Unsupported("shape.dynamic", "a list assigned through a mask")
+    wide = (*given[:at], *(1,) * masked, *given[at + 1 :])
+    return _reshaped(recording, template, wide, np.asarray(unwrap(value)).dtype)
 
 
 def _check_fits(recording: Recording, value: object, rows: RecordedArray) -> None:

@@ -21,6 +21,7 @@ from accel.record.arrays.arrays import (
 )
 from accel.record.arrays.operands import check_casts
 from accel.record.arrays.positions import position_of, steps_of, within_axis
+from accel.record.arrays.settling import or_settled, settle
 from accel.record.recording import Recording
 from accel.record.wrapper import has_wrapper, unwrap
 from accel.rules import core
@@ -32,6 +33,19 @@ def get_item(array: RecordedArray, key: object) -> Any:
     recording = array._recording_
     result = array._plain_[unwrap(key)]
     return recording.write_down(lambda: _record_get(array, basic_key(key), result), result)
+
+
+def get_item_of_selection(chosen: CompressedArray, key: object) -> Any:
+    """`selection[key]`."""
+    result = chosen._plain_[unwrap(key)]
+
+    def write() -> Any:
+        if issubclass(type(chosen), CompressedArray):
+            return compressed.record_get(chosen, key, result)
+        return _record_get(chosen, basic_key(key), result)  # type: ignore[arg-type]  # it is an array by now
+
+    entries = key if isinstance(key, tuple) else (key,)
+    return chosen._recording_.write_down(lambda: or_settled(write, (chosen, *entries)), result)
 
 
 def set_item(array: RecordedArray, key: object, value: object) -> None:
@@ -56,16 +70,36 @@ def _record_get(array: RecordedArray, key: tuple[Any, ...], result: object) -> A
     recording = array._recording_
     if not any(map(is_advanced, key)):
         return _view(array, key, result)
-    masks = [entry for entry in key if is_mask(entry)]
-    chosen = [entry for entry in key if issubclass(type(entry), CompressedArray)]
-    if masks or chosen:
-        rows, entry, rest = split_at_selection(array, key)
-        if is_mask(entry):
-            return compressed.select(rows, entry, rest, result)
-        return compressed.take(rows, entry, rest, result)
+    if any(map(is_selection, key)):
+        _settle_masks(key)
+        try:
+            return _select(array, key, result)
+        except Unsupported as gap:
+            if gap.reason != "shape.dynamic":
+                raise
     template = index_template(array, key)
     node = recording.writer.node(core.GATHER, (array.node(), template), {}, result, host=False)
     return wrap(recording, result, node)
+
+
+def is_selection(entry: object) -> bool:
+    """Whether an entry of a key is a mask, or what a mask has selected."""
+    return is_mask(entry) or issubclass(type(entry), CompressedArray)
+
+
+def _settle_masks(key: tuple[Any, ...]) -> None:
+    """A mask that is itself selected by a mask: of another array it is a mask of a known length."""
+    for entry in key:
+        if issubclass(type(entry), CompressedArray) and entry._plain_.dtype == np.bool_:
+            settle(entry)
+
+
+def _select(array: RecordedArray, key: tuple[Any, ...], result: object) -> Any:
+    """`array[key]` as a selection, whatever its length."""
+    rows, entry, rest = split_at_selection(array, key)
+    if is_mask(entry):
+        return compressed.select(rows, entry, rest, result)
+    return compressed.take(rows, entry, rest, result)
 
 
 def _view(array: RecordedArray, key: tuple[Any, ...], result: Any) -> Any:
@@ -105,7 +139,9 @@ def index_template(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Any, ...
         raise Unsupported("shape.dynamic", "a single truth as a mask")
     recording = array._recording_
     shape = array._plain_.shape
-    used = sum(1 for entry in key if entry is not None and entry is not Ellipsis)
+    for entry in key:
+        settle(entry)
+    used = sum(_axes_of(entry) for entry in key if entry is not None and entry is not Ellipsis)
     axis = 0
     template: list[Any] = []
     for entry in key:
@@ -116,9 +152,20 @@ def index_template(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Any, ...
             template.append(entry)
             axis += len(shape) - used
             continue
-        template.append(_index_entry(recording, entry, shape[axis]))
-        axis += 1
+        template += _places(entry) if is_mask(entry) else [_index_entry(recording, entry, shape[axis])]
+        axis += _axes_of(entry)
     return tuple(template)
+
+
+def _axes_of(entry: Any) -> int:
+    """How many axes an entry of a key takes up."""
+    return int(entry._plain_.ndim) if is_mask(entry) else 1
+
+
+def _places(mask: Any) -> list[Any]:
+    """The indices of the true elements of a mask, by axis: as many as now."""
+    recording = mask._recording_
+    return [index.node() for index in compressed.record_nonzero(recording, mask, np.nonzero(mask._plain_))]
 
 
 def _index_entry(recording: Recording, entry: Any, size: int) -> Any:
@@ -161,15 +208,17 @@ def _record_set(array: RecordedArray, key: tuple[Any, ...], value: object) -> No
         _store(array, key, value)
         return
     # `a[mask] = value` is a select on the full array, without a compressed one.
-    if len(key) == 1 and is_mask(key[0]):
-        compressed.assign(array, key[0], value)
-        return
-    if any(is_mask(entry) or issubclass(type(entry), CompressedArray) for entry in key):
-        _set_selection(array, key, value)
-        return
+    if any(map(is_selection, key)):
+        _settle_masks(key)
+        try:
+            _set_selection(array, key, value)
+            return
+        except Unsupported as gap:
+            if gap.reason != "shape.dynamic":
+                raise
     template = index_template(array, key)
     # A single number is the same whichever of the repeated indices comes last.
-    if issubclass(type(value), RecordedValue) and np.ndim(unwrap(value)):
+    if issubclass(type(value), RecordedValue) and np.ndim(unwrap(value)) and not _is_one_mask(key):
         _assume_distinct(array, key, template)
     node = recording.writer.node(
         core.SCATTER, (array.node(), template, value_node(array, value)), {}, array._plain_, host=False
@@ -178,6 +227,10 @@ def _record_set(array: RecordedArray, key: tuple[Any, ...], value: object) -> No
 
 
 def _set_selection(array: RecordedArray, key: tuple[Any, ...], value: object) -> None:
+    axis = _axis_of_mask(array, key)
+    if axis is not None:
+        compressed.assign(array, next(filter(is_mask, key)), value, axis)
+        return
     rows, entry, rest = split_at_selection(array, key)
     if rest and any(part != slice(None) and part is not Ellipsis for part in rest):
         raise Unsupported("shape.dynamic", "assignment to a part of masked rows")
@@ -185,6 +238,23 @@ def _set_selection(array: RecordedArray, key: tuple[Any, ...], value: object) ->
         compressed.assign(rows, entry, value)
     else:
         compressed.scatter(rows, entry, value)
+
+
+def _axis_of_mask(array: RecordedArray, key: tuple[Any, ...]) -> int | None:
+    """The first axis that a mask selects along, where the key holds whole axes and nothing else beside it."""
+    places = [i for i, entry in enumerate(key) if is_mask(entry)]
+    others = [entry for entry in key if not is_mask(entry)]
+    if len(places) != 1 or not all(entry is Ellipsis or entry == slice(None) for entry in others):
+        return None
+    if not any(entry is Ellipsis for entry in key[: places[0]]):
+        return places[0]
+    behind = len(key) - places[0] - 1
+    return int(array._plain_.ndim - behind - key[places[0]]._plain_.ndim)
+
+
+def _is_one_mask(key: tuple[Any, ...]) -> bool:
+    """Whether a mask alone decides which elements a key names: none of them twice."""
+    return [is_mask(entry) for entry in key if is_advanced(entry)] == [True]
 
 
 def _assume_distinct(array: RecordedArray, key: tuple[Any, ...], template: tuple[Any, ...]) -> None:
@@ -196,8 +266,6 @@ def _assume_distinct(array: RecordedArray, key: tuple[Any, ...], template: tuple
 
 def value_node(array: RecordedArray, value: object) -> Any:
     """The assigned value as a template, its cast to the array's dtype checked."""
-    if issubclass(type(value), CompressedArray):
-        raise Unsupported("shape.dynamic", "a masked selection is assigned elsewhere")
     template = as_template(value)
     check_casts(array._recording_, value, array._plain_.dtype)
     if type(template) in (list, tuple):

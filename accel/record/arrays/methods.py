@@ -23,6 +23,7 @@ from accel.record.arrays.arrays import (
 from accel.record.arrays.calls.call import record_rule
 from accel.record.arrays.numbers import record_scalar, scalar_call
 from accel.record.arrays.operands import check_casts
+from accel.record.arrays.settling import or_settled
 from accel.record.arrays.ufuncs import one_out, record_ufunc
 from accel.record.inputs import has_flags
 from accel.record.opaque import EFFECTS_IN_NUMPY
@@ -94,7 +95,10 @@ class Method(StandIn):
             if issubclass(type(given), RecordedArray):
                 recording.before_write(given._storage)
         result = getattr(value._plain_, name)(*unwrap(args), **unwrap(kwargs))
-        return recording.write_down(lambda: METHODS[name](value, name, args, kwargs, result), result)
+        given = (value, *args, *kwargs.values())
+        return recording.write_down(
+            lambda: or_settled(lambda: METHODS[name](value, name, args, kwargs, result), given), result
+        )
 
 
 class Flags(Wrapper):
@@ -226,6 +230,20 @@ def _item(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
     return wrap(value._recording_, result, made)
 
 
+MOST_LISTED = 1000
+"""Elements of an array that becomes a list: each is a number of its own."""
+
+
+def _tolist(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    if value._plain_.size > MOST_LISTED:
+        raise Unsupported("limit.nodes", f"a list of {value._plain_.size} numbers")
+    if issubclass(type(value), CompressedArray):
+        raise Unsupported("shape.dynamic", "a masked selection as a list")
+    if not value._plain_.ndim:
+        return _item(value, name, (), {}, result)
+    return [_tolist(value[i], name, (), {}, part) for i, part in enumerate(result)]
+
+
 def _transpose(value: RecordedArray, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> Any:
     axes = args[0] if len(args) == 1 and (args[0] is None or isinstance(args[0], (tuple, list))) else args or None
     return record_rule(value._recording_, RULES[np.transpose], (value, as_static(axes)), {}, result)
@@ -274,6 +292,7 @@ METHODS: dict[str, Writer] = {
     "copy": _copy,
     "astype": _astype,
     "item": _item,
+    "tolist": _tolist,
     "transpose": _transpose,
     "fill": _fill,
     "sort": _sort,

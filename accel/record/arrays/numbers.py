@@ -17,6 +17,9 @@ from accel.record.wrapper import has_wrapper, isinstance_wrapper, unwrap
 from accel.rules import core, scalars
 from accel.rules.rule import Unsupported, own_rule
 
+MOST_DIGITS = 16
+"""A power of ten with more digits is no float."""
+
 
 def record_scalar(
     recording: Recording,
@@ -86,6 +89,8 @@ def _record_python(
     if function is math.log and len(args) == 2:
         parts = [_logarithm(recording, arg) for arg in args]
         return _record_python(recording, operator.truediv, tuple(parts), as_template(tuple(parts)), result)
+    if function is round and template[1:] not in ((), (None,)) and template[1] not in range(MOST_DIGITS):
+        raise Unsupported("rule.parameter", "round to a number of digits that changes, is negative or large")
     row = scalars.PYTHON.get(function)
     if row is None:
         raise Unsupported("rule.missing", f"{getattr(function, '__name__', function)} of a number from an array")

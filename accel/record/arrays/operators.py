@@ -12,9 +12,10 @@ import numpy as np
 from accel.record.arrays import compressed
 from accel.record.arrays.arrays import NUMBERS, CompressedArray, RecordedArray, RecordedScalar, RecordedValue, known
 from accel.record.arrays.calls.call import call
-from accel.record.arrays.indexing import get_item, set_item
+from accel.record.arrays.indexing import get_item, get_item_of_selection, set_item
 from accel.record.arrays.methods import attribute_of
-from accel.record.arrays.numbers import record_scalar, scalar_call
+from accel.record.arrays.numbers import TYPE_STAND_INS, record_scalar, scalar_call
+from accel.record.arrays.settling import or_settled, settle
 from accel.record.arrays.ufuncs import record_ufunc
 from accel.record.inputs import MISSING
 from accel.record.recording import Recording
@@ -78,7 +79,8 @@ def _record_operator(
         return record_scalar(recording, function, args, result, ufunc)
     if isinstance(result, np.ndarray) and known(recording, result) is not None:
         return known(recording, result)  # an in-place operator, already written down
-    return record_ufunc(recording, ufunc, tuple(map(_as_array, args)), {}, result)
+    operands = tuple(map(_as_array, args))
+    return or_settled(lambda: record_ufunc(recording, ufunc, operands, {}, result), operands)
 
 
 def _as_array(operand: object) -> Any:
@@ -89,19 +91,21 @@ def _as_array(operand: object) -> Any:
 def _inplace(array: Any, other: Any, function: Callable[..., Any], ufunc: np.ufunc) -> Any:
     """`array op= other`: NumPy's in-place operator, written through the view."""
     recording = array._recording_
+
+    def write() -> Any:
+        if issubclass(type(array), CompressedArray):
+            return compressed.record_inplace(array, ufunc, other)
+        record_ufunc(recording, ufunc, (array, _as_array(other)), {"out": array}, result)
+        return array
+
     if not _is_operand(array, other):
         recording.break_("call.opaque", f"a {type(unwrap(other)).__name__} as an array's operand", touched=True)
     if issubclass(type(array), CompressedArray):
         result = function(array._plain_, unwrap(other))
-        return recording.write_down(lambda: compressed.record_inplace(array, ufunc, other), result)
+        return recording.write_down(lambda: or_settled(write, (array, other)), result)
     recording.before_write(array._storage)
     result = function(array._plain_, unwrap(other))  # NumPy raises here, or array._plain_ is changed
-
-    def write() -> Any:
-        record_ufunc(recording, ufunc, (array, _as_array(other)), {"out": array}, result)
-        return array
-
-    return recording.write_down(write, result)
+    return recording.write_down(lambda: or_settled(write, (other,)), result)
 
 
 _BINARY: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
@@ -182,6 +186,16 @@ def _rounded(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, *args: scalar_call(self._recording_, function, (self, *args))
 
 
+def _round(self: RecordedScalar, *digits: Any) -> Any:
+    """`round(self)`: NumPy's numbers are rounded by NumPy where digits are given."""
+    if isinstance(self._plain_, (np.floating, np.integer)):
+        if digits not in ((), (None,)):
+            return call(np.round, (self, *digits), {})
+        whole = call(np.rint, (self,), {}) if isinstance(self._plain_, np.floating) else self
+        return TYPE_STAND_INS[int](whole)
+    return scalar_call(self._recording_, round, (self, *digits))
+
+
 def attach() -> None:
     """Give the classes of recorded values their operators."""
     for name, (function, ufunc) in _BINARY.items():
@@ -195,7 +209,7 @@ def attach() -> None:
     for name, (function, ufunc) in _UNARY.items():
         setattr(RecordedValue, f"__{name}__", _single(function, ufunc))
 
-    for name, function in (("round", round), ("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc)):
+    for name, function in (("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc)):
         setattr(RecordedScalar, f"__{name}__", _rounded(function))
     for kind, name, method in _OTHERS:
         setattr(kind, name, method)
@@ -203,12 +217,14 @@ def attach() -> None:
 
 _OTHERS: tuple[tuple[type, str, Callable[..., Any]], ...] = (
     (RecordedValue, "__pow__", _pow),
+    (RecordedScalar, "__round__", _round),
     (RecordedValue, "__pos__", _single(operator.pos, np.positive)),
     (RecordedValue, "__array_ufunc__", _array_ufunc),
     (RecordedValue, "__array_function__", _array_function),
     (RecordedValue, "__getattr__", attribute_of),
     (RecordedArray, "__getitem__", get_item),
     (RecordedArray, "__setitem__", set_item),
-    (CompressedArray, "__getitem__", compressed.get_item),
+    (CompressedArray, "__getitem__", get_item_of_selection),
     (CompressedArray, "count", compressed.count),
+    (CompressedArray, "settle", settle),
 )

@@ -12,8 +12,7 @@ OPAQUE = "call.opaque"
 MISSING = "rule.missing"
 
 _ROWS: tuple[tuple[str, str, str], ...] = (
-    (DYNAMIC, "how many values differ is not fixed", "unique unique_all unique_counts unique_inverse unique_values"),
-    (DYNAMIC, "how many values the sets share is not fixed", "intersect1d setdiff1d setxor1d union1d"),
+    (DYNAMIC, "the order of the values is NumPy's own", "unique_all unique_counts unique_inverse unique_values"),
     (DYNAMIC, "how many zeros there are is not fixed", "trim_zeros"),
     (DYNAMIC, "the length depends on the leading coefficients", "poly polydiv roots"),
     (OPAQUE, "it calls a function of the program's for each element", "fromfunction frompyfunc mask_indices"),

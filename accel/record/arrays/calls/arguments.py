@@ -110,7 +110,8 @@ def assume_holds(
         for name, value in bound.items()
         if name in rule.operands
     }
-    shape = np.shape(result) if isinstance(result, (np.ndarray, np.generic)) else ()
+    first = result[0] if isinstance(result, tuple) and result else result
+    shape = np.shape(first) if isinstance(first, (np.ndarray, np.generic)) else ()
     holds = rule.recorded.holds(**{**bound, **arrays}, shape=shape)
     if holds is None:
         return

@@ -12,6 +12,7 @@ from accel.record.arrays.calls.general import record_bound
 from accel.record.arrays.calls.special import SPECIALS
 from accel.record.arrays.numbers import record_scalar
 from accel.record.arrays.operands import flat
+from accel.record.arrays.settling import or_settled
 from accel.record.arrays.ufuncs import record_ufunc
 from accel.record.recording import Recording, current
 from accel.record.wrapper import isinstance_wrapper, unwrap
@@ -31,7 +32,9 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     for target in written_operands(function, rule, args, kwargs):
         recording.before_write(target._storage)
     result = function(*unwrap(args), **unwrap(kwargs))
-    return recording.write_down(lambda: record(recording, function, rule, args, kwargs, result), result)
+    given = (*args, *kwargs.values())
+    write = lambda: record(recording, function, rule, args, kwargs, result)  # noqa: E731
+    return recording.write_down(lambda: or_settled(write, given), result)
 
 
 def call_without_rule(recording: Recording, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

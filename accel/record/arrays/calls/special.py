@@ -177,7 +177,8 @@ def _record_shaped(recording: Recording, rule: Rule, bound: dict[str, Any], resu
     check_parameters(rule, bound)
     template = templates(recording, rule, bound)
     assume_holds(recording, rule, bound, template, result)
-    node = recording.writer.node(rule, (), {**template, "shape": np.shape(result)}, result, host=False)
+    shape = np.shape(result[0] if isinstance(result, tuple) else result)
+    node = recording.writer.node(rule, (), {**template, "shape": shape}, result, host=False)
     return wrap(recording, result, node)
 
 
@@ -219,7 +220,7 @@ def _in_place_of(recording: Recording, rule: Rule, made: Any, result: Any, sourc
     if not isinstance(value, np.ndarray):
         raise Unsupported("rule.missing", f"{rule.name} of an array without axes")
     if issubclass(type(made), CompressedArray):
-        return made
+        return made if made._is_shared else compressed.new(recording, result, made._full, made._mask)
     # The same memory seen in the same way: NumPy's function made the view that the rewritten calls make.
     if value.ctypes.data == result.ctypes.data and value.strides == result.strides and result.size:
         return remember(recording, RecordedArray(recording, result, made._storage, made._chain))

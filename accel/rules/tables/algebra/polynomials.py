@@ -9,6 +9,7 @@ import numpy as np
 from accel.rules.core import in_common_dtype
 from accel.rules.lowering import jnp
 from accel.rules.rule import Unsupported, rewritten, rule
+from accel.rules.special import Finite
 
 if TYPE_CHECKING:
     from jax import Array
@@ -23,6 +24,24 @@ def polyval(*, p: Array, x: Array | float) -> Any:
     for i in range(p.shape[0]):
         result = result * x + p[i]
     return result
+
+
+def _fits_one(*, x: Any, y: Any, deg: Any, w: Any = None, **rest: object) -> Any:
+    """Whether only one polynomial fits best: NumPy warns where several do."""
+    xp = np if isinstance(x, np.ndarray) else jnp
+    powers = xp.vander(x.astype(float), deg + 1)
+    powers = powers if w is None else powers * w[:, None]
+    scaled = powers / xp.sqrt((powers * powers).sum(axis=0))
+    sizes = xp.linalg.svd(xp.where(xp.isfinite(scaled), scaled, 0.0), compute_uv=False)
+    return (len(x) > deg) & (sizes[-1] > 1e-10 * sizes[0])
+
+
+@rule(np.polyfit, "x y w | deg", holds=_fits_one, special=Finite())
+def polyfit(*, x: Array, y: Array, deg: int, w: Array | None = None) -> Any:
+    """By least squares, as NumPy does it."""
+    if type(deg) is not int or any(each is not None and each.dtype != np.float64 for each in (x, y, w)):
+        raise Unsupported("rule.parameter", "numpy.polyfit of several degrees, or of others than float64")
+    return jnp.polyfit(x, y, deg, w=w)
 
 
 def _lines_up(left: Any, right: Any) -> tuple[Any, Any]:

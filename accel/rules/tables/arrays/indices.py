@@ -120,8 +120,14 @@ def triu_indices_from(arr: Any, k: int = 0) -> Any:
 
 # -- of true elements -------------------------------------------------------------------------------------------------
 
-add_rule(np.argwhere, None, "a", special=Indices())
 add_rule(np.nonzero, None, "a", special=Indices())
+
+
+@rewritten(np.argwhere, "a")
+def argwhere(a: Any) -> Any:
+    if not np.ndim(a):
+        raise Unsupported("rule.parameter", "numpy.argwhere of a single value")
+    return np.stack(np.nonzero(a), axis=-1)
 
 
 @rewritten(np.flatnonzero, "a")

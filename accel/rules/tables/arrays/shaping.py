@@ -70,22 +70,32 @@ add_rule(np.moveaxis, same("moveaxis"), "a | source destination", view=_moved(np
 add_rule(np.rollaxis, same("rollaxis"), "a | axis start", view=_moved(np.rollaxis))
 
 
-def _at_least(function: object) -> Any:
+def _at_least(least: int) -> Any:
     def rewrite(arys: tuple[Any, ...]) -> Any:
-        made = [_raised(function, array) for array in arys]
+        made = [_raised(least, array) for array in arys]
         return made[0] if len(made) == 1 else tuple(made)
 
     return rewrite
 
 
-def _raised(function: Any, array: Any) -> Any:
+def _raised(least: int, array: Any) -> Any:
+    """By NumPy's own steps, so that a view is the view that NumPy makes."""
     if isinstance(array, (list, tuple)):
-        raise Unsupported("rule.parameter", f"numpy.{function.__name__} of a list")
-    return np.reshape(array, function(np.empty(np.shape(array), bool)).shape)
+        if any(isinstance(part, (list, tuple)) for part in array) or not array:
+            raise Unsupported("rule.parameter", "numpy.atleast of nested lists")
+        array = np.stack(array)
+    ndim = np.ndim(array)
+    if ndim >= least:
+        return array
+    if ndim == 0:
+        return np.reshape(array, (1,) * least)
+    if ndim == 1:
+        return array[None, :] if least == 2 else array[None, :, None]
+    return array[:, :, None]
 
 
-for _function in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
-    rewritten(_function, "*arys")(_at_least(_function))
+for _least, _function in enumerate((np.atleast_1d, np.atleast_2d, np.atleast_3d), 1):
+    rewritten(_function, "*arys")(_at_least(_least))
 add_rule(
     np.broadcast_to, same("broadcast_to"), "array | shape", view=lambda source, result, bound: Broadcast(result.shape)
 )
