@@ -7,6 +7,9 @@ accelerate      accelerate one function: a decorator
 install, uninstall, installed
                 accelerate the functions that catalogues name, and undo it; `installed` is a context manager
 explain         record one call, and show what it gives, or where the recording stops and why
+to_jax          a pure function of JAX's from a NumPy function and example calls
+grad, value_and_grad, jacobian, vmap
+                derivatives and batches of NumPy functions, NumPy in and out
 report, summary_line
                 what happened to each function, as text, JSON or Markdown
 """
@@ -21,26 +24,35 @@ from accel.process import ending as _ending  # noqa: F401  # its exit handler ha
 if TYPE_CHECKING:
     from accel import ndimage
     from accel.config import SettingError, Settings, override
+    from accel.dispatch.refusals import Refused
     from accel.hook.patching import install, installed, uninstall
     from accel.inspect.explain import explain
     from accel.lift.decorator import accelerate
+    from accel.pure.function import to_jax
+    from accel.pure.transforms import grad, jacobian, value_and_grad, vmap
     from accel.reports.reporting import report
     from accel.reports.summary import summary_line
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Refused",
     "SettingError",
     "Settings",
     "accelerate",
     "explain",
+    "grad",
     "install",
     "installed",
+    "jacobian",
     "ndimage",
     "override",
     "report",
     "summary_line",
+    "to_jax",
     "uninstall",
+    "value_and_grad",
+    "vmap",
 ]
 
 _HOMES = {
@@ -53,6 +65,12 @@ _HOMES = {
     "installed": "accel.hook.patching",
     "uninstall": "accel.hook.patching",
     "report": "accel.reports.reporting",
+    "to_jax": "accel.pure.function",
+    "grad": "accel.pure.transforms",
+    "jacobian": "accel.pure.transforms",
+    "value_and_grad": "accel.pure.transforms",
+    "vmap": "accel.pure.transforms",
+    "Refused": "accel.dispatch.refusals",
     "summary_line": "accel.reports.summary",
 }
 
