@@ -55,6 +55,8 @@ def live_masks(body: Sequence[Node], roots: Sequence[Node]) -> dict[int, Mask]:
     """For each operation of a body where its value is read, by index."""
     live: dict[int, Mask] = {node.index: EVERYWHERE for node in roots}
     for node in reversed(body):
+        if node.dtype is not None and node.dtype.kind not in "fc":
+            continue  # no derivative comes through truths and whole numbers
         own = live.get(node.index, EVERYWHERE)
         for key, operand in _operands(node):
             mask = _read_by(node, own, key, operand)
