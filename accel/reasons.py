@@ -275,6 +275,11 @@ _ROWS = (
         "leave the input out of wrt, so that it is a constant",
     ),
     Reason(
+        "pure.derivative",
+        "JAX has no derivative of this operation",
+        "leave what it is computed from out of wrt, so that it is a constant",
+    ),
+    Reason(
         "pure.unrecorded",
         "the call takes a way that recording it did not make known",
         "simplify the branches, or pass each member by itself",

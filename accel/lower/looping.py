@@ -87,7 +87,10 @@ def run(
         with fusion.inside():
             for part in parts:
                 values.compute(part)
-            after = [as_carried(values.fetch(node), model) for node, model in zip(body.updates, body.parameters, strict=False)]
+            after = [
+                as_carried(values.fetch(node), model)
+                for node, model in zip(body.updates, body.parameters, strict=False)
+            ]
             asked = jnp.asarray(values.fetch(body.asked)).reshape(()) == body.stay
             assumed = [values.fetch(node) for node in body.assumed]
         return after, asked, takes_any(body, assumed), count + 1

@@ -58,12 +58,16 @@ class PureFunction:
 
     def next(self, inputs: Inputs, output: Mapping[str, Any]) -> dict[str, Any]:
         """The inputs of the call after one: `inputs`, with the new state in the place of the old."""
-        return {**self._complete(inputs), **{name: each for name, each in output["state"].items() if name in self.inputs}}
+        return {
+            **self._complete(inputs),
+            **{name: each for name, each in output["state"].items() if name in self.inputs},
+        }
 
-    def export(self, platforms: Sequence[str] | None = None) -> bytes:
+    def export(self, platforms: Sequence[str] | None = None, vjp_order: int = 0) -> bytes:
         """The function as StableHLO, for `jax.export.deserialize`: it needs neither accel nor the function's source.
 
-        It takes a dict of all leaves in `inputs`. platforms: as `jax.export.export` takes them.
+        It takes a dict of all leaves in `inputs`. platforms: as `jax.export.export` takes them. vjp_order: how often it
+        can be differentiated there, in reverse mode.
         """
         import jax
         from jax import export
@@ -71,7 +75,7 @@ class PureFunction:
         with jax.enable_x64(True):
             shapes = {name: jax.ShapeDtypeStruct(each.shape, each.dtype) for name, each in self.inputs.items()}
             exported = export.export(jax.jit(self._compute), platforms=platforms)(shapes)
-            return bytes(exported.serialize())
+            return bytes(exported.serialize(vjp_order=vjp_order))
 
     def _compute(self, inputs: Inputs) -> dict[str, Any]:
         output = self._program(inputs)
@@ -108,7 +112,11 @@ def _as_leaf(name: str, value: Any, like: np.ndarray[Any, Any]) -> Any:
 
 
 def to_jax(
-    function: Any, *args: Any, wrt: Any = None, examples: Iterable[Sequence[Any]] = (), rounds: int | None = None,
+    function: Any,
+    *args: Any,
+    wrt: Any = None,
+    examples: Iterable[Sequence[Any]] = (),
+    rounds: int | None = None,
     **kwargs: Any,
 ) -> PureFunction:
     """Make a pure function of JAX's of a NumPy function or method, from calls of it as examples.

@@ -14,11 +14,11 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.lower.operations import as_array, compute
+from accel.reasons import source_line
 from accel.rules import core
 from accel.rules.lowering import jnp
 from accel.rules.rule import Unsupported
 from accel.rules.scalars import PYTHON, PythonRow
-from accel.reasons import source_line
 
 
 def _remainder(x: Any, y: Any) -> Any:

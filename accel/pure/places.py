@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from accel.merge import ABSENT
 from accel.pure.recorded import Recorded, refused
 from accel.record.inputs import Inputs, Slot
-from accel.merge import ABSENT
 
 LIBRARIES = frozenset({"numpy", "scipy", "math", "builtins", "cmath"})
 """Numbers of these modules are constants."""
@@ -72,7 +72,9 @@ def _is_fixed(slot: Any) -> bool:
 
 def _argument_slots(slots: Iterable[Slot | Any]) -> set[int]:
     return {
-        index for index, slot in enumerate(slots, Inputs.ROOTS) if slot.fetch.parent is not None and slot.fetch.parent < 2
+        index
+        for index, slot in enumerate(slots, Inputs.ROOTS)
+        if slot.fetch.parent is not None and slot.fetch.parent < 2
     }
 
 

@@ -12,6 +12,7 @@ from accel.ir.tape import Node
 from accel.ir.template import fill
 from accel.lower import Known, agrees
 from accel.lower.folding import Folding
+from accel.lower.operations import as_array
 from accel.merge import ABSENT
 from accel.pure import host, results
 from accel.pure.evaluation import Evaluation, Plan
@@ -117,7 +118,7 @@ class _Run:
 
     def __init__(self, program: Program, inputs: Mapping[str, Any]) -> None:
         self._program = program
-        self._inputs = inputs
+        self._inputs = {name: jnp.asarray(value) for name, value in inputs.items()}
         self._values: dict[int, Any] = {}
         self._checks: dict[int, list[Any]] = {}
 
@@ -135,7 +136,8 @@ class _Run:
                 truths = [self._is_taken(way) for way in program.ways]
                 return self._returned(truths)
         except Unsupported as gap:
-            raise refused(program.recorded.name, gap.reason, gap.detail) from gap
+            is_missing = isinstance(gap.__cause__, NotImplementedError)  # of JAX, for want of a derivative
+            raise refused(program.recorded.name, "pure.derivative" if is_missing else gap.reason, gap.detail) from gap
 
     def _give(self, node: Node) -> None:
         if node.is_input and node.args[0] in self._program._given:
@@ -144,7 +146,7 @@ class _Run:
             value = self._program._fixed[node.index]
             if value is ABSENT and not node.host:
                 value = np.zeros(node.shape, node.dtype)
-            self._values[node.index] = value
+            self._values[node.index] = as_array(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
     def _compute_host(self, node: Node) -> None:
         args, kwargs = fill((node.args, node.kwargs), lambda each: self._values[each.index], Node)
@@ -237,7 +239,7 @@ class _Run:
 
     def _slot(self, slot: int) -> Any:
         name = self._program._given.get(slot)
-        return self._program.recorded.values[slot] if name is None else self._inputs[name]
+        return jnp.asarray(self._program.recorded.values[slot]) if name is None else self._inputs[name]
 
     def _seen(self, way: Way, value: Any, chain: Sequence[Any]) -> Any:
         def number(leaf: Number) -> Any:

@@ -126,9 +126,7 @@ def recorded_call(call: PlainCall) -> Trace:
 def _recorded(call: PlainCall, name: str) -> Trace:
     undo: list[Callable[[], None]] = []
     with np.errstate(all="ignore"):
-        result = record(
-            call.function, call.args, call.kwargs, max_nodes=config.current().max_nodes, watch=_watch(undo)
-        )
+        result = record(call.function, call.args, call.kwargs, max_nodes=config.current().max_nodes, watch=_watch(undo))
     if isinstance(result, Raised):
         raise result.error
     if isinstance(result, Undone) or result.refusal is not None or result.trace is None:

@@ -6,20 +6,17 @@ a way that is not known yet. Each recorded call is undone: what a function chang
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from accel.dispatch.replay import MergedMatcher
-from accel.ir.template import leaves
 from accel.inspect.explain.callables import PlainCall
 from accel.pure import places as places_module
-from accel.pure.places import Places
 from accel.pure.program import Output, Program
-from accel.pure.recorded import Recorded, assembled, plain_call, recorded_call, refused
-from accel.pure.results import Hole, filled
+from accel.pure.recorded import assembled, plain_call, recorded_call, refused
+from accel.pure.results import filled
 from accel.record import Trace
 from accel.record.inputs import Inputs, same_number
 from accel.record.leaves import Number
@@ -228,7 +225,7 @@ def jacobian(function: Any, wrt: Wrt = 0) -> Callable[..., Any]:
     return _named(call, function, "jacobian")
 
 
-def vmap(function: Any, in_axes: int | None | Sequence[int | None] = 0) -> Callable[..., Any]:
+def vmap(function: Any, in_axes: int | Sequence[int | None] | None = 0) -> Callable[..., Any]:
     """A function that calls a NumPy function for each element along an axis of its arguments, as one program.
 
     in_axes: for all positional arguments, or for each of them: the axis of an array along which its elements lie, or
@@ -247,7 +244,7 @@ def vmap(function: Any, in_axes: int | None | Sequence[int | None] = 0) -> Calla
     return _named(call, function, "vmap")
 
 
-def _axes(in_axes: int | None | Sequence[int | None], count: int) -> list[int | None]:
+def _axes(in_axes: int | Sequence[int | None] | None, count: int) -> list[int | None]:
     axes = [in_axes] * count if in_axes is None or isinstance(in_axes, int) else list(in_axes)
     if len(axes) != count or all(axis is None for axis in axes):
         raise ValueError(f"in_axes {in_axes} does not fit {count} arguments, of which some must have an axis")
@@ -296,14 +293,15 @@ class _Batch:
 
     def _member(self, number: int) -> PlainCall:
         args = [
-            value if axis is None else _one(value, number)
-            for value, axis in zip(self._args, self._axes, strict=True)
+            value if axis is None else _one(value, number) for value, axis in zip(self._args, self._axes, strict=True)
         ]
         return plain_call(self._transformed._function, tuple(args), self._kwargs)
 
     def _check(self, family: _Family) -> None:
         if any(each.state or each.changed for each in family.program.returned):
-            raise refused(family.recorded.name, "pure.state", "it changes its arguments or attributes: use accel.to_jax")
+            raise refused(
+                family.recorded.name, "pure.state", "it changes its arguments or attributes: use accel.to_jax"
+            )
 
     def _stacked(self, family: _Family, inputs: Mapping[str, Any]) -> dict[str, Any]:
         found = {}

@@ -71,9 +71,7 @@ def _of_accepted(trace: MergedTrace, accepted: Accepted) -> Way:
 def _shares(accepted: Accepted, values: list[Any]) -> bool:
     """Whether an array that a way writes to shares memory with another that it reads (see MergedVariant)."""
     arrays = [(slot, values[slot]) for slot in accepted.arrays if isinstance(values[slot], np.ndarray)]
-    return any(
-        slot != written and values[written] is value for written in accepted.changed for slot, value in arrays
-    )
+    return any(slot != written and values[written] is value for written in accepted.changed for slot, value in arrays)
 
 
 class _Undecided(Exception):

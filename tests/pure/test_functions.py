@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 import accel
-from tests.pure.functions import CALLS, FIRST, FUNCTIONS, SECOND, THIRD, finite_only, masked_log, masked_quotient, overwritten
+from tests.pure.functions import (
+    CALLS,
+    FIRST,
+    FUNCTIONS,
+    SECOND,
+    THIRD,
+    finite_only,
+    masked_log,
+    masked_quotient,
+    overwritten,
+)
 
 jax = pytest.importorskip("jax")
 
