@@ -266,7 +266,7 @@ _ROWS = (
     ),
     Reason(
         "pure.alias",
-        "after a call two names hold one array, which is changed in place: in the next call both would change",
+        "after a call two names hold one array, which is changed in place: in the next call, both are",
         "store a copy",
     ),
     Reason(

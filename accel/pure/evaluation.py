@@ -8,7 +8,7 @@ loop by data a bounded scan, and gates stand before what selections drop (see ac
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ class Plan:
 class Evaluation:
     """The values of one plan's operations. given: those of nodes that it takes, by index."""
 
-    def __init__(self, plan: Plan, given: Mapping[int, Any], given_nodes: Callable[[Node], Any] | None = None) -> None:
+    def __init__(self, plan: Plan, given: Mapping[int, Any]) -> None:
         self._plan = plan
         self._values: dict[int, Any] = dict(given)
         self._plain: dict[int, Any] = {}
@@ -79,9 +79,7 @@ class Evaluation:
     def _gated(self, operand: Node, node: Node, live: Mask) -> Any:
         """An operand whose derivatives count only where the operation's result is read."""
         value = self.fetch(operand)
-        if operand.dtype is None or operand.dtype.kind not in "fc" or not hasattr(value, "dtype"):
-            return value
-        if isinstance(value, np.ndarray):  # a constant has no derivatives
+        if not _has_derivatives(operand) or not _is_traced(value):
             return value
         inner = self._plan.nodes.get(operand.index)
         has_own = inner is not None and gates.is_elementwise(inner) and operand.shape == node.shape
@@ -111,6 +109,7 @@ class Evaluation:
         args = tuple(as_array(each) for each in args)
         kwargs = {name: as_array(each) if name in node.rule.operands else each for name, each in kwargs.items()}
         reads = node.rule.locality.reads
+        assert reads is not None
         masks = reads.masks(*args, **kwargs)
         return jnp.broadcast_to(masks[reads.operands.index(key)], form)
 
@@ -173,7 +172,7 @@ class Evaluation:
 
     def _entering(self, node: Node, here: Any) -> Any:
         value = self.fetch(node)
-        if node.dtype is None or node.dtype.kind not in "fc" or not _is_traced(value):
+        if not _has_derivatives(node) or not _is_traced(value):
             return value
         return gates.gate(value, jnp.broadcast_to(here, value.shape))
 
@@ -196,6 +195,10 @@ def _stopped(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)([_stopped(each) for each in value])
     return lax.stop_gradient(value) if _is_traced(value) else value
+
+
+def _has_derivatives(node: Node) -> bool:
+    return node.dtype is not None and node.dtype.kind in "fc"
 
 
 def _is_traced(value: object) -> bool:
@@ -226,7 +229,7 @@ def bounded(body: Body, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any
         here = goes_on(state)
         given = {
             node.index: gates.gate(jnp.asarray(value), jnp.broadcast_to(here, jnp.shape(value)))
-            if node.dtype.kind in "fc"
+            if _has_derivatives(node)
             else value
             for node, value in zip(body.parameters, (*held, *fixed), strict=True)
         }

@@ -18,10 +18,10 @@ Inputs = Mapping[str, Any]
 class PureFunction:
     """A NumPy function as a pure function of JAX's. Made by `accel.to_jax`.
 
-    It takes a dict of any of its leaves by name; those that are left out are as in the first example. It returns a dict:
-    "result", what the function returns; "state", the new value of each attribute, item and argument that it changes, by
-    name; "ok", whether the call takes a way that was recorded. Where "ok" is false, all floats and their derivatives are
-    NaN.
+    It takes a dict of any of its leaves by name; those that are left out are as in the first example. It returns a
+    dict: "result", what the function returns; "state", the new value of each attribute, item and argument that it
+    changes, by name; "ok", whether the call takes a way that was recorded. Where "ok" is false, all floats and their
+    derivatives are NaN.
 
     inputs: all leaves, as in the first example. name: of the NumPy function.
     """
@@ -43,7 +43,7 @@ class PureFunction:
         return f"<pure function of {self.name}: {', '.join(self.inputs)}>"
 
     def __call__(self, inputs: Inputs | None = None) -> dict[str, Any]:
-        """What a call with these leaves returns and leaves behind. Raises TypeError and KeyError for what is no leaf."""
+        """What a call with these leaves returns and leaves. Raises TypeError and KeyError for what is no leaf."""
         found: dict[str, Any] = self._jitted(self._complete(inputs or {}))
         return found
 
@@ -92,7 +92,7 @@ class PureFunction:
 def _check_precision() -> None:
     import jax
 
-    if not jax.config.jax_enable_x64:
+    if not jax.config.read("jax_enable_x64"):
         raise RuntimeError(
             "accel computes as NumPy does, in 64 bits: call jax.config.update('jax_enable_x64', True) first, or call "
             "the function within jax.enable_x64(True)"
@@ -100,7 +100,8 @@ def _check_precision() -> None:
 
 
 def _as_leaf(name: str, value: Any, like: np.ndarray[Any, Any]) -> Any:
-    """A leaf's value as an array of JAX's. Raises TypeError for another shape or dtype: NumPy would compute otherwise."""
+    """A leaf's value as an array of JAX's. Raises TypeError for another shape or dtype, with which NumPy would compute
+    otherwise."""
     from jax import numpy as jnp
 
     weak = type(value) in (bool, int, float, complex)

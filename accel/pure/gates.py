@@ -6,8 +6,8 @@ derivative all the same, an infinity perhaps, and reverse mode multiplies it by 
 a reader selects the result.
 
 Which elements of a value are read is found from the end of the tape backwards (`live_masks`): a selection reads each
-operand under its condition, an operation element by element reads its operands where it is read itself, and a view hands
-the mask on to what it looks at.
+operand under its condition, an operation element by element reads its operands where it is read itself, and a view
+hands the mask on to what it looks at.
 """
 
 from __future__ import annotations

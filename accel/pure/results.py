@@ -24,7 +24,11 @@ NUMBERS = (bool, int, float, complex, np.generic)
 
 @dataclass(slots=True)
 class Returned:
-    """What one way returns and leaves. form: the result with `Slot`s. leaves: of the result, in order. state: by name."""
+    """What one way returns and leaves.
+
+    form: the result with `Hole`s. leaves: of the result, in order. state: what it writes, by name. changed: by merged
+    slot of an array that it changes in place, its position among those.
+    """
 
     form: Any
     leaves: list[Part]

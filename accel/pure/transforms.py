@@ -1,7 +1,8 @@
 """Transforms: derivatives and batches of NumPy functions, with NumPy arrays in and out.
 
-The function is recorded when it is first called with arguments of some shapes and types, and again whenever a call takes
-a way that is not known yet. Each recorded call is undone: what a function changes is not changed by its derivative.
+The function is recorded when it is first called with arguments of some shapes and types, and again whenever a call
+takes a way that is not known yet. Each recorded call is undone: what a function changes is not changed by its
+derivative.
 """
 
 from __future__ import annotations
@@ -193,8 +194,8 @@ def grad(function: Any, wrt: Wrt = 0) -> Callable[..., Any]:
 def jacobian(function: Any, wrt: Wrt = 0) -> Callable[..., Any]:
     """A function that gives the derivatives of all that a NumPy function returns by all elements of some inputs.
 
-    wrt: as in `value_and_grad`. What it gives has the form of the function's result, with the form of `wrt` in the place
-    of each array or number: arrays of the result's axes, then the input's.
+    wrt: as in `value_and_grad`. What it gives has the form of the function's result, with the form of `wrt` in the
+    place of each array or number: arrays of the result's axes, then the input's.
     """
     transformed = _Transformed(function)
 

@@ -70,7 +70,7 @@ class Case:
         return self.outputs({name: self.leaves[name] + step * each for name, each in self.direction.items()})
 
     def judged(self) -> Any:
-        """The derivative along the direction by forward mode and by differences; its product with weights by both modes."""
+        """The derivative along the direction by forward mode and by differences; its weighted sum by both modes."""
         leaves = {name: self.leaves[name] for name in self.direction}
         found, along = jax.jvp(self.outputs, (leaves,), (self.direction,))
         points = [self.at(by * STEP) for by in (2, 1, -1, -2)]

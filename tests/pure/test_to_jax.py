@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import accel
+from accel.pure import transforms
 from tests.pure.functions import FIRST, SECOND, Ocean, two_branches
 
 jax = pytest.importorskip("jax")
@@ -180,6 +181,39 @@ def test_what_has_no_pure_form_is_refused(function: Any, reason: str) -> None:
     examples = [(np.ones(4),)] if reason == "pure.example" else []
     with pytest.raises(accel.Refused, match=rf"has no pure form  \[{reason}\]"):
         accel.to_jax(function, np.ones(3), examples=examples)
+
+
+def _many(rounds: Any, x: Any) -> Any:
+    for _ in range(200):
+        x = rounds(x)
+    return x
+
+
+def _three_ways(x: Any) -> Any:
+    if x[0] > 1.0:
+        return _many(np.sin, x)
+    return _many(np.cos, x) if x[0] > 0.0 else _many(np.tanh, x)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: accel.to_jax(lambda: np.zeros(3)), "pure.inputs"),
+        (lambda: accel.to_jax(lambda x, k: x * round(k, 2), FIRST, 0.25)(), "pure.host"),
+        (lambda: accel.grad(lambda x: float(np.spacing(x).sum()))(FIRST), "pure.derivative"),
+        (lambda: accel.to_jax(_three_ways, FIRST, examples=[(2 * FIRST,), (-FIRST,)]), "pure.paths"),
+    ],
+)
+def test_what_jax_cannot_compute_is_refused(make: Any, reason: str) -> None:
+    with pytest.raises(accel.Refused, match=rf"\[{reason}\]"):
+        make()
+
+
+def test_a_function_has_so_many_paths_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transforms, "MOST_PATHS", 1)
+    reason = "pure.unrecorded"
+    with pytest.raises(accel.Refused, match=rf"\[{reason}\]"):
+        accel.vmap(lambda x: x + 1.0 if x > 0 else -x)(np.array([1.0, -1.0]))
 
 
 def test_swapped_arrays_are_swapped() -> None:
