@@ -39,7 +39,19 @@ def plain_call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     except TypeError as error:
         raise TypeError(str(error).replace("explain takes", "accel takes")) from None
     inspect.signature(call.function, follow_wrapped=False).bind(*call.args, **call.kwargs)
-    return call
+    seen: list[Any] = []
+    given = tuple(_apart(value, seen) for value in call.args)
+    return call._replace(args=given, kwargs={name: _apart(value, seen) for name, value in call.kwargs.items()})
+
+
+def _apart(value: Any, seen: list[Any]) -> Any:
+    """An argument as a value of its own: an array that is given twice is two, as it is for JAX."""
+    if type(value) is not np.ndarray:
+        return value
+    if any(np.may_share_memory(value, other) for other in seen):
+        value = value.copy()
+    seen.append(value)
+    return value
 
 
 @dataclass(slots=True)

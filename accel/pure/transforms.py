@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.dispatch.replay import MergedMatcher
+from accel.dispatch.replay.guards import Guards
 from accel.inspect.explain.callables import PlainCall
 from accel.pure import places as places_module
 from accel.pure.program import Output, Program
@@ -20,7 +20,7 @@ from accel.pure.recorded import assembled, plain_call, recorded_call, refused
 from accel.pure.results import filled
 from accel.record import Trace
 from accel.record.inputs import Inputs, same_number
-from accel.record.leaves import Number
+from accel.record.leaves import FromSlot, Leaf, Literal, Number
 
 MOST_PATHS = 32
 """A function is recorded so many times for arguments of the same shapes and types."""
@@ -48,15 +48,15 @@ class _Family:
         self.places = places_module.places_of(self.recorded)
         self.program = Program(self.recorded, self.places, list(self.places.leaves))
         self.program.names = list(self.places.leaves)
-        self._matcher = MergedMatcher(self.recorded.trace)
-        self._everybody = (1 << len(self.recorded.trace.members)) - 1
+        members = self.recorded.trace.members
+        self._guards = [Guards(member.trace, member.placement.slots) for member in members]
+        self._everybody = (1 << len(members)) - 1
         self.compiled.clear()
 
     def inputs(self, call: PlainCall) -> dict[str, np.ndarray[Any, Any]] | None:
         """The leaves of a call; None if it is of another kind."""
-        matched = self._matcher.match(call.args, call.kwargs)
         values, alive = self.recorded.trace.inputs.fetch(call.args, call.kwargs)
-        if alive != self._everybody or (isinstance(matched, list) and matched.guarded != self._everybody):
+        if alive != self._everybody or not all(guards.hold(values) for guards in self._guards):
             return None
         for slot in range(Inputs.ROOTS, len(values)):
             if self.places.leaf_of(slot) is None and not _is_same(values[slot], self.recorded.values[slot]):
@@ -341,10 +341,19 @@ def _as_returned(program: Program, values: Sequence[Any]) -> Any:
     """A result as the function itself returns it: a float as a float."""
     first = program.returned[0]
     given = [
-        value.item() if isinstance(part, Number) and part.kind in (float, int, bool, complex) else value[()]
+        value.item() if _kind(program, part) in (float, int, bool, complex) else value[()]
         for part, value in zip(first.leaves, values, strict=True)
     ]
     return filled(first.form, given)
+
+
+def _kind(program: Program, part: Leaf) -> type:
+    """The type of a number that the function returns."""
+    if isinstance(part, Number):
+        return part.kind
+    if isinstance(part, FromSlot):
+        return type(program.recorded.values[program.ways[0].slots[part.slot]])
+    return type(part.value) if isinstance(part, Literal) else np.ndarray
 
 
 def _named(made: Callable[..., Any], function: Any, name: str) -> Callable[..., Any]:

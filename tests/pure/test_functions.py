@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -94,3 +95,56 @@ def test_what_a_mask_leaves_out_is_not_in_the_gradient(function: Any, x: list[fl
 def test_a_true_singularity_stays_one() -> None:
     """NaN is honest where the derivative does not exist, and no mask says that it is not read."""
     assert not np.isfinite(accel.grad(lambda x: float(np.sqrt(x).sum()))(np.array([0.0, 1.0]))).all()
+
+
+def _changes_its_argument(a: Any, b: Any) -> float:
+    a += b
+    return float((a * b).sum())
+
+
+def test_an_array_that_is_given_twice_is_two_arguments() -> None:
+    x = np.array([1.0, 2.0])
+    slopes = accel.grad(_changes_its_argument, (0, 1))
+    for other in (x.copy(), x, x[:]):
+        found = slopes(x, other)
+        np.testing.assert_array_equal(found[0], [1.0, 2.0])
+        np.testing.assert_array_equal(found[1], [3.0, 6.0])
+    np.testing.assert_array_equal(x, [1.0, 2.0])
+
+
+class _Two:
+    def __init__(self) -> None:
+        self.a, self.b, self.flag, self.k = np.array([1.0, 2.0]), np.array([1.0, 2.0]), True, 3.0
+
+    def total(self, x: Any) -> float:
+        a = self.a
+        a += x
+        return float((a * self.b).sum()) * self.k if self.flag else float(x.sum())
+
+
+def test_what_a_call_finds_changed_is_seen() -> None:
+    """A number, a flag, and two arrays that have become one."""
+    two, x = _Two(), np.array([1.0, 1.0])
+    both = accel.value_and_grad(two.total)
+    for change in ("nothing", "k", "flag", "one"):
+        if change == "k":
+            two.k = 5.0
+        elif change == "flag":
+            two.flag = not two.flag
+        elif change == "one":
+            two.flag, two.b = True, two.a
+        slope = differences(lambda x, k: _value_of(two, x), x, 0.0)[0]
+        value, found = both(x)
+        np.testing.assert_allclose(value, _value_of(two, x), rtol=1e-13)
+        np.testing.assert_allclose(found, slope, rtol=1e-8, err_msg=change)
+    np.testing.assert_array_equal(two.a, [1.0, 2.0])
+
+
+def _value_of(two: _Two, x: Any) -> float:
+    return copy.deepcopy(two).total(x)
+
+
+def test_numbers_have_the_types_that_the_function_gives() -> None:
+    both = accel.value_and_grad(lambda k: max(1, k) * 2.0)
+    assert [type(both(k)[0]) for k in (0.5, 2.5)] == [float, float]
+    assert both(2.5)[0] == 5.0
