@@ -90,9 +90,9 @@ class PureFunction:
 
 
 def _check_precision() -> None:
-    import jax
+    from jax import numpy as jnp
 
-    if not jax.config.read("jax_enable_x64"):
+    if jnp.result_type(float) != np.float64:
         raise RuntimeError(
             "accel computes as NumPy does, in 64 bits: call jax.config.update('jax_enable_x64', True) first, or call "
             "the function within jax.enable_x64(True)"
