@@ -7,6 +7,9 @@ accelerate      accelerate one function: a decorator
 install, uninstall, installed
                 accelerate the functions that catalogues name, and undo it; `installed` is a context manager
 explain         record one call, and show what it gives, or where the recording stops and why
+to_jax          a pure function of JAX's from a NumPy function and example calls
+grad, value_and_grad, jacobian, vmap
+                derivatives and batches of NumPy functions, NumPy in and out
 report, summary_line, reset_report
                 what happened to each function, as text, JSON or Markdown; and counting it anew
 gather_children
@@ -24,11 +27,14 @@ from accel.process import ending as _ending  # noqa: F401  # its exit handler ha
 if TYPE_CHECKING:
     from accel import ndimage
     from accel.config import SettingError, Settings, override
+    from accel.dispatch.refusals import Refused
     from accel.hook.patching import install, installed, uninstall
     from accel.inspect.explain import explain
     from accel.lift.decorator import accelerate
     from accel.plugins.lines import line_profile
     from accel.plugins.notebook import load_ipython_extension, unload_ipython_extension  # noqa: F401
+    from accel.pure.function import to_jax
+    from accel.pure.transforms import grad, jacobian, value_and_grad, vmap
     from accel.reports.children import gather_children
     from accel.reports.reporting import report, reset_report
     from accel.reports.summary import summary_line
@@ -36,20 +42,26 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Refused",
     "SettingError",
     "Settings",
     "accelerate",
     "explain",
     "gather_children",
+    "grad",
     "install",
     "installed",
+    "jacobian",
     "line_profile",
     "ndimage",
     "override",
     "report",
     "reset_report",
     "summary_line",
+    "to_jax",
     "uninstall",
+    "value_and_grad",
+    "vmap",
 ]
 
 _HOMES = {
@@ -67,6 +79,12 @@ _HOMES = {
     "gather_children": "accel.reports.children",
     "report": "accel.reports.reporting",
     "reset_report": "accel.reports.reporting",
+    "to_jax": "accel.pure.function",
+    "grad": "accel.pure.transforms",
+    "jacobian": "accel.pure.transforms",
+    "value_and_grad": "accel.pure.transforms",
+    "vmap": "accel.pure.transforms",
+    "Refused": "accel.dispatch.refusals",
     "summary_line": "accel.reports.summary",
 }
 

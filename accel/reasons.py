@@ -233,6 +233,57 @@ _ROWS = (
         "the loop does what it could not do, or would do otherwise, in a function of its own",
         "move that statement out of the loop, or into a function that the loop calls",
     ),
+    # -- pure functions of JAX's (accel.to_jax): raised as accel.Refused, since nobody else could answer -------------
+    Reason(
+        "pure.example",
+        "an example call cannot be one of the function that the first example gives",
+        "make a pure function for each set of flags, shapes and types",
+    ),
+    Reason(
+        "pure.paths",
+        "the recorded paths share too little to be one function",
+        "make a pure function for each of them",
+    ),
+    Reason(
+        "pure.inputs",
+        "the function reads nothing that JAX could differentiate or map over",
+        "pass numbers and arrays as arguments, or as attributes of an argument",
+    ),
+    Reason(
+        "pure.result",
+        "the function returns something that is no array or number, or another structure on each path",
+        "wrap the function in one that returns arrays and numbers alone",
+    ),
+    Reason(
+        "pure.state",
+        "the function changes a container, whose elements are no leaves with a name",
+        "keep arrays in attributes, or in items of dicts with text as keys",
+    ),
+    Reason(
+        "pure.static",
+        "the function changes a flag or object that decides its path: its next call would take another one",
+        "call the function once before making a pure function of it",
+    ),
+    Reason(
+        "pure.alias",
+        "after a call two names hold one array, which is changed in place: in the next call, both are",
+        "store a copy",
+    ),
+    Reason(
+        "pure.host",
+        "Python computes this number from an input in a way that JAX cannot",
+        "leave the input out of wrt, so that it is a constant",
+    ),
+    Reason(
+        "pure.derivative",
+        "JAX has no derivative of this operation",
+        "leave what it is computed from out of wrt, so that it is a constant",
+    ),
+    Reason(
+        "pure.unrecorded",
+        "the call takes a way that recording it did not make known",
+        "simplify the branches, or pass each member by itself",
+    ),
     # -- choices ---------------------------------------------------------------------------------------------------
     Reason(
         "mode.off",

@@ -73,7 +73,7 @@ def run(
     from jax import numpy as jnp
 
     parts = parts_of(body)
-    first = [_as(value, node) for value, node in zip(moving, body.parameters, strict=False)]
+    first = [as_carried(value, node) for value, node in zip(moving, body.parameters, strict=False)]
     asked = jnp.asarray(begin).reshape(()) == body.stay
     holds = jnp.asarray(True if entry is None else entry).reshape(())
 
@@ -87,16 +87,19 @@ def run(
         with fusion.inside():
             for part in parts:
                 values.compute(part)
-            after = [_as(values.fetch(node), model) for node, model in zip(body.updates, body.parameters, strict=False)]
+            after = [
+                as_carried(values.fetch(node), model)
+                for node, model in zip(body.updates, body.parameters, strict=False)
+            ]
             asked = jnp.asarray(values.fetch(body.asked)).reshape(()) == body.stay
             assumed = [values.fetch(node) for node in body.assumed]
-        return after, asked, _takes_any(body, assumed), count + 1
+        return after, asked, takes_any(body, assumed), count + 1
 
     after, asked, holds, _ = lax.while_loop(goes_on, turn, (first, asked, holds, jnp.int32(0)))
     return [*after, holds & ~asked]
 
 
-def _takes_any(body: Body, assumed: Sequence[Any]) -> Any:
+def takes_any(body: Body, assumed: Sequence[Any]) -> Any:
     """Whether a round takes one of the ways that were recorded."""
     from jax import numpy as jnp
 
@@ -107,7 +110,7 @@ def _takes_any(body: Body, assumed: Sequence[Any]) -> Any:
     return found
 
 
-def _as(value: Any, node: Node) -> Array | Any:
+def as_carried(value: Any, node: Node) -> Array | Any:
     """A value in a node's shape and dtype, as a loop carries it."""
     from jax import lax
 

@@ -51,6 +51,18 @@ class Contraction(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Reads:
+    """Which elements of its operands a selection reads: of the others nothing reaches the result.
+
+    operands: by name, or by position where the operation has them so. masks: takes the operation's arguments, as JAX
+    arrays and numbers, and gives the truths of those elements for each operand in order, to be broadcast to its shape.
+    """
+
+    operands: tuple[str | int, ...]
+    masks: Callable[..., tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedAs:
     """How a call is written down on the tape. Read by accel.record.arrays (calls, compressed)."""
 
@@ -87,6 +99,9 @@ class Locality:
     where NumPy's result shares memory with the operand. None: such a result is refused. Read by record.arrays.calls."""
     shifts: Fact[bool] = False
     """From other places: XLA computes the operands again at each of them where it fuses. Read by the recompute pass."""
+    reads: Reads | None = None
+    """Which elements of the operands it reads; None: all. Read by accel.pure.gates, which keeps the others out of
+    derivatives."""
     scattered: tuple[str, ...] = ()
     """Operands that are read at several places for one element of the result, and are stored first. Read by
     lower.operations."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from accel.ir.tape import Node
 from accel.ir.views import Extent, Index
-from accel.rules.columns import Rounding
+from accel.rules.columns import Reads, Rounding
 from accel.rules.lowering import from_start
 from accel.rules.rule import own_rule
 
@@ -79,6 +79,12 @@ def _select(condition: Array, value: Array | float, base: Array) -> Any:
     from accel.rules.lowering import jnp, where
 
     return where(jnp.asarray(condition), cast(value, base.dtype), base)
+
+
+def _selected_sides(condition: Any, value: Any, base: Any) -> Any:
+    from accel.rules.lowering import jnp
+
+    return jnp.asarray(condition), ~jnp.asarray(condition)
 
 
 def every(truths: Any) -> Any:
@@ -355,7 +361,7 @@ WRITE = own_rule("write", _write_numpy, _write)
 READ_AT = own_rule("read_at", _read_at, _read_at, shifts=_moves_elements)
 WRITE_AT = own_rule("write_at", _write_at, _write_at)
 CAST = own_rule("cast", _cast_numpy, cast, reshapes=False)
-SELECT = own_rule("select", _select_numpy, _select, reshapes=False)
+SELECT = own_rule("select", _select_numpy, _select, reshapes=False, reads=Reads((1, 2), _selected_sides))
 FITS = own_rule("fits", fits, fits)
 IN_BOUNDS = own_rule("in_bounds", in_bounds, in_bounds)
 IS_SLICE = own_rule("is_slice", _is_slice, _is_slice)

@@ -25,6 +25,7 @@ from accel.record.arrays.operands import check_casts, flat, ufunc_kwargs
 from accel.record.recording import Recording
 from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules import core, selections
+from accel.rules.columns import Locality, Reads
 from accel.rules.rule import Rule, Unsupported, derived
 from accel.rules.tables import ufuncs
 
@@ -163,7 +164,11 @@ def masked_rule(rule: Rule) -> Rule:
     def function(*, mask: Any, **kwargs: Any) -> Any:
         return rule.function(kwargs.pop(operand)[mask], **kwargs)
 
-    return Rule(name=rule.name + "[mask]", function=function, lower=rule.recorded.masked)
+    def selected(*, mask: Any, **kwargs: Any) -> Any:
+        return (mask.reshape(mask.shape + (1,) * (kwargs[operand].ndim - mask.ndim)),)
+
+    reads = Locality(reads=Reads((operand,), selected))
+    return Rule(name=rule.name + "[mask]", function=function, lower=rule.recorded.masked, locality=reads)
 
 
 def _first(axis: int, ndim: int) -> bool:

@@ -35,7 +35,7 @@ def record_scalar(
     if all_host((template, named)):
         node = recording.writer.node(scalars.host_rule(function), template, named, result, host=True)
         if function in _TYPE_VARIES:
-            recording.writer.assume(_HAS_TYPE, (node, type(result)), host=True)
+            recording.writer.assume(HAS_TYPE, (node, type(result)), host=True)
         return wrap(recording, result, node)
     if named:
         raise Unsupported("rule.parameter", f"{function.__name__}: {', '.join(named)}")
@@ -54,7 +54,7 @@ _TYPE_VARIES = frozenset({operator.pow, pow})
 """Functions of Python numbers the type of whose result depends on the values (2 ** -1, (-8.0) ** 0.5)."""
 
 
-_HAS_TYPE = own_rule("has_type", lambda value, kind: type(value) is kind)
+HAS_TYPE = own_rule("has_type", lambda value, kind: type(value) is kind)
 
 
 def _as_python_float(value: Any) -> Any:

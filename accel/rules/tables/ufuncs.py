@@ -15,7 +15,7 @@ import numpy as np
 from accel.ir.fingerprint import home_of
 from accel.ir.tape import Node
 from accel.rules import complexes
-from accel.rules.columns import Contraction, Rounding
+from accel.rules.columns import Contraction, Reads, Rounding
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, where
 from accel.rules.rule import Rule, Unsupported, derived, fill, make_rule, own_rule, qualified_name
@@ -274,6 +274,16 @@ def _matmul(x: Array, y: Array) -> Any:
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
+def _larger(x: Any, y: Any, loop: Loop) -> Any:
+    """Which elements are taken by maximum and fmax; where both are equal, or one is NaN, both are."""
+    x, y = (cast(each, loop[0]) for each in (x, y))
+    return ~(x < y), ~(y < x)
+
+
+def _smaller(x: Any, y: Any, loop: Loop) -> Any:
+    return _larger(y, x, loop)
+
+
 def _compared(name: str) -> Callable[[Any, Any], Any]:
     """Signed numbers with unsigned ones as exactly as NumPy does; the dtype that holds both would be a float."""
     ordered = name not in ("equal", "not_equal")
@@ -330,7 +340,8 @@ ROWS: dict[str, UfuncRow] = {
     **_row("absolute", complexes.absolute, rounding=EXACT, arithmetic=True),
     **_rows("negative", rounding=EXACT, arithmetic=True),
     **_rows("copysign fabs positive", rounding=EXACT),
-    **_rows("maximum minimum fmax fmin", complexes.ordered, rounding=EXACT, arithmetic=True),
+    **_rows("maximum fmax", complexes.ordered, rounding=EXACT, arithmetic=True, reads=Reads((0, 1), _larger)),
+    **_rows("minimum fmin", complexes.ordered, rounding=EXACT, arithmetic=True, reads=Reads((0, 1), _smaller)),
     **_rows("less less_equal greater greater_equal", _compared, rounding=EXACT, arithmetic=True, compares=True),
     **_rows("equal not_equal", _compared, rounding=EXACT, arithmetic=True),
     **_rows("isfinite isinf isnan signbit", rounding=EXACT, jumps=False),

@@ -140,7 +140,7 @@ def _matrix(name: str, *positional: str, symmetric: bool = False) -> Callable[..
             raise Unsupported("rule.parameter", f"numpy.linalg.{name} of nothing")
         given = in_common_dtype(*given)
         if symmetric or bound.get("hermitian"):
-            given[0] = _from_triangle(given[0], UPLO in "Uu" or bound.get("upper", False))
+            given[0] = from_triangle(given[0], UPLO in "Uu" or bound.get("upper", False))
         return _in_double(getattr(jnp.linalg, name), *given, **bound)
 
     return lower
@@ -157,7 +157,7 @@ def _single(x: Array) -> Any:
     return cast(x, np.dtype(np.complex64 if x.dtype.kind == "c" else np.float32))
 
 
-def _from_triangle(a: Any, above: bool) -> Any:
+def from_triangle(a: Any, above: bool) -> Any:
     """The symmetric or Hermitian matrix of which `a` holds one triangle; jax.numpy would take the mean of both."""
     half = jnp.triu(a, 1) if above else jnp.tril(a, -1)
     both = half + jnp.swapaxes(half, -1, -2).conj()

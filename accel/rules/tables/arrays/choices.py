@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.rules.columns import Rounding
+from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, nonzero, number, where
 from accel.rules.rule import Unsupported, rewritten, rule
@@ -15,6 +15,11 @@ from accel.rules.special import NanToNum, Where
 
 if TYPE_CHECKING:
     from jax import Array
+
+
+def _sides(*, condition: Any, x: Any = None, y: Any = None) -> Any:
+    truth = nonzero(jnp.asarray(condition))
+    return truth, ~truth
 
 
 @rule(
@@ -25,9 +30,14 @@ if TYPE_CHECKING:
     special=Where(),
     rounding=Rounding.EXACT,
     arithmetic=True,
+    reads=Reads(("x", "y"), _sides),
 )
 def where_(*, condition: Array, x: Array, y: Array) -> Any:
     return where(nonzero(jnp.asarray(condition)), x, y)
+
+
+def _unclipped(*, a: Array, **bounds: Any) -> Any:
+    return (clip(a=a, **bounds) == a,)
 
 
 @rule(
@@ -37,6 +47,7 @@ def where_(*, condition: Array, x: Array, y: Array) -> Any:
     elementwise=True,
     rounding=Rounding.EXACT,
     arithmetic=True,
+    reads=Reads(("a",), _unclipped),
 )
 def clip(
     *,
@@ -61,7 +72,14 @@ def _bound(value: Any, dtype: Any) -> Any:
     return None if value is None else cast(value, dtype)
 
 
-@rule(np.nan_to_num, "x nan posinf neginf", elementwise=True, special=NanToNum(), rounding=Rounding.EXACT)
+@rule(
+    np.nan_to_num,
+    "x nan posinf neginf",
+    elementwise=True,
+    special=NanToNum(),
+    rounding=Rounding.EXACT,
+    reads=Reads(("x",), lambda *, x, **others: (jnp.isfinite(x),)),
+)
 def nan_to_num(*, x: Array, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
     if x.dtype.kind == "c":
         return lax.complex(*(nan_to_num(x=part, nan=nan, posinf=posinf, neginf=neginf) for part in (x.real, x.imag)))

@@ -14,6 +14,7 @@ from accel.rules.core import cast, in_common_dtype
 from accel.rules.lowering import Lazy, jnp, lax
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.special import Finite
+from accel.rules.tables.algebra.linalg import from_triangle
 
 if TYPE_CHECKING:
     from jax import Array
@@ -89,8 +90,8 @@ def solve_triangular(
 
 def _factor(a: Array, lower: bool) -> Any:
     """Cholesky's factor; only the triangle that SciPy reads is read."""
-    half = jnp.tril(a) if lower else jnp.triu(a).conj().T
-    found = lax.linalg.cholesky(half, symmetrize_input=False)
+    # the other triangle is filled in for the derivative, which takes it for symmetric
+    found = lax.linalg.cholesky(from_triangle(a, not lower), symmetrize_input=False)
     return found if lower else found.conj().T
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel.rules import derivatives
 from accel.rules.core import cast
 from accel.rules.lowering import axes_of, jnp, lax, number, where
 from accel.rules.rule import Unsupported, add_rule
@@ -55,6 +56,18 @@ def select_two(keys: Array, k: Array) -> tuple[Any, Any]:
     # the one after it is the next larger key, or the same again where that occurs several times
     later = where(wide > found[None], wide, largest).min(axis=0)
     return found, where((count > k + 1) | (count >= keys.shape[0]), found, later)
+
+
+def _two_of(flat: Array, keys: Array, k: Array) -> tuple[Any, Any]:
+    """The values of the keys that `select_two` finds."""
+    if not derivatives.are_wanted() or flat.dtype.kind != "f":
+        low, high = select_two(keys, k)
+        return from_keys(low, flat.dtype), from_keys(high, flat.dtype)
+    order = jnp.argsort(keys, axis=0)
+    k = jnp.broadcast_to(k, (k.shape[0], *keys.shape[1:]))
+    places = (jnp.take_along_axis(order, jnp.minimum(each, keys.shape[0] - 1), 0) for each in (k, k + 1))
+    low, high = (jnp.take_along_axis(flat, place, 0) for place in places)
+    return low, high
 
 
 def _count(condition: Any) -> Any:
@@ -125,8 +138,8 @@ def _median(*, a: Any, mask: Any = None, axis: Any = None, keepdims: bool = Fals
     if flat.shape[0] == 0:
         return jnp.full(shape, np.nan, dtype)
     keys, count, bad = _counted(flat, _selected(mask, a, axis), skip_nan)
-    low, high = select_two(keys, jnp.maximum((count - 1) // 2, 0)[None])
-    low, high = (cast(from_keys(part[0], flat.dtype), dtype) for part in (low, high))
+    low, high = _two_of(flat, keys, jnp.maximum((count - 1) // 2, 0)[None])
+    low, high = (cast(part[0], dtype) for part in (low, high))
     middle = where(count % 2 == 1, low, _mean_of(low, high))
     return where(bad, number(np.nan, middle), middle).reshape(shape)
 
@@ -218,7 +231,7 @@ def _quantiles(scale: float, skip_nan: bool) -> Callable[..., Any]:
         keys, count, bad = _counted(flat, None, skip_nan)
         position = _positions(method, asked.reshape(-1), count, flat, skip_nan)
         previous = jnp.clip(jnp.floor(position), 0, (jnp.maximum(count, 1) - 1).astype(float))
-        low, high = (from_keys(part, flat.dtype) for part in select_two(keys, previous.astype(np.int32)))
+        low, high = _two_of(flat, keys, previous.astype(np.int32))
         # a position before the first or after the last value takes that value, whatever comes behind it
         inside = (position > 0) & (position < count - 1)
         high = where(inside, high, low)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel.rules import derivatives
 from accel.rules.columns import Rounding
 from accel.rules.core import in_common_dtype
 from accel.rules.lowering import jnp, lax, number, where
@@ -75,6 +76,8 @@ def sort(*, a: Array, axis: int | None = -1, kind: str | None = None, stable: ob
     a, axis = _line_up(a, axis)
     if a.dtype.kind == "c":
         return _sort_complex(a, axis)
+    if derivatives.are_wanted() and a.dtype.kind == "f":
+        return jnp.take_along_axis(a, jnp.argsort(keys_of(a), axis=axis), axis)
     return from_keys(lax.sort(keys_of(a), dimension=axis), a.dtype)
 
 

@@ -1,0 +1,258 @@
+"""Evaluation: the values of a tape's operations in a function that JAX differentiates and maps.
+
+It computes each operation by the lowering of its rule, as programs do, but without what only a compiled program on one
+device needs: nothing is stored on purpose, and nothing is hidden from XLA. A branch is a `lax.switch` or a selection, a
+loop by data a bounded scan, and gates stand before what selections drop (see accel.pure.gates).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from accel.ir.loop import Body, body_of
+from accel.ir.tape import Node
+from accel.ir.template import fill
+from accel.lower import looping
+from accel.lower.operations import as_array, compute
+from accel.lower.passes.branches import Conditional, branched
+from accel.pure import gates
+from accel.pure.gates import EVERYWHERE, Mask
+from accel.rules import core
+from accel.rules.lowering import jnp, lax
+
+Part = Node | Conditional
+
+
+class Plan:
+    """What is to be computed, found once. body: operations in order. roots: what is asked for. rounds: of a loop by
+    data at most; None: as many as its program may have.
+    """
+
+    def __init__(self, body: Sequence[Node], roots: Sequence[Node], rounds: int | None) -> None:
+        self.nodes = {node.index: node for node in body}
+        self.parts: list[Part] = branched(body, frozenset(node.index for node in roots))
+        self.live = gates.live_masks(body, roots)
+        self.rounds = rounds
+        self.bodies = {
+            node.index: Plan(inner.operations, inner.roots, rounds)
+            for node in body
+            if (inner := body_of(node)) is not None
+        }
+
+
+class Evaluation:
+    """The values of one plan's operations. given: those of nodes that it takes, by index."""
+
+    def __init__(self, plan: Plan, given: Mapping[int, Any]) -> None:
+        self._plan = plan
+        self._values: dict[int, Any] = dict(given)
+        self._plain: dict[int, Any] = {}
+        self._masks: dict[Mask, Any] = {}
+
+    def run(self) -> None:
+        for part in self._plan.parts:
+            self._compute(part)
+
+    def fetch(self, node: Node) -> Any:
+        return self._values[node.index]
+
+    # -- operations ---------------------------------------------------------------------------------------------------
+
+    def _compute(self, part: Part) -> None:
+        if isinstance(part, Conditional):
+            self._compute_conditional(part)
+        elif body_of(part) is not None:
+            self._values[part.index] = self._rounds(part)
+        else:
+            self._values[part.index] = compute(part, *self._operands(part))
+
+    def _operands(self, node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        live = self._plan.live.get(node.index, EVERYWHERE)
+        if live and gates.is_elementwise(node) and node.dtype is not None:
+            return fill((node.args, node.kwargs), lambda each: self._gated(each, node, live), Node)  # type: ignore[no-any-return]
+        return fill((node.args, node.kwargs), self.fetch, Node)  # type: ignore[no-any-return]
+
+    def _gated(self, operand: Node, node: Node, live: Mask) -> Any:
+        """An operand whose derivatives count only where the operation's result is read."""
+        value = self.fetch(operand)
+        if not _has_derivatives(operand) or not _is_traced(value):
+            return value
+        inner = self._plan.nodes.get(operand.index)
+        has_own = inner is not None and gates.is_elementwise(inner) and operand.shape == node.shape
+        if has_own and live <= self._plan.live.get(operand.index, EVERYWHERE):
+            return value
+        return gates.gate(jnp.broadcast_to(value, node.shape), self._mask(live, node.shape))
+
+    # -- masks --------------------------------------------------------------------------------------------------------
+
+    def _mask(self, live: Mask, shape: tuple[int, ...]) -> Any:
+        found = self._masks.get(live)
+        if found is None:
+            truths = [gates.condition_value(each, self._condition) for each in sorted(live, key=repr)]
+            found = jnp.asarray(truths[0])
+            for truth in truths[1:]:
+                found = found & truth
+            self._masks[live] = found = jnp.broadcast_to(found, shape)
+        return found
+
+    def _condition(self, index: int, key: Hashable, form: tuple[int, ...]) -> Any:
+        """Where an operation reads an operand. It may come later: so it is computed by plain values."""
+        node = self._plan.nodes[index]
+        if node.rule is core.PHI:
+            choice = self._plain_value(node.args[0])
+            return jnp.broadcast_to(jnp.asarray(choice) == key[1], form)  # type: ignore[index]
+        args, kwargs = fill((node.args, node.kwargs), self._plain_value, Node)
+        args = tuple(as_array(each) for each in args)
+        kwargs = {name: as_array(each) if name in node.rule.operands else each for name, each in kwargs.items()}
+        reads = node.rule.locality.reads
+        assert reads is not None
+        masks = reads.masks(*args, **kwargs)
+        return jnp.broadcast_to(masks[reads.operands.index(key)], form)
+
+    def _plain_value(self, node: Node) -> Any:
+        """A node's value without gates and derivatives: where it is there, or computed for this alone."""
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if self._known_plain(top) is not None:
+                stack.pop()
+                continue
+            missing = [each for each in top.operands() if self._known_plain(each) is None]
+            if missing:
+                stack += missing
+                continue
+            self._plain[top.index] = self._computed_plain(top)
+            stack.pop()
+        return self._known_plain(node)
+
+    def _known_plain(self, node: Node) -> Any:
+        found = self._plain.get(node.index)
+        if found is None:
+            value = self._values.get(node.index)
+            if value is not None:
+                found = self._plain[node.index] = _stopped(value)
+        return found
+
+    def _computed_plain(self, node: Node) -> Any:
+        args, kwargs = fill((node.args, node.kwargs), lambda each: self._known_plain(each), Node)
+        if body_of(node) is not None:
+            return self._bounded(node, *args)
+        return compute(node, args, kwargs)
+
+    # -- branches -----------------------------------------------------------------------------------------------------
+
+    def _compute_conditional(self, conditional: Conditional) -> None:
+        """Compute the side that is chosen. Mapped over members, both sides are computed: so each has its gates."""
+        choice = jnp.asarray(self.fetch(conditional.choice)).astype(np.int32).reshape(())
+        outside = {node.index: node for node in conditional.operands() if node.index not in conditional.inside}
+        before = self._values, self._plain, self._masks
+
+        def side(place: int) -> Any:
+            def computed() -> list[Any]:
+                here = choice == place
+                self._values, self._plain, self._masks = (dict(each) for each in before)  # type: ignore[assignment]
+                try:
+                    for node in outside.values():
+                        self._values[node.index] = self._entering(node, here)
+                    for part in conditional.sides[place]:
+                        self._compute(part)
+                    return [self._chosen(phi, phi.args[1][place]) for phi in conditional.phis]
+                finally:
+                    self._values, self._plain, self._masks = before
+
+            return computed
+
+        results = lax.switch(choice, [side(place) for place in range(len(conditional.sides))])
+        for phi, value in zip(conditional.phis, results, strict=True):
+            self._values[phi.index] = value
+
+    def _entering(self, node: Node, here: Any) -> Any:
+        value = self.fetch(node)
+        if not _has_derivatives(node) or not _is_traced(value):
+            return value
+        return gates.gate(value, jnp.broadcast_to(here, value.shape))
+
+    def _chosen(self, phi: Node, side: Node | None) -> Any:
+        form = phi.kwargs["form"]
+        return core.any_value(form) if side is None else core.cast(self.fetch(side), form[1]).reshape(form[0])
+
+    # -- loops by data ------------------------------------------------------------------------------------------------
+
+    def _rounds(self, node: Node) -> list[Any]:
+        return self._bounded(node, *fill(node.args, self.fetch, Node))
+
+    def _bounded(self, node: Node, begin: Any, entry: Any, moving: Sequence[Any], fixed: Sequence[Any]) -> list[Any]:
+        body = body_of(node)
+        assert body is not None
+        return bounded(body, self._plan.bodies[node.index], begin, entry, moving, fixed)
+
+
+def _stopped(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)([_stopped(each) for each in value])
+    return lax.stop_gradient(value) if _is_traced(value) else value
+
+
+def _has_derivatives(node: Node) -> bool:
+    return node.dtype is not None and node.dtype.kind in "fc"
+
+
+def _is_traced(value: object) -> bool:
+    import jax
+
+    return isinstance(value, jax.Array)
+
+
+def bounded(body: Body, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any], fixed: Sequence[Any]) -> list[Any]:
+    """A loop by data with a bound on its rounds, so that reverse mode can go back through them.
+
+    It gives what `accel.lower.looping.run` gives. Rounds are computed in chunks, of which only the beginnings are kept;
+    those after the last one cost next to nothing, unless the function is mapped over members.
+    """
+    import jax
+
+    limit = body.limit if plan.rounds is None else min(body.limit, plan.rounds)
+    chunk = max(1, math.isqrt(limit))
+    first = [looping.as_carried(value, node) for value, node in zip(moving, body.parameters, strict=False)]
+    asked = jnp.asarray(begin).reshape(()) == body.stay
+    holds = jnp.asarray(True if entry is None else entry).reshape(())
+
+    def goes_on(state: Any) -> Any:
+        return state[1] & state[2] & (state[3] < limit)
+
+    def turn(state: Any) -> Any:
+        held, _, _, count = state
+        here = goes_on(state)
+        given = {
+            node.index: gates.gate(jnp.asarray(value), jnp.broadcast_to(here, jnp.shape(value)))
+            if _has_derivatives(node)
+            else value
+            for node, value in zip(body.parameters, (*held, *fixed), strict=True)
+        }
+        values = Evaluation(plan, given)
+        values.run()
+        after = [
+            looping.as_carried(values.fetch(node), model)
+            for node, model in zip(body.updates, body.parameters, strict=False)
+        ]
+        asked = jnp.asarray(values.fetch(body.asked)).reshape(()) == body.stay
+        assumed = [values.fetch(node) for node in body.assumed]
+        return after, asked, jnp.asarray(looping.takes_any(body, assumed)), count + jnp.int32(1)
+
+    def one(state: Any, _: Any) -> Any:
+        return lax.cond(goes_on(state), turn, lambda same: same, state), None
+
+    @jax.checkpoint
+    def several(state: Any) -> Any:
+        return lax.scan(one, state, None, length=chunk)[0]
+
+    def more(state: Any, _: Any) -> Any:
+        return lax.cond(goes_on(state), several, lambda same: same, state), None
+
+    start = first, asked, holds, jnp.int32(0)
+    (after, asked, holds, _), _ = lax.scan(more, start, None, length=-(-limit // chunk))
+    return [*after, holds & ~asked]

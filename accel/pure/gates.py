@@ -1,0 +1,179 @@
+"""Gates: masks keep what is not read out of derivatives.
+
+NumPy code computes everywhere and selects afterwards: `np.where(x > 0, np.log(x), 0)`. What the selection drops has a
+derivative all the same, an infinity perhaps, and reverse mode multiplies it by the zero that comes from the selection:
+0 * inf is NaN. So before such operations stands a *gate*: it gives its operand, and lets derivatives through only where
+a reader selects the result.
+
+Which elements of a value are read is found from the end of the tape backwards (`live_masks`): a selection reads each
+operand under its condition, an operation element by element reads its operands where it is read itself, and a view
+hands the mask on to what it looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node
+from accel.ir.template import leaves
+from accel.ir.views import Broadcast, Diagonal, Part, Step
+from accel.rules import core
+from accel.rules.lowering import lax
+
+MOST = 6
+"""A value's mask is made of so many conditions at most; more are left out, as if the value was read where they fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Where one reader reads a value.
+
+    node: whose operand `key` is read under a condition of the rule's; None for everywhere. form: of the reader's
+    condition. turns: what leads from there to the value, through views.
+    """
+
+    node: int | None
+    key: Hashable
+    form: tuple[int, ...]
+    turns: tuple[tuple[str, Any], ...] = ()
+
+    def turned(self, way: str, about: Any) -> Condition:
+        return Condition(self.node, self.key, self.form, (*self.turns, (way, about)))
+
+
+Mask = frozenset[Condition]
+"""All of these hold where a value is read. Empty: it is read everywhere."""
+
+EVERYWHERE: Mask = frozenset()
+
+
+def live_masks(body: Sequence[Node], roots: Sequence[Node]) -> dict[int, Mask]:
+    """For each operation of a body where its value is read, by index."""
+    live: dict[int, Mask] = {node.index: EVERYWHERE for node in roots}
+    for node in reversed(body):
+        if node.dtype is not None and node.dtype.kind not in "fc":
+            continue  # no derivative comes through truths and whole numbers
+        own = live.get(node.index, EVERYWHERE)
+        for key, operand in _operands(node):
+            mask = _read_by(node, own, key, operand)
+            known = live.get(operand.index)
+            live[operand.index] = mask if known is None else known & mask
+    return live
+
+
+def _operands(node: Node) -> Iterator[tuple[Hashable, Node]]:
+    """The operands of an operation, each with the position or name of its argument."""
+    for position, argument in enumerate(node.args):
+        if node.rule is core.PHI and position == 1:
+            yield from (((1, place), side) for place, side in enumerate(argument) if side is not None)
+        else:
+            yield from ((position, each) for each in leaves(argument, Node))
+    for name, argument in node.kwargs.items():
+        yield from ((name, each) for each in leaves(argument, Node))
+
+
+def _read_by(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask:
+    """Where an operation that is read under the mask `own` reads an operand."""
+    through = _through(node, own, key, operand)
+    mask = through if through is not None else EVERYWHERE
+    if _selects(node, key):
+        form = operand.shape if node.rule is not core.PHI else node.shape
+        if form == operand.shape:
+            mask = mask | {Condition(node.index, key, operand.shape)}
+    return mask if len(mask) <= MOST else frozenset(sorted(mask, key=repr)[:MOST])
+
+
+def _selects(node: Node, key: Hashable) -> bool:
+    if node.rule is core.PHI:
+        return isinstance(key, tuple)
+    reads = node.rule.locality.reads
+    return reads is not None and key in reads.operands
+
+
+def _through(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask | None:
+    if is_elementwise(node):
+        return own if operand.shape == node.shape else None
+    way = _WAYS.get(node.rule)
+    return None if way is None else way(node, own or _everywhere(node), key, operand)
+
+
+def is_elementwise(node: Node) -> bool:
+    """Whether each element is computed from those at the same place."""
+    return bool(node.rule.locality.elementwise) or node.rule in (core.CAST, core.SELECT, core.PHI, core.SCALAR)
+
+
+def _everywhere(node: Node) -> Mask:
+    return frozenset({Condition(None, None, node.shape)})
+
+
+def _turned(mask: Mask, way: str, about: Any) -> Mask:
+    return frozenset(each.turned(way, about) for each in mask)
+
+
+def _of_read(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask | None:
+    step: Step = node.args[1]
+    if isinstance(step, (Broadcast, Diagonal, Part)):
+        return None
+    return _turned(own, "seen", (step, operand.shape))
+
+
+def _of_write(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask | None:
+    step: Step = node.args[1]
+    if isinstance(step, Part):
+        return None
+    if key == 0:
+        return _turned(own, "overwritten", step)
+    seen = np.broadcast_to(False, node.shape)
+    return _turned(own, "read", step) if step.read(seen).shape == operand.shape else None
+
+
+def _of_reshape(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask | None:
+    return _turned(own, "reshaped", operand.shape) if node.shape != operand.shape else own
+
+
+_WAYS: dict[Any, Callable[[Node, Mask, Hashable, Node], Mask | None]] = {
+    core.READ: _of_read,
+    core.WRITE: _of_write,
+    core.RESHAPE: _of_reshape,
+}
+
+_TURNS: dict[str, Callable[[Any, Any], Any]] = {
+    "seen": lambda mask, about: about[0].write(np.zeros(about[1], bool) if _is_plain(mask) else _none(about[1]), mask),
+    "overwritten": lambda mask, step: step.write(mask, _nowhere(mask)),
+    "read": lambda mask, step: step.read(mask),
+    "reshaped": lambda mask, shape: mask.reshape(shape),
+}
+
+
+def _is_plain(mask: object) -> bool:
+    return isinstance(mask, np.ndarray)
+
+
+def _none(shape: tuple[int, ...]) -> Any:
+    from jax import numpy as jnp
+
+    return jnp.zeros(shape, bool)
+
+
+def _nowhere(mask: Any) -> Any:
+    return np.zeros((), bool) if _is_plain(mask) else _none(())
+
+
+def condition_value(condition: Condition, of_node: Callable[[int, Hashable, tuple[int, ...]], Any]) -> Any:
+    """The mask of one condition. of_node: gives that of an operation's operand, in the operand's shape."""
+    if condition.node is None:
+        mask: Any = np.ones(condition.form, bool)
+    else:
+        mask = of_node(condition.node, condition.key, condition.form)
+    for way, about in condition.turns:
+        mask = _TURNS[way](mask, about)
+    return mask
+
+
+def gate(value: Any, mask: Any) -> Any:
+    """`value`, of `mask`'s shape; derivatives pass only where the mask holds."""
+    return lax.select(mask, value, lax.stop_gradient(value))

@@ -1,0 +1,169 @@
+"""Recorded: example calls of a function, each made once and undone, as one trace of all the paths that they take."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from accel import config
+from accel.dispatch import late
+from accel.dispatch.refusals import Refused
+from accel.dispatch.replay import MergedMatcher
+from accel.inspect.explain.callables import PlainCall, call_of
+from accel.loops import rolled
+from accel.merge import ABSENT, MergedTrace, NotMergeable, merged
+from accel.process import interrupts
+from accel.reasons import Refusal
+from accel.record import Raised, Trace, Undone, record
+from accel.record.recording import Recording
+from accel.rules.rule import Unsupported
+
+Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
+"""Positional and keyword arguments of a call."""
+
+
+def refused(name: str, reason: str, detail: str = "", where: str = "") -> Refused:
+    """The error for a function that has no pure form, with its reason."""
+    return Refused(Refusal(reason, where, detail).message(name, "has no pure form"))
+
+
+def plain_call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PlainCall:
+    """The call of a plain function that `function(*args, **kwargs)` makes. Raises TypeError."""
+    try:
+        call = call_of(function, args, dict(kwargs))
+    except TypeError as error:
+        raise TypeError(str(error).replace("explain takes", "accel takes")) from None
+    inspect.signature(call.function, follow_wrapped=False).bind(*call.args, **call.kwargs)
+    seen: list[Any] = []
+    given = tuple(_apart(value, seen) for value in call.args)
+    return call._replace(args=given, kwargs={name: _apart(value, seen) for name, value in call.kwargs.items()})
+
+
+def _apart(value: Any, seen: list[Any]) -> Any:
+    """An argument as a value of its own: an array that is given twice is two, as it is for JAX."""
+    if type(value) is not np.ndarray:
+        return value
+    if any(np.may_share_memory(value, other) for other in seen):
+        value = value.copy()
+    seen.append(value)
+    return value
+
+
+@dataclass(slots=True)
+class Recorded:
+    """Example calls as one trace.
+
+    name: the function's. trace: of all paths. values: of the merged slots as the first call found them; those that only
+    other paths read, as the first of these calls found them. skipped: how many of the first call's arguments the caller
+    does not give, as `self`.
+    """
+
+    name: str
+    trace: MergedTrace
+    values: list[Any]
+    skipped: int
+
+
+def recorded_calls(function: Any, calls: Sequence[Arguments]) -> Recorded:
+    """Record calls, one after the other, each from the state that the program is in now. Raises Refused.
+
+    What a call raises is raised, as by the function itself.
+    """
+    late.import_now()
+    plain = [plain_call(function, *each) for each in calls]
+    name = plain[0].name
+    traces: list[Trace] = []
+    for each in plain:
+        traces.append(_recorded(each, name))
+    return assembled(name, traces, plain, _skipped(function, plain[0], calls[0][0]))
+
+
+def _skipped(function: object, call: PlainCall, given: Sequence[Any]) -> int:
+    return len(call.args) - len(given) if isinstance(function, MethodType) or len(call.args) > len(given) else 0
+
+
+def assembled(name: str, traces: Sequence[Trace], calls: Sequence[PlainCall], skipped: int) -> Recorded:
+    """Recorded paths as one trace, with the inputs as they are now. Raises Refused."""
+    distinct = _distinct(traces)
+    try:
+        trace = merged(distinct)
+    except NotMergeable as why:
+        raise refused(name, "pure.paths", str(why)) from None
+    if trace.draws:
+        raise refused(name, "effect.random", "a pure function gets its random numbers as an argument")
+    matcher = MergedMatcher(trace)
+    values: list[Any] = []
+    for position, call in enumerate(calls):
+        found = trace.inputs.fetch(call.args, call.kwargs)
+        matched = matcher.match(call.args, call.kwargs)
+        if not isinstance(matched, list):
+            raise refused(name, "pure.example", f"example {position + 1}: {matched.why}")
+        values = found[0] if not values else [b if a is ABSENT else a for a, b in zip(values, found[0], strict=True)]
+        if position == 0:
+            _check_guards(name, trace, matched.guarded)
+    return Recorded(name, trace, _copied(values), skipped)
+
+
+def _check_guards(name: str, trace: MergedTrace, guarded: int) -> None:
+    """All paths must be those of one set of flags, objects, shapes and types: those of the first example."""
+    for number in range(len(trace.members)):
+        if not guarded >> number & 1:
+            detail = "an example differs from the first one in a flag, an object, a shape or a type"
+            raise refused(name, "pure.example", detail)
+
+
+def _distinct(traces: Sequence[Trace]) -> list[Trace]:
+    """Each path once: examples may take the same."""
+    found: dict[Any, Trace] = {}
+    for trace in traces:
+        outcomes = tuple((each.where, each.node.index, repr(each.expected)) for each in trace.tape.outcomes)
+        found.setdefault((outcomes, len(trace.tape.nodes), len(trace.inputs.slots)), trace)
+    return list(found.values())
+
+
+def _copied(values: list[Any]) -> list[Any]:
+    return [value.copy() if type(value) is np.ndarray else value for value in values]
+
+
+def recorded_call(call: PlainCall) -> Trace:
+    """The trace of one more call. Raises Refused."""
+    return _recorded(call, call.name)
+
+
+def _recorded(call: PlainCall, name: str) -> Trace:
+    undo: list[Callable[[], None]] = []
+    with np.errstate(all="ignore"):
+        result = record(call.function, call.args, call.kwargs, max_nodes=config.current().max_nodes, watch=_watch(undo))
+    if isinstance(result, Raised):
+        raise result.error
+    if isinstance(result, Undone) or result.refusal is not None or result.trace is None:
+        refusal = result.refusal
+        if refusal is None:
+            raise refused(name, "recorder.gap")
+        raise Refused(refusal.message(name, "has no pure form"))
+    while undo:
+        undo.pop()()
+    try:
+        return rolled(result.trace)
+    except Unsupported as gap:
+        raise refused(name, gap.reason, gap.detail) from None
+
+
+def _watch(undo: list[Callable[[], None]]) -> Callable[[Recording], None]:
+    """Has what undoes a call kept, when it has come to its end: the call is an example, and leaves nothing behind."""
+
+    def start(recording: Recording) -> None:
+        def look() -> None:
+            try:
+                undo[:] = recording.journal.actions
+            except Exception as error:
+                interrupts.pass_on(error)
+
+        recording.watcher = look
+
+    return start

@@ -1,0 +1,211 @@
+"""Results: what a call returns and leaves, as a pytree of arrays: the function's own tuples, lists and dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from accel.ir.template import fill
+from accel.ir.views import Placed
+from accel.merge import ABSENT
+from accel.pure.places import Leaf, Places
+from accel.pure.recorded import Recorded, refused
+from accel.pure.ways import Way
+from accel.record.changes import Write
+from accel.record.inputs import MISSING
+from accel.record.leaves import FromSlot, Literal, Made, NewContainer, NewObject, Number, Shared
+from accel.record.leaves import Leaf as Part
+
+NUMBERS = (bool, int, float, complex, np.generic)
+
+
+@dataclass(slots=True)
+class Returned:
+    """What one way returns and leaves.
+
+    form: the result with `Hole`s. leaves: of the result, in order. state: what it writes, by name. changed: by merged
+    slot of an array that it changes in place, its position among those.
+    """
+
+    form: Any
+    leaves: list[Part]
+    state: dict[str, Part]
+    changed: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """In the place of an array or number of a result, by its position among them."""
+
+    position: int
+
+
+def returned_by(way: Way, recorded: Recorded, places: Places) -> Returned:
+    """What a way returns and leaves. Raises Refused for what is no array or number."""
+    leaves: list[Part] = []
+    outputs = way.trace.outputs
+
+    def hole(part: Part) -> Any:
+        leaves.append(part)
+        return Hole(len(leaves) - 1)
+
+    form = _form(outputs.result, hole, recorded, way)
+    changed = {way.slots[slot]: at for at, (slot, _) in enumerate(outputs.changed)}
+    state = dict(_state(way, recorded, places))
+    return Returned(form, leaves, state, changed)
+
+
+def _form(template: Any, hole: Callable[[Part], Any], recorded: Recorded, way: Way) -> Any:
+    """A result with holes; what is no array, number or container is refused."""
+    if isinstance(template, (Made, Number)):
+        return hole(template)
+    if isinstance(template, FromSlot):
+        return _of_slot(template, hole, recorded, way)
+    if isinstance(template, Literal):
+        return _of_value(template.value, hole, recorded)
+    if isinstance(template, Shared):
+        return _form(template.template, hole, recorded, way)
+    if isinstance(template, (NewObject, NewContainer)):
+        return _form(template.parts, hole, recorded, way)
+    if isinstance(template, tuple) or type(template) is list:
+        parts = [_form(part, hole, recorded, way) for part in template]
+        return tuple(parts) if isinstance(template, tuple) else parts
+    if type(template) is dict and all(type(key) is str for key in template):
+        return {key: _form(part, hole, recorded, way) for key, part in template.items()}
+    return _of_value(template, hole, recorded)
+
+
+def _of_slot(leaf: FromSlot, hole: Callable[[Part], Any], recorded: Recorded, way: Way) -> Any:
+    value = recorded.values[way.slots[leaf.slot]]
+    if isinstance(value, (np.ndarray, *NUMBERS)):
+        return hole(leaf)
+    return None  # one of the program's objects: what it holds is in the state
+
+
+def _of_value(value: Any, hole: Callable[[Part], Any], recorded: Recorded) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, NUMBERS):
+        return hole(Literal(value))
+    raise refused(recorded.name, "pure.result", f"it returns a {type(value).__name__}")
+
+
+def filled(form: Any, values: Sequence[Any]) -> Any:
+    return fill(form, lambda hole: values[hole.position], Hole)
+
+
+# -- state ------------------------------------------------------------------------------------------------------------
+
+
+def _state(way: Way, recorded: Recorded, places: Places) -> Iterator[tuple[str, Part]]:
+    """What a way writes to attributes and items, by name: arrays and numbers."""
+    for change in way.trace.outputs.writes:
+        if not isinstance(change, Write):
+            raise refused(recorded.name, "pure.state", "it changes a list, deque or set, or empties a dict")
+        owner = places.names[way.slots[change.owner]]
+        if change.is_item and not isinstance(change.name, (str, int)):
+            raise refused(recorded.name, "pure.state", f"an item of {owner} has a key that is computed")
+        name = f"{owner}[{change.name!r}]" if change.is_item else f"{owner}.{change.name}"
+        yield from _parts(name, change.value, way, recorded, places)
+
+
+def _parts(
+    name: str, template: Any, way: Way, recorded: Recorded, places: Places, depth: int = 0
+) -> Iterator[tuple[str, Part]]:
+    if depth > 20:
+        raise refused(recorded.name, "pure.state", f"{name} is nested")
+    deeper = depth + 1
+    if isinstance(template, (Made, Number)):
+        yield name, template
+    elif isinstance(template, FromSlot):
+        value = recorded.values[way.slots[template.slot]]
+        if isinstance(value, (np.ndarray, *NUMBERS)):
+            yield name, template
+        else:
+            _check_same(name, value, recorded, places)
+    elif isinstance(template, Shared):
+        yield from _parts(name, template.template, way, recorded, places, deeper)
+    elif isinstance(template, NewObject):
+        for each, part in template.parts.items():
+            yield from _parts(f"{name}.{each}", part, way, recorded, places, deeper)
+    elif isinstance(template, (tuple, list)):
+        for position, part in enumerate(template):
+            yield from _parts(f"{name}[{position}]", part, way, recorded, places, deeper)
+    elif type(template) is dict:
+        for key, part in template.items():
+            yield from _parts(f"{name}[{key!r}]", part, way, recorded, places, deeper)
+    else:
+        value = template.value if isinstance(template, Literal) else template
+        if isinstance(value, Part):
+            raise refused(recorded.name, "pure.state", f"it stores a container in {name}")
+        if name in places.leaves and isinstance(value, NUMBERS):
+            yield name, Literal(value)
+        else:
+            _check_same(name, value, recorded, places)
+
+
+def _check_same(name: str, value: object, recorded: Recorded, places: Places) -> None:
+    """What decides the path, as a flag, must stay as it is: the function's next call would take another path."""
+    slot = next((slot for slot, known in places.names.items() if known == name), None)
+    if slot is None:
+        return  # nothing reads it
+    before = recorded.values[slot]
+    if value is MISSING or not (before is value or (type(before) is type(value) and bool(before == value))):
+        raise refused(recorded.name, "pure.static", f"{name} is {before!r} before the call and {value!r} after it")
+
+
+def with_written(recorded: Recorded, places: Places, returned: Sequence[Returned], ways: Sequence[Way]) -> None:
+    """Make leaves of what only some ways write: the others leave it as it is. Raises Refused where it is not there."""
+    for name in dict.fromkeys(name for each in returned for name in each.state):
+        if name in places.leaves or all(name in each.state for each in returned):
+            continue
+        value = _attribute(name, recorded, places, ways)
+        if not isinstance(value, (np.ndarray, *NUMBERS)):
+            raise refused(recorded.name, "pure.state", f"{name} is written on some paths, and is not there before")
+        places.leaves[name] = Leaf(name, None, np.array(value))
+
+
+def _attribute(name: str, recorded: Recorded, places: Places, ways: Sequence[Way]) -> Any:
+    for way in ways:
+        for change in way.trace.outputs.writes:
+            if isinstance(change, Write):
+                owner = way.slots[change.owner]
+                value = recorded.values[owner]
+                if change.is_item and f"{places.names[owner]}[{change.name!r}]" == name:
+                    return value.get(change.name, ABSENT) if isinstance(value, dict) else ABSENT
+                if not change.is_item and f"{places.names[owner]}.{change.name}" == name:
+                    return vars(value).get(change.name, ABSENT) if hasattr(value, "__dict__") else ABSENT
+    return ABSENT
+
+
+# -- aliases ----------------------------------------------------------------------------------------------------------
+
+
+def check_aliases(recorded: Recorded, places: Places, ways: Sequence[Way], returned: Sequence[Returned]) -> None:
+    """Refuse where two leaves are one array after a call that a call changes in place: in the next one both change."""
+    written = {places.names[slot] for each in returned for slot in each.changed}
+    for way, each in zip(ways, returned, strict=True):
+        holders: dict[Any, list[str]] = {}
+        for name, leaf in places.leaves.items():
+            if name not in each.state and leaf.slot is not None and not leaf.of_argument:
+                holders.setdefault(("slot", leaf.slot), []).append(name)
+        for name, part in each.state.items():
+            if isinstance(part, Made):
+                holders.setdefault(("made", way.outputs.arrays[part.index]), []).append(name)
+            elif isinstance(part, FromSlot):
+                holders.setdefault(("slot", way.slots[part.slot]), []).append(name)
+        for names in holders.values():
+            if len(names) > 1 and not written.isdisjoint(names):
+                raise refused(recorded.name, "pure.alias", " and ".join(names))
+
+
+def chain_read(value: Any, chain: Sequence[Any], number: Callable[[Number], Any]) -> Any:
+    """What a chain of views shows of an array, in a traced program."""
+    for step in chain:
+        if isinstance(step, Placed):
+            step = Placed(step.extent, fill(step.starts, number, Number))
+        value = step.read(value)
+    return value

@@ -1,0 +1,361 @@
+"""Transforms: derivatives and batches of NumPy functions, with NumPy arrays in and out.
+
+The function is recorded when it is first called with arguments of some shapes and types, and again whenever a call
+takes a way that is not known yet. Each recorded call is undone: what a function changes is not changed by its
+derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from accel.dispatch.replay.guards import Guards
+from accel.inspect.explain.callables import PlainCall
+from accel.pure import places as places_module
+from accel.pure.program import Output, Program
+from accel.pure.recorded import assembled, plain_call, recorded_call, refused
+from accel.pure.results import filled
+from accel.record import Trace
+from accel.record.inputs import Inputs, same_number
+from accel.record.leaves import FromSlot, Leaf, Literal, Number
+
+MOST_PATHS = 32
+"""A function is recorded so many times for arguments of the same shapes and types."""
+
+Wrt = str | int | Sequence[str | int]
+
+Run = Callable[[Program, Mapping[str, Any]], Any]
+
+
+class _Family:
+    """The recorded paths of one function for arguments of one kind, as one program, and what is compiled of it."""
+
+    def __init__(self, call: PlainCall, skipped: int) -> None:
+        self._skipped = skipped
+        self._traces: list[Trace] = []
+        self.compiled: dict[Any, Any] = {}
+        self.learn(call)
+
+    def learn(self, call: PlainCall) -> None:
+        """Record a call too. Raises Refused."""
+        if len(self._traces) >= MOST_PATHS:
+            raise refused(call.name, "pure.unrecorded", f"{MOST_PATHS} paths are known")
+        self._traces.append(recorded_call(call))
+        self.recorded = assembled(call.name, self._traces, [call], self._skipped)
+        self.places = places_module.places_of(self.recorded)
+        self.program = Program(self.recorded, self.places, list(self.places.leaves))
+        self.program.names = list(self.places.leaves)
+        members = self.recorded.trace.members
+        self._guards = [Guards(member.trace, member.placement.slots) for member in members]
+        self._everybody = (1 << len(members)) - 1
+        self.compiled.clear()
+
+    def inputs(self, call: PlainCall) -> dict[str, np.ndarray[Any, Any]] | None:
+        """The leaves of a call; None if it is of another kind."""
+        values, alive = self.recorded.trace.inputs.fetch(call.args, call.kwargs)
+        if alive != self._everybody or not all(guards.hold(values) for guards in self._guards):
+            return None
+        for slot in range(Inputs.ROOTS, len(values)):
+            if self.places.leaf_of(slot) is None and not _is_same(values[slot], self.recorded.values[slot]):
+                return None
+        return {
+            name: np.array(leaf.value if leaf.slot is None else values[leaf.slot])
+            for name, leaf in self.places.leaves.items()
+        }
+
+
+def _is_same(value: object, known: object) -> bool:
+    """Whether a number or array that the program takes for constant is what it was. Guards see to all else."""
+    if type(known) in (float, complex, int):
+        return type(value) is type(known) and same_number(value, known)
+    if type(known) is np.ndarray:
+        return isinstance(value, np.ndarray) and np.array_equal(value, known, equal_nan=known.dtype.kind in "fc")
+    return True
+
+
+class _Transformed:
+    """One transform of a function. Calls find the family of their arguments, or make one."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._families: list[_Family] = []
+
+    def family(self, call: PlainCall, given: Sequence[Any]) -> tuple[_Family, dict[str, Any]]:
+        for family in self._families:
+            found = family.inputs(call)
+            if found is not None:
+                return family, found
+        family = _Family(call, len(call.args) - len(given))
+        self._families.append(family)
+        found = family.inputs(call)
+        if found is None:
+            raise refused(call.name, "pure.example", "its arguments are not read as they were recorded")
+        return family, found
+
+    def run(
+        self, key: Any, make: Callable[[_Family], Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, _Family]:
+        """What a compiled transform gives for a call; its last result says whether the call's way was known."""
+        import jax
+
+        call = plain_call(self._function, args, kwargs)
+        family, inputs = self.family(call, args)
+        while True:
+            with jax.enable_x64(True):
+                if key not in family.compiled:
+                    family.compiled[key] = jax.jit(make(family))
+                *found, ok = family.compiled[key](inputs)
+                if bool(ok):
+                    return jax.tree.map(np.asarray, found), family
+            before = len(family.program.ways)
+            family.learn(call)
+            if len(family.program.ways) == before:
+                raise refused(call.name, "pure.unrecorded")
+            renewed = family.inputs(call)
+            if renewed is None:
+                raise refused(call.name, "pure.unrecorded")
+            inputs = renewed
+
+
+def _scalar(output: Output, program: Program) -> Any:
+    if len(output.result) != 1 or output.result[0].shape or output.result[0].dtype.kind != "f":
+        raise TypeError(f"{program.recorded.name} has to return one float, to have a gradient; use accel.jacobian")
+    return output.result[0]
+
+
+def _names(family: _Family, wrt: Wrt) -> list[str]:
+    names = places_module.chosen(family.recorded, family.places, wrt)
+    for name in names:
+        dtype = family.places.leaves[name].value.dtype
+        if dtype.kind not in "f":
+            raise TypeError(f"{name} is of dtype {dtype}: only floats have derivatives")
+    return names
+
+
+def _arranged(family: _Family, wrt: Wrt, found: Mapping[str, Any]) -> Any:
+    """Values by leaf in the form of `wrt`: one, a dict where it names a place with several, or a tuple."""
+    if isinstance(wrt, (str, int)):
+        names = places_module.under(family.recorded, family.places, wrt)
+        return found[names[0]] if len(names) == 1 else {name: found[name] for name in names}
+    return tuple(_arranged(family, each, found) for each in wrt)
+
+
+def value_and_grad(function: Any, wrt: Wrt = 0) -> Callable[..., tuple[Any, Any]]:
+    """A function that gives what a NumPy function gives, one float, and its gradient.
+
+    wrt: by what: the position of an argument or the name of a leaf, such as "self.u" or "params" (all below it), or
+    several. The gradient has the form of `wrt`: an array, a dict by name where a name has several leaves below it, or a
+    tuple. Raises accel.Refused, with a reason, where the function has no pure form, and TypeError where it does not
+    return one float, or `wrt` names no floats.
+
+    >>> import accel, numpy as np
+    >>> value, slope = accel.value_and_grad(lambda x: float(np.sum(x**2)))(np.array([1.0, 3.0]))
+    >>> value, slope
+    (10.0, array([2., 6.]))
+    """
+    transformed = _Transformed(function)
+
+    def make(family: _Family) -> Callable[..., Any]:
+        import jax
+
+        names, program = _names(family, wrt), family.program
+
+        def value(chosen: dict[str, Any], inputs: dict[str, Any]) -> Any:
+            output = program({**inputs, **chosen})
+            return _scalar(output, program), output.ok
+
+        def both(inputs: dict[str, Any]) -> Any:
+            (found, ok), slope = jax.value_and_grad(value, has_aux=True)({name: inputs[name] for name in names}, inputs)
+            return found, slope, ok
+
+        return both
+
+    def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        (found, slope), family = transformed.run("value_and_grad", make, args, kwargs)
+        return _as_returned(family.program, [found]), _arranged(family, wrt, slope)
+
+    return _named(call, function, "value_and_grad")
+
+
+def grad(function: Any, wrt: Wrt = 0) -> Callable[..., Any]:
+    """A function that gives the gradient of a NumPy function that returns one float; see `value_and_grad`.
+
+    >>> import accel, numpy as np
+    >>> accel.grad(lambda x: np.where(x > 0, np.log(x), 0.0).sum())(np.array([0.0, 2.0]))
+    array([0. , 0.5])
+    """
+    both = value_and_grad(function, wrt)
+    return _named(lambda *args, **kwargs: both(*args, **kwargs)[1], function, "grad")
+
+
+def jacobian(function: Any, wrt: Wrt = 0) -> Callable[..., Any]:
+    """A function that gives the derivatives of all that a NumPy function returns by all elements of some inputs.
+
+    wrt: as in `value_and_grad`. What it gives has the form of the function's result, with the form of `wrt` in the
+    place of each array or number: arrays of the result's axes, then the input's.
+    """
+    transformed = _Transformed(function)
+
+    def make(family: _Family) -> Callable[..., Any]:
+        import jax
+
+        names, program = _names(family, wrt), family.program
+
+        def result(chosen: dict[str, Any], inputs: dict[str, Any]) -> Any:
+            output = program({**inputs, **chosen})
+            if any(each.dtype.kind != "f" for each in output.result):
+                raise TypeError(f"{program.recorded.name} returns something that is no float")
+            return output.result, output.ok
+
+        def slopes(inputs: dict[str, Any]) -> Any:
+            chosen = {name: inputs[name] for name in names}
+            shapes = jax.eval_shape(result, chosen, inputs)[0]
+            wide = sum(each.size for each in chosen.values()) <= sum(each.size for each in shapes)
+            way = jax.jacfwd if wide else jax.jacrev
+            return way(result, has_aux=True)(chosen, inputs)
+
+        return slopes
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        (found,), family = transformed.run("jacobian", make, args, kwargs)
+        return filled(family.program.form, [_arranged(family, wrt, each) for each in found])
+
+    return _named(call, function, "jacobian")
+
+
+def vmap(function: Any, in_axes: int | Sequence[int | None] | None = 0) -> Callable[..., Any]:
+    """A function that calls a NumPy function for each element along an axis of its arguments, as one program.
+
+    in_axes: for all positional arguments, or for each of them: the axis of an array along which its elements lie, or
+    None for what is the same for all. Results are arrays with the members along their first axis. The function must
+    leave nothing changed. Members may take different branches: each way that is not known yet is recorded.
+
+    >>> import accel, numpy as np
+    >>> accel.vmap(lambda x, k: float((k * x).sum()), in_axes=(0, None))(np.ones((3, 4)), 2.0)
+    array([8., 8., 8.])
+    """
+    transformed = _Transformed(function)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return _Batch(transformed, args, kwargs, _axes(in_axes, len(args))).run()
+
+    return _named(call, function, "vmap")
+
+
+def _axes(in_axes: int | Sequence[int | None] | None, count: int) -> list[int | None]:
+    axes = [in_axes] * count if in_axes is None or isinstance(in_axes, int) else list(in_axes)
+    if len(axes) != count or all(axis is None for axis in axes):
+        raise ValueError(f"in_axes {in_axes} does not fit {count} arguments, of which some must have an axis")
+    return axes
+
+
+class _Batch:
+    """One call for several members."""
+
+    def __init__(
+        self, transformed: _Transformed, args: tuple[Any, ...], kwargs: dict[str, Any], axes: list[int | None]
+    ) -> None:
+        self._transformed, self._kwargs, self._axes = transformed, kwargs, axes
+        self._args = [
+            value if axis is None else np.moveaxis(np.asarray(value), axis, 0)
+            for value, axis in zip(args, axes, strict=True)
+        ]
+        sizes = {len(value) for value, axis in zip(self._args, axes, strict=True) if axis is not None}
+        if len(sizes) != 1 or 0 in sizes:
+            raise ValueError(f"the arguments have {sorted(sizes)} members")
+        self._size = sizes.pop()
+
+    def run(self) -> Any:
+        import jax
+
+        call = self._member(0)
+        family, inputs = self._transformed.family(call, self._args)
+        while True:
+            self._check(family)
+            stacked = self._stacked(family, inputs)
+            with jax.enable_x64(True):
+                key = frozenset(stacked)
+                if key not in family.compiled:
+                    family.compiled[key] = jax.jit(self._made(family, stacked))
+                found, ok = family.compiled[key]({**inputs, **stacked})
+                found, ok = jax.tree.map(np.array, found), np.asarray(ok)
+            if ok.all():
+                return filled(family.program.form, found)
+            call = self._member(int(np.argmin(ok)))
+            before = len(family.program.ways)
+            family.learn(call)
+            renewed = family.inputs(call)
+            if renewed is None or len(family.program.ways) == before:
+                raise refused(call.name, "pure.unrecorded")
+            inputs = renewed
+
+    def _member(self, number: int) -> PlainCall:
+        args = [
+            value if axis is None else _one(value, number) for value, axis in zip(self._args, self._axes, strict=True)
+        ]
+        return plain_call(self._transformed._function, tuple(args), self._kwargs)
+
+    def _check(self, family: _Family) -> None:
+        if any(each.state or each.changed for each in family.program.returned):
+            raise refused(
+                family.recorded.name, "pure.state", "it changes its arguments or attributes: use accel.to_jax"
+            )
+
+    def _stacked(self, family: _Family, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        found = {}
+        for position, (value, axis) in enumerate(zip(self._args, self._axes, strict=True)):
+            if axis is not None:
+                try:
+                    (name,) = places_module.under(family.recorded, family.places, position)
+                except KeyError:
+                    continue  # the function does not read it
+                found[name] = np.asarray(value, inputs[name].dtype)
+        return found
+
+    def _made(self, family: _Family, stacked: Mapping[str, Any]) -> Callable[..., Any]:
+        import jax
+
+        program, size = family.program, self._size
+        names = list(stacked)
+
+        def all_members(inputs: dict[str, Any]) -> Any:
+            def one(own: dict[str, Any]) -> Any:
+                output = program({**inputs, **own})
+                return output.result, output.ok
+
+            return jax.vmap(one, axis_size=size)({name: inputs[name] for name in names})
+
+        return all_members
+
+
+def _one(value: Any, number: int) -> Any:
+    """A member's own argument: a number as Python's, of an array of numbers."""
+    found = value[number]
+    return found.item() if not isinstance(found, np.ndarray) else np.ascontiguousarray(found)
+
+
+def _as_returned(program: Program, values: Sequence[Any]) -> Any:
+    """A result as the function itself returns it: a float as a float."""
+    first = program.returned[0]
+    given = [
+        value.item() if _kind(program, part) in (float, int, bool, complex) else value[()]
+        for part, value in zip(first.leaves, values, strict=True)
+    ]
+    return filled(first.form, given)
+
+
+def _kind(program: Program, part: Leaf) -> type:
+    """The type of a number that the function returns."""
+    if isinstance(part, Number):
+        return part.kind
+    if isinstance(part, FromSlot):
+        return type(program.recorded.values[program.ways[0].slots[part.slot]])
+    return type(part.value) if isinstance(part, Literal) else np.ndarray
+
+
+def _named(made: Callable[..., Any], function: Any, name: str) -> Callable[..., Any]:
+    made.__name__ = made.__qualname__ = f"{name} of {getattr(function, '__name__', 'a function')}"
+    return made

@@ -1,0 +1,129 @@
+"""Ways: the calls that a pure function answers. Those of the recorded paths, and those that cross between them.
+
+A way is told by what its outcomes have to be. A call of which none of the ways is true was never recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node
+from accel.merge import Accepted, Member, MergedTrace
+from accel.merge.outputs import OutputPlaces
+from accel.record import Trace
+
+MOST_TRIED = 1024
+"""So many combinations of branches are tried, to find those that cross between recorded paths."""
+
+Key = tuple[str, int]
+"""An outcome: "device" and its position among the merged ones, or "host" and the index of its node."""
+
+
+@dataclass(slots=True)
+class Way:
+    """One way through the function.
+
+    assumed: nodes with what they have to be. trace: what it returns and leaves; slots, outputs: where that is in the
+    merged trace. nodes: indices of what it computes, of the host at least.
+    """
+
+    assumed: list[tuple[Node, Any]]
+    trace: Trace
+    slots: list[int]
+    outputs: OutputPlaces
+    nodes: frozenset[int]
+
+
+def ways_of(trace: MergedTrace, values: list[Any]) -> list[Way]:
+    """The ways of a merged trace: those of its members first. values: of the slots, in the example."""
+    ways = [_of_member(trace, member) for member in trace.members]
+    known = {_key(way) for way in ways}
+    for accepted in _crossed(trace):
+        if not _shares(accepted, values):
+            way = _of_accepted(trace, accepted)
+            if _key(way) not in known:
+                known.add(_key(way))
+                ways.append(way)
+    return ways
+
+
+def _key(way: Way) -> Hashable:
+    return frozenset((node.index, repr(expected)) for node, expected in way.assumed)
+
+
+def _of_member(trace: MergedTrace, member: Member) -> Way:
+    placement = member.placement
+    assumed = [(trace.tape.outcomes[position].node, value) for position, value in placement.outcomes.items()]
+    assumed += [(trace.tape.nodes[index], value) for index, value in placement.on_host.items()]
+    return Way(assumed, member.trace, placement.slots, placement.outputs, placement.nodes)
+
+
+def _of_accepted(trace: MergedTrace, accepted: Accepted) -> Way:
+    assumed = [(trace.tape.outcomes[position].node, value) for position, value in accepted.outcomes.items()]
+    assumed += [(trace.tape.nodes[index], value) for index, value in accepted.on_host.items()]
+    return Way(assumed, accepted.trace, accepted.slots, accepted.outputs, accepted.host)
+
+
+def _shares(accepted: Accepted, values: list[Any]) -> bool:
+    """Whether an array that a way writes to shares memory with another that it reads (see MergedVariant)."""
+    arrays = [(slot, values[slot]) for slot in accepted.arrays if isinstance(values[slot], np.ndarray)]
+    return any(slot != written and values[written] is value for written in accepted.changed for slot, value in arrays)
+
+
+class _Undecided(Exception):
+    """What a walk asks for that has not been chosen yet."""
+
+    def __init__(self, key: Key) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _crossed(trace: MergedTrace) -> Iterator[Accepted]:
+    """The crossings of all combinations of outcomes that recorded paths have shown."""
+    if len(trace.members) < 2 or not trace.crossings.exist:
+        return
+    candidates = _candidates(trace)
+    everybody = (1 << len(trace.members)) - 1
+    waiting: list[dict[Key, Any]] = [{}]
+    tried = 0
+    while waiting and tried < MOST_TRIED:
+        chosen = waiting.pop()
+        tried += 1
+
+        def shown(number: int, node: Node, chosen: dict[Key, Any] = chosen) -> Any:
+            placement = trace.members[number].placement
+            index = placement.node_of[node.index]
+            if ("host", index) in candidates:
+                key: Key = "host", index
+            elif index in placement.observed:
+                key = "device", placement.observed[index]
+            else:
+                return None
+            if key not in candidates:
+                return None
+            if key not in chosen:
+                raise _Undecided(key)
+            return float(chosen[key])
+
+        try:
+            accepted = trace.crossings.accepted(everybody, shown)
+        except _Undecided as asked:
+            waiting += [{**chosen, asked.key: value} for value in candidates[asked.key]]
+            continue
+        if accepted is not None:
+            yield accepted
+
+
+def _candidates(trace: MergedTrace) -> dict[Key, list[Any]]:
+    """What recorded paths have shown of each outcome."""
+    found: dict[Key, dict[str, Any]] = {}
+    for member in trace.members:
+        for position, value in member.placement.outcomes.items():
+            found.setdefault(("device", position), {})[repr(value)] = value
+        for index, value in member.placement.on_host.items():
+            found.setdefault(("host", index), {})[repr(value)] = value
+    return {key: list(values.values()) for key, values in found.items()}

@@ -1,0 +1,157 @@
+"""Derivatives of every row: forward mode against central differences, and reverse mode against forward mode.
+
+A part of the expressions of tests/rules/cases.py by default; all of them with ACCEL_CONFORMANCE=full.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel.pure.places import places_of
+from accel.pure.program import Program
+from accel.pure.recorded import recorded_calls
+from accel.rules import load
+from tests.rules.cases import ROWS, Names, names_in, stable_hash
+from tests.rules.oracle import expression
+from tests.rules.scipy_cases import SCIPY_ROWS
+
+jax = pytest.importorskip("jax")
+load(everything=True)
+
+FULL = os.environ.get("ACCEL_CONFORMANCE") == "full"
+PART = 1 if FULL else 32
+TOGETHER = 20
+"""Expressions that are compiled as one program."""
+STEP = 1e-4
+RTOL = 1e-6
+
+KINKS = {
+    "np.divmod(3, b)": "it jumps between the points",
+    "a.round(2)": "it jumps between the points",
+    "np.around(a, 3)": "it jumps between the points",
+    "a.astype(np.float32)": "differences of single precision",
+    "a.astype(np.float16)": "differences of half precision",
+    "np.gradient(v, np.sort(u))": "its curvature is large",
+    "np.linalg.norm(a, ord=-np.inf, axis=-1)": "another element is the smallest at some points",
+    "np.linalg.pinv(np.diag(s[0] * 0 + np.array([1.0, 2.0, 4e-15])))": "a singular value is cut off at some points",
+}
+"""Expressions whose derivative is not what differences give, and why."""
+
+NONE = frozenset({"np.spacing", "np.nextafter", "np.multiply.at"})
+"""Functions for which JAX has no derivative: they are refused, by `pure.derivative`."""
+
+SYSTEMS = frozenset("stpx")
+"""Names of matrices and sorted vectors, which are drawn as they have to be."""
+
+
+@dataclass
+class Case:
+    """One expression as a program, its leaves, and a direction for those that are floats."""
+
+    text: str
+    function: str
+    program: Program
+    leaves: dict[str, Any]
+    direction: dict[str, Any]
+
+    def outputs(self, leaves: dict[str, Any]) -> list[Any]:
+        """All floats that it returns and leaves."""
+        output = self.program({**self.leaves, **leaves})
+        given = [*output.result, *output.state.values()]
+        return [each.astype(float) for each in given if each.dtype.kind == "f"]
+
+    def at(self, step: float) -> list[Any]:
+        return self.outputs({name: self.leaves[name] + step * each for name, each in self.direction.items()})
+
+    def judged(self) -> Any:
+        """The derivative along the direction by forward mode and by differences; its weighted sum by both modes."""
+        leaves = {name: self.leaves[name] for name in self.direction}
+        found, along = jax.jvp(self.outputs, (leaves,), (self.direction,))
+        points = [self.at(by * STEP) for by in (2, 1, -1, -2)]
+        differences = [(8 * (b - c) - (a - d)) / (12 * STEP) for a, b, c, d in zip(*points, strict=True)]
+        weights = [jax.numpy.cos(jax.numpy.arange(each.size, dtype=float)).reshape(each.shape) for each in found]
+        (back,) = jax.vjp(self.outputs, leaves)[1](weights)
+        forward = sum((weight * each).sum() for weight, each in zip(weights, along, strict=True))
+        backward = sum((back[name] * each).sum() for name, each in self.direction.items())
+        return along, differences, forward, backward
+
+
+def _texts() -> list[tuple[str, str]]:
+    """The expressions that are tried, with the function of each."""
+    rows = [row for row in (*ROWS, *SCIPY_ROWS) if "d" in row.dtypes and "matrix" in row.shapes]
+    pairs = [(text, row.function) for row in rows for text in row.expressions]
+    return [(text, function) for text, function in dict(pairs).items() if stable_hash(f"{text}'") % PART == 0]
+
+
+def _drawn(text: str) -> list[Any]:
+    """Values between 0 and 1, where most functions are smooth."""
+    names = Names("d", "matrix", 3, True)
+    found = []
+    for name in names_in(text):
+        value = names.value(name)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and name not in SYSTEMS:
+            value = np.random.default_rng(stable_hash(text + name)).uniform(0.15, 0.85, value.shape)
+        found.append(value)
+    return found
+
+
+def _case(text: str, function: str) -> Case | None:
+    """None for what NumPy raises for here, what is refused, and what has no floats."""
+    try:
+        recorded = recorded_calls(expression(text, names_in(text)), [(tuple(_drawn(text)), {})])
+        places = places_of(recorded)
+        program = Program(recorded, places, list(places.leaves))
+    except (accel.Refused, TypeError, ValueError, KeyError):
+        return None
+    leaves = {name: leaf.value for name, leaf in places.leaves.items()}
+    rng = np.random.default_rng(stable_hash(text))
+    direction = {name: rng.normal(size=value.shape) for name, value in leaves.items() if value.dtype.kind == "f"}
+    return Case(text, function, program, leaves, direction) if direction else None
+
+
+def _judge(cases: list[Case]) -> list[Any]:
+    """What is found of some cases, compiled together; the reason of those that are refused."""
+    try:
+        return list(jax.jit(lambda: [case.judged() for case in cases])())
+    except accel.Refused as refusal:
+        if len(cases) == 1:
+            return [str(refusal)]
+        half = len(cases) // 2
+        return _judge(cases[:half]) + _judge(cases[half:])
+
+
+def _problem(case: Case, found: Any) -> str:
+    if isinstance(found, str):
+        is_known = "[rule.parameter]" in found or ("[pure.derivative]" in found and case.function in NONE)
+        return "" if is_known or "[pure.host]" in found else found
+    along, differences, forward, backward = jax.tree.map(np.asarray, found)
+    scale = abs(forward) + 1.0
+    if not (abs(forward - backward) <= 1e-9 * scale or np.isnan(forward)):
+        return f"reverse mode gives {backward}, forward mode {forward}"
+    for one, other in zip(along, differences, strict=True):
+        known = np.isfinite(other)
+        error = np.abs(one - other)[known].max(initial=0.0)
+        if not error <= RTOL * (1.0 + np.abs(other[known]).max(initial=0.0)):
+            return f"differs from differences by {error}"
+    return ""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_derivatives_of_all_rows_are_central_differences() -> None:
+    with np.errstate(all="ignore"), jax.enable_x64(True):
+        cases = [case for text, function in _texts() if (case := _case(text, function)) is not None]
+        assert len(cases) > 20
+        problems = []
+        for start in range(0, len(cases), TOGETHER):
+            part = cases[start : start + TOGETHER]
+            for case, found in zip(part, _judge(part), strict=True):
+                problem = _problem(case, found)
+                if problem and case.text not in KINKS:
+                    problems.append(f"{case.text}: {problem}")
+    assert not problems, "\n".join(problems)

@@ -1,0 +1,150 @@
+"""Functions with branches, loops, state and masks: their values, gradients and batches are NumPy's."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from tests.pure.functions import (
+    CALLS,
+    FIRST,
+    FUNCTIONS,
+    SECOND,
+    THIRD,
+    finite_only,
+    masked_log,
+    masked_quotient,
+    overwritten,
+)
+
+jax = pytest.importorskip("jax")
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    with np.errstate(all="ignore"), jax.enable_x64(True):
+        yield
+
+
+def differences(function: Callable[..., float], x: Any, k: float, step: float = 1e-4) -> tuple[Any, float]:
+    """The gradient by central differences of fourth order."""
+
+    def along(ahead: Callable[[float], float]) -> float:
+        return (8 * (ahead(step) - ahead(-step)) - (ahead(2 * step) - ahead(-2 * step))) / (12 * step)
+
+    by_x = [along(lambda by, i=i: function(x + by * np.eye(len(x))[i], k)) for i in range(len(x))]
+    return np.array(by_x), along(lambda by: function(x, k + by))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_gradients_are_central_differences(function: Callable[..., float]) -> None:
+    both = accel.value_and_grad(function, (0, 1))
+    for x, k in CALLS:
+        value, slopes = both(x.copy(), k)
+        assert type(value) is float
+        np.testing.assert_allclose(value, function(x, k), rtol=1e-12)
+        for slope, wanted in zip(slopes, differences(function, x, k), strict=True):
+            np.testing.assert_allclose(slope, wanted, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_batches_are_calls_one_by_one(function: Callable[..., float]) -> None:
+    members = np.stack([FIRST, SECOND, THIRD, -FIRST])
+    found = accel.vmap(function, in_axes=(0, None))(members, 0.5)
+    np.testing.assert_allclose(found, [function(each, 0.5) for each in members], rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_pure_functions_under_jit_and_vmapped_gradients(function: Callable[..., float]) -> None:
+    pure = accel.to_jax(function, *CALLS[0], examples=CALLS[1:])
+    members = np.stack([FIRST, SECOND, THIRD])
+
+    def value(x: Any) -> Any:
+        return pure({"x": x})["result"]
+
+    found = jax.jit(jax.vmap(jax.value_and_grad(value)))(members)
+    for i, x in enumerate(members):
+        np.testing.assert_allclose(found[0][i], function(x, 0.5), rtol=1e-12)
+        np.testing.assert_allclose(found[1][i], differences(function, x, 0.5)[0], rtol=1e-6, atol=1e-7)
+    assert bool(jax.vmap(lambda x: pure({"x": x})["ok"])(members).all())
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "slope"),
+    [
+        (masked_log, [0.0, 2.0, -1.0, 4.0], [0.0, 0.25, 0.0, 0.125]),
+        (masked_quotient, [0.0, 1.0, 4.0, 0.25], [0.0, 1.75, 8.0 - 1 / 32, 0.5 - 2.0]),
+        (overwritten, [0.0, 2.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]),
+        (finite_only, [0.0, 2.0, 1.0, 0.5], [0.0, -0.125, -0.5, -2.0]),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_what_a_mask_leaves_out_is_not_in_the_gradient(function: Any, x: list[float], slope: list[float]) -> None:
+    np.testing.assert_allclose(accel.grad(function)(np.array(x), 0.5), slope, rtol=1e-12)
+    np.testing.assert_allclose(accel.jacobian(function)(np.array(x), 0.5), slope, rtol=1e-12)
+    pure = accel.to_jax(function, np.array(x), 0.5)
+    curvature = jax.hessian(lambda x: pure({"x": x})["result"])(np.array(x))
+    assert np.isfinite(curvature).all()
+
+
+def test_a_true_singularity_stays_one() -> None:
+    """NaN is honest where the derivative does not exist, and no mask says that it is not read."""
+    assert not np.isfinite(accel.grad(lambda x: float(np.sqrt(x).sum()))(np.array([0.0, 1.0]))).all()
+
+
+def _changes_its_argument(a: Any, b: Any) -> float:
+    a += b
+    return float((a * b).sum())
+
+
+def test_an_array_that_is_given_twice_is_two_arguments() -> None:
+    x = np.array([1.0, 2.0])
+    slopes = accel.grad(_changes_its_argument, (0, 1))
+    for other in (x.copy(), x, x[:]):
+        found = slopes(x, other)
+        np.testing.assert_array_equal(found[0], [1.0, 2.0])
+        np.testing.assert_array_equal(found[1], [3.0, 6.0])
+    np.testing.assert_array_equal(x, [1.0, 2.0])
+
+
+class _Two:
+    def __init__(self) -> None:
+        self.a, self.b, self.flag, self.k = np.array([1.0, 2.0]), np.array([1.0, 2.0]), True, 3.0
+
+    def total(self, x: Any) -> float:
+        a = self.a
+        a += x
+        return float((a * self.b).sum()) * self.k if self.flag else float(x.sum())
+
+
+def test_what_a_call_finds_changed_is_seen() -> None:
+    """A number, a flag, and two arrays that have become one."""
+    two, x = _Two(), np.array([1.0, 1.0])
+    both = accel.value_and_grad(two.total)
+    for change in ("nothing", "k", "flag", "one"):
+        if change == "k":
+            two.k = 5.0
+        elif change == "flag":
+            two.flag = not two.flag
+        elif change == "one":
+            two.flag, two.b = True, two.a
+        slope = differences(lambda x, k: _value_of(two, x), x, 0.0)[0]
+        value, found = both(x)
+        np.testing.assert_allclose(value, _value_of(two, x), rtol=1e-13)
+        np.testing.assert_allclose(found, slope, rtol=1e-8, err_msg=change)
+    np.testing.assert_array_equal(two.a, [1.0, 2.0])
+
+
+def _value_of(two: _Two, x: Any) -> float:
+    return copy.deepcopy(two).total(x)
+
+
+def test_numbers_have_the_types_that_the_function_gives() -> None:
+    both = accel.value_and_grad(lambda k: max(1, k) * 2.0)
+    assert [type(both(k)[0]) for k in (0.5, 2.5)] == [float, float]
+    assert both(2.5)[0] == 5.0

@@ -1,0 +1,257 @@
+"""`accel.to_jax`: leaves by where they live, state in and out, what is refused, and programs without accel."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel.pure import transforms
+from tests.pure.functions import FIRST, SECOND, Ocean, two_branches
+
+jax = pytest.importorskip("jax")
+
+
+@pytest.fixture(autouse=True)
+def precise() -> Iterator[None]:
+    with np.errstate(all="ignore"), jax.enable_x64(True):
+        yield
+
+
+def test_leaves_are_named_by_where_they_live() -> None:
+    ocean = Ocean()
+    pure = accel.to_jax(ocean.step, FIRST)
+    assert set(pure.inputs) == {"forcing", "self.n", "self.h", "self.u", "self.params.k", "self.params.tau"}
+    out = pure(pure.inputs)
+    assert set(out["state"]) == {"self.n", "self.h", "self.u"}
+    assert ocean.n == 0
+    np.testing.assert_array_equal(ocean.h, np.ones(4))  # the example has left nothing behind
+    returned = ocean.step(FIRST)
+    np.testing.assert_allclose(out["result"], returned, rtol=1e-14)
+    for name in ("n", "h", "u"):
+        np.testing.assert_allclose(out["state"][f"self.{name}"], getattr(ocean, name), rtol=1e-14)
+
+
+def test_steps_in_a_scan_are_steps_of_the_program() -> None:
+    ocean, after = Ocean(), Ocean()
+    after.n = 1
+    pure = accel.to_jax(ocean.step, FIRST)
+    # the other side of `self.n % 2 == 0` is known only once an example has taken it
+    assert not bool(pure({"self.n": 1})["ok"])
+    assert np.isnan(pure({"self.n": 1})["result"])
+
+    def both(which: Any, forcing: Any) -> float:
+        return float(which.step(forcing))
+
+    pure = accel.to_jax(both, ocean, FIRST, examples=[(after, FIRST)])
+
+    @jax.checkpoint
+    def turn(carry: Any, _: Any) -> Any:
+        out = pure(carry)
+        return pure.next(carry, out), (out["result"], out["ok"])
+
+    def run(k: Any) -> Any:
+        carry, (sums, oks) = jax.lax.scan(turn, pure.next({"which.params.k": k}, {"state": {}}), None, length=6)
+        return carry["which.u"].sum(), (sums, oks)
+
+    (_, (sums, oks)), slope = jax.jit(jax.value_and_grad(run, has_aux=True))(0.3)
+    assert bool(oks.all())
+    np.testing.assert_allclose(sums, [ocean.step(FIRST) for _ in range(6)], rtol=1e-13)
+
+    def at(k: float) -> float:
+        model = Ocean()
+        model.params.k = k
+        return [model.step(FIRST) for _ in range(6)][-1]
+
+    np.testing.assert_allclose(slope, (at(0.3 + 1e-5) - at(0.3 - 1e-5)) / 2e-5, rtol=1e-7)
+
+
+def test_every_transform_of_jax() -> None:
+    pure = accel.to_jax(two_branches, FIRST, 0.5, examples=[(-FIRST, 0.5)])
+
+    def value(x: Any) -> Any:
+        return pure({"x": x})["result"]
+
+    slope = 0.5 * np.cos(FIRST)
+    for way in (jax.grad(value), jax.jacfwd(value), jax.jacrev(value), jax.grad(jax.checkpoint(value))):
+        np.testing.assert_allclose(jax.jit(way)(FIRST), slope, rtol=1e-13)
+    np.testing.assert_allclose(jax.jvp(value, (FIRST,), (np.ones(4),))[1], slope.sum(), rtol=1e-13)
+    np.testing.assert_allclose(jax.vjp(value, FIRST)[1](1.0)[0], slope, rtol=1e-13)
+    np.testing.assert_allclose(jax.hessian(value)(FIRST), -0.5 * np.diag(np.sin(FIRST)), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(jax.vmap(value)(np.stack([FIRST, -FIRST])), [value(FIRST), value(-FIRST)], rtol=1e-13)
+
+
+def test_combinations_that_no_example_has_taken() -> None:
+    def branches(x: Any) -> Any:
+        y = np.sin(x) if x[0] > 0 else np.cos(x)
+        y = y * 2.0 if x[1] > 0 else y + 1.0
+        return y.sum() if x[2] > 0 else y.max()
+
+    signs = [np.array([a, b, c]) for a in (-1.0, 1.0) for b in (-1.0, 1.0) for c in (-1.0, 1.0)]
+    pure = accel.to_jax(branches, signs[0], examples=[(signs[-1],)])
+    for x in signs:
+        out = pure({"x": x})
+        assert bool(out["ok"])
+        np.testing.assert_allclose(out["result"], branches(x), rtol=1e-14)
+
+
+def test_what_was_not_recorded_is_nan_and_so_is_its_gradient() -> None:
+    pure = accel.to_jax(two_branches, FIRST, 0.5)
+    out = pure({"x": -FIRST})
+    assert not bool(out["ok"])
+    assert np.isnan(out["result"])
+    assert np.isnan(jax.grad(lambda x: pure({"x": x})["result"])(-FIRST)).all()
+    from jax.experimental import checkify
+
+    error, _ = checkify.checkify(pure.checked)({"x": -FIRST})
+    assert "not recorded" in str(error.get())
+    error, _ = checkify.checkify(pure.checked)({"x": FIRST})
+    assert error.get() is None
+
+
+def test_wrt_leaves_constants() -> None:
+    model = SimpleNamespace(k=2.0, field=np.arange(3.0))
+
+    def total(x: Any, model: Any) -> Any:
+        return (x * model.field * model.k).sum()
+
+    assert set(accel.to_jax(total, FIRST[:3], model, wrt="model").inputs) == {"model.k", "model.field"}
+    assert set(accel.to_jax(total, FIRST[:3], model, wrt=(0, "model.k")).inputs) == {"x", "model.k"}
+    with pytest.raises(KeyError, match=r"reads no array or number 'modal'"):
+        accel.to_jax(total, FIRST[:3], model, wrt="modal")
+    pure = accel.to_jax(total, FIRST[:3], model)
+    with pytest.raises(KeyError, match=r"has no leaf 'y'"):
+        pure({"y": 1.0})
+    with pytest.raises(TypeError, match=r"x is float64\[3\] in the example, not float64\[4\]"):
+        pure({"x": FIRST})
+    found = accel.grad(total, ("model", 0))(FIRST[:3], model)
+    assert set(found[0]) == {"model.k", "model.field"}
+    np.testing.assert_allclose(found[1], 2.0 * np.arange(3.0))
+
+
+def test_precision_is_asked_for() -> None:
+    pure = accel.to_jax(two_branches, FIRST, 0.5)
+    with jax.enable_x64(False), pytest.raises(RuntimeError, match="jax_enable_x64"):
+        pure()
+
+
+class _Flagged:
+    def __init__(self) -> None:
+        self.u, self.v, self.first, self.log = np.ones(3), np.ones(3), True, [0.0]
+
+    def flag(self, x: Any) -> Any:
+        self.first = False
+        return self.u * x if self.first else x
+
+    def reads_flag(self, x: Any) -> Any:
+        y = self.u * x if self.first else x
+        self.first = False
+        return y
+
+    def appends(self, x: Any) -> None:
+        self.log.append(float(x.sum()))
+
+    def aliases(self, x: Any) -> None:
+        self.v = self.u
+        self.u += x
+
+    def swaps(self, x: Any) -> None:
+        self.u, self.v = self.v, self.u + x
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (_Flagged().reads_flag, "pure.static"),
+        (_Flagged().appends, "pure.state"),
+        (_Flagged().aliases, "pure.alias"),
+        (lambda x: "text", "pure.result"),
+        (lambda x: np.random.default_rng(1).normal() * x, "effect.random"),
+        (lambda x: x.sum(), "pure.example"),
+    ],
+)
+def test_what_has_no_pure_form_is_refused(function: Any, reason: str) -> None:
+    examples = [(np.ones(4),)] if reason == "pure.example" else []
+    with pytest.raises(accel.Refused, match=rf"has no pure form  \[{reason}\]"):
+        accel.to_jax(function, np.ones(3), examples=examples)
+
+
+def _many(rounds: Any, x: Any) -> Any:
+    for _ in range(200):
+        x = rounds(x)
+    return x
+
+
+def _three_ways(x: Any) -> Any:
+    if x[0] > 1.0:
+        return _many(np.sin, x)
+    return _many(np.cos, x) if x[0] > 0.0 else _many(np.tanh, x)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: accel.to_jax(lambda: np.zeros(3)), "pure.inputs"),
+        (lambda: accel.to_jax(lambda x, k: x * math.gcd(int(k), 10), FIRST, 4.0)(), "pure.host"),
+        (lambda: accel.grad(lambda x: float(np.spacing(x).sum()))(FIRST), "pure.derivative"),
+        (lambda: accel.to_jax(_three_ways, FIRST, examples=[(2 * FIRST,), (-FIRST,)]), "pure.paths"),
+    ],
+)
+def test_what_jax_cannot_compute_is_refused(make: Any, reason: str) -> None:
+    with pytest.raises(accel.Refused, match=rf"\[{reason}\]"):
+        make()
+
+
+def test_a_function_has_so_many_paths_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transforms, "MOST_PATHS", 1)
+    reason = "pure.unrecorded"
+    with pytest.raises(accel.Refused, match=rf"\[{reason}\]"):
+        accel.vmap(lambda x: x + 1.0 if x > 0 else -x)(np.array([1.0, -1.0]))
+
+
+def test_swapped_arrays_are_swapped() -> None:
+    model = _Flagged()
+    model.v = np.zeros(3)
+    out = accel.to_jax(model.swaps, np.ones(3))()
+    np.testing.assert_array_equal(out["state"]["self.u"], np.zeros(3))
+    np.testing.assert_array_equal(out["state"]["self.v"], np.full(3, 2.0))
+
+
+def test_what_the_function_raises_is_no_result() -> None:
+    with pytest.raises(accel.Refused, match=r"ZeroDivisionError"):
+        accel.to_jax(lambda x: 1.0 / 0 * x, FIRST)
+
+
+_ELSEWHERE = """
+import sys
+import jax, numpy as np
+jax.config.update("jax_enable_x64", True)
+from jax import export
+step = export.deserialize(open(sys.argv[1], "rb").read())
+leaves = dict(np.load(sys.argv[2]))
+out = step.call(leaves)
+slope = jax.grad(lambda k: step.call({**leaves, "self.params.k": k})["result"])(leaves["self.params.k"])
+print(repr(float(out["result"])), repr(float(slope)), bool(out["ok"]), "accel" in sys.modules)
+"""
+
+
+def test_an_exported_step_runs_without_accel_and_the_source(tmp_path: Path) -> None:
+    ocean = Ocean()
+    pure = accel.to_jax(ocean.step, SECOND)
+    (tmp_path / "step").write_bytes(pure.export(vjp_order=1))
+    np.savez(tmp_path / "leaves.npz", **pure.inputs)
+    given = [sys.executable, "-c", _ELSEWHERE, str(tmp_path / "step"), str(tmp_path / "leaves.npz")]
+    done = subprocess.run(given, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == 0, done.stderr
+    value, slope, ok, has_accel = done.stdout.split()
+    wanted = jax.grad(lambda k: pure({"self.params.k": k})["result"])(0.3)
+    np.testing.assert_allclose([float(value), float(slope)], [ocean.step(SECOND), wanted], rtol=1e-14)
+    assert (ok, has_accel) == ("True", "False")
