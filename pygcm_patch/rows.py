@@ -352,7 +352,6 @@ _PROGRAM = (
         "main",
         "the program's own loop: a step is one program",
         loops=True,
-        declined="its steps take more paths than a run of some days can record and compile whole",
     ),
 )
 

@@ -92,7 +92,7 @@ LAYERS = (
     ("dispatch.comparing.comparison",),
     ("dispatch.call", "dispatch.refusals"),
     ("dispatch.costs.budget", "dispatch.costs.rest", "dispatch.costs.speed", "dispatch.preconditions", "dispatch.late"),
-    ("dispatch.costs.account",),
+    ("dispatch.costs.account", "dispatch.costs.parts"),
     ("dispatch.paths", "dispatch.recordings"),
     ("dispatch.joint",),
     ("dispatch.joining",),

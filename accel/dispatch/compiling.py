@@ -91,6 +91,14 @@ class Compiling:
         if not quiet and path.speed.knows_numpy:
             open_ledger(self._name).charge("slowdown", seconds - path.speed.numpy_s.median())
 
+    def note_in_parts(self, path: Path, call: Call, *, quiet: bool) -> None:
+        """As `note_without_program`, for a call that has run in parts: what its parts take and miss, they count."""
+        seconds = call.seconds or 0.0
+        if quiet:
+            path.speed.parts_s.add(seconds)
+        path.wait(seconds)
+        gain.potential_gain.add(EXPECTED_GAIN_SHARE * call.own_s - LAUNCH_S)
+
     # -- its program --------------------------------------------------------------------------------------------------
 
     def start(self, path: Path, call: Call, joint: JointPath | None = None) -> None:

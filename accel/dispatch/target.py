@@ -24,6 +24,7 @@ from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
 from accel.dispatch.costs import budget
 from accel.dispatch.costs.account import Account, is_limited
+from accel.dispatch.costs.parts import Parts
 from accel.dispatch.known import KnownPaths
 from accel.dispatch.paths import Path, Stage
 from accel.dispatch.preconditions import OFF, unmet_precondition
@@ -51,9 +52,10 @@ COUNTING_S = 3e-6
 class Target:
     """A function that a catalogue or a decorator names, with its paths.
 
-    rtol, mode: its own, or None for those in the settings. effects: whether replays may show text. final: it stays on
-    NumPy for good. paths: its recorded paths. account: what its calls take. recordings: how many it has had, and which
-    calls were refused.
+    rtol, mode: its own, or None for those in the settings. effects: whether replays may show text. in_parts: whether
+    the targets inside its calls get programs too (see accel.dispatch.costs.parts). final: it stays on NumPy for good.
+    paths: its recorded paths. account: what its calls take. recordings: how many it has had, and which calls were
+    refused.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Target:
         rtol: float | None,
         mode: str | None = None,
         effects: bool = True,
+        in_parts: bool = False,
     ) -> None:
         self.function = function
         self.name = name
@@ -73,6 +76,7 @@ class Target:
         self.paths = KnownPaths()
         self.account = Account(name)
         self.rest = self.account.rest
+        self.parts = Parts(used=in_parts)
         self.recordings = Recordings()
         self._refusals = Refusals(name, lambda: self.mode)
         self._compiling = Compiling(name, self.paths)
@@ -226,7 +230,7 @@ class Target:
             if isinstance(values, list):
                 return self._follow(path, values, call)
         if backs_off:
-            return self._run_numpy(call)
+            return self._run_late(call)
         # no known path takes it: is it like a call whose recording was refused?
         refusal = self.recordings.refusal_of(call)
         if refusal is not None:
@@ -259,7 +263,7 @@ class Target:
             path.backoff -= 1
             self._refusals.raise_if_strict()
             # in a long wait, the targets inside this one are of use
-            return self._run_uncovered(call) if path.backoff > SHORT_BACKOFF else self._run_numpy(call)
+            return self._run_uncovered(call) if path.backoff > SHORT_BACKOFF else self._run_late(call)
         return self._replay(path, values, call, siblings=True)
 
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:
@@ -277,15 +281,24 @@ class Target:
         """Answer a call that matches no known path: record it, if that is allowed now."""
         if self.recordings.skip():
             self._refusals.raise_if_strict()
-            return self._run_uncovered(call)
+            return self._run_unmatched(call)
+        if self._is_limited and self._parts_come_first():
+            self._refusals.note_wait("wait.calls")
+            return self._run_unmatched(call, quiet=is_quiet())
         if self._is_limited and not self.account.covers_recording():
             self._refusals.note_wait("wait.budget")
-            return self._run_uncovered(call, quiet=is_quiet())  # the budget may cover nested targets
+            return self._run_unmatched(call, quiet=is_quiet())  # the budget may cover nested targets
         # asked last, because it may drop another path
         if not self.paths.make_room():
             self._refusals.refuse(Refusal("limit.variants", "", self.paths.why_many()))
-            return self._run_uncovered(call)
+            return self._run_unmatched(call)
         return self._record(call)
+
+    def _parts_come_first(self) -> bool:
+        """Whether a call that no path takes is left to the targets inside it, and not recorded yet."""
+        if not self.paths.with_program:
+            return not self.paths and self.parts.come_first
+        return not self.parts.pay_for_another(self.account.recording_s)
 
     @property
     def _is_limited(self) -> bool:
@@ -297,10 +310,24 @@ class Target:
         """Answer a call that no program of this target's is going to cover: targets called inside it may have theirs.
 
         So it is where calls like this one are refused, given up, or beyond the budget. Where this target's program is
-        only late (still to be compiled, or backing off), the time without any program is wanted: `_run_numpy`.
+        only late (still to be compiled, or backing off), the time without any program is wanted: `_run_late`.
         """
         THREAD.inside = False  # `_answer_or_fall_back` puts it back
-        return self._run_numpy(call, quiet=quiet)
+        if not self.parts.used:
+            return self._run_numpy(call, quiet=quiet)
+        result = self._run_numpy(call)  # what its parts have programs for is no time of NumPy's
+        self.parts.note(call, quiet=is_quiet())
+        return result
+
+    def _run_unmatched(self, call: Call, *, quiet: bool = False) -> Any:
+        """Answer a call that no known path takes, and that is not recorded either."""
+        result = self._run_uncovered(call, quiet=quiet)
+        self.parts.note_unmatched(call.seconds or 0.0)
+        return result
+
+    def _run_late(self, call: Call, *, quiet: bool = False) -> Any:
+        """Answer a call whose program is late: in parts, where that pays until the program is there."""
+        return self._run_uncovered(call) if self.parts.used else self._run_numpy(call, quiet=quiet)
 
     def _run_numpy(self, call: Call, *, quiet: bool = False) -> Any:
         """Answer an examined call on NumPy. Its caller has noted why.
@@ -328,9 +355,13 @@ class Target:
             return self._record(call, again=True)
         quiet = is_quiet()
         # where later runs are prepared, nested targets get programs of their own: a later run may want those first
-        run = self._run_uncovered if budget.for_later_runs else self._run_numpy
+        in_parts = budget.for_later_runs or (self.parts.used and not path.may_be_on_disk)
+        run = self._run_uncovered if in_parts else self._run_numpy
         result = run(call, quiet=quiet)
-        self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
+        if in_parts and not budget.for_later_runs:
+            self._compiling.note_in_parts(path, call, quiet=quiet)
+        else:
+            self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
         return result
 
     def _may_be_another(self, path: Path) -> bool:
@@ -463,8 +494,7 @@ class Target:
             path.accept_run()
             self._count_replay(path, taken, time.perf_counter() - call.began)
             return call.result
-        self.account.charge_discarded(call)
-        path.back_off()
+        path.back_off(self.account.charge_discarded(call), self.account.call_s)
         self._refusals.refuse(refusal)
         return self._run_uncovered(call)
 
@@ -498,7 +528,7 @@ class Target:
 
     def _side_exit(self, path: Path, exit: SideExit, call: Call, siblings: bool, left: tuple[Path, ...]) -> Any:
         """An outcome differs: the call takes another path, a known one or a new one."""
-        self.account.charge_discarded(call)
+        discarded_s = self.account.charge_discarded(call)
         for other in self.paths.after(exit, path) if siblings else ():
             if other in left:
                 continue
@@ -507,7 +537,7 @@ class Target:
             if isinstance(values, list):
                 if other.stage is not Stage.COMPILED:
                     self.paths.note_exit_to(other)
-                    path.back_off()
+                    path.back_off(discarded_s, self.account.call_s)
                     return self._follow(other, values, call)
                 # where the draws decided it, nothing was launched: the next may well turn out to be another one too
                 return self._replay(other, values, call, siblings=exit.on_host, left=left)
@@ -515,7 +545,7 @@ class Target:
         result = self._new_path(call)
         # nothing was recorded that the next call of this kind could take instead
         if known.issuperset(self.paths):
-            path.back_off()
+            path.back_off(discarded_s, self.account.call_s)
         return result
 
     def _compare(self, path: Path, staged: StagedOutputs, call: Call) -> Any:
