@@ -45,9 +45,8 @@ class PendingProgram(Future[Executable]):
     """A program that is being compiled, or waits in a queue for it: a future of its executable.
 
     arguments: of compile_trace. missed: the priority, as the binary logarithm of the seconds of calls that had to do
-    without it, each weighted by its time (see HALF_LIFE_S). found_on_disk: whether it was loaded from disk. missing:
-    whether it was looked for there in vain. kept: keys and suffixes of the cache entries from which a later process
-    loads it; unkept: why there are none.
+    without it, each weighted by its time (see HALF_LIFE_S). found_on_disk: whether it was loaded from disk. kept: keys
+    and suffixes of the cache entries from which a later process loads it; unkept: why there are none.
 
     First comes `prepare`: it makes the job that the disk and the worker know the program by. Then it comes about in one
     of three ways: `load_from_disk`; `compile_in_worker`, and then `load_product` in the thread that also loads programs
@@ -60,7 +59,6 @@ class PendingProgram(Future[Executable]):
         self.missed = -inf
         self.add_missed(missed_s)
         self.found_on_disk = False
-        self.missing = False
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = "the disk cache is off"
         self._arguments = arguments
@@ -106,8 +104,7 @@ class PendingProgram(Future[Executable]):
             executable = None if product is None else load(product, *self._arguments)
         except Exception as error:  # the program is compiled instead
             logs.LOGGER.info("looking for a program on disk failed: %s: %s", type(error).__name__, error)
-            executable = None
-        self.missing = executable is None
+            return False
         if executable is None:
             return False
         executable.seconds = time.perf_counter() - started

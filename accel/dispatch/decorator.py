@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
 import wrapt
@@ -104,7 +104,7 @@ def accelerated(
     rtol: float | None = None,
     mode: str | None = None,
     effects: bool = True,
-    in_parts: bool = False,
+    in_parts: CodeType | None = None,
 ) -> Any:
     """`accelerate` without checking the settings. in_parts: see `Target`."""
     if isinstance(fn, (staticmethod, classmethod)):

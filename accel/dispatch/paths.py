@@ -274,12 +274,12 @@ class Path:
         self.replays = self.compared_at = 0
         self.speed.compiled_s.clear()
 
-    @property
-    def may_be_on_disk(self) -> bool:
-        """Whether an earlier run may have compiled it, as far as this one has looked."""
-        if self.stage is Stage.PENDING:
-            return self.pending is not None and not self.pending.missing
-        return self.stage is Stage.OBSERVING and cache.holds_programs()
+    @functools.cached_property
+    def is_on_disk(self) -> bool:
+        """Whether an earlier run has compiled it, alone or with others."""
+        from accel.backend import experience
+
+        return self.key is not None and bool(experience.read(self.key).together)
 
     def is_ready(self) -> bool:
         """Whether compiling has ended, with a program or with an error."""

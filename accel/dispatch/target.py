@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from math import inf
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
@@ -52,10 +52,10 @@ COUNTING_S = 3e-6
 class Target:
     """A function that a catalogue or a decorator names, with its paths.
 
-    rtol, mode: its own, or None for those in the settings. effects: whether replays may show text. in_parts: whether
-    the targets inside its calls get programs too (see accel.dispatch.costs.parts). final: it stays on NumPy for good.
-    paths: its recorded paths. account: what its calls take. recordings: how many it has had, and which calls were
-    refused.
+    rtol, mode: its own, or None for those in the settings. effects: whether replays may show text. in_parts: where
+    calls without a program run in parts (see accel.dispatch.costs.parts), the code by which its programs are known.
+    final: it stays on NumPy for good. paths: its recorded paths. account: what its calls take. recordings: how many it
+    has had, and which calls were refused.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Target:
         rtol: float | None,
         mode: str | None = None,
         effects: bool = True,
-        in_parts: bool = False,
+        in_parts: CodeType | None = None,
     ) -> None:
         self.function = function
         self.name = name
@@ -73,10 +73,10 @@ class Target:
         self._mode = mode
         self.effects = effects
         self.final = False
-        self.paths = KnownPaths()
+        self.paths = KnownPaths(in_parts=in_parts is not None)
         self.account = Account(name)
         self.rest = self.account.rest
-        self.parts = Parts(used=in_parts)
+        self.parts = Parts(name, in_parts)
         self.recordings = Recordings()
         self._refusals = Refusals(name, lambda: self.mode)
         self._compiling = Compiling(name, self.paths)
@@ -282,23 +282,28 @@ class Target:
         if self.recordings.skip():
             self._refusals.raise_if_strict()
             return self._run_unmatched(call)
-        if self._is_limited and self._parts_come_first():
+        if self._is_limited and not self.paths and self.parts.come_first:
             self._refusals.note_wait("wait.calls")
-            return self._run_unmatched(call, quiet=is_quiet())
-        if self._is_limited and not self.account.covers_recording():
+            return self._run_unmatched(call)
+        if self._is_limited and not self._covers_recording:
             self._refusals.note_wait("wait.budget")
             return self._run_unmatched(call, quiet=is_quiet())  # the budget may cover nested targets
+        if self._is_limited and self.paths and not self._pays_for_another():
+            self._refusals.note_wait("wait.calls")
+            return self._run_unmatched(call)
         # asked last, because it may drop another path
         if not self.paths.make_room():
             self._refusals.refuse(Refusal("limit.variants", "", self.paths.why_many()))
             return self._run_unmatched(call)
         return self._record(call)
 
-    def _parts_come_first(self) -> bool:
-        """Whether a call that no path takes is left to the targets inside it, and not recorded yet."""
-        if not self.paths.with_program:
-            return not self.paths and self.parts.come_first
-        return not self.parts.pay_for_another(self.account.recording_s)
+    @property
+    def _covers_recording(self) -> bool:
+        return self.account.covers_recording(found=self.parts.are_superfluous)
+
+    def _pays_for_another(self) -> bool:
+        """Whether calls of new kinds come often enough for another recording."""
+        return self.parts.pay_for_another(self.account.recording_s, self.recordings.count)
 
     @property
     def _is_limited(self) -> bool:
@@ -312,12 +317,10 @@ class Target:
         So it is where calls like this one are refused, given up, or beyond the budget. Where this target's program is
         only late (still to be compiled, or backing off), the time without any program is wanted: `_run_late`.
         """
+        if self.parts.used:
+            return self._run_in_parts(call) if self._parts_pay() else self._run_on_numpy_for_now(call)
         THREAD.inside = False  # `_answer_or_fall_back` puts it back
-        if not self.parts.used:
-            return self._run_numpy(call, quiet=quiet)
-        result = self._run_numpy(call)  # what its parts have programs for is no time of NumPy's
-        self.parts.note(call, quiet=is_quiet())
-        return result
+        return self._run_numpy(call, quiet=quiet)
 
     def _run_unmatched(self, call: Call, *, quiet: bool = False) -> Any:
         """Answer a call that no known path takes, and that is not recorded either."""
@@ -327,7 +330,25 @@ class Target:
 
     def _run_late(self, call: Call, *, quiet: bool = False) -> Any:
         """Answer a call whose program is late: in parts, where that pays until the program is there."""
-        return self._run_uncovered(call) if self.parts.used else self._run_numpy(call, quiet=quiet)
+        if self.parts.used:
+            return self._run_in_parts(call) if self.parts.run() else self._run_on_numpy_for_now(call)
+        return self._run_numpy(call, quiet=quiet)
+
+    def _parts_pay(self) -> bool:
+        return self.parts.run(is_rare=bool(self.paths.with_program))
+
+    def _run_in_parts(self, call: Call) -> Any:
+        """Answer a call by the programs of the targets inside it, where they have some: that is no time of NumPy's."""
+        THREAD.inside = False  # `_answer_or_fall_back` puts it back
+        result = self._run_numpy(call)
+        self.parts.note(call, quiet=is_quiet())
+        return result
+
+    def _run_on_numpy_for_now(self, call: Call) -> Any:
+        """Answer a call on NumPy that might run in parts, once such calls have taken longer."""
+        result = self._run_numpy(call)
+        self.parts.note_on_numpy(call.seconds or 0.0)
+        return result
 
     def _run_numpy(self, call: Call, *, quiet: bool = False) -> Any:
         """Answer an examined call on NumPy. Its caller has noted why.
@@ -355,13 +376,14 @@ class Target:
             return self._record(call, again=True)
         quiet = is_quiet()
         # where later runs are prepared, nested targets get programs of their own: a later run may want those first
-        in_parts = budget.for_later_runs or (self.parts.used and not path.may_be_on_disk)
-        run = self._run_uncovered if in_parts else self._run_numpy
-        result = run(call, quiet=quiet)
-        if in_parts and not budget.for_later_runs:
+        if self.parts.run():
+            result = self._run_in_parts(call)
             self._compiling.note_in_parts(path, call, quiet=quiet)
-        else:
-            self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
+            return result
+        run = self._run_uncovered if budget.for_later_runs else self._run_numpy
+        result = run(call, quiet=quiet)
+        self.parts.note_on_numpy(call.seconds or 0.0)
+        self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
         return result
 
     def _may_be_another(self, path: Path) -> bool:
@@ -371,10 +393,12 @@ class Target:
         """
         if not path.outcomes or not self._is_limited or len(self.paths) >= config.current().max_variants:
             return False
+        if self.parts.used and self.paths.with_program:  # its side exits tell the paths apart
+            return False
         self._without_program += 1
         # ever more rarely: at the 8th, 16th, 32nd, ... such call
         calls = self._without_program
-        return calls >= FIRST_AGAIN and calls & (calls - 1) == 0 and self.account.covers_recording()
+        return calls >= FIRST_AGAIN and calls & (calls - 1) == 0 and self._covers_recording
 
     def _enter_rested(self) -> None:
         """Account for the calls of a rest. Their time counts for a path that waits to be compiled, too."""
@@ -443,6 +467,8 @@ class Target:
         refusal = self._compiling.finish(path)
         if refusal is not None:
             self._give_up(path, refusal)
+        else:
+            self.parts.note_compiled()
 
     def _give_up(self, path: Path, refusal: Refusal) -> None:
         if path is self.paths.joint:

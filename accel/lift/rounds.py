@@ -28,7 +28,7 @@ class Rounds:
         assert switch.around is not None
         add_body(switch.code)
         self._switch = switch
-        self._accelerated = accelerated(_calling(switch, names), name=name, rtol=rtol, mode=mode, in_parts=True)
+        self._accelerated = accelerated(_calling(switch, names), name=name, rtol=rtol, mode=mode, in_parts=switch.code)
         self._target = self._accelerated._self_target
         self._left = LOOK_AFTER
         self._since = time.perf_counter()

@@ -84,9 +84,9 @@ class Account:
 
     # -- recordings ---------------------------------------------------------------------------------------------------
 
-    def covers_recording(self) -> bool:
-        """Whether the budget covers another recording."""
-        return budget.covers(self.ledger, self.recording_s, self.call_s, self.total_s)
+    def covers_recording(self, *, found: bool) -> bool:
+        """Whether the budget covers another recording. found: whether a program of the target was on disk."""
+        return budget.covers(self.ledger, self.recording_s, self.call_s, self.total_s, found=found)
 
     @property
     def recording_s(self) -> float:
