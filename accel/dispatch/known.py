@@ -39,8 +39,8 @@ FIRST_COMPILE_THRESHOLD = 0.01
 """The same for a target's first path."""
 
 FIRST_IN_PARTS_THRESHOLD = 0.25
-"""The same where calls run in parts meanwhile, and nothing is on disk: less is missed, and other paths that are recorded
-by then get one program with it."""
+"""The same where calls run in parts meanwhile, and nothing is on disk: other paths that are recorded by then get one
+program with it."""
 
 JOIN_THRESHOLD = 0.5
 """The same for a path that joins a program of more paths than wait to join it: all of that is compiled anew."""

@@ -33,7 +33,7 @@ from accel.dispatch.refusals import Refusals, Refused
 from accel.process.ending import let_go_at_exit
 from accel.reasons import Refusal
 from accel.reports import timeline
-from accel.reports.ledger import Ledger, State, open_ledger
+from accel.reports.ledger import Ledger, State, current_run, open_ledger
 
 if TYPE_CHECKING:
     from accel.dispatch.replay import SideExit, StagedOutputs
@@ -299,7 +299,7 @@ class Target:
 
     @property
     def _covers_recording(self) -> bool:
-        return self.account.covers_recording(found=self.parts.are_superfluous)
+        return self.account.covers_recording(found=self.parts.is_known)
 
     def _pays_for_another(self) -> bool:
         """Whether calls of new kinds come often enough for another recording."""
@@ -318,37 +318,34 @@ class Target:
         only late (still to be compiled, or backing off), the time without any program is wanted: `_run_late`.
         """
         if self.parts.used:
-            return self._run_in_parts(call) if self._parts_pay() else self._run_on_numpy_for_now(call)
+            return self._run_in_parts(call)[0]
         THREAD.inside = False  # `_answer_or_fall_back` puts it back
         return self._run_numpy(call, quiet=quiet)
 
     def _run_unmatched(self, call: Call, *, quiet: bool = False) -> Any:
         """Answer a call that no known path takes, and that is not recorded either."""
-        result = self._run_uncovered(call, quiet=quiet)
-        self.parts.note_unmatched(call.seconds or 0.0)
+        if not self.parts.used:
+            return self._run_uncovered(call, quiet=quiet)
+        result, missed_s = self._run_in_parts(call)
+        self.parts.note_unmatched(missed_s)
         return result
 
-    def _run_late(self, call: Call, *, quiet: bool = False) -> Any:
-        """Answer a call whose program is late: in parts, where that pays until the program is there."""
-        if self.parts.used:
-            return self._run_in_parts(call) if self.parts.run() else self._run_on_numpy_for_now(call)
-        return self._run_numpy(call, quiet=quiet)
+    def _run_late(self, call: Call) -> Any:
+        """Answer a call whose program backs off."""
+        return self._run_in_parts(call)[0] if self.parts.used else self._run_numpy(call)
 
-    def _parts_pay(self) -> bool:
-        return self.parts.run(is_rare=bool(self.paths.with_program))
+    def _run_in_parts(self, call: Call) -> tuple[Any, float]:
+        """Answer a call by the programs of the targets inside it, where they have some: that is no time of NumPy's.
 
-    def _run_in_parts(self, call: Call) -> Any:
-        """Answer a call by the programs of the targets inside it, where they have some: that is no time of NumPy's."""
+        Returns the result, and the seconds outside of compiled programs.
+        """
         THREAD.inside = False  # `_answer_or_fall_back` puts it back
+        run = current_run()
+        compiled_s = run.compiled_s
         result = self._run_numpy(call)
-        self.parts.note(call, quiet=is_quiet())
-        return result
-
-    def _run_on_numpy_for_now(self, call: Call) -> Any:
-        """Answer a call on NumPy that might run in parts, once such calls have taken longer."""
-        result = self._run_numpy(call)
-        self.parts.note_on_numpy(call.seconds or 0.0)
-        return result
+        missed_s = max(0.0, (call.seconds or 0.0) - (run.compiled_s - compiled_s))
+        self.parts.note(call, missed_s, quiet=is_quiet())
+        return result, missed_s
 
     def _run_numpy(self, call: Call, *, quiet: bool = False) -> Any:
         """Answer an examined call on NumPy. Its caller has noted why.
@@ -376,13 +373,13 @@ class Target:
             return self._record(call, again=True)
         quiet = is_quiet()
         # where later runs are prepared, nested targets get programs of their own: a later run may want those first
-        if self.parts.run():
-            result = self._run_in_parts(call)
-            self._compiling.note_in_parts(path, call, quiet=quiet)
+        if self.parts.used and not budget.for_later_runs:
+            result, missed_s = self._run_in_parts(call)
+            self.parts.note_matched(missed_s)
+            self._compiling.note_in_parts(path, call, missed_s, quiet=quiet)
             return result
         run = self._run_uncovered if budget.for_later_runs else self._run_numpy
         result = run(call, quiet=quiet)
-        self.parts.note_on_numpy(call.seconds or 0.0)
         self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
         return result
 
@@ -398,7 +395,9 @@ class Target:
         self._without_program += 1
         # ever more rarely: at the 8th, 16th, 32nd, ... such call
         calls = self._without_program
-        return calls >= FIRST_AGAIN and calls & (calls - 1) == 0 and self._covers_recording
+        if calls < FIRST_AGAIN or calls & (calls - 1) or not self._covers_recording:
+            return False
+        return self.parts.pay_for_a_look(self.account.recording_s)
 
     def _enter_rested(self) -> None:
         """Account for the calls of a rest. Their time counts for a path that waits to be compiled, too."""
