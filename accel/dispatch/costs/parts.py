@@ -5,7 +5,7 @@ then would not pay for recording and compiling them. A round of the program's ow
 its program takes long to compile, and some of its rounds (that print, or plot) never get one. So its parts come first.
 What a round then takes outside of compiled programs is all that a program of the loop could save. It is *missed*:
 
-- The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what that takes.
+- The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what it takes.
 - A round of a new kind is recorded once such rounds have missed as much as a recording takes: kinds that come rarely
   never pay for one.
 - A program of the loop that takes longer than rounds in parts is given up.

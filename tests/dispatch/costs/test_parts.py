@@ -122,7 +122,9 @@ def test_rounds_whose_program_is_late_use_the_programs_of_their_parts(
     monkeypatch.setattr("accel.dispatch.costs.rest.SMALL_CALL_S", 0.0)
     monkeypatch.setattr("accel.process.gain.COMPILE_GAIN_S", 0.0)
     monkeypatch.setattr(background, "compile_in_background", lambda *given, missed_s: background.compile_now(*given))
-    monkeypatch.setattr(Parts, "come_first", property(lambda self: not open_ledger("inner").compiled_calls))
+    monkeypatch.setattr(
+        Parts, "come_first", property(lambda made: made.used and not open_ledger("inner").compiled_calls)
+    )
     monkeypatch.setattr(RecordedPath, "is_ready", lambda path: path.name != "outer" and path.pending is not None)
     x = np.linspace(1.0, 2.0, 100_000)  # so long that each call is examined
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
