@@ -4,19 +4,19 @@ import os
 
 import numpy as np
 
-n = 200
-most = int(os.environ.get("STEPS", "6000"))
+n = 400
+most = int(os.environ.get("STEPS", "20000"))
 phi = np.zeros((n, n))
 plates = np.zeros((n, n), dtype=bool)
-plates[60:140, 70] = True
-plates[60:140, 130] = True
+plates[120:280, 140] = True
+plates[120:280, 260] = True
 value = np.zeros((n, n))
-value[60:140, 70] = 1.0
-value[60:140, 130] = -1.0
+value[120:280, 140] = 1.0
+value[120:280, 260] = -1.0
 
 iteration = 0
 change = 1.0
-while change > 1e-7 and iteration < most:
+while change > 1e-12 and iteration < most:
     old = phi.copy()
     phi[1:-1, 1:-1] = 0.25 * (old[:-2, 1:-1] + old[2:, 1:-1] + old[1:-1, :-2] + old[1:-1, 2:])
     phi[plates] = value[plates]
