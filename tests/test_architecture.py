@@ -116,7 +116,7 @@ LAYERS = (
     ("reports.text", "reports.markdown"),
     ("reports.reporting",),
     ("reports.profiling",),
-    ("hook.patterns", "hook.attributes", "hook.imports"),
+    ("hook.patterns", "hook.attributes", "hook.imports", "hook.watching"),
     ("hook.lifts",),
     ("hook.installation",),
     ("hook.patching", "comparison.observer", "comparison.runs"),

@@ -78,9 +78,10 @@ OPTIONS = (
         {
             "action": "store_true",
             "default": None,
-            "help": "accelerate the loops of the program itself too, without a catalogue of them",
+            "help": "without a catalogue: accelerate the loops of the program itself, and what holds the time",
         },
     ),
+    Option("--chosen", {"metavar": "FILE.py", "help": "with --auto: write a catalogue of what was chosen here"}),
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
 
@@ -123,7 +124,8 @@ class CommandLine(NamedTuple):
     """A checked command line: what to run, where, and how.
 
     catalogue: None for the installed ones. profile: the file for the page. compare: the folder for a comparison run's
-    results. Both are None if not asked for. auto: whether all loops of the program itself are lifted.
+    results. Both are None if not asked for. auto: whether what holds the time is chosen, without a catalogue. chosen:
+    the file for a catalogue of that, or None.
     """
 
     command: Command
@@ -135,6 +137,7 @@ class CommandLine(NamedTuple):
     profile: Path | None
     compare: Path | None
     auto: bool
+    chosen: Path | None
 
 
 def parse(argv: Sequence[str] | None) -> CommandLine:
@@ -149,8 +152,12 @@ def parse(argv: Sequence[str] | None) -> CommandLine:
     reports = _reports(options, settings)
     rows = None if options.catalogue is None else catalogue.load(options.catalogue)
     compare = _comparison(options)
+    auto = bool(options.auto)
+    if options.chosen is not None and not auto:
+        raise SettingError("--chosen", options.chosen, "--auto as well", "has no effect on its own")
+    chosen = None if options.chosen is None else _writable("--chosen", options.chosen, (".py",))
     return CommandLine(
-        command, settings, rows, options.only, options.exclude, reports, profile, compare, bool(options.auto)
+        command, settings, rows, options.only, options.exclude, reports, profile, compare, auto, chosen
     )
 
 
@@ -159,6 +166,7 @@ _NOT_WITH_COMPARE = {
     "profile": "describes a single run, but --compare makes three",
     "catalogue": "is not passed on to the runs of --compare",
     "auto": "is not passed on to the runs of --compare",
+    "chosen": "describes a single run, but --compare makes three",
 }
 """Options that cannot be combined with --compare, and why."""
 

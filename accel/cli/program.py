@@ -105,6 +105,8 @@ def _execute(load: Callable[[], _Program], args: list[str], *, auto: bool) -> No
         # where `pickle` and `multiprocessing` look for it
         sys.modules["__main__"] = main
         program = program._replace(code=patching.lifted(program.code, vars(main), auto=auto))
+        if auto:
+            patching.watch()
         exec(program.code, vars(main))
     except _NoProgram:
         raise
@@ -163,7 +165,8 @@ def _raised_by_accel(traceback: TracebackType) -> bool:
 def execute(command: Command, script: str | None, *, auto: bool = False) -> int:
     """Run the program that `enter` has found as `__main__`. Returns 0, or 2 if the target holds no code to run.
 
-    auto: whether all its loops are lifted, and not only those that installed rows name.
+    auto: whether all its loops are lifted, and not only those that installed rows name; and what holds the time is
+    accelerated.
     """
     load = (
         functools.partial(_load_module, command.target) if script is None else functools.partial(_load_script, script)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from accel import config, logs
+from accel.cli.chosen import as_catalogue, summary_of_chosen
 from accel.cli.commandline import CommandLine, parse
 from accel.cli.options import refuse
 from accel.cli.program import enter, execute
@@ -31,6 +32,10 @@ def _finish(plan: CommandLine, process: int) -> None:
     for report in plan.reports:
         text = summary.summary_line() + "\n" if report.format is None else reporting.report(report.format)
         _try_to_write(text, report.path, "report")
+    if plan.auto and not plan.settings.quiet:
+        _try_to_write(summary_of_chosen(patching.chosen()), None, "choice")
+    if plan.chosen is not None:
+        _try_to_write(as_catalogue(patching.chosen(), plan.command.target), plan.chosen, "catalogue")
     if plan.profile is not None:
         _try_to_write(profiling.page(" ".join([plan.command.target, *plan.command.args])), plan.profile, "profile")
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from math import inf
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,9 @@ FIRST_AGAIN = 8
 SHORT_BACKOFF = 7
 """The last so many calls before a program is tried again run on NumPy alone, so that their times can be compared."""
 
+LIFT_AFTER, LIFTED_CALL_S = 2, 5e-3
+"""After so many recordings, all of them refused, a function whose calls take so many seconds has its loops lifted."""
+
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
 
@@ -55,7 +59,8 @@ class Target:
     rtol, mode: its own, or None for those in the settings. effects: whether replays may show text. in_parts: where
     calls without a program run in parts (see accel.dispatch.costs.parts), the code by which its programs are known.
     final: it stays on NumPy for good. paths: its recorded paths. account: what its calls take. recordings: how many it
-    has had, and which calls were refused.
+    has had, and which calls were refused. on_refused: lifts the function's loops once it is refused as a whole, and
+    says whether it could; None where nothing is to be lifted.
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class Target:
         self.rest = self.account.rest
         self.parts = Parts(name, in_parts)
         self.recordings = Recordings()
+        self.on_refused: Callable[[], bool] | None = None
         self._refusals = Refusals(name, lambda: self.mode)
         self._compiling = Compiling(name, self.paths)
         self._comparisons = Comparisons(name)
@@ -443,7 +449,16 @@ class Target:
         self.recordings.note_refused(refusal, trace)
         if self.recordings.are_used_up and not self.paths:
             self.final = True
+        self._lift_loops()
         self._refusals.refuse(refusal)
+
+    def _lift_loops(self) -> None:
+        """Have the loops of a function lifted that is refused as a whole: it stays on NumPy then."""
+        is_long = not self._is_limited or self.account.call_s >= LIFTED_CALL_S
+        if self.on_refused is None or self.paths or self.recordings.count < LIFT_AFTER or not is_long:
+            return
+        lift, self.on_refused = self.on_refused, None
+        self.final = lift() or self.final
 
     def let_go(self) -> None:
         """At the end of the process: drop all recordings and programs. Calls run on NumPy from now on."""

@@ -67,6 +67,21 @@ class Installation:
             elif locate(name) is None:
                 mark_absent(jobs)
 
+    def add(self, row: Row) -> bool:
+        """Accelerate one more function, of a module that is imported, from its next call on. Returns whether it does."""
+        with lock:
+            module = sys.modules.get(row.module)
+            known = any((each.module, each.qualname) == (row.module, row.qualname) for each in self.rows)
+            if module is None or known or find(module, row.qualname) is None:
+                return False
+            self.rows = (*self.rows, row)
+            self.jobs.setdefault(row.module, []).append(row)
+            replacement = self._patch(module, row)
+            if replacement is not None:
+                self.swaps.append((replacement.old, replacement.new))
+                swap_aliases(self.swaps[-1:])
+            return replacement is not None
+
     def copy(self) -> Installation:
         """Return a new installation of the same jobs."""
         return Installation(self.rows, self.holds, self.wrap)
@@ -124,9 +139,17 @@ class Installation:
         if replacement is None:
             _refuse_callable(job, raw)
             return None
+        if isinstance(job, Row):
+            self._lift_once_refused(job, replacement)
         setattr(owner, attribute.name, replacement.value)
         self.patches.append(Patch(attribute, replacement.value))
         return replacement
+
+    def _lift_once_refused(self, row: Row, replacement: Replacement) -> None:
+        """Let the loops of a function be lifted once it is refused as a whole."""
+        target = getattr(replacement.new, "_self_target", None)
+        if target is not None:
+            target.on_refused = lambda: self.lifts.lift(row, replacement.old) is None
 
     def _lift(self, row: Row, raw: object) -> None:
         inner = replace(raw, lambda function: function)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from accel.catalogue import Catalogue, Row, Steps
 from accel.hook import installation
 from accel.hook.imports import locate
 from accel.hook.installation import Installation, Wrap, keep_on_numpy, mark_absent
+from accel.hook.lifts import MAIN, TOP, WHY
 from accel.hook.patterns import check_patterns, selected
 from accel.process import tuning
 from accel.reasons import Refusal
@@ -176,6 +178,32 @@ def lifted(code: CodeType, names: dict[str, Any], *, auto: bool = False) -> Code
     names: the globals that it is going to run in. auto: all loops of its functions and at its top are lifted.
     """
     return code if _current is None else _current.lift_program(code, names, auto=auto)
+
+
+def watch() -> None:
+    """Accelerate what holds the time of this thread from now on, too, if anything is installed."""
+    from accel.hook.watching import Watch
+
+    if _current is not None:
+        Watch(threading.get_ident(), _choose_one_more, WHY).start()
+
+
+def _choose_one_more(row: Row) -> bool:
+    if _current is None or not _current.add(row):
+        return False
+    logs.LOGGER.info("%s is accelerated: it holds the time", row.target)
+    return True
+
+
+def chosen() -> list[Row]:
+    """Rows for what `--auto` has chosen and what was compiled of it: loops of the program itself, and functions."""
+    if _current is None:
+        return []
+    books = {book.target: book for book in ledger.ledgers()}
+    names = [name for name in ledger.current_run().loops if name in books and books[name].compiled_calls]
+    around = {name.rpartition(":")[0] for name in names if name.startswith(MAIN)}
+    loops = [Row(MAIN, name.partition(".")[2] or TOP, WHY, loops=True) for name in sorted(around)]
+    return [*loops, *(row for row in _current.rows if row.why == WHY and books[row.target].compiled_calls)]
 
 
 def uninstall() -> None:
