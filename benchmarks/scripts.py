@@ -1,8 +1,8 @@
 """Flat scripts under `accel.run --auto`, untouched, against Python alone.
 
-`python -m benchmarks.scripts [--seconds S] [--scripts NAME ...]`. Each script of benchmarks/flat is made so long that it
-takes about S seconds on NumPy. It runs plainly, then with accel and an empty cache, then with what that has left there.
-What the script prints must be the same. Where it is not twice as fast, the line below says what accel says of it.
+`python -m benchmarks.scripts [--seconds S] [--scripts NAME ...]`. Each script of benchmarks/flat is made so long that
+it takes about S seconds on NumPy. It runs plainly, then with accel and an empty cache, then with what that has left
+there. What the script prints must be the same. Beside the times stands what accel says of its run.
 """
 
 from __future__ import annotations

@@ -156,9 +156,7 @@ def parse(argv: Sequence[str] | None) -> CommandLine:
     if options.chosen is not None and not auto:
         raise SettingError("--chosen", options.chosen, "--auto as well", "has no effect on its own")
     chosen = None if options.chosen is None else _writable("--chosen", options.chosen, (".py",))
-    return CommandLine(
-        command, settings, rows, options.only, options.exclude, reports, profile, compare, auto, chosen
-    )
+    return CommandLine(command, settings, rows, options.only, options.exclude, reports, profile, compare, auto, chosen)
 
 
 _NOT_WITH_COMPARE = {

@@ -105,6 +105,7 @@ def _execute(load: Callable[[], _Program], args: list[str], *, auto: bool) -> No
         # where `pickle` and `multiprocessing` look for it
         sys.modules["__main__"] = main
         program = program._replace(code=patching.lifted(program.code, vars(main), auto=auto))
+        patching.hook_main(main)
         if auto:
             patching.watch()
         exec(program.code, vars(main))

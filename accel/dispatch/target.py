@@ -46,8 +46,9 @@ FIRST_AGAIN = 8
 SHORT_BACKOFF = 7
 """The last so many calls before a program is tried again run on NumPy alone, so that their times can be compared."""
 
-LIFT_AFTER, LIFTED_CALL_S = 2, 5e-3
-"""After so many recordings, all of them refused, a function whose calls take so many seconds has its loops lifted."""
+LIFT_AFTER, LIFTED_CALL_S = 3, 5e-3
+"""After so many refused calls, and none that was not, a function whose calls take so many seconds has its loops lifted.
+The first one or two may have been refused for what only the first call does."""
 
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
@@ -92,6 +93,7 @@ class Target:
         self._lock = threading.Lock()
         self._thread = 0
         self._without_program = 0
+        self._refused = 0
 
     @property
     def ledger(self) -> Ledger:
@@ -240,6 +242,7 @@ class Target:
         # no known path takes it: is it like a call whose recording was refused?
         refusal = self.recordings.refusal_of(call)
         if refusal is not None:
+            self._lift_loops()
             self._refusals.refuse(refusal)
             return self._run_uncovered(call)
         return self._new_path(call)
@@ -453,9 +456,10 @@ class Target:
         self._refusals.refuse(refusal)
 
     def _lift_loops(self) -> None:
-        """Have the loops of a function lifted that is refused as a whole: it stays on NumPy then."""
+        """A call was refused. Have the function's loops lifted if all are: it stays on NumPy then."""
+        self._refused += 1
         is_long = not self._is_limited or self.account.call_s >= LIFTED_CALL_S
-        if self.on_refused is None or self.paths or self.recordings.count < LIFT_AFTER or not is_long:
+        if self.on_refused is None or self.paths or self._refused < LIFT_AFTER or not is_long:
             return
         lift, self.on_refused = self.on_refused, None
         self.final = lift() or self.final

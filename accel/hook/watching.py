@@ -1,8 +1,8 @@
 """Watching: which functions of the user's own code hold the time, while the program runs (`accel.run --auto`).
 
 A thread looks at the program's main thread a hundred times a second, for the first minute. A function that is on the
-stack in a tenth of these looks, and that is called again and again, is accelerated from its next call on, as if a
-catalogue named it. Loops need no watching: all loops of the program itself are lifted when it is loaded.
+stack in a tenth of these looks is accelerated from its next call on, as if a catalogue named it: if there is none, that
+costs nothing. Loops need no watching: all loops of the program itself are lifted when it is loaded.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 
 from accel.catalogue import Row
+from accel.record.names.bodies import runs_body
 from accel.record.project import is_project_file
 
 INTERVAL_S, LONGEST_S = 0.01, 60.0
@@ -23,8 +24,8 @@ INTERVAL_S, LONGEST_S = 0.01, 60.0
 LOOKS = 100
 """After every so many looks it is decided anew."""
 
-SHARE, CALLS = 0.1, 3
-"""A function is chosen that is on the stack in this share of all looks, and of which so many calls have been seen."""
+SHARE = 0.1
+"""A function is chosen that is on the stack in this share of all looks."""
 
 Choose = Callable[[Row], bool]
 """Accelerates the function of a row from its next call on. Returns whether there is one."""
@@ -39,9 +40,7 @@ class Watch:
         self._why = why
         self._looks = 0
         self._seen: Counter[CodeType] = Counter()
-        self._calls: Counter[CodeType] = Counter()
         self._modules: dict[CodeType, str] = {}
-        self._last: dict[CodeType, int] = {}
         self._decided: set[CodeType] = set()
 
     def start(self) -> None:
@@ -62,16 +61,14 @@ class Watch:
         if frame is None:
             return
         self._looks += 1
-        now: dict[CodeType, int] = {}
+        now: set[CodeType] = set()
         for each in _frames(frame):
             code = each.f_code
-            if code not in self._decided and is_project_file(code.co_filename):
-                now.setdefault(code, id(each))
+            # the body of a lifted loop is a target already
+            if code not in self._decided and is_project_file(code.co_filename) and not runs_body(code):
+                now.add(code)
                 self._modules[code] = each.f_globals.get("__name__", "")
-        for code, place in now.items():
-            self._seen[code] += 1
-            self._calls[code] += self._last.get(code) != place
-        self._last = now
+        self._seen.update(now)
         if self._looks % LOOKS == 0:
             self._decide()
 
@@ -79,7 +76,7 @@ class Watch:
         for code, seen in self._seen.most_common():
             if seen < SHARE * self._looks:
                 return
-            if code in self._decided or self._calls[code] < CALLS:
+            if code in self._decided:
                 continue
             self._decided.add(code)
             if "<" not in code.co_qualname:  # neither a nested function, nor the module itself

@@ -24,6 +24,11 @@ def is_body(function: object) -> bool:
     return type(function) is FunctionType and id(function.__code__) in _BODIES
 
 
+def runs_body(code: CodeType) -> bool:
+    """Whether a code object is the body of a lifted loop."""
+    return id(code) in _BODIES
+
+
 def enter_body(recording: Recording, function: FunctionType, slot: int) -> Check:
     """Note that a body comes in through this slot. Returns the check that tells it from other functions."""
     recording.inputs.note(("function", id(recording.registry.keep_alive(function))), slot)
