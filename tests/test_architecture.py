@@ -125,7 +125,7 @@ LAYERS = (
     ("inspect.explain",),
     ("inspect.doctor",),
     ("cli.program",),
-    ("cli.commandline",),
+    ("cli.commandline", "cli.chosen"),
     ("cli.run",),
     ("run", "comparison.child"),
     ("precompile",),

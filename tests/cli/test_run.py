@@ -339,7 +339,7 @@ _MODULE_OR_SCRIPT = "expected: a dotted module such as scripts.run_simulation, o
             ["--fast", "scripts.go"],
             {},
             "accel: unrecognized arguments: --fast; expected: --pygcm, --demo, --platform, --mode, --catalogue, "
-            "--only, --exclude, --report, --profile, --compare, --out, --auto, --quiet (see --help)",
+            "--only, --exclude, --report, --profile, --compare, --out, --auto, --chosen, --quiet (see --help)",
         ),
         (["--mode"], {}, "accel: argument --mode: expected one argument (see --help)"),
         (
