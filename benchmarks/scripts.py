@@ -28,7 +28,7 @@ FACTOR = 2.0
 
 
 class Run(NamedTuple):
-    """One run: its seconds, what it printed, and accel's line at the end."""
+    """One run: its seconds, what it printed, and accel's last two lines: what was gained, and what was chosen."""
 
     seconds: float
     printed: str
@@ -86,7 +86,7 @@ def run(name: str, steps: int, cache: str | None = None) -> Run:
     made = subprocess.run(
         [sys.executable, *command, str(FOLDER / f"{name}.py")], env=env, check=True, capture_output=True, text=True
     )
-    return Run(time.perf_counter() - began, made.stdout, (made.stderr.strip().splitlines() or [""])[-1])
+    return Run(time.perf_counter() - began, made.stdout, " | ".join(made.stderr.strip().splitlines()[-2:]))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,8 @@ def accelerate(
     ...     return 2.0 * x
     """
     if not loops:
-        return dispatch.accelerate(fn, name=name, rtol=rtol, mode=mode, effects=effects)
+        made = dispatch.accelerate(fn, name=name, rtol=rtol, mode=mode, effects=effects)
+        return (lambda function: _lifted_once_refused(made(function))) if fn is None else _lifted_once_refused(made)
     if mode is not None:
         config.check("mode", mode)
     settings = config.current()
@@ -52,6 +53,25 @@ def accelerate(
     if fn is None:
         return lambda function: with_loops(function, name=name, rtol=rtol, mode=mode)
     return with_loops(fn, name=name, rtol=rtol, mode=mode)
+
+
+def _lifted_once_refused(made: Any) -> Any:
+    """An accelerated function, whose loops are lifted once it is refused as a whole."""
+    target = getattr(getattr(made, "__func__", made), "_self_target", None)
+    if target is None:
+        return made
+
+    def lift() -> bool:
+        try:
+            lifted = lift_function(target.function).lifted
+        except NotLiftable:
+            return False
+        for switch in lifted.switches:
+            start(switch, target.function.__globals__, f"{target.name}:{switch.line}", rtol=target.rtol)
+        return True
+
+    target.on_refused = lift
+    return made
 
 
 def with_loops(fn: Function, *, name: str | None, rtol: float | None, mode: str | None) -> Function:

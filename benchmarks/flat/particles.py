@@ -17,7 +17,7 @@ centres = []
 spread = []
 for step in range(steps):
     delta = pos[:, None, :] - pos[None, :, :]
-    dist2 = (delta**2).sum(axis=-1) + 0.01
+    dist2 = (delta**2).sum(axis=-1) + 1.0
     inv = charge[:, None] * charge[None, :] / dist2**1.5
     np.fill_diagonal(inv, 0.0)
     force = (inv[:, :, None] * delta).sum(axis=1) / count - pos

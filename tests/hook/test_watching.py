@@ -127,6 +127,21 @@ def test_a_function_that_is_refused_as_a_whole_has_its_loops_lifted(write_module
     assert module.relax.__code__ is code
 
 
+@pytest.mark.usefixtures("foreground")
+def test_so_has_a_decorated_function(write_modules: WriteModules) -> None:
+    write_modules({"decorated.py": "import accel\n" + REFUSED.replace("def relax", "@accel.accelerate\ndef relax")})
+    module: Any = importlib.import_module("decorated")
+    x = np.linspace(-1.0, 1.0, 7)
+    results = [module.relax(x, 20) for _ in range(6)]
+    expected = x
+    for _ in range(20):
+        expected = np.tanh(expected) * 1.01
+    for given, is_late in results:
+        np.testing.assert_allclose(given, expected, rtol=1e-12)
+        assert is_late is True
+    assert open_ledger("decorated.relax:8").compiled_calls > 20
+
+
 SCRIPT = """
 import numpy as np
 def work(x):
