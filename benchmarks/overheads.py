@@ -3,23 +3,30 @@
 `python -m benchmarks.overheads` makes a target as large as a model's whole step (60 attribute reads, 40 environment
 reads, 17 outputs) whose arithmetic is next to nothing, checks it against NumPy, and takes the time of its compiled
 program from the time of a call. All state is written by the call itself, so it comes back aligned and nothing is
-taken for constant. Then calls of a tiny function that stays on NumPy, for every way that it may come to that, less the
-plain calls.
+taken for constant. Then rounds of a lifted loop with as many arrays, and two constant ones. Then calls of a tiny
+function that stays on NumPy, for every way that it may come to that, less the plain calls.
 """
 
 from __future__ import annotations
 
 import argparse
+import runpy
+import tempfile
 import time
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
+from unittest import mock
 
 import numpy as np
 
 import accel
 from accel import config
+from accel.dispatch.costs import speed
 from accel.dispatch.paths import Stage
+from accel.lift.rounds import Rounds
+from accel.lift.switch import Switch
 from benchmarks import goal_table, harness
 from benchmarks.functions import Captured, compiling_at_once
 from benchmarks.harness import Goal
@@ -47,6 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     harness.check_writable(options.out)
     with compiling_at_once(cache_dir=None):
         whole = whole_step(shape, options.rounds)
+        # its own verdict on speed is of no interest here: the program does next to nothing
+        with mock.patch.object(speed, "SPEED_SAMPLES", 10**9), mock.patch.object(speed, "MAX_LOSS_S", float("inf")):
+            lifted = lifted_loop(shape, options.rounds)
         stays = staying(options.rounds)
     worst = max(entry["us"] for entry in stays)
     goals = [*goal_table.goals("guards", whole["overhead_us"]), *goal_table.goals("stay", worst, "the dearest way")]
@@ -54,6 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "benchmark": "overheads",
         "grid": options.grid,
         "whole_step": whole,
+        "lifted": lifted,
         "stays": stays,
         "goals": [goal.record() for goal in goals],
         "machine": harness.machine(),
@@ -136,6 +147,62 @@ def _run_again(captured: Captured) -> Callable[[], Any]:
     return lambda: jax.block_until_ready(captured.executable(arrays, scalars))
 
 
+# --- a round of a lifted loop -----------------------------------------------------------------------------------------
+
+
+def loop_source() -> str:
+    """A function with a loop over that many arrays, two of them constant, and numbers."""
+    lines = ["import numpy as np", "def main(fields, mask, table, steps):"]
+    lines += [f"    field_{i} = fields[{i}]" for i in range(OUTPUTS)]
+    lines += ["    total = 0.0", "    for step in range(steps):", "        dt = 1e-3 / (1.0 + step % 7)"]
+    lines += [f"        field_{i} = field_{i} * 0.5 + np.where(mask, table, dt)" for i in range(OUTPUTS)]
+    lines += ["        total += float(field_0[0, 0])"]
+    return "\n".join([*lines, f"    return total, {', '.join(f'field_{i}' for i in range(OUTPUTS))}", ""])
+
+
+class Timed:
+    """An executable whose calls are timed. seconds: of each, until its results are there."""
+
+    def __init__(self, executable: Any) -> None:
+        self._executable = executable
+        self.seconds: list[float] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._executable, name)
+
+    def __call__(self, *arguments: Any) -> Any:
+        import jax
+
+        began = time.perf_counter()
+        made = jax.block_until_ready(self._executable(*arguments))
+        self.seconds.append(time.perf_counter() - began)
+        return made
+
+
+def lifted_loop(shape: tuple[int, int], rounds: int) -> dict[str, Any]:
+    """Means in us: a round of a lifted loop, its program alone, and the difference. Guards, constants, commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "made_loop.py"
+        path.write_text(loop_source())
+        module = runpy.run_path(str(path))
+        main: Any = accel.accelerate(module["main"], name="benchmarks.made_loop.main", loops=True)
+    rng = np.random.default_rng(1)
+    given = [rng.normal(size=shape) for _ in range(OUTPUTS)], rng.random(shape) > 0.5, rng.normal(size=shape)
+    for _ in range(3):
+        main(*given, 20)
+    switch = next(each for each in main.__code__.co_consts if isinstance(each, Switch))
+    target = cast("Rounds", switch.call)._target
+    (path_of_round,) = (each for each in target.paths if each.has_program)
+    timed = path_of_round.variant.executable = Timed(path_of_round.variant.executable)
+    began = time.perf_counter()
+    main(*given, rounds)
+    round_us = 1e6 * (time.perf_counter() - began) / rounds
+    if len(timed.seconds) < 0.9 * rounds:
+        raise SystemExit(f"rounds were not compiled: {target.ledger}")
+    program_us = 1e6 * sum(timed.seconds) / rounds
+    return {"round_us": round_us, "program_us": program_us, "overhead_us": round_us - program_us}
+
+
 # --- calls that stay on NumPy -----------------------------------------------------------------------------------------
 
 
@@ -190,6 +257,9 @@ def describe(result: dict[str, Any]) -> str:
         ["a call of the whole step", whole["call_us"]],
         ["its program alone", whole["program_us"]],
         ["fetch, guards, commit", whole["overhead_us"]],
+        ["a round of a lifted loop", result["lifted"]["round_us"]],
+        ["its program alone", result["lifted"]["program_us"]],
+        ["fetch, guards, constants, commit", result["lifted"]["overhead_us"]],
         *([f"a call that stays on NumPy: {entry['way']}", entry["us"]] for entry in result["stays"]),
     ]
     parts = [

@@ -352,7 +352,7 @@ _PROGRAM = (
         "main",
         "the program's own loop: a step is one program",
         loops=True,
-        declined="its steps take more paths than a run of some days can record and compile whole",
+        declined="as one program a step is hardly faster than function by function, and dearer to record and compile",
     ),
 )
 

@@ -38,12 +38,13 @@ from pathlib import Path
 
 from accel import config, logs
 
-SUFFIX, TRACE, PATH, TOGETHER = ".program", ".trace", ".path", ".together"
-"""The suffixes of entries: a compiled program, a trace's product, a path's experience, a tape of several paths."""
+SUFFIX, TRACE, PATH, TOGETHER, KNOWN = ".program", ".trace", ".path", ".together", ".known"
+"""The suffixes of entries: a compiled program, a trace's product, a path's experience, a tape of several paths, a
+function of which some path has been compiled."""
 
 _PARTIAL = ".partial"
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
-_FILE_NAME = re.compile(rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|-\w+{_PARTIAL})")
+_FILE_NAME = re.compile(rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{KNOWN}|-\w+{_PARTIAL})")
 """The names of accel's files. `clear` removes no others."""
 
 _ABANDONED_S = 3600.0

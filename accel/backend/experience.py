@@ -7,9 +7,11 @@ as earlier runs did.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from types import CodeType
 
 from accel.backend import cache
 
@@ -57,3 +59,20 @@ def note_together(program: str, paths: Collection[str]) -> None:
         known = read(key)
         if program not in known.together:
             save(key, replace(known, together={**known.together, program: frozenset(paths)}))
+
+
+def key_of_code(name: str, code: CodeType) -> str:
+    """The name on disk of what a target runs."""
+    parts = name, code.co_filename, str(code.co_firstlineno), code.co_code.hex(), repr(code.co_names)
+    return hashlib.sha1("\0".join(parts).encode(), usedforsecurity=False).hexdigest()
+
+
+def is_known(key: str) -> bool:
+    """Whether a program of a target has been compiled by an earlier run. key: of its code."""
+    return cache.is_used() and cache.read(key, cache.KNOWN) is not None
+
+
+def note_known(key: str) -> None:
+    """Note that a program of a target is on disk."""
+    if not is_known(key):
+        cache.save(key, b"", cache.KNOWN)

@@ -52,8 +52,13 @@ OPTIONS = (
     ),
     Option(
         "--auto",
-        {"action": "store_true", "default": None, "help": "accelerate the program's own loops too"},
+        {
+            "action": "store_true",
+            "default": None,
+            "help": "no catalogue: the program's loops, and what takes the time",
+        },
     ),
+    Option("--chosen", {"metavar": "FILE.py", "help": "with --auto: write a catalogue of what it chose here"}),
     Option("--report", {"metavar": "FILE", "help": "write the report (.json, .md, .txt); - is standard error"}),
     Option("--profile", {"metavar": "FILE.html", "help": "write a page that shows where the time went"}),
     Option("--compare", {"action": "store_true", "help": "the same as `accel compare`"}),
@@ -86,7 +91,7 @@ def compare_parser() -> Parser:
         usage="accel compare [OPTION]... TARGET [ARGS...]",
     )
     _add(parser, [option for option in OPTIONS if option.name in OF_COMPARE])
-    parser.set_defaults(compare=True, report=None, profile=None, catalogue=None, auto=None, quiet=False)
+    parser.set_defaults(compare=True, report=None, profile=None, catalogue=None, auto=None, chosen=None, quiet=False)
     return parser
 
 
@@ -114,8 +119,8 @@ class CommandLine(NamedTuple):
     """A checked command line: what to run, where, and how.
 
     catalogue: None for the installed ones. profile: the file for the page. compare: the folder for a comparison run's
-    results. Both are None if not asked for. auto: whether all loops of the program itself are lifted. quiet: whether
-    nothing is shown but errors.
+    results. Both are None if not asked for. auto: whether what holds the time is chosen, without a catalogue. chosen:
+    the file for a catalogue of that, or None. quiet: whether nothing is shown but errors.
     """
 
     command: Command
@@ -127,6 +132,7 @@ class CommandLine(NamedTuple):
     profile: Path | None
     compare: Path | None
     auto: bool
+    chosen: Path | None
     quiet: bool
 
 
@@ -143,8 +149,18 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
     reports = _reports(options, settings)
     rows = None if options.catalogue is None else catalogue.load(options.catalogue)
     compare = _comparison(options, command)
-    chosen = (options.only, options.exclude, reports, profile, compare, bool(options.auto), options.quiet)
-    return CommandLine(command, settings, rows, *chosen)
+    auto, chosen = bool(options.auto), _chosen(options)
+    places = (options.only, options.exclude, reports, profile, compare, auto, chosen, options.quiet)
+    return CommandLine(command, settings, rows, *places)
+
+
+def _chosen(options: argparse.Namespace) -> Path | None:
+    """Where the catalogue of what was chosen goes."""
+    if options.chosen is None:
+        return None
+    if not options.auto:
+        raise SettingError("--chosen", options.chosen, "--auto as well", "has no effect on its own")
+    return _writable("--chosen", options.chosen, (".py",))
 
 
 _NOT_WITH_COMPARE = {
@@ -152,6 +168,7 @@ _NOT_WITH_COMPARE = {
     "profile": "describes a single run, but --compare makes three",
     "catalogue": "is not passed on to the runs of --compare",
     "auto": "is not passed on to the runs of --compare",
+    "chosen": "describes a single run, but --compare makes three",
 }
 """Options that cannot be combined with --compare, and why."""
 

@@ -55,6 +55,9 @@ def _execute(start: Start, *, auto: bool) -> None:
         # where `pickle` and `multiprocessing` look for it
         sys.modules["__main__"] = main
         program = program._replace(code=patching.lifted(program.code, vars(main), auto=auto))
+        patching.hook_main(main)
+        if auto:
+            patching.watch()
         exec(program.code, vars(main))
     except NoProgram:
         raise
@@ -113,7 +116,8 @@ def _raised_by_accel(traceback: TracebackType) -> bool:
 def execute(start: Start, *, auto: bool = False) -> int:
     """Run the program that `enter` has found as `__main__`. Returns 0, or 2 if the target holds no code to run.
 
-    auto: whether all its loops are lifted, and not only those that installed rows name.
+    auto: whether all its loops are lifted, and not only those that installed rows name; and what holds the time is
+    accelerated.
     """
     try:
         _execute(start, auto=auto)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from accel import config, logs, project
+from accel.cli.chosen import as_catalogue, summary_of_chosen
 from accel.cli.commandline import CommandLine, Report, compare_parser, parse
 from accel.cli.options import refuse, started_as
 from accel.cli.program import enter, execute
@@ -39,6 +40,10 @@ def _finish(plan: CommandLine, process: int) -> None:
     rest = f"{started_as()} report" if kept else "--report -"
     for report in plan.reports:
         _try_to_write(_rendered(report, figures, rest), report.path, "report")
+    if plan.auto and not plan.settings.quiet:
+        _try_to_write(summary_of_chosen(patching.chosen()), None, "choice")
+    if plan.chosen is not None:
+        _try_to_write(as_catalogue(patching.chosen(), plan.command.target), plan.chosen, "catalogue")
 
 
 def _rendered(report: Report, figures: dict[str, Any], rest: str) -> str:

@@ -91,6 +91,13 @@ class Compiling:
         if not quiet and path.speed.knows_numpy:
             open_ledger(self._name).charge("slowdown", seconds - path.speed.numpy_s.median())
 
+    def note_in_parts(self, path: Path, call: Call, missed_s: float, *, quiet: bool) -> None:
+        """As `note_without_program`, for a call that has run in parts. missed_s: outside of compiled programs."""
+        if quiet:
+            path.speed.parts_s.add(call.seconds or 0.0)
+        path.wait(missed_s)
+        gain.potential_gain.add(EXPECTED_GAIN_SHARE * call.own_s - LAUNCH_S)
+
     # -- its program --------------------------------------------------------------------------------------------------
 
     def start(self, path: Path, call: Call, joint: JointPath | None = None) -> None:

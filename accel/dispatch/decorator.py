@@ -135,17 +135,18 @@ def accelerated(
     rtol: float | None = None,
     mode: str | None = None,
     effects: bool = True,
+    in_parts: CodeType | None = None,
 ) -> Any:
-    """`accelerate` without checking the settings."""
+    """`accelerate` without checking the settings. in_parts: see `Target`."""
     if isinstance(fn, (staticmethod, classmethod)):
-        inner = accelerated(fn.__func__, name=name, rtol=rtol, mode=mode, effects=effects)
+        inner = accelerated(fn.__func__, name=name, rtol=rtol, mode=mode, effects=effects, in_parts=in_parts)
         return type(fn)(inner)
     # decorated twice, or named by two catalogues: the function gets a new target, and not one around the other
     function = getattr(fn, "__wrapped__", fn) if isinstance(fn, Accelerated) else fn
     if not isinstance(function, FunctionType):
         raise TypeError(f"accelerate takes a function written in Python, not {type(fn).__name__}")
     versions.warn()
-    target = Target(function, name or _own_name(function), rtol, mode, effects)
+    target = Target(function, name or _own_name(function), rtol, mode, effects, in_parts)
     open_ledger(target.name)
     children.begin()
     return Accelerated(function, target)

@@ -39,6 +39,10 @@ COMPILE_THRESHOLD = 0.1
 FIRST_COMPILE_THRESHOLD = 0.01
 """The same for a target's first path."""
 
+FIRST_IN_PARTS_THRESHOLD = 0.25
+"""The same where calls run in parts meanwhile, and nothing is on disk: other paths that are recorded by then get one
+program with it."""
+
 JOIN_THRESHOLD = 0.5
 """The same for a path that joins a program of more paths than wait to join it: all of that is compiled anew."""
 
@@ -70,10 +74,12 @@ class PathPredictor:
 class KnownPaths:
     """The recorded paths of one target, the most recently used first.
 
-    joint: the path of several of them that has one program, if there is one.
+    joint: the path of several of them that has one program, if there is one. in_parts: whether calls without a program
+    run in parts.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_parts: bool = False) -> None:
+        self._in_parts = in_parts
         self._paths: list[Path] = []
         self.joint: JointPath | None = None
         self._predictor = PathPredictor()
@@ -211,7 +217,8 @@ class KnownPaths:
         if any(other.stage is Stage.PENDING for other in self._paths):
             return False
         # the first program of the target
-        return path.waited_s >= FIRST_COMPILE_THRESHOLD * expected_compile_s(path)
+        share = FIRST_IN_PARTS_THRESHOLD if self._in_parts and not path.is_on_disk else FIRST_COMPILE_THRESHOLD
+        return path.waited_s >= share * expected_compile_s(path)
 
     def stop_folding(self, names: Collection[str], changed_in: Path) -> None:
         """Constants of these names have changed in one path: the others take them as inputs too."""

@@ -40,6 +40,9 @@ MAX_RESPECIALIZED = 3
 MAX_BACKOFF = 1023
 """The most calls on NumPy between two runs of a program whose last runs were all discarded."""
 
+DISCARDED_SHARE = 0.02
+"""What such runs may cost, as a share of the calls on NumPy between them: fewer calls are enough for that."""
+
 
 class Stage(Enum):
     """Where a path stands, and so what its calls do.
@@ -271,6 +274,13 @@ class Path:
         self.replays = self.compared_at = 0
         self.speed.compiled_s.clear()
 
+    @functools.cached_property
+    def is_on_disk(self) -> bool:
+        """Whether an earlier run has compiled it, alone or with others."""
+        from accel.backend import experience
+
+        return self.key is not None and bool(experience.read(self.key).together)
+
     def is_ready(self) -> bool:
         """Whether compiling has ended, with a program or with an error."""
         return self.pending is not None and self.pending.done()
@@ -408,9 +418,14 @@ class Path:
             return False
         return True
 
-    def back_off(self) -> None:
-        """A run was discarded, and its call's path has no program: try ever more rarely (exponential backoff)."""
-        self.backoff = min(2**self._discarded - 1, MAX_BACKOFF)
+    def back_off(self, discarded_s: float, call_s: float) -> None:
+        """A run was discarded, and its call's path has no program: try ever more rarely (exponential backoff).
+
+        discarded_s: seconds that the run took. call_s: of a call without a program. No more calls go by than make up
+        for the run.
+        """
+        enough = discarded_s / (DISCARDED_SHARE * call_s) if call_s > 0.0 else inf
+        self.backoff = int(min(2**self._discarded - 1, MAX_BACKOFF, max(1.0, enough)))
         self._discarded += 1
 
     def accept_run(self) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from accel import config
 from accel.dispatch import late
 from accel.dispatch.call import Call
+from accel.dispatch.costs import parts
 from accel.reasons import Refusal
 from accel.reports.ledger import current_run
 
@@ -64,6 +65,7 @@ class Recordings:
         from accel.record import Recorded, record
 
         self.count += counts
+        parts.recorded.count += 1
         limit, started = config.current().max_nodes, time.perf_counter()
         recorded = record(function, call.args, call.kwargs, max_nodes=limit, worth=is_worth, effects=effects)
         if isinstance(recorded, Recorded):

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from math import inf
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
@@ -24,6 +25,7 @@ from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
 from accel.dispatch.costs import budget
 from accel.dispatch.costs.account import Account, is_limited
+from accel.dispatch.costs.parts import Parts
 from accel.dispatch.known import KnownPaths
 from accel.dispatch.paths import Path, Stage
 from accel.dispatch.preconditions import OFF, unmet_precondition
@@ -33,7 +35,7 @@ from accel.process.ending import let_go_at_exit
 from accel.process.interrupts import pass_on
 from accel.reasons import Refusal
 from accel.reports import timeline
-from accel.reports.ledger import Ledger, State, open_ledger
+from accel.reports.ledger import Ledger, State, current_run, open_ledger
 
 if TYPE_CHECKING:
     from accel.dispatch.replay import SideExit, StagedOutputs
@@ -45,6 +47,10 @@ FIRST_AGAIN = 8
 SHORT_BACKOFF = 7
 """The last so many calls before a program is tried again run on NumPy alone, so that their times can be compared."""
 
+LIFT_AFTER, LIFTED_CALL_S = 3, 5e-3
+"""After so many refused calls, and none that was not, a function whose calls take so many seconds has its loops lifted.
+The first one or two may have been refused for what only the first call does."""
+
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
 
@@ -52,9 +58,11 @@ COUNTING_S = 3e-6
 class Target:
     """A function that a catalogue or a decorator names, with its paths.
 
-    rtol, mode: its own, or None for those in the settings. effects: whether replays may show text. final: it stays on
-    NumPy for good. paths: its recorded paths. account: what its calls take. recordings: how many it has had, and which
-    calls were refused.
+    rtol, mode: its own, or None for those in the settings. effects: whether replays may show text. in_parts: where
+    calls without a program run in parts (see accel.dispatch.costs.parts), the code by which its programs are known.
+    final: it stays on NumPy for good. paths: its recorded paths. account: what its calls take. recordings: how many it
+    has had, and which calls were refused. on_refused: lifts the function's loops once it is refused as a whole, and
+    says whether it could; None where nothing is to be lifted.
     """
 
     def __init__(
@@ -64,6 +72,7 @@ class Target:
         rtol: float | None,
         mode: str | None = None,
         effects: bool = True,
+        in_parts: CodeType | None = None,
     ) -> None:
         self.function = function
         self.name = name
@@ -71,10 +80,12 @@ class Target:
         self._mode = mode
         self.effects = effects
         self.final = False
-        self.paths = KnownPaths()
+        self.paths = KnownPaths(in_parts=in_parts is not None)
         self.account = Account(name)
         self.rest = self.account.rest
+        self.parts = Parts(name, in_parts)
         self.recordings = Recordings()
+        self.on_refused: Callable[[], bool] | None = None
         self._refusals = Refusals(name, lambda: self.mode)
         self._compiling = Compiling(name, self.paths)
         self._comparisons = Comparisons(name)
@@ -83,6 +94,7 @@ class Target:
         self._turn = Turn()
         self._thread = 0
         self._without_program = 0
+        self._refused = 0
 
     @property
     def ledger(self) -> Ledger:
@@ -228,10 +240,11 @@ class Target:
             if isinstance(values, list):
                 return self._follow(path, values, call)
         if backs_off:
-            return self._run_numpy(call)
+            return self._run_late(call)
         # no known path takes it: is it like a call whose recording was refused?
         refusal = self.recordings.refusal_of(call)
         if refusal is not None:
+            self._lift_loops()
             self._refusals.refuse(refusal)
             return self._run_uncovered(call)
         return self._new_path(call)
@@ -261,7 +274,7 @@ class Target:
             path.backoff -= 1
             self._refusals.raise_if_strict()
             # in a long wait, the targets inside this one are of use
-            return self._run_uncovered(call) if path.backoff > SHORT_BACKOFF else self._run_numpy(call)
+            return self._run_uncovered(call) if path.backoff > SHORT_BACKOFF else self._run_late(call)
         return self._replay(path, values, call, siblings=True)
 
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:
@@ -279,15 +292,29 @@ class Target:
         """Answer a call that matches no known path: record it, if that is allowed now."""
         if self.recordings.skip():
             self._refusals.raise_if_strict()
-            return self._run_uncovered(call)
-        if self._is_limited and not self.account.covers_recording():
+            return self._run_unmatched(call)
+        if self._is_limited and not self.paths and self.parts.come_first:
+            self._refusals.note_wait("wait.calls")
+            return self._run_unmatched(call)
+        if self._is_limited and not self._covers_recording:
             self._refusals.note_wait("wait.budget")
-            return self._run_uncovered(call, quiet=is_quiet())  # the budget may cover nested targets
+            return self._run_unmatched(call, quiet=is_quiet())  # the budget may cover nested targets
+        if self._is_limited and self.paths and not self._pays_for_another():
+            self._refusals.note_wait("wait.calls")
+            return self._run_unmatched(call)
         # asked last, because it may drop another path
         if not self.paths.make_room():
             self._refusals.refuse(Refusal("limit.variants", "", self.paths.why_many()))
-            return self._run_uncovered(call)
+            return self._run_unmatched(call)
         return self._record(call)
+
+    @property
+    def _covers_recording(self) -> bool:
+        return self.account.covers_recording(found=self.parts.is_known)
+
+    def _pays_for_another(self) -> bool:
+        """Whether calls of new kinds come often enough for another recording."""
+        return self.parts.pay_for_another(self.account.recording_s, self.recordings.count)
 
     @property
     def _is_limited(self) -> bool:
@@ -299,10 +326,37 @@ class Target:
         """Answer a call that no program of this target's is going to cover: targets called inside it may have theirs.
 
         So it is where calls like this one are refused, given up, or beyond the budget. Where this target's program is
-        only late (still to be compiled, or backing off), the time without any program is wanted: `_run_numpy`.
+        only late (still to be compiled, or backing off), the time without any program is wanted: `_run_late`.
         """
+        if self.parts.used:
+            return self._run_in_parts(call)[0]
         THREAD.inside = False  # `_answer_or_fall_back` puts it back
         return self._run_numpy(call, quiet=quiet)
+
+    def _run_unmatched(self, call: Call, *, quiet: bool = False) -> Any:
+        """Answer a call that no known path takes, and that is not recorded either."""
+        if not self.parts.used:
+            return self._run_uncovered(call, quiet=quiet)
+        result, missed_s = self._run_in_parts(call)
+        self.parts.note_unmatched(missed_s)
+        return result
+
+    def _run_late(self, call: Call) -> Any:
+        """Answer a call whose program backs off."""
+        return self._run_in_parts(call)[0] if self.parts.used else self._run_numpy(call)
+
+    def _run_in_parts(self, call: Call) -> tuple[Any, float]:
+        """Answer a call by the programs of the targets inside it, where they have some: that is no time of NumPy's.
+
+        Returns the result, and the seconds outside of compiled programs.
+        """
+        THREAD.inside = False  # `_answer_or_fall_back` puts it back
+        run = current_run()
+        compiled_s = run.compiled_s
+        result = self._run_numpy(call)
+        missed_s = max(0.0, (call.seconds or 0.0) - (run.compiled_s - compiled_s))
+        self.parts.note(call, missed_s, quiet=is_quiet())
+        return result, missed_s
 
     def _run_numpy(self, call: Call, *, quiet: bool = False) -> Any:
         """Answer an examined call on NumPy. Its caller has noted why.
@@ -330,6 +384,11 @@ class Target:
             return self._record(call, again=True)
         quiet = is_quiet()
         # where later runs are prepared, nested targets get programs of their own: a later run may want those first
+        if self.parts.used and not budget.for_later_runs:
+            result, missed_s = self._run_in_parts(call)
+            self.parts.note_matched(missed_s)
+            self._compiling.note_in_parts(path, call, missed_s, quiet=quiet)
+            return result
         run = self._run_uncovered if budget.for_later_runs else self._run_numpy
         result = run(call, quiet=quiet)
         self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
@@ -342,10 +401,14 @@ class Target:
         """
         if not path.outcomes or not self._is_limited or len(self.paths) >= config.current().max_variants:
             return False
+        if self.parts.used and self.paths.with_program:  # its side exits tell the paths apart
+            return False
         self._without_program += 1
         # ever more rarely: at the 8th, 16th, 32nd, ... such call
         calls = self._without_program
-        return calls >= FIRST_AGAIN and calls & (calls - 1) == 0 and self.account.covers_recording()
+        if calls < FIRST_AGAIN or calls & (calls - 1) or not self._covers_recording:
+            return False
+        return self.parts.pay_for_a_look(self.account.recording_s)
 
     def _enter_rested(self) -> None:
         """Account for the calls of a rest. Their time counts for a path that waits to be compiled, too."""
@@ -391,7 +454,17 @@ class Target:
         self.recordings.note_refused(refusal, trace)
         if self.recordings.are_used_up and not self.paths:
             self.final = True
+        self._lift_loops()
         self._refusals.refuse(refusal)
+
+    def _lift_loops(self) -> None:
+        """A call was refused. Have the function's loops lifted if all are: it stays on NumPy then."""
+        self._refused += 1
+        is_long = not self._is_limited or self.account.call_s >= LIFTED_CALL_S
+        if self.on_refused is None or self.paths or self._refused < LIFT_AFTER or not is_long:
+            return
+        lift, self.on_refused = self.on_refused, None
+        self.final = lift() or self.final
 
     def let_go(self) -> None:
         """At the end of the process: drop all recordings and programs. Calls run on NumPy from now on."""
@@ -414,6 +487,8 @@ class Target:
         refusal = self._compiling.finish(path)
         if refusal is not None:
             self._give_up(path, refusal)
+        else:
+            self.parts.note_compiled()
 
     def _give_up(self, path: Path, refusal: Refusal) -> None:
         if path is self.paths.joint:
@@ -465,8 +540,7 @@ class Target:
             path.accept_run()
             self._count_replay(path, taken, time.perf_counter() - call.began)
             return call.result
-        self.account.charge_discarded(call)
-        path.back_off()
+        path.back_off(self.account.charge_discarded(call), self.account.call_s)
         self._refusals.refuse(refusal)
         return self._run_uncovered(call)
 
@@ -500,7 +574,7 @@ class Target:
 
     def _side_exit(self, path: Path, exit: SideExit, call: Call, siblings: bool, left: tuple[Path, ...]) -> Any:
         """An outcome differs: the call takes another path, a known one or a new one."""
-        self.account.charge_discarded(call)
+        discarded_s = self.account.charge_discarded(call)
         for other in self.paths.after(exit, path) if siblings else ():
             if other in left:
                 continue
@@ -509,7 +583,7 @@ class Target:
             if isinstance(values, list):
                 if other.stage is not Stage.COMPILED:
                     self.paths.note_exit_to(other)
-                    path.back_off()
+                    path.back_off(discarded_s, self.account.call_s)
                     return self._follow(other, values, call)
                 # where the draws decided it, nothing was launched: the next may well turn out to be another one too
                 return self._replay(other, values, call, siblings=exit.on_host, left=left)
@@ -517,7 +591,7 @@ class Target:
         result = self._new_path(call)
         # nothing was recorded that the next call of this kind could take instead
         if known.issuperset(self.paths):
-            path.back_off()
+            path.back_off(discarded_s, self.account.call_s)
         return result
 
     def _compare(self, path: Path, staged: StagedOutputs, call: Call) -> Any:

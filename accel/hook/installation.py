@@ -93,6 +93,37 @@ class Installation:
         if prepare is not None:
             prepare()
 
+    def add(self, row: Row) -> bool:
+        """Accelerate one more function of an imported module, from its next call on. Returns whether that is done."""
+        with lock:
+            module = sys.modules.get(row.module)
+            known = any((each.module, each.qualname) == (row.module, row.qualname) for each in self.rows)
+            if module is None or known or find(module, row.qualname) is None:
+                return False
+            self.rows = (*self.rows, row)
+            self.jobs.setdefault(row.module, []).append(row)
+            replacement = self._patch(module, row)
+            if replacement is not None:
+                self.swaps.append((replacement.old, replacement.new))
+                swap_aliases(self.swaps[-1:])
+            return replacement is not None
+
+    def add_defined(self, module: ModuleType) -> bool:
+        """Accelerate the functions of a module that runs now, as far as it has defined them. Returns whether all are.
+
+        It is not imported: so nobody tells when it has defined them.
+        """
+        with lock:
+            wanted = [row for row in self.rows if row.module == module.__name__ and not row.loops]
+            owned = {(patch.attribute.owner, patch.attribute.name) for patch in self.patches}
+            found = [(row, find(module, row.qualname)) for row in wanted]
+            fresh = [row for row, each in found if each is not None and (each.owner, each.name) not in owned]
+            replaced = [self._patch(module, row) for row in fresh]
+            swaps = [(each.old, each.new) for each in replaced if each is not None]
+            self.swaps += swaps
+            swap_aliases(swaps)
+            return all(each is not None for _, each in found)
+
     def copy(self) -> Installation:
         """Return a new installation of the same jobs."""
         return Installation(self.rows, self.holds, self.wrap)
@@ -150,9 +181,17 @@ class Installation:
         if replacement is None:
             _refuse_callable(job, raw)
             return None
+        if isinstance(job, Row):
+            self._lift_once_refused(job, replacement)
         setattr(owner, attribute.name, replacement.value)
         self.patches.append(Patch(attribute, replacement.value))
         return replacement
+
+    def _lift_once_refused(self, row: Row, replacement: Replacement) -> None:
+        """Let the loops of a function be lifted once it is refused as a whole."""
+        target = getattr(replacement.new, "_self_target", None)
+        if target is not None:
+            target.on_refused = lambda: self.lifts.lift(row, replacement.old) is None
 
     def _lift(self, row: Row, raw: object) -> None:
         inner = replace(raw, lambda function: function)

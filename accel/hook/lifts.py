@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from accel.lift.lifting import LiftedFunction
     from accel.lift.switch import Switch
 
+MAIN, TOP = "__main__", "<module>"
+"""The module of the program itself, and the qualified name of a module's own code."""
+
+WHY = "chosen by --auto"
+
 Start = Callable[[Row, "Switch", dict[str, Any]], None]
 """Gives a lifted loop of a row's function its target. The last argument: the globals of its module."""
 
@@ -95,7 +100,7 @@ def _fault(code: CodeType, error: Exception) -> Refusal:
 
 def rows_of_program(rows: Iterable[Row], filename: str) -> list[Row]:
     """The rows that name loops of the program that runs as `__main__` from this file."""
-    return [row for row in rows if row.loops and (row.module == "__main__" or _is_file_of(row.module, filename))]
+    return [row for row in rows if row.loops and (row.module == MAIN or _is_file_of(row.module, filename))]
 
 
 def _is_file_of(module: str, filename: str) -> bool:
@@ -113,4 +118,4 @@ def rows_of_all(code: CodeType, known: Iterable[Row]) -> list[Row]:
     names = dict.fromkeys(each.co_qualname for each in nested_codes(code))
     for row in known:
         names.pop(row.qualname, None)
-    return [Row("__main__", name, "chosen by --auto", loops=True) for name in names]
+    return [Row(MAIN, name, WHY, loops=True) for name in names]

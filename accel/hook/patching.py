@@ -6,10 +6,12 @@ import atexit
 import functools
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from accel import catalogue as catalogues
@@ -20,7 +22,9 @@ from accel.cli.options import started_as
 from accel.hook import installation
 from accel.hook.imports import locate
 from accel.hook.installation import NUMPY, Installation, Wrap, keep_on_numpy, mark_absent
+from accel.hook.lifts import MAIN, TOP, WHY
 from accel.hook.patterns import check_patterns, selected
+from accel.hook.watching import INTERVAL_S, LONGEST_S, Watch
 from accel.process import tuning
 from accel.reasons import Refusal
 from accel.reports import last, ledger, summary
@@ -205,6 +209,51 @@ def lifted(code: CodeType, names: dict[str, Any], *, auto: bool = False) -> Code
     names: the globals that it is going to run in. auto: all loops of its functions and at its top are lifted.
     """
     return code if _current is None else _current.lift_program(code, names, auto=auto)
+
+
+def hook_main(module: ModuleType) -> None:
+    """Accelerate the functions that rows name in the program that is to run as `module`, once it defines them."""
+    held = _current
+    if held is None or not any(row.module == module.__name__ and not row.loops for row in held.rows):
+        return
+
+    def work() -> None:
+        ends = time.monotonic() + LONGEST_S
+        while _current is held and time.monotonic() < ends:
+            with suppress(Exception):  # the program changes its names meanwhile: they are looked for again
+                # replacing a function imports NumPy, which the program may still want to set up
+                if NUMPY in sys.modules and held.add_defined(module):
+                    return
+            time.sleep(INTERVAL_S)
+
+    threading.Thread(target=work, name="accel-hook", daemon=True).start()
+
+
+def watch() -> None:
+    """Accelerate what holds the time of this thread from now on, too, if anything is installed."""
+    if _current is not None:
+        Watch(threading.get_ident(), _choose_one_more, WHY).start()
+
+
+def _choose_one_more(row: Row) -> bool:
+    if _current is None or not _current.add(row):
+        return False
+    logs.LOGGER.info("%s is accelerated: it holds the time", row.target)
+    return True
+
+
+def chosen() -> list[Row]:
+    """Rows for what `--auto` has chosen and what was compiled of it: loops of the program itself, and functions."""
+    if _current is None:
+        return []
+    books = {book.target: book for book in ledger.ledgers()}
+    names = [name for name in ledger.current_run().loops if name in books and books[name].compiled_calls]
+    around = {name.rpartition(":")[0] for name in names if name.startswith(MAIN)}
+    functions = [row for row in _current.rows if row.why == WHY and books[row.target].compiled_calls]
+    # what is compiled as a whole has its loops compiled with it
+    around -= {row.target for row in functions}
+    loops = [Row(MAIN, name.partition(".")[2] or TOP, WHY, loops=True) for name in sorted(around)]
+    return [*loops, *functions]
 
 
 def uninstall() -> None:

@@ -71,9 +71,28 @@ def accelerate(
         if loops:
             return with_loops(function, name=name, rtol=rtol, mode=mode)
         accelerated: Function = dispatch.accelerated(function, name=name, rtol=rtol, mode=mode, effects=effects)
+        _lift_once_refused(accelerated)
         return accelerated
 
     return made if fn is None else made(fn)
+
+
+def _lift_once_refused(made: Any) -> None:
+    """Have the loops of an accelerated function lifted once it is refused as a whole."""
+    target = getattr(getattr(made, "__func__", made), "_self_target", None)
+    if target is None:
+        return
+
+    def lift() -> bool:
+        try:
+            lifted = lift_function(target.function).lifted
+        except NotLiftable:
+            return False
+        for switch in lifted.switches:
+            start(switch, target.function.__globals__, f"{target.name}:{switch.line}", rtol=target.rtol)
+        return True
+
+    target.on_refused = lift
 
 
 def with_loops(fn: Function, *, name: str | None, rtol: float | None, mode: str | None) -> Function:

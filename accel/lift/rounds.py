@@ -9,7 +9,7 @@ from typing import Any
 from accel.dispatch import accelerated
 from accel.dispatch.costs import account, rest
 from accel.lift.switch import Switch
-from accel.record.names.bodies import add_body
+from accel.process.bodies import add_body
 
 LOOK_AFTER = 32
 """After every so many rounds it is asked whether a loop can gain anything."""
@@ -28,7 +28,7 @@ class Rounds:
         assert switch.around is not None
         add_body(switch.code)
         self._switch = switch
-        self._accelerated = accelerated(_calling(switch, names), name=name, rtol=rtol, mode=mode)
+        self._accelerated = accelerated(_calling(switch, names), name=name, rtol=rtol, mode=mode, in_parts=switch.code)
         self._target = self._accelerated._self_target
         self._left = LOOK_AFTER
         self._since = time.perf_counter()

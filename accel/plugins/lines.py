@@ -19,8 +19,8 @@ from types import FrameType
 from typing import NamedTuple
 
 import accel
+from accel.process.own_code import is_project_file
 from accel.reasons import source_line
-from accel.record.project import is_project_file
 from accel.reports import ledger
 from accel.reports.html import table
 from accel.reports.words import in_s

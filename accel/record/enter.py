@@ -29,6 +29,7 @@ import numpy as np
 import wrapt
 
 from accel.ir.tape import Storage
+from accel.process.bodies import is_body
 from accel.record import inputs
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, remember
 from accel.record.arrays.grids import Grid, is_grid
@@ -42,7 +43,7 @@ from accel.record.draws.generators import KINDS, is_maker, is_method, kind_of
 from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
 from accel.record.effects import loggers, streams
 from accel.record.effects.sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy, StreamProxy, is_stream
-from accel.record.names.bodies import enter_body, is_body
+from accel.record.names.bodies import enter_body
 from accel.record.names.namespaces import is_pythons
 from accel.record.objects.dataclass import Replace
 from accel.record.objects.follow import Followed, target_function

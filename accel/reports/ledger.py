@@ -166,6 +166,7 @@ class Ledger:
         self.compiled_s.append(seconds)
         self.compiled_total_s += seconds
         self.gained_s += gained_s
+        _run.compiled_s += seconds
         _run.gained_s += gained_s
         if self.state is not State.DEMOTED:
             self.state = State.COMPILED
@@ -257,8 +258,9 @@ class RunLedger:
     started: `time.perf_counter()` when accounting began. platform, device: what programs are compiled for; None before
     the first. step: the target that is called once in every step of the program; None if no catalogue names it. loops:
     the targets of lifted loops of the program itself.
-    gained_s: sum over all targets, in seconds. costs: by kind, sums over all targets, including costs that belong to
-    none. cost_s: the sum of all costs. notes: sentences for the report, in order of time.
+    compiled_s: seconds of all compiled calls. gained_s: sum over all targets, in seconds. costs: by kind, sums over all
+    targets, including costs that belong to none. cost_s: the sum of all costs. notes: sentences for the report, in
+    order of time.
     """
 
     started: float = field(default_factory=time.perf_counter)
@@ -266,6 +268,7 @@ class RunLedger:
     device: str | None = None
     step: str | None = None
     loops: list[str] = field(default_factory=list)
+    compiled_s: float = 0.0
     gained_s: float = 0.0
     costs: Counter[str] = field(default_factory=Counter)
     cost_s: float = 0.0

@@ -129,18 +129,18 @@ def test_messages_speak_python(travel: ModuleType) -> None:
 @pytest.mark.usefixtures("foreground")
 def test_the_report_can_be_begun_again(travel: ModuleType) -> None:
     fast = accel.accelerate(lambda x: np.sin(x) * 2.0, name="fast")
-    masked = accel.accelerate(lambda x: x[x > 0], name="masked")
+    trimmed = accel.accelerate(lambda x: np.trim_zeros(x), name="trimmed")
     accel.install(Catalogue("c", (Row("travel", "plain", ""), Row("travel", "gone", ""))), exclude=["plain"])
     for _ in range(8):
         fast(np.ones(3))
-        masked(np.ones(3))
+        trimmed(np.ones(3))
     before = ledger.open_ledger("fast").compiled_calls
-    assert before and ledger.open_ledger("masked").refusals
+    assert before and ledger.open_ledger("trimmed").refusals
     accel.reset_report()
     books = [book for book in ledger.ledgers() if book.target[:13] not in ("travel.Model.", "travel.Ocean.")]
     assert [(book.calls, book.compiled_calls) for book in books] == [(0, 0)] * 4
     states: Mapping[str, str] = {book.target: str(book.state) for book in books}
-    assert states == {"fast": "uncalled", "masked": "uncalled", "travel.plain": "numpy", "travel.gone": "absent"}
+    assert states == {"fast": "uncalled", "trimmed": "uncalled", "travel.plain": "numpy", "travel.gone": "absent"}
     fast(np.ones(3))
     assert ledger.open_ledger("fast").compiled_calls == 1 and '"operations"' in accel.report("json")
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.record import project
+from accel.process import own_code
 from accel.reports.ledger import open_ledger
 
 pytestmark = pytest.mark.usefixtures("foreground")
@@ -93,9 +93,9 @@ def test_what_is_installed_is_not_followed(write: Write, folder: str) -> None:
 
 
 def test_python_s_own_library_is_not_followed() -> None:
-    assert not project.is_of_project(statistics.mean)
-    assert not project.is_of_project(accel.install)
-    assert project.is_of_project(compiled)
+    assert not own_code.is_of_project(statistics.mean)
+    assert not own_code.is_of_project(accel.install)
+    assert own_code.is_of_project(compiled)
 
 
 def test_code_without_a_file_is_followed_in_its_own_module_only(write: Write) -> None:

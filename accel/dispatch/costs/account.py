@@ -84,10 +84,14 @@ class Account:
 
     # -- recordings ---------------------------------------------------------------------------------------------------
 
-    def covers_recording(self) -> bool:
-        """Whether the budget covers another recording."""
-        estimate_s = RECORDING_SLOWDOWN * self.call_s if self._recording_s is None else self._recording_s
-        return budget.covers(self.ledger, estimate_s, self.call_s, self.total_s)
+    def covers_recording(self, *, found: bool) -> bool:
+        """Whether the budget covers another recording. found: whether a program of the target was on disk."""
+        return budget.covers(self.ledger, self.recording_s, self.call_s, self.total_s, found=found)
+
+    @property
+    def recording_s(self) -> float:
+        """Seconds that the next recording takes beyond its call on NumPy, about."""
+        return RECORDING_SLOWDOWN * self.call_s if self._recording_s is None else self._recording_s
 
     def count_recorded(self, spent: float) -> None:
         """Count a recorded call: as NumPy's call, which it is, and what it took longer."""
@@ -103,11 +107,12 @@ class Account:
         self._recording_s = spent
         self.ledger.charge("recording", spent)
 
-    def charge_discarded(self, call: Call) -> None:
-        """Charge what a call has taken so far, which was in vain."""
+    def charge_discarded(self, call: Call) -> float:
+        """Charge what a call has taken so far, which was in vain. Returns the seconds."""
         now = time.perf_counter()
-        self.ledger.charge("discarded", now - call.began)
-        call.began = now
+        spent, call.began = now - call.began, now
+        self.ledger.charge("discarded", spent)
+        return spent
 
 
 def is_limited(mode: str) -> bool:

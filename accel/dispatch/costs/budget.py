@@ -28,6 +28,9 @@ TARGET_SHARE = 0.5
 OWN_SHARE = 0.05
 """A target may always cost this share of its own time on NumPy, even if other targets have used up the budget."""
 
+FOUND_SHARE = 0.25
+"""The same for a target of which a program was on disk: the run that compiled it found that worth its cost."""
+
 for_later_runs = False
 """Whether this process compiles for later runs and not for itself (`accel compile`).
 
@@ -37,15 +40,15 @@ target's program is loaded.
 """
 
 
-def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float) -> bool:
+def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float, *, found: bool = False) -> bool:
     """Whether both the target's budget and the process's budget cover `estimate_s` more seconds.
 
     ledger: the target's. call_s: seconds of one of its calls on NumPy. numpy_s: seconds of all its calls on NumPy so
-    far, including other targets called inside them.
+    far, including other targets called inside them. found: whether a program of the target was on disk.
     """
     run = current_run()
     # what a function has taken or gained itself pays for this, whatever other targets have cost
-    if estimate_s <= OWN_SHARE * numpy_s + ledger.saved_s:
+    if estimate_s <= (FOUND_SHARE if found else OWN_SHARE) * numpy_s + ledger.saved_s:
         return True
     own = TARGET_FIXED_S + TARGET_CALLS * call_s + TARGET_SHARE * numpy_s + ledger.saved_s
     # `wall_s - cost_s` is the time without accel: a share of accel's own costs would let them grow by themselves

@@ -19,11 +19,11 @@ import numpy as np
 
 from accel.hook.imports import locate
 from accel.inspect.sources import Function, Source
+from accel.process.own_code import is_project_file
 from accel.record.arrays.methods import METHODS
 from accel.record.draws.generators import is_maker, is_method
 from accel.record.objects.scan import problem
 from accel.record.opaque import is_harmless, opaque_reason
-from accel.record.project import is_project_file
 from accel.rules import load
 from accel.rules.rule import Unsupported, lookup
 from accel.rules.scalars import HOST_FUNCTIONS

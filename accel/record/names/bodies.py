@@ -5,23 +5,12 @@ So a body is guarded by its code, and its cells are fetched from the body of the
 
 from __future__ import annotations
 
-from types import CodeType, FunctionType
+from types import FunctionType
 
+from accel.process.bodies import is_body
 from accel.record import inputs
 from accel.record.inputs import Check, Fetch
 from accel.record.recording import Recording
-
-_BODIES: dict[int, CodeType] = {}
-
-
-def add_body(code: CodeType) -> None:
-    """From now on, functions that run this code are bodies."""
-    _BODIES[id(code)] = code
-
-
-def is_body(function: object) -> bool:
-    """Whether a value is the body of a lifted loop."""
-    return type(function) is FunctionType and id(function.__code__) in _BODIES
 
 
 def enter_body(recording: Recording, function: FunctionType, slot: int) -> Check:

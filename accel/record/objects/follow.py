@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import wrapt
 
+from accel.process.own_code import is_of_project
 from accel.reasons import Refusal
 from accel.record import inputs
 from accel.record.effects.percent import with_forms
@@ -15,7 +16,6 @@ from accel.record.names.namespaces import SubstitutedGlobals, globals_for
 from accel.record.names.steps import makes_functions, makes_writers
 from accel.record.objects import scan
 from accel.record.opaque import opaque_reason
-from accel.record.project import is_of_project
 from accel.record.recording import Recording, place_text
 from accel.record.standin import StandIn
 from accel.record.wrapper import unwrap

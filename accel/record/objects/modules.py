@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
 from typing import Any
 
+from accel.process.own_code import is_project_file
 from accel.record import inputs
 from accel.record.arrays.arrays import as_static
 from accel.record.names.namespaces import delete_global, read_global, variable_of, write_global
 from accel.record.names.variables import state_of
 from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class
 from accel.record.opaque import call_opaque
-from accel.record.project import is_project_file
 from accel.record.recording import Recording
 from accel.record.standin import StandIn
 from accel.record.wrapper import unwrap

@@ -1,0 +1,38 @@
+"""What `--auto` has chosen: one line for the user, and a catalogue for later runs without `--auto`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from accel.catalogue import Row
+
+_NAMED = 6
+"""The line names so many at most."""
+
+
+def summary_of_chosen(rows: Sequence[Row]) -> str:
+    """One line that names what was chosen, and compiled."""
+    if not rows:
+        return "accel: --auto found nothing that it could compile\n"
+    names = [f"the loops of {_title(row)}" if row.loops else _title(row) for row in rows]
+    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"accel: --auto chose {', '.join(names[:_NAMED])}{more}\n"
+
+
+def _title(row: Row) -> str:
+    return "the script itself" if row.qualname.startswith("<") else row.qualname
+
+
+def as_catalogue(rows: Sequence[Row], target: str) -> str:
+    """Python text that `accel.run --catalogue FILE` reads. target: the program, as the user named it."""
+    lines = [
+        f'"""What accel.run --auto chose of {target}: `python -m accel.run --catalogue THIS_FILE {target}`."""',
+        "",
+        "from accel.catalogue import Catalogue, Row",
+        "",
+        "ROWS = (",
+    ]
+    for row in rows:
+        loops = ", loops=True" if row.loops else ""
+        lines.append(f"    Row({row.module!r}, {row.qualname!r}, {row.why!r}{loops}),")
+    return "\n".join([*lines, ")", 'CATALOGUE = Catalogue("chosen", ROWS)', ""])

@@ -1,0 +1,136 @@
+"""Parts: the targets inside a call, which may use programs of their own while the call itself has none.
+
+Most calls without a program run on NumPy as a whole: their program is soon there, and what their parts would gain until
+then would not pay for recording and compiling them. A round of the program's own loop is another matter. It is large,
+its program takes long to compile, and some of its rounds (that print, or plot) never get one. So its parts come first.
+What a round then takes outside of compiled programs is all that a program of the loop could save. It is *missed*:
+
+- The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what it takes.
+- A round of a new kind is recorded once such rounds have missed as much as a recording takes: kinds that come rarely
+  never pay for one.
+- A program of the loop that takes longer than rounds in parts is given up.
+"""
+
+from __future__ import annotations
+
+import functools
+from types import CodeType
+
+from accel.backend import devices, experience
+from accel.dispatch.call import Call
+from accel.dispatch.costs import budget
+
+MISSED_S, KNOWN_MISSED_S = 1.0, 0.3
+"""What rounds have to miss before the loop is recorded, in seconds: about three times what a recording takes, or as
+much as that if an earlier run has compiled the loop."""
+
+PARTS_SHARE = 0.5
+"""The parts come first if their calls take this share of the whole call."""
+
+PATIENCE_S = 30.0
+"""Seconds of calls after which the whole is recorded, if its parts have no programs by then."""
+
+FREE_KINDS = 2
+"""The first kinds of calls are recorded at once."""
+
+AGAIN = 4.0
+"""A call that matches a path is recorded again once others have missed this many times what that takes."""
+
+
+class _Recorded:
+    """The number of recordings that this process has made."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+recorded = _Recorded()
+
+
+class Parts:
+    """The parts of one target's calls. code: by which its programs are known; None where calls do not run in parts.
+
+    used: whether they do. name: the target's.
+    """
+
+    def __init__(self, name: str, code: CodeType | None) -> None:
+        self.used = code is not None
+        self._name = name
+        self._code = code
+        self._share = 0.0
+        self._calls = 0
+        self._recorded = 0
+        self._waited_s = 0.0
+        self._missed_s = 0.0
+        self._unmatched_s = 0.0
+        self._matched_s = 0.0
+
+    @functools.cached_property
+    def _key(self) -> str:
+        assert self._code is not None
+        return experience.key_of_code(self._name, self._code)
+
+    @functools.cached_property
+    def is_known(self) -> bool:
+        """Whether an earlier run has compiled programs of the target itself."""
+        return self.used and experience.is_known(self._key)
+
+    def note_compiled(self) -> None:
+        """Note for later runs that there is a program of the target."""
+        if self.used:
+            experience.note_known(self._key)
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    def note(self, call: Call, missed_s: float, *, quiet: bool) -> None:
+        """Note a call that has run in parts. missed_s: of that, outside of compiled programs.
+
+        quiet: whether nothing was being compiled.
+        """
+        seconds = call.seconds or 0.0
+        self._calls += 1
+        self._waited_s += seconds
+        if seconds > 0.0:
+            self._share = 1.0 - call.own_s / seconds
+        # before JAX is imported, no program can be in use, and what is being recorded or compiled may soon have one
+        if quiet and devices.is_started() and recorded.count == self._recorded:
+            self._missed_s += missed_s
+        self._recorded = recorded.count
+
+    def note_unmatched(self, missed_s: float) -> None:
+        """Note a call that no known path takes."""
+        self._unmatched_s += missed_s
+
+    def note_matched(self, missed_s: float) -> None:
+        """Note a call that a known path without a program seems to take."""
+        self._matched_s += missed_s
+
+    # -- what follows from them ---------------------------------------------------------------------------------------
+
+    @property
+    def come_first(self) -> bool:
+        """Whether the target is not to be recorded yet, because its parts are still to get their programs."""
+        if not self.used or budget.for_later_runs:
+            return False
+        if not self._calls:  # the first call ran on NumPy: nobody knows yet whether it has parts
+            return True
+        if self._share < PARTS_SHARE or self._waited_s > PATIENCE_S:
+            return False
+        return self._missed_s < (KNOWN_MISSED_S if self.is_known else MISSED_S)
+
+    def pay_for_another(self, recording_s: float, kinds: int) -> bool:
+        """Whether calls that no known path takes have missed as much as a recording takes. Asked before each recording.
+
+        kinds: the recordings so far.
+        """
+        if self.used and kinds >= FREE_KINDS and self._unmatched_s < recording_s:
+            return False
+        self._unmatched_s = 0.0
+        return True
+
+    def pay_for_a_look(self, recording_s: float) -> bool:
+        """The same for a call that matches a known path, but may take another one."""
+        if self.used and self._matched_s < AGAIN * recording_s:
+            return False
+        self._matched_s = 0.0
+        return True

@@ -1,0 +1,89 @@
+"""Watching: which functions of the user's own code hold the time, while the program runs (`accel.run --auto`).
+
+A thread looks at the program's main thread a hundred times a second, for the first minute. A function that is on the
+stack in a tenth of these looks is accelerated from its next call on, as if a catalogue named it: if there is none, that
+costs nothing. Loops need no watching: all loops of the program itself are lifted when it is loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
+
+from accel.catalogue import Row
+from accel.process.bodies import runs_body
+from accel.process.own_code import is_project_file
+
+INTERVAL_S, LONGEST_S = 0.01, 60.0
+"""Seconds between two looks, and for how long the program is watched."""
+
+LOOKS = 100
+"""After every so many looks it is decided anew."""
+
+SHARE = 0.1
+"""A function is chosen that is on the stack in this share of all looks."""
+
+Choose = Callable[[Row], bool]
+"""Accelerates the function of a row from its next call on. Returns whether there is one."""
+
+
+class Watch:
+    """Watches one thread of the program. choose: what is done with a function that holds the time. why: for its row."""
+
+    def __init__(self, thread: int, choose: Choose, why: str) -> None:
+        self._thread = thread
+        self._choose = choose
+        self._why = why
+        self._looks = 0
+        self._seen: Counter[CodeType] = Counter()
+        self._modules: dict[CodeType, str] = {}
+        self._decided: set[CodeType] = set()
+
+    def start(self) -> None:
+        """Begin, in a thread of its own that does not keep the program from ending."""
+        threading.Thread(target=self._work, name="accel-watch", daemon=True).start()
+
+    def _work(self) -> None:
+        ends = time.monotonic() + LONGEST_S
+        while time.monotonic() < ends:
+            time.sleep(INTERVAL_S)
+            try:
+                self.look(sys._current_frames().get(self._thread))
+            except Exception:  # the program changes while it is looked at: what is missed is seen later
+                continue
+
+    def look(self, frame: FrameType | None) -> None:
+        """Note what is on the stack; now and then, decide."""
+        if frame is None:
+            return
+        self._looks += 1
+        now: set[CodeType] = set()
+        for each in _frames(frame):
+            code = each.f_code
+            # the body of a lifted loop is a target already
+            if code not in self._decided and is_project_file(code.co_filename) and not runs_body(code):
+                now.add(code)
+                self._modules[code] = each.f_globals.get("__name__", "")
+        self._seen.update(now)
+        if self._looks % LOOKS == 0:
+            self._decide()
+
+    def _decide(self) -> None:
+        for code, seen in self._seen.most_common():
+            if seen < SHARE * self._looks:
+                return
+            if code in self._decided:
+                continue
+            self._decided.add(code)
+            if "<" not in code.co_qualname:  # neither a nested function, nor the module itself
+                self._choose(Row(self._modules[code], code.co_qualname, self._why))
+
+
+def _frames(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

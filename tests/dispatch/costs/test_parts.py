@@ -1,0 +1,136 @@
+"""Parts: when the targets inside a call come first, and when the call itself is recorded."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel import config
+from accel.backend import background, devices
+from accel.dispatch import accelerated
+from accel.dispatch.call import Call
+from accel.dispatch.costs import budget, parts
+from accel.dispatch.costs.parts import Parts
+from accel.dispatch.costs.speed import NUMPY_SAMPLES, SPEED_SAMPLES, STRIKES, Speed
+from accel.dispatch.paths import Path as RecordedPath
+from accel.reports.ledger import open_ledger
+
+CODE: CodeType = compile("x = 1", "loop.py", "exec")
+
+
+@pytest.fixture
+def of_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Parts]:
+    """The parts of a loop that no earlier run has compiled. JAX is taken to be imported."""
+    monkeypatch.setattr(devices, "is_started", lambda: True)
+    with config.override(cache_dir=tmp_path):
+        yield Parts("loop", CODE)
+
+
+def call_of(seconds: float, own_s: float) -> Call:
+    """A call that took so long, of which its own lines took a part."""
+    call = Call(lambda: None, (), {})
+    call.seconds, call.own_s = seconds, own_s
+    return call
+
+
+def test_a_function_has_no_parts() -> None:
+    made = Parts("function", None)
+    assert not made.come_first
+    assert made.pay_for_another(1.0, 10)
+    assert made.pay_for_a_look(1.0)
+
+
+def test_the_parts_come_first_until_enough_is_missed(of_loop: Parts) -> None:
+    assert of_loop.come_first
+    of_loop.note(call_of(1.0, 0.1), 2.0 * parts.MISSED_S, quiet=False)
+    assert of_loop.come_first, "what is compiled now may have a program soon"
+    parts.recorded.count += 1
+    of_loop.note(call_of(1.0, 0.1), 2.0 * parts.MISSED_S, quiet=True)
+    assert of_loop.come_first, "and so may what was recorded"
+    of_loop.note(call_of(1.0, 0.1), 0.6 * parts.MISSED_S, quiet=True)
+    assert of_loop.come_first
+    of_loop.note(call_of(1.0, 0.1), 0.6 * parts.MISSED_S, quiet=True)
+    assert not of_loop.come_first
+
+
+def test_they_do_not_come_first_where_they_take_little_or_too_long(of_loop: Parts) -> None:
+    of_loop.note(call_of(0.01, 0.008), 0.01, quiet=False)
+    assert not of_loop.come_first
+    of_loop.note(call_of(0.01, 0.001), 0.01, quiet=False)
+    assert of_loop.come_first
+    of_loop.note(call_of(parts.PATIENCE_S, 0.0), 0.01, quiet=False)
+    assert not of_loop.come_first
+
+
+def test_a_loop_that_an_earlier_run_has_compiled_is_recorded_sooner(of_loop: Parts) -> None:
+    of_loop.note_compiled()
+    other = compile("x = 2; y = 3", "loop.py", "exec")
+    for code, sooner in ((CODE, True), (other, False)):
+        later = Parts("loop", code)
+        later.note(call_of(0.01, 0.001), 1.1 * parts.KNOWN_MISSED_S, quiet=True)
+        later.note(call_of(0.01, 0.001), 1.1 * parts.KNOWN_MISSED_S, quiet=True)
+        assert later.come_first is not sooner
+
+
+def test_a_new_kind_of_calls_pays_for_its_recording(of_loop: Parts) -> None:
+    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS - 1)
+    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS)
+    of_loop.note_unmatched(1.5)
+    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS)
+    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS)
+    assert not of_loop.pay_for_a_look(1.0)
+    of_loop.note_matched(1.5 * parts.AGAIN)
+    assert of_loop.pay_for_a_look(1.0)
+    assert not of_loop.pay_for_a_look(1.0)
+
+
+def test_a_program_that_is_slower_than_the_parts_is_given_up() -> None:
+    speed = Speed()
+    for _ in range(NUMPY_SAMPLES):
+        speed.numpy_s.add(0.05)
+        speed.parts_s.add(0.01)
+    verdicts: list[Any] = []
+    for _ in range(STRIKES):
+        for _ in range(SPEED_SAMPLES):
+            speed.compiled_s.add(0.02)
+        verdicts.append(speed.evidence_of_slowness())
+        for _ in range(NUMPY_SAMPLES):
+            speed.numpy_s.add(0.05)
+    assert verdicts == [None, "20000 us compiled against 10000 us in parts"]
+
+
+def test_rounds_whose_program_is_late_use_the_programs_of_their_parts(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outer function's program never comes; the inner one's comes at once."""
+    inner = accel.accelerate(lambda x: np.sin(x) * 2.0 + 1.0, name="inner")
+
+    def outer(x: Any) -> Any:
+        return inner(x) - 1.0
+
+    fast = accelerated(outer, name="outer", in_parts=outer.__code__)
+    monkeypatch.setattr(budget, "FIXED_S", 1e9)
+    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
+    monkeypatch.setattr("accel.dispatch.known.FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr("accel.dispatch.costs.rest.SMALL_CALL_S", 0.0)
+    monkeypatch.setattr("accel.process.gain.COMPILE_GAIN_S", 0.0)
+    monkeypatch.setattr(background, "compile_in_background", lambda *given, missed_s: background.compile_now(*given))
+    monkeypatch.setattr(
+        Parts, "come_first", property(lambda made: made.used and not open_ledger("inner").compiled_calls)
+    )
+    monkeypatch.setattr(RecordedPath, "is_ready", lambda path: path.name != "outer" and path.pending is not None)
+    x = np.linspace(1.0, 2.0, 100_000)  # so long that each call is examined
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # where it is an error, calls stay on NumPy
+        for _ in range(60):
+            np.testing.assert_allclose(fast(x), np.sin(x) * 2.0, rtol=1e-12)
+    assert open_ledger("inner").compiled_calls > 20
+    assert open_ledger("outer").compiled_calls == 0
+    assert len(fast._self_target.paths) == 1
