@@ -369,7 +369,7 @@ TRUTH = own_rule("truth", lambda x: bool(x), lambda x: x.reshape(()) != 0)
 PICK = own_rule("pick", lambda parts, i: parts[i], lambda parts, i: parts[i])
 CHOICE = own_rule("choice", _choice_numpy, _choice)
 PHI = own_rule("phi", lambda choice, sides, form: sides[choice], _phi, reshapes=False)
-COUNTER = own_rule("counter", lambda value: value, lambda value: _xp(None).int64(value))
+COUNTER = own_rule("counter", lambda value: value, lambda value: _xp(None).asarray(value, np.asarray(value).dtype))
 AGREE = own_rule("agree", lambda values, expected: np.bool_(agree(values, expected)), agree)
 LOOP = own_rule(
     "loop", _never, rounding=Rounding.FREE, jumps=True, work=LOOP_WORK, stored=True, reshapes=False

@@ -29,7 +29,7 @@ OPCODES: dict[str, str] = {
     # loops whose number of rounds the data decide (accel.loops)
     "loop": "truth, truth, values, values: what the values are after the loop, which is entered if both truths hold; "
     "the second values are the same in all rounds",
-    "counter": "a plain integer that a loop by data counts",
+    "counter": "a plain number that a loop by data counts with",
     "agree": "values: whether they are what the path assumed",
     # casts
     "cast": "array: in another dtype",

@@ -10,7 +10,8 @@ import bisect
 import dis
 import functools
 import inspect
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CodeType
 
@@ -155,10 +156,20 @@ class _Code:
         return frozenset(found)
 
     def _is_computed_with(self, place: int) -> bool:
-        following = [each.opname for each in self.instructions[place + 1 : place + 3]]
-        if following and following[0] in ("LOAD_CONST", "LOAD_FAST"):
-            following = following[1:]
-        return following[:1] in (["BINARY_OP"], ["COMPARE_OP"])
+        """Whether what an instruction loads is an operand of arithmetic or a comparison, as far as one line shows."""
+        above = 0  # what has been put on the stack since
+        for each in range(place + 1, len(self.instructions)):
+            instruction = self.instructions[each]
+            name, count = instruction.opname, instruction.arg or 0
+            if name in ("BINARY_OP", "COMPARE_OP") and above <= 1:
+                return True
+            taken = _TAKEN.get(name)
+            if taken is None and not name.startswith("LOAD_"):
+                return False
+            if taken is not None and taken(count) > above:
+                return False
+            above += dis.stack_effect(instruction.opcode, instruction.arg)
+        return False
 
     # -- variables ----------------------------------------------------------------------------------------------------
 
@@ -185,6 +196,28 @@ class _Code:
                 if found != live[place]:
                     live[place], changed = found, True
         return live
+
+
+_TAKEN: dict[str, Callable[[int], int]] = {
+    "BINARY_OP": lambda count: 2,
+    "COMPARE_OP": lambda count: 2,
+    "BINARY_SUBSCR": lambda count: 2,
+    "BINARY_SLICE": lambda count: 3,
+    "UNARY_NEGATIVE": lambda count: 1,
+    "LOAD_ATTR": lambda count: 1,
+    "LOAD_METHOD": lambda count: 1,
+    "BUILD_TUPLE": lambda count: count,
+    "BUILD_LIST": lambda count: count,
+    "BUILD_SLICE": lambda count: count,
+    "CALL": lambda count: count * (sys.version_info >= (3, 12)) + 2,
+    "CALL_KW": lambda count: count + 3,
+    "PRECALL": lambda count: count,
+    "KW_NAMES": lambda count: 0,
+    "PUSH_NULL": lambda count: 0,
+    "CACHE": lambda count: 0,
+    "NOP": lambda count: 0,
+}
+"""What instructions take from the stack, by their argument. Others that load something take nothing."""
 
 
 def _accesses(instruction: dis.Instruction) -> list[tuple[str, bool]]:

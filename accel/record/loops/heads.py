@@ -83,8 +83,8 @@ class Run:
 
 def _is_number(value: Any) -> bool:
     """Whether a variable holds a number that the device does not compute, and could."""
-    if type(value) is int:
-        return abs(value) <= scalars.LARGEST_EXACT
+    if type(value) in (int, float):
+        return type(value) is float or abs(value) <= scalars.LARGEST_EXACT
     return type(value) is RecordedScalar and value.node().host and type(value._plain_) in (int, float, np.float64)
 
 
@@ -208,7 +208,7 @@ class Heads:
 
     def _on_device(self, value: Any) -> RecordedScalar:
         writer = self._recording.writer
-        if type(value) is int:
+        if type(value) in (int, float):
             return RecordedScalar(self._recording, value, writer.counter(value))
         return RecordedScalar(self._recording, value._plain_, writer.on_device(value.node(), value._plain_))
 

@@ -192,8 +192,8 @@ class Writer:
             if type(expected) is bool and self.on_truth is not None:
                 self.on_truth(expected, node.host)
 
-    def counter(self, value: int) -> Node:
-        """A plain integer as a value that the device computes from now on: a loop may count it."""
+    def counter(self, value: int | float) -> Node:
+        """A plain number as a value that the device computes from now on: a loop may count with it."""
         node = self.node(core.COUNTER, (value,), {}, value, host=False)
         node.constant = False  # in another call the loop may have come further
         return node
