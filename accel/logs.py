@@ -31,9 +31,15 @@ class _Prefixed(logging.Formatter):
         return text if text.startswith("accel") else f"accel: {text}"
 
 
+_own_level = logging.NOTSET
+
+
 def set_level(level: str) -> None:
-    """Set the logger's level: one of `accel.config.LOG_LEVELS`."""
-    LOGGER.setLevel(_LEVELS[level])
+    """Set the logger's level, one of `accel.config.LOG_LEVELS`, unless the program has set one itself."""
+    global _own_level
+    if LOGGER.level in (logging.NOTSET, _own_level):
+        _own_level = _LEVELS[level]
+        LOGGER.setLevel(_own_level)
 
 
 class _Fallback(logging.StreamHandler[TextIO]):

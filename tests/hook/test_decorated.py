@@ -97,6 +97,9 @@ def test_the_decorator_sets_the_level_as_install_does(monkeypatch: pytest.Monkey
     with config.override(log="info"):
         accel.accelerate(lambda x: x)
     assert logs.LOGGER.level == logging.INFO and len(logs.LOGGER.handlers) == 2
+    monkeypatch.setattr(logs.LOGGER, "level", logging.DEBUG)  # the program's own
+    accel.accelerate(lambda x: x)
+    assert logs.LOGGER.level == logging.DEBUG
 
 
 @pytest.mark.parametrize("loops", [False, True])

@@ -165,6 +165,8 @@ def _axes_of(entry: Any) -> int:
 def _places(mask: Any) -> list[Any]:
     """The indices of the true elements of a mask, by axis: as many as now."""
     recording = mask._recording_
+    if not mask._plain_.ndim:
+        raise Unsupported("shape.dynamic", "a single truth as a mask")
     return [index.node() for index in compressed.record_nonzero(recording, mask, np.nonzero(mask._plain_))]
 
 
