@@ -94,6 +94,7 @@ def test_it_shows_its_name(travel: ModuleType) -> None:
 def test_the_decorator_sets_the_level_as_install_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs.LOGGER, "handlers", [logging.NullHandler()])
     monkeypatch.setattr(logs.LOGGER, "level", logging.NOTSET)
+    monkeypatch.setattr(logs, "_own_level", logging.NOTSET)
     with config.override(log="info"):
         accel.accelerate(lambda x: x)
     assert logs.LOGGER.level == logging.INFO and len(logs.LOGGER.handlers) == 2
