@@ -451,12 +451,17 @@ def test_everything_is_plain_after_the_tape_broke(check: Any) -> None:
 def test_functions_and_types_answer_as_the_real_ones(check: Any) -> None:
     """Class, text, equality, hash and attributes of what recorded code has a stand-in for."""
 
+    def inner() -> None:
+        """Has text."""
+
     def work(x: Any) -> Any:
         met = []
         for value in (float, np.float64, np.ndarray, type, print, sum, len, np.sum, np.add, math.sqrt, os.getenv):
             kinds = [isinstance(value, kind) for kind in (type, types.BuiltinFunctionType, types.FunctionType)]
             same = value == value, value != value, value == len, len({value, value})
             met.append((kinds, same, value.__name__, repr(value)[:9], issubclass(type(value), type), callable(value)))
+            met.append((value.__module__, value.__doc__))
+        met += [(each.__module__, each.__doc__) for each in (type(x), math.sqrt, np.add, "".join, inner)]
         return x * 2, met
 
     check(work, lambda i: (np.arange(3.0) + i,))
