@@ -12,11 +12,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from accel import project
+from accel.spelling import did_you_mean
 
 PLATFORMS = ("cpu", "gpu", "tpu")
 MODES = ("off", "auto", "verify", "strict")
@@ -219,9 +219,8 @@ def _of_project(found: project.Project, key: str, value: object) -> Any:
     name = f"{project.TABLE}.{key}"
     variable = _BY_FIELD.get(key)
     if variable is None:
-        near = get_close_matches(key, [*_BY_FIELD, CATALOGUE], 1)
-        problem = f"is unknown, in {found.path}" + (f" (did you mean {near[0]}?)" if near else "")
-        raise SettingError(name, value, ", ".join([*_BY_FIELD, CATALOGUE]), problem)
+        known = [*_BY_FIELD, CATALOGUE]
+        raise SettingError(name, value, ", ".join(known), f"is unknown, in {found.path}{did_you_mean(key, known)}")
     if isinstance(value, str):
         value = _read(variable._replace(name=name), value)
     if isinstance(value, Path):

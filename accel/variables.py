@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 
 from accel import config, logs
+from accel.spelling import did_you_mean
 
 _PREFIX = "QD_JAX_"
 
@@ -20,9 +20,8 @@ def unknown(environ: Mapping[str, str]) -> Iterator[str]:
     """
     known = config.VARIABLES.values()
     for name in sorted(name for name in environ if name.startswith(_PREFIX) and name not in known):
-        near = get_close_matches(name, known, 1, 0.8)
-        hint = f"did you mean {near[0]}?" if near else "see docs/settings.md"
-        yield f"accel does not read {name}, so setting it changes nothing of accel's ({hint})"
+        hint = did_you_mean(name, known, alike=0.8) or " (see docs/settings.md)"
+        yield f"accel does not read {name}, so setting it changes nothing of accel's{hint}"
 
 
 @functools.cache

@@ -16,6 +16,14 @@ FLOORS = {"numpy": "2.1", "scipy": "1.14.1", "jax": "0.8", "jaxlib": "0.8", "wra
 """The floors, by distribution. `make test-matrix` runs the tests on exactly these versions, and on the newest."""
 
 
+def installed(name: str) -> str | None:
+    """The version of an installed distribution; None if there is none, or none that its metadata tell."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
 @functools.cache
 def shortfall() -> str | None:
     """What is missing or too old, in words; None if nothing is."""
@@ -23,12 +31,11 @@ def shortfall() -> str | None:
 
 
 def _lack(name: str, floor: str) -> str | None:
-    try:
-        found = metadata.version(name)
-    except metadata.PackageNotFoundError:  # it may be installed without metadata; then its version is unknown
+    found = installed(name)
+    if found is None:  # it may be installed without metadata; then its version is unknown
         return None if util.find_spec(name) else f"{name} is not installed; accel needs {floor} or newer"
     # a version that does not begin with a number is taken for new enough
-    too_old = () < _numbers(str(found)) < _numbers(floor)
+    too_old = () < _numbers(found) < _numbers(floor)
     return f"{name} is {found}; accel needs {floor} or newer" if too_old else None
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,19 @@ class Outcome:
     notes: list[str]
 
 
+class Done(NamedTuple):
+    """How a process ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def without_settings() -> dict[str, str]:
+    """The environment without accel's settings."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("QD_")}
+
+
 Start = Callable[..., Outcome]
 
 
@@ -41,7 +54,6 @@ def starter(folder: Path) -> Start:
     """The function that starts a process over a cache folder: of a body, its arguments, and settings by variable."""
 
     def start(body: str | Callable[..., Any], *args: Any, timeout: float = 600.0, **environment: str) -> Outcome:
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("QD_")}
         settings = {
             "PYTHONPATH": str(ROOT),
             "QD_JAX_CACHE_DIR": str(folder),
@@ -52,7 +64,7 @@ def starter(folder: Path) -> Start:
         done = subprocess.run(
             [sys.executable, "-m", "tests.processes", json.dumps([*_place(body), args])],
             cwd=ROOT,
-            env={**inherited, **settings},
+            env={**without_settings(), **settings},
             capture_output=True,
             text=True,
             timeout=timeout,

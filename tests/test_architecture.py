@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent
 LAYERS = (
     ("process.forks", "process.jax_internals"),
     ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies"),
-    ("project",),
+    ("project", "spelling"),
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),
     ("process.tuning", "process.gain"),
     ("cli.options", "versions", "variables"),

@@ -33,10 +33,10 @@ import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
-from accel import config, logs
+from accel import config, logs, versions
+from accel.spelling import did_you_mean
 
 SUFFIX, TRACE, PATH, TOGETHER, KNOWN = ".program", ".trace", ".path", ".together", ".known"
 """The suffixes of entries: a compiled program, a trace's product, a path's experience, a tape of several paths, a
@@ -206,7 +206,7 @@ def environment_hash() -> str:
     """16 hexadecimal digits for everything that a compiled program depends on besides what it computes."""
     parts = [
         sys.version,
-        *(f"{name} {_version(name)}" for name in ("numpy", "scipy", "jax", "jaxlib")),
+        *(f"{name} {versions.installed(name) or 'none'}" for name in ("numpy", "scipy", "jax", "jaxlib")),
         # what XLA compiles depends on these three
         os.environ.get("XLA_FLAGS", ""),
         os.environ.get("LIBTPU_INIT_ARGS", ""),
@@ -216,13 +216,6 @@ def environment_hash() -> str:
         _own_code(),
     ]
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "none"
 
 
 def _processor() -> str:
@@ -302,7 +295,7 @@ Show, or empty, the folder of compiled programs (QD_JAX_CACHE_DIR). Nothing else
 
 def main(args: Sequence[str]) -> int:
     """`accel cache info|clear`. Returns the exit code: 1 if the folder cannot be used, 2 for bad input."""
-    from accel.cli.options import BAD_INPUT, did_you_mean, refuse
+    from accel.cli.options import BAD_INPUT, refuse
 
     verbs = {"info": _info, "clear": _clear}
     if list(args) in (["-h"], ["--help"]):

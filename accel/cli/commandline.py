@@ -149,9 +149,19 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
     reports = _reports(options, settings)
     rows = None if options.catalogue is None else catalogue.load(options.catalogue)
     compare = _comparison(options, command)
-    auto, chosen = bool(options.auto), _chosen(options)
-    places = (options.only, options.exclude, reports, profile, compare, auto, chosen, options.quiet)
-    return CommandLine(command, settings, rows, *places)
+    return CommandLine(
+        command,
+        settings,
+        rows,
+        options.only,
+        options.exclude,
+        reports,
+        profile,
+        compare,
+        bool(options.auto),
+        _chosen(options),
+        options.quiet,
+    )
 
 
 def _chosen(options: argparse.Namespace) -> Path | None:

@@ -4,106 +4,62 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from typing import NamedTuple
 
 from accel import __version__, project, variables
-from accel.cli.options import BAD_INPUT, did_you_mean, started_as
+from accel.cli.options import BAD_INPUT, started_as
+from accel.spelling import did_you_mean
 from accel.versions import shortfall
-
-Main = Callable[[Sequence[str]], int]
-
-
-def _run(args: Sequence[str]) -> int:
-    from accel.cli.run import main
-
-    return main(args)
-
-
-def _compare(args: Sequence[str]) -> int:
-    from accel.cli.run import compare
-
-    return compare(args)
-
-
-def _compile(args: Sequence[str]) -> int:
-    from accel.precompile.command import main
-
-    return main(args)
-
-
-def _reasons(args: Sequence[str]) -> int:
-    from accel.reports.markdown import reasons_table
-
-    sys.stdout.write(reasons_table())
-    return 0
-
-
-def _coverage(args: Sequence[str]) -> int:
-    from accel.inspect.coverage import table
-
-    sys.stdout.write(table())
-    return 0
-
-
-def _cache(args: Sequence[str]) -> int:
-    from accel.backend.cache import main
-
-    return main(args)
-
-
-def _explain(args: Sequence[str]) -> int:
-    from accel.inspect.explain.command import main
-
-    return main(args)
-
-
-def _doctor(args: Sequence[str]) -> int:
-    from accel.inspect.doctor.command import main
-
-    return main(args)
-
-
-def _report(args: Sequence[str]) -> int:
-    from accel.cli.report import main
-
-    return main(args)
-
-
-def _info(args: Sequence[str]) -> int:
-    from accel.cli.info import text
-
-    sys.stdout.write(text())
-    return 0
-
-
-def _docs(args: Sequence[str]) -> int:
-    from accel.cli.docs import main
-
-    return main(args)
 
 
 class Command(NamedTuple):
-    """One row. about: one line for the list of commands. plain: takes no arguments. records: needs all packages."""
+    """One row. home: module and name of what runs it. about: one line for the list of commands.
 
-    main: Main
+    plain: it takes no arguments, and `home` names what gives its text. records: it needs all packages.
+    """
+
+    home: str
     about: str
     plain: bool = False
     records: bool = False
 
+    def run(self, args: Sequence[str]) -> int:
+        """Run it. Returns the exit code."""
+        module, name = self.home.split(":")
+        function = getattr(import_module(module), name)
+        code: int = _say(function()) if self.plain else function(args)
+        return code
+
 
 COMMANDS: dict[str, Command] = {
-    "run": Command(_run, "run a program accelerated"),
-    "doctor": Command(_doctor, "find the functions that are worth accelerating, and write a catalogue", records=True),
-    "explain": Command(_explain, "show what recording one call gives, and the line that stops it", records=True),
-    "compile": Command(_compile, "compile before the first real run"),
-    "compare": Command(_compare, "run a program on NumPy and accelerated: times, memory, differences"),
-    "report": Command(_report, "show the report of the last run"),
-    "cache": Command(_cache, "show, or empty, the folder of compiled programs"),
-    "coverage": Command(_coverage, "print which functions of NumPy and SciPy are compiled", plain=True, records=True),
-    "reasons": Command(_reasons, "print every reason for which code stays on NumPy", plain=True),
-    "info": Command(_info, "print versions, settings and the machine, for a bug report", plain=True),
-    "docs": Command(_docs, "list the pages of the documentation, or print one"),
+    "run": Command("accel.cli.run:main", "run a program accelerated"),
+    "doctor": Command(
+        "accel.inspect.doctor.command:main",
+        "find the functions that are worth accelerating, and write a catalogue",
+        records=True,
+    ),
+    "explain": Command(
+        "accel.inspect.explain.command:main",
+        "show what recording one call gives, and the line that stops it",
+        records=True,
+    ),
+    "compile": Command("accel.precompile.command:main", "compile before the first real run"),
+    "compare": Command("accel.cli.run:compare", "run a program on NumPy and accelerated: times, memory, differences"),
+    "report": Command("accel.cli.report:main", "show the report of the last run"),
+    "cache": Command("accel.backend.cache:main", "show, or empty, the folder of compiled programs"),
+    "coverage": Command(
+        "accel.inspect.coverage:table",
+        "print which functions of NumPy and SciPy are compiled",
+        plain=True,
+        records=True,
+    ),
+    "reasons": Command(
+        "accel.reports.markdown:reasons_table", "print every reason for which code stays on NumPy", plain=True
+    ),
+    "info": Command("accel.cli.info:text", "print versions, settings and the machine, for a bug report", plain=True),
+    "docs": Command("accel.cli.docs:main", "list the pages of the documentation, or print one"),
 }
 
 
@@ -150,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name != "run":  # which installs accel, and warns itself
         variables.warn()
     try:
-        return command.main(args)
+        return command.run(args)
     except BrokenPipeError:  # as with `accel reasons | head`
         if name == "run":
             raise

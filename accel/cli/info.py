@@ -6,14 +6,12 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 
 import accel
 from accel import catalogue, config, project, variables, versions
 from accel.backend import devices
 
-_PACKAGES = ("numpy", "scipy", "jax", "jaxlib", "wrapt")
 _OF_OTHERS = ("JAX_", "XLA_", "CUDA_VISIBLE", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NPROC")
 """Variables of JAX and of thread pools, by how they begin, that change what accel does."""
 
@@ -26,8 +24,8 @@ def text() -> str:
 def _lines() -> Iterator[tuple[str, str]]:
     yield "accel", f"{accel.__version__}, in {Path(accel.__file__).parent}"
     yield "Python", f"{platform.python_version()} ({platform.python_implementation()}), {sys.executable}"
-    for name in _PACKAGES:
-        yield name, _version(name)
+    for name in versions.FLOORS:
+        yield name, versions.installed(name) or "not installed"
     yield "problem", versions.shortfall() or "none: all packages are new enough"
     yield "system", f"{platform.platform()}, {platform.machine()}"
     yield "processor", f"{_processor()}, {os.cpu_count()} cores, of which {_usable()} may be used"
@@ -41,13 +39,6 @@ def _lines() -> Iterator[tuple[str, str]]:
     yield "environment", " ".join(f"{name}={value!r}" for name, value in chosen.items()) or "no variable is set"
     for sentence in variables.unknown(os.environ):
         yield "note", sentence
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def _processor() -> str:

@@ -6,11 +6,11 @@ import argparse
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from accel.config import SettingError
+from accel.spelling import did_you_mean
 
 BAD_INPUT = 2
 
@@ -26,17 +26,6 @@ def started_as(name: str | None = None) -> str:
     if name is not None:
         _started_as = name
     return _started_as
-
-
-def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """Return a question that names the word most like a misspelt one, or "".
-
-    >>> did_you_mean("--reprot", ["--report", "--only"])
-    ' (did you mean --report?)'
-    """
-    by_letters = {each.strip("-").lower(): each for each in words}
-    near = get_close_matches(word.strip("-").lower(), by_letters, 1)
-    return f" (did you mean {by_letters[near[0]]}?)" if near else ""
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):

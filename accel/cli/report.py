@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accel import config
-from accel.cli.options import Parser, did_you_mean, refuse, started_as
+from accel.cli.options import Parser, refuse, started_as
 from accel.config import SettingError
 from accel.reports import last, reporting
 from accel.reports.figures import SCHEMA
 from accel.reports.last import Last
+from accel.spelling import did_you_mean
 
 FORMATS = (*reporting.FORMATS, "html")
 

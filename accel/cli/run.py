@@ -40,10 +40,11 @@ def _finish(plan: CommandLine, process: int) -> None:
     rest = f"{started_as()} report" if kept else "--report -"
     for report in plan.reports:
         _try_to_write(_rendered(report, figures, rest), report.path, "report")
+    chosen = patching.chosen() if plan.auto else []
     if plan.auto and not plan.settings.quiet:
-        _try_to_write(summary_of_chosen(patching.chosen()), None, "choice")
+        _try_to_write(summary_of_chosen(chosen), None, "choice")
     if plan.chosen is not None:
-        _try_to_write(as_catalogue(patching.chosen(), plan.command.target), plan.chosen, "catalogue")
+        _try_to_write(as_catalogue(chosen, plan.command.target), plan.chosen, "catalogue")
 
 
 def _rendered(report: Report, figures: dict[str, Any], rest: str) -> str:

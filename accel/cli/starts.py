@@ -151,12 +151,13 @@ def _load_container(path: str, spec: Any) -> Program:
 
 def _load_file(path: str, full: str) -> Program:
     """Return the script, or compiled file, as `python path` would run it."""
-    is_compiled = _is_compiled(full)
-    loader = SourcelessFileLoader("__main__", full) if is_compiled else SourceFileLoader("__main__", full)
-    if isinstance(loader, SourceFileLoader):
-        code = loader.source_to_code(loader.get_data(full), full)
-    else:
+    loader: SourcelessFileLoader | SourceFileLoader
+    if _is_compiled(full):
+        loader = SourcelessFileLoader("__main__", full)
         code = _compiled_code(loader, path)
+    else:
+        loader = SourceFileLoader("__main__", full)
+        code = loader.source_to_code(loader.get_data(full), full)
     names = {"__package__": None, "__loader__": loader, "__spec__": None, "__file__": full, "__cached__": None}
     return Program(code, path, names)
 

@@ -24,8 +24,8 @@ Four words for four things: *guards* are checked before a run, *outcomes* after 
 *preconditions* are of the process.
 """
 
-from accel.dispatch.decorator import accelerate, accelerated, get_ready
+from accel.dispatch.decorator import accelerated, get_ready
 from accel.dispatch.refusals import Refused
 from accel.dispatch.target import Target
 
-__all__ = ["Refused", "Target", "accelerate", "accelerated", "get_ready"]
+__all__ = ["Refused", "Target", "accelerated", "get_ready"]

@@ -6,10 +6,9 @@ The wrapper binds, copies and pickles as the function itself does.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from types import CodeType, FunctionType, MethodType
-from typing import Any, TypeVar
+from typing import Any
 
 import wrapt
 
@@ -19,8 +18,6 @@ from accel.dispatch.target import Target
 from accel.process import interrupts
 from accel.reports import children, timeline
 from accel.reports.ledger import open_ledger
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # generic in its stubs alone
@@ -98,36 +95,6 @@ def get_ready(mode: str | None) -> None:
     devices.check(replace(settings, mode=mode or settings.mode))
 
 
-def accelerate(
-    fn: Function | None = None,
-    *,
-    name: str | None = None,
-    rtol: float | None = None,
-    mode: str | None = None,
-    effects: bool = True,
-) -> Function | Callable[[Function], Function]:
-    """Accelerate one function: a decorator, with or without arguments.
-
-    fn: a function, method, static method or class method written in Python. name: its name in the report; by default
-    module and qualified name. rtol: the relative error that comparisons with NumPy allow; default `Settings.rtol`.
-    mode: "off", "auto", "verify" or "strict" for this function alone; by default `Settings.mode`, read at every call.
-    effects: whether calls that print or log may be compiled; their text then appears at the end of the call.
-
-    Raises TypeError if `fn` is not a Python function, and SettingError if `mode` or a setting in the environment is
-    invalid. Calls of the accelerated function never raise SettingError.
-
-    >>> import accel
-    >>> @accel.accelerate
-    ... def double(x):
-    ...     return 2.0 * x
-    """
-    get_ready(mode)
-    if fn is None:
-        return lambda function: accelerated(function, name=name, rtol=rtol, mode=mode, effects=effects)
-    made: Function = accelerated(fn, name=name, rtol=rtol, mode=mode, effects=effects)
-    return made
-
-
 def accelerated(
     fn: object,
     *,
@@ -137,7 +104,10 @@ def accelerated(
     effects: bool = True,
     in_parts: CodeType | None = None,
 ) -> Any:
-    """`accelerate` without checking the settings. in_parts: see `Target`."""
+    """`accel.accelerate` without checking the settings (`get_ready`), and for whole functions alone.
+
+    in_parts: see `Target`. Raises TypeError.
+    """
     if isinstance(fn, (staticmethod, classmethod)):
         inner = accelerated(fn.__func__, name=name, rtol=rtol, mode=mode, effects=effects, in_parts=in_parts)
         return type(fn)(inner)

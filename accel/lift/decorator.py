@@ -10,6 +10,7 @@ from accel import dispatch
 from accel.lift.lifting import lift_function
 from accel.lift.rounds import start
 from accel.lift.source import NotLiftable
+from accel.reasons import Refusal
 from accel.reports.ledger import State, open_ledger
 
 Function = TypeVar("Function", bound="Callable[..., Any] | staticmethod[..., Any] | classmethod[Any, ..., Any]")
@@ -84,13 +85,7 @@ def _lift_once_refused(made: Any) -> None:
         return
 
     def lift() -> bool:
-        try:
-            lifted = lift_function(target.function).lifted
-        except NotLiftable:
-            return False
-        for switch in lifted.switches:
-            start(switch, target.function.__globals__, f"{target.name}:{switch.line}", rtol=target.rtol)
-        return True
+        return _start_loops(target.function, target.name, rtol=target.rtol) is None
 
     target.on_refused = lift
 
@@ -101,13 +96,20 @@ def with_loops(fn: Function, *, name: str | None, rtol: float | None, mode: str 
     if not isinstance(function, FunctionType):
         raise TypeError(f"accelerate takes a function written in Python, not {type(fn).__name__}")
     title = name or f"{function.__module__}.{function.__qualname__}"
-    try:
-        made = lift_function(function)
-    except NotLiftable as error:
+    refusal = _start_loops(function, title, rtol=rtol, mode=mode)
+    if refusal is not None:
         book = open_ledger(title)
         book.state = State.NUMPY
-        book.refuse(error.refusal)
-        return fn
-    for switch in made.lifted.switches:
-        start(switch, function.__globals__, f"{title}:{switch.line}", rtol=rtol, mode=mode)
+        book.refuse(refusal)
     return fn
+
+
+def _start_loops(function: FunctionType, title: str, *, rtol: float | None, mode: str | None = None) -> Refusal | None:
+    """Give the loops of a function targets, which the report names after `title`. Returns why not, where it cannot."""
+    try:
+        lifted = lift_function(function).lifted
+    except NotLiftable as error:
+        return error.refusal
+    for switch in lifted.switches:
+        start(switch, function.__globals__, f"{title}:{switch.line}", rtol=rtol, mode=mode)
+    return None

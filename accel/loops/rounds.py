@@ -16,7 +16,7 @@ from typing import Any
 from accel.ir.tape import Node
 from accel.loops.draft import Assumed, Draft
 from accel.record.loops.heads import Head, Run
-from accel.record.loops.likeness import difference, kind_of, statics
+from accel.record.loops.likeness import difference, do_the_same, kind_of
 
 KINDS = "biufc"
 """Kinds of dtypes that devices have."""
@@ -133,7 +133,7 @@ class Passage:
             return False
         for mine, theirs in zip(operations, kind.operations, strict=True):
             one, other = draft.nodes[mine], draft.nodes[theirs]
-            if one.rule is not other.rule or kind_of(one) != kind_of(other) or statics(one) != statics(other):
+            if not do_the_same(one, other):
                 return False
             if draft.operands(mine) != [here.get(each, each) for each in draft.operands(theirs)]:  # type: ignore[arg-type]
                 return False

@@ -70,36 +70,58 @@ def run(
     A round that takes a way which was not recorded is the last one: rounds that NumPy does not make may have no end.
     """
     from jax import lax
-    from jax import numpy as jnp
 
     parts = parts_of(body)
-    first = [as_carried(value, node) for value, node in zip(moving, body.parameters, strict=False)]
-    asked = jnp.asarray(begin).reshape(()) == body.stay
-    holds = jnp.asarray(True if entry is None else entry).reshape(())
 
-    def goes_on(carry: Any) -> Any:
-        _, asked, holds, count = carry
-        return asked & holds & (count < body.limit)
-
-    def turn(carry: Any) -> Any:
-        moving, _, _, count = carry
-        values = values_of(Parameters([*moving, *fixed]))
+    def turn(carry: Carry) -> Carry:
+        values = values_of(Parameters([*carry[0], *fixed]))
         with fusion.inside():
             for part in parts:
                 values.compute(part)
-            after = [
-                as_carried(values.fetch(node), model)
-                for node, model in zip(body.updates, body.parameters, strict=False)
-            ]
-            asked = jnp.asarray(values.fetch(body.asked)).reshape(()) == body.stay
-            assumed = [values.fetch(node) for node in body.assumed]
-        return after, asked, takes_any(body, assumed), count + 1
+            return after_round(body, values.fetch, carry)
 
-    after, asked, holds, _ = lax.while_loop(goes_on, turn, (first, asked, holds, jnp.int32(0)))
+    first = before_rounds(body, begin, entry, moving)
+    return after_rounds(lax.while_loop(lambda carry: goes_on(carry, body.limit), turn, first))
+
+
+Carry = tuple[list[Any], Any, Any, Any]
+"""Between two rounds: the values that move, what was asked last, whether all that was assumed holds, and how many
+rounds there were."""
+
+
+def before_rounds(body: Body, begin: Any, entry: Any, moving: Sequence[Any]) -> Carry:
+    """The carry of the first round; arguments as of `run`."""
+    from jax import numpy as jnp
+
+    first = [_as_carried(value, node) for value, node in zip(moving, body.parameters, strict=False)]
+    asked = jnp.asarray(begin).reshape(()) == body.stay
+    holds = jnp.asarray(True if entry is None else entry).reshape(())
+    return first, asked, holds, jnp.int32(0)
+
+
+def goes_on(carry: Carry, limit: int) -> Any:
+    """Whether there is another round."""
+    _, asked, holds, count = carry
+    return asked & holds & (count < limit)
+
+
+def after_round(body: Body, fetch: Callable[[Node], Any], carry: Carry) -> Carry:
+    """The carry after a round. fetch: gives its values. carry: the one before it."""
+    from jax import numpy as jnp
+
+    after = [_as_carried(fetch(node), model) for node, model in zip(body.updates, body.parameters, strict=False)]
+    asked = jnp.asarray(fetch(body.asked)).reshape(()) == body.stay
+    holds = _takes_any(body, [fetch(node) for node in body.assumed])
+    return after, asked, holds, carry[3] + jnp.int32(1)
+
+
+def after_rounds(carry: Carry) -> list[Any]:
+    """What the loop gives, from the last carry."""
+    after, asked, holds, _ = carry
     return [*after, holds & ~asked]
 
 
-def takes_any(body: Body, assumed: Sequence[Any]) -> Any:
+def _takes_any(body: Body, assumed: Sequence[Any]) -> Any:
     """Whether a round takes one of the ways that were recorded."""
     from jax import numpy as jnp
 
@@ -110,7 +132,7 @@ def takes_any(body: Body, assumed: Sequence[Any]) -> Any:
     return found
 
 
-def as_carried(value: Any, node: Node) -> Array | Any:
+def _as_carried(value: Any, node: Node) -> Array | Any:
     """A value in a node's shape and dtype, as a loop carries it."""
     from jax import lax
 

@@ -217,42 +217,31 @@ def bounded(body: Body, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any
 
     limit = body.limit if plan.rounds is None else min(body.limit, plan.rounds)
     chunk = max(1, math.isqrt(limit))
-    first = [looping.as_carried(value, node) for value, node in zip(moving, body.parameters, strict=False)]
-    asked = jnp.asarray(begin).reshape(()) == body.stay
-    holds = jnp.asarray(True if entry is None else entry).reshape(())
 
-    def goes_on(state: Any) -> Any:
-        return state[1] & state[2] & (state[3] < limit)
+    def goes_on(carry: looping.Carry) -> Any:
+        return looping.goes_on(carry, limit)
 
-    def turn(state: Any) -> Any:
-        held, _, _, count = state
-        here = goes_on(state)
+    def turn(carry: looping.Carry) -> looping.Carry:
+        here = goes_on(carry)
         given = {
             node.index: gates.gate(jnp.asarray(value), jnp.broadcast_to(here, jnp.shape(value)))
             if _has_derivatives(node)
             else value
-            for node, value in zip(body.parameters, (*held, *fixed), strict=True)
+            for node, value in zip(body.parameters, (*carry[0], *fixed), strict=True)
         }
         values = Evaluation(plan, given)
         values.run()
-        after = [
-            looping.as_carried(values.fetch(node), model)
-            for node, model in zip(body.updates, body.parameters, strict=False)
-        ]
-        asked = jnp.asarray(values.fetch(body.asked)).reshape(()) == body.stay
-        assumed = [values.fetch(node) for node in body.assumed]
-        return after, asked, jnp.asarray(looping.takes_any(body, assumed)), count + jnp.int32(1)
+        return looping.after_round(body, values.fetch, carry)
 
-    def one(state: Any, _: Any) -> Any:
-        return lax.cond(goes_on(state), turn, lambda same: same, state), None
+    def one(carry: Any, _: Any) -> Any:
+        return lax.cond(goes_on(carry), turn, lambda same: same, carry), None
 
     @jax.checkpoint
-    def several(state: Any) -> Any:
-        return lax.scan(one, state, None, length=chunk)[0]
+    def several(carry: Any) -> Any:
+        return lax.scan(one, carry, None, length=chunk)[0]
 
-    def more(state: Any, _: Any) -> Any:
-        return lax.cond(goes_on(state), several, lambda same: same, state), None
+    def more(carry: Any, _: Any) -> Any:
+        return lax.cond(goes_on(carry), several, lambda same: same, carry), None
 
-    start = first, asked, holds, jnp.int32(0)
-    (after, asked, holds, _), _ = lax.scan(more, start, None, length=-(-limit // chunk))
-    return [*after, holds & ~asked]
+    first = looping.before_rounds(body, begin, entry, moving)
+    return looping.after_rounds(lax.scan(more, first, None, length=-(-limit // chunk))[0])

@@ -35,7 +35,7 @@ class PureFunction:
         places_module.check_exists(recorded, names)
         self._program = Program(recorded, places, names, rounds)
         if wrt is None:  # what only some paths write is there now, too
-            self._program.names = names = list(places.leaves)
+            names = list(places.leaves)
         self.inputs: dict[str, np.ndarray[Any, Any]] = {name: places.leaves[name].value.copy() for name in names}
         self._jitted = jax.jit(self._compute)
 

@@ -47,7 +47,6 @@ class Program:
         results.with_written(recorded, places, self.returned, self.ways)
         self._check_forms()
         results.check_aliases(recorded, places, self.ways, self.returned)
-        self.names = list(names)
         self._given = {leaf.slot: name for name in names if (leaf := places.leaves[name]).slot is not None}
         self._folding = Folding(recorded.trace, self._known())
         self._fixed: dict[int, Any] = {}

@@ -22,6 +22,11 @@ from accel.record.leaves import Leaf as Part
 NUMBERS = (bool, int, float, complex, np.generic)
 
 
+def is_leaf(value: object) -> bool:
+    """Whether a value is an array or a number."""
+    return isinstance(value, (np.ndarray, *NUMBERS))
+
+
 @dataclass(slots=True)
 class Returned:
     """What one way returns and leaves.
@@ -80,7 +85,7 @@ def _form(template: Any, hole: Callable[[Part], Any], recorded: Recorded, way: W
 
 def _of_slot(leaf: FromSlot, hole: Callable[[Part], Any], recorded: Recorded, way: Way) -> Any:
     value = recorded.values[way.slots[leaf.slot]]
-    if isinstance(value, (np.ndarray, *NUMBERS)):
+    if is_leaf(value):
         return hole(leaf)
     return None  # one of the program's objects: what it holds is in the state
 
@@ -108,8 +113,12 @@ def _state(way: Way, recorded: Recorded, places: Places) -> Iterator[tuple[str, 
         owner = places.names[way.slots[change.owner]]
         if change.is_item and not isinstance(change.name, (str, int)):
             raise refused(recorded.name, "pure.state", f"an item of {owner} has a key that is computed")
-        name = f"{owner}[{change.name!r}]" if change.is_item else f"{owner}.{change.name}"
-        yield from _parts(name, change.value, way, recorded, places)
+        yield from _parts(_name_of(change, owner), change.value, way, recorded, places)
+
+
+def _name_of(change: Write, owner: str) -> str:
+    """The name of what is written. owner: the name of what it is an attribute or item of."""
+    return f"{owner}[{change.name!r}]" if change.is_item else f"{owner}.{change.name}"
 
 
 def _parts(
@@ -122,7 +131,7 @@ def _parts(
         yield name, template
     elif isinstance(template, FromSlot):
         value = recorded.values[way.slots[template.slot]]
-        if isinstance(value, (np.ndarray, *NUMBERS)):
+        if is_leaf(value):
             yield name, template
         else:
             _check_same(name, value, recorded, places)
@@ -163,7 +172,7 @@ def with_written(recorded: Recorded, places: Places, returned: Sequence[Returned
         if name in places.leaves or all(name in each.state for each in returned):
             continue
         value = _attribute(name, recorded, places, ways)
-        if not isinstance(value, (np.ndarray, *NUMBERS)):
+        if not is_leaf(value):
             raise refused(recorded.name, "pure.state", f"{name} is written on some paths, and is not there before")
         places.leaves[name] = Leaf(name, None, np.array(value))
 
@@ -174,10 +183,11 @@ def _attribute(name: str, recorded: Recorded, places: Places, ways: Sequence[Way
             if isinstance(change, Write):
                 owner = way.slots[change.owner]
                 value = recorded.values[owner]
-                if change.is_item and f"{places.names[owner]}[{change.name!r}]" == name:
+                if _name_of(change, places.names[owner]) != name:
+                    continue
+                if change.is_item:
                     return value.get(change.name, ABSENT) if isinstance(value, dict) else ABSENT
-                if not change.is_item and f"{places.names[owner]}.{change.name}" == name:
-                    return vars(value).get(change.name, ABSENT) if hasattr(value, "__dict__") else ABSENT
+                return vars(value).get(change.name, ABSENT) if hasattr(value, "__dict__") else ABSENT
     return ABSENT
 
 

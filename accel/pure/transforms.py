@@ -47,11 +47,19 @@ class _Family:
         self.recorded = assembled(call.name, self._traces, [call], self._skipped)
         self.places = places_module.places_of(self.recorded)
         self.program = Program(self.recorded, self.places, list(self.places.leaves))
-        self.program.names = list(self.places.leaves)
         members = self.recorded.trace.members
         self._guards = [Guards(member.trace, member.placement.slots) for member in members]
         self._everybody = (1 << len(members)) - 1
         self.compiled.clear()
+
+    def learned(self, call: PlainCall) -> dict[str, np.ndarray[Any, Any]]:
+        """The leaves of a call whose way is not known, once it is recorded. Raises Refused if it stays unknown."""
+        before = len(self.program.ways)
+        self.learn(call)
+        found = self.inputs(call)
+        if found is None or len(self.program.ways) == before:
+            raise refused(call.name, "pure.unrecorded")
+        return found
 
     def inputs(self, call: PlainCall) -> dict[str, np.ndarray[Any, Any]] | None:
         """The leaves of a call; None if it is of another kind."""
@@ -110,14 +118,7 @@ class _Transformed:
                 *found, ok = family.compiled[key](inputs)
                 if bool(ok):
                     return jax.tree.map(np.asarray, found), family
-            before = len(family.program.ways)
-            family.learn(call)
-            if len(family.program.ways) == before:
-                raise refused(call.name, "pure.unrecorded")
-            renewed = family.inputs(call)
-            if renewed is None:
-                raise refused(call.name, "pure.unrecorded")
-            inputs = renewed
+            inputs = family.learned(call)
 
 
 def _scalar(output: Output, program: Program) -> Any:
@@ -284,13 +285,7 @@ class _Batch:
                 found, ok = jax.tree.map(np.array, found), np.asarray(ok)
             if ok.all():
                 return filled(family.program.form, found)
-            call = self._member(int(np.argmin(ok)))
-            before = len(family.program.ways)
-            family.learn(call)
-            renewed = family.inputs(call)
-            if renewed is None or len(family.program.ways) == before:
-                raise refused(call.name, "pure.unrecorded")
-            inputs = renewed
+            inputs = family.learned(self._member(int(np.argmin(ok))))
 
     def _member(self, number: int) -> PlainCall:
         args = [

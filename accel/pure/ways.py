@@ -13,6 +13,7 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.merge import Accepted, Member, MergedTrace
+from accel.merge.members import Placement
 from accel.merge.outputs import OutputPlaces
 from accel.record import Trace
 
@@ -57,15 +58,16 @@ def _key(way: Way) -> Hashable:
 
 def _of_member(trace: MergedTrace, member: Member) -> Way:
     placement = member.placement
-    assumed = [(trace.tape.outcomes[position].node, value) for position, value in placement.outcomes.items()]
-    assumed += [(trace.tape.nodes[index], value) for index, value in placement.on_host.items()]
-    return Way(assumed, member.trace, placement.slots, placement.outputs, placement.nodes)
+    return Way(_assumed(trace, placement), member.trace, placement.slots, placement.outputs, placement.nodes)
 
 
 def _of_accepted(trace: MergedTrace, accepted: Accepted) -> Way:
-    assumed = [(trace.tape.outcomes[position].node, value) for position, value in accepted.outcomes.items()]
-    assumed += [(trace.tape.nodes[index], value) for index, value in accepted.on_host.items()]
-    return Way(assumed, accepted.trace, accepted.slots, accepted.outputs, accepted.host)
+    return Way(_assumed(trace, accepted), accepted.trace, accepted.slots, accepted.outputs, accepted.host)
+
+
+def _assumed(trace: MergedTrace, way: Placement | Accepted) -> list[tuple[Node, Any]]:
+    assumed = [(trace.tape.outcomes[position].node, value) for position, value in way.outcomes.items()]
+    return assumed + [(trace.tape.nodes[index], value) for index, value in way.on_host.items()]
 
 
 def _shares(accepted: Accepted, values: list[Any]) -> bool:

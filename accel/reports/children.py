@@ -14,7 +14,8 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def _write_again() -> None:
         if calls != written:
             written = calls
             _write()
-        threading.Event().wait(EVERY_S)
+        time.sleep(EVERY_S)
 
 
 _lock = threading.Lock()
@@ -125,10 +126,7 @@ def merged(own: dict[str, Any], others: list[dict[str, Any]]) -> dict[str, Any]:
             by_target.setdefault(function["target"], []).append(function)
     functions = [_one_of(by_target[target]) for target in sorted(by_target)]
     wall_s = sum(figures["wall_s"] for figures in of_each)
-    costs: dict[str, float] = {}
-    for figures in of_each:
-        for cost, seconds in figures["totals"]["costs_s"].items():
-            costs[cost] = costs.get(cost, 0.0) + seconds
+    costs = _sums(figures["totals"]["costs_s"] for figures in of_each)
     gained_s = sum(figures["totals"]["gained_s"] for figures in of_each)
     children = f"{len(others)} child process{'es' if len(others) > 1 else ''}"
     note = f"times are sums over this process and {children}"
@@ -153,16 +151,21 @@ def _one_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
             count = reasons[key]["count"] if key in reasons else 0
             reasons[key] = {**reason, "count": count + reason["count"]}
     errors = [each["max_rel_error"] for each in parts if each["max_rel_error"] is not None]
-    costs: dict[str, float] = {}
-    for each in parts:
-        for cost, seconds in each["costs_s"].items():
-            costs[cost] = costs.get(cost, 0.0) + seconds
     return {
         **most,
         **{key: sum(each[key] for each in parts) for key in _SUMS},
         "state": min((each["state"] for each in parts), key=_STATES.index),
         "max_rel_error": max(errors, default=None),
-        "costs_s": costs,
+        "costs_s": _sums(each["costs_s"] for each in parts),
         "differences": [difference for each in parts for difference in each["differences"]],
         "reasons": sorted(reasons.values(), key=lambda each: -each["count"]),
     }
+
+
+def _sums(costs: Iterable[dict[str, float]]) -> dict[str, float]:
+    """Costs of several, by kind, in the order in which they are met."""
+    found: dict[str, float] = {}
+    for each in costs:
+        for cost, seconds in each.items():
+            found[cost] = found.get(cost, 0.0) + seconds
+    return found

@@ -9,16 +9,16 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from importlib import metadata
 from statistics import median
 from typing import Any
 
+from accel import versions
 from accel.reasons import Refusal
 from accel.reports import ledger
 from accel.reports.ledger import Ledger, State
 
 SCHEMA = 2
-_DISTRIBUTIONS = ("pygcm-accel", "numpy", "scipy", "jax", "jaxlib", "wrapt")
+_DISTRIBUTIONS = ("pygcm-accel", *versions.FLOORS)
 
 GAINED, LOST, EVEN = "gained", "lost", "even"
 """Whether a run gained or lost time, all costs counted. EVEN: too little to tell."""
@@ -27,15 +27,8 @@ EVEN_S, EVEN_SHARE = 0.05, 0.01
 """A gain or loss of less than these seconds, or this share of the run, counts as EVEN: the estimate is not exact."""
 
 
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
-
-
 def _versions() -> dict[str, str | None]:
-    return {"python": platform.python_version(), **{name: _version(name) for name in _DISTRIBUTIONS}}
+    return {"python": platform.python_version(), **{name: versions.installed(name) for name in _DISTRIBUTIONS}}
 
 
 def median_ms(seconds: Iterable[float]) -> float | None:

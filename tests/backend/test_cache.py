@@ -247,11 +247,11 @@ def test_other_surroundings_see_nothing(folder: Path, monkeypatch: pytest.Monkey
     assert cache.read(KEY) is None
 
 
-@pytest.mark.parametrize("what", ["_version", "_processor", "_own_code"])
+@pytest.mark.parametrize("what", ["versions.installed", "_processor", "_own_code"])
 def test_versions_processor_and_own_code_make_other_surroundings(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     before = cache.environment_hash.__wrapped__()
     assert cache.environment_hash.__wrapped__() == before
-    monkeypatch.setattr(cache, what, lambda *_: "another")
+    monkeypatch.setattr(f"accel.backend.cache.{what}", lambda *_: "another")
     assert cache.environment_hash.__wrapped__() != before
 
 

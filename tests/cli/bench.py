@@ -9,7 +9,8 @@ import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+
+from tests.processes import Done, without_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,14 +84,6 @@ FILES = {
 }
 
 
-class Done(NamedTuple):
-    """How a process ended."""
-
-    code: int
-    out: str
-    err: str
-
-
 class Bench:
     """A folder with programs and a catalogue of its own, and a way to start them."""
 
@@ -111,9 +104,8 @@ class Bench:
     def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
         """The environment of the processes, with `env` in it."""
         paths = [str(ROOT), str(self.folder), os.environ.get("PYTHONPATH", "")]
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith("QD_")}
         chosen = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "QD_JAX_CACHE_DIR": "off"}
-        return {**inherited, **chosen, **(env or {})}
+        return {**without_settings(), **chosen, **(env or {})}
 
     def python(
         self, *args: str, cwd: str = "work", env: Mapping[str, str] | None = None, stdin: str | bytes = b""

@@ -12,7 +12,7 @@ import pytest
 from accel.loops import rolled
 from accel.record import Recorded, Trace, record
 from accel.record.loops import trimming
-from tests.loops.runs import Program, loops_of, traces_of
+from tests.loops.runs import Program, assert_agrees, loops_of, traces_of
 from tests.merge.runs import assert_same
 
 pytestmark = pytest.mark.usefixtures("foreground")
@@ -121,27 +121,26 @@ def test_many_rounds_are_recorded_as_few(function: Callable[..., Any]) -> None:
 def test_the_program_is_right_for_all_numbers_of_rounds(function: Callable[..., Any]) -> None:
     trace = rolled(trace_of(function, calls()[0]))
     assert loops_of(trace) >= 1
-    program = Program(trace)
-    taken = 0
-    for mine, theirs in zip(calls(), calls(), strict=True):
-        is_taken, result = program.run(mine)
-        if is_taken:
-            taken += 1
-            assert_same(result, function(*theirs))
-            assert_same(mine, theirs)
+    taken = assert_agrees(function, Program(trace), calls(), assert_same)
     assert taken >= 3
 
 
-@pytest.mark.usefixtures("early")
-def test_a_range_that_ends_after_rounds_have_left_the_tape_is_refused() -> None:
+def bounded_by(most: int) -> FunctionType:
     def bounded(x: Any, tol: float) -> Any:
-        for k in range(500):  # noqa: B007
+        for k in range(most):  # noqa: B007
             x = x * 0.99
             if np.max(x) < tol:
                 break
         return x, k
 
-    recorded = record(bounded, (np.ones(3), 1e-9), {}, max_nodes=200_000)  # type: ignore[arg-type]
+    assert isinstance(bounded, FunctionType)
+    return bounded
+
+
+@pytest.mark.usefixtures("early")
+def test_a_range_that_ends_after_rounds_have_left_the_tape_is_refused() -> None:
+    bounded = bounded_by(500)
+    recorded = record(bounded, (np.ones(3), 1e-9), {}, max_nodes=200_000)
     refusal = recorded.refusal
     assert refusal is not None and refusal.reason == "limit.nodes" and "range" in refusal.detail
     if isinstance(recorded, Recorded):
@@ -149,13 +148,7 @@ def test_a_range_that_ends_after_rounds_have_left_the_tape_is_refused() -> None:
 
 
 def test_a_short_range_is_recorded_as_it_is() -> None:
-    def bounded(x: Any, tol: float) -> Any:
-        for k in range(40):  # noqa: B007
-            x = x * 0.9
-            if np.max(x) < tol:
-                break
-        return x, k
-
+    bounded = bounded_by(40)
     (trace,) = traces_of(bounded, [(np.ones(3), 1e-9)])
     is_taken, result = Program(trace).run((np.full(3, 2.0), 1e-9))
     assert is_taken

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -22,6 +22,7 @@ from accel.precompile import command, messages, watch
 from accel.precompile.child import settings_for_later
 from accel.precompile.watch import SETTLED, STEPS, Watch
 from accel.reports import ledger, timeline
+from tests.processes import Done, without_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 MINIATURE = ROOT / "pygcm_patch" / "miniature"
@@ -66,14 +67,6 @@ sys.exit(run.main(sys.argv[1:]))
 """
 
 
-class Done(NamedTuple):
-    """How a process ended."""
-
-    code: int
-    out: str
-    err: str
-
-
 class Bench:
     """A folder with a program, and a cache of its own."""
 
@@ -84,9 +77,8 @@ class Bench:
         (folder / "failing.py").write_text(FAILING, encoding="utf-8")
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("QD_")}
         paths = os.pathsep.join([str(ROOT), str(MINIATURE)])
-        return {**inherited, "PYTHONPATH": paths, "QD_JAX_CACHE_DIR": str(self.cache), **given}
+        return {**without_settings(), "PYTHONPATH": paths, "QD_JAX_CACHE_DIR": str(self.cache), **given}
 
     def python(self, *args: str, **environment: str) -> Done:
         done = subprocess.run(

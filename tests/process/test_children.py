@@ -15,6 +15,7 @@ import pytest
 from accel.reports import children
 from accel.reports.figures import figures_of_run
 from accel.reports.ledger import Difference, open_ledger
+from tests.processes import without_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -113,7 +114,7 @@ def test_children_compute_end_and_report(how: str, tmp_path: Path, cache: Path) 
     (tmp_path / "job.py").write_text(JOB)
     body = textwrap.indent(textwrap.dedent(BODIES[how]).strip(), "    ").strip()
     (tmp_path / "program.py").write_text(PROGRAM.replace("{body}", body))
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("QD_")}
+    environ = without_settings()
     environ |= {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]), "QD_JAX_CACHE_DIR": str(cache)}
     command = [sys.executable, "program.py"]
     done = subprocess.run(

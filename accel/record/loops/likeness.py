@@ -32,6 +32,11 @@ def difference(run: Run, head: Head, after: State) -> str:
     return ""
 
 
+def do_the_same(one: Node, other: Node) -> bool:
+    """Whether two operations do the same, with other values."""
+    return one.rule is other.rule and kind_of(one) == kind_of(other) and statics(one) == statics(other)
+
+
 def kind_of(node: Node) -> Hashable:
     return node.shape, node.dtype, node.scalar, node.host
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accel.ir.tape import SERIAL, Node, Outcome, Storage, Tape
-from accel.record.loops.likeness import difference, kind_of, statics
+from accel.record.loops.likeness import difference, do_the_same
 from accel.record.loops.state import Held, State
 
 if TYPE_CHECKING:
@@ -45,16 +45,17 @@ def trimmed(recording: Recording, run: Run, state: State | None, held: Held) -> 
     if len(heads) == run.passage or recording.texts.are_made:
         return False
     before = heads[-1]
-    if before.state is None or state is None:
+    if before.state is None or state is None or before.state.form != state.form:
+        return False
+    steps = _steps(before.state, state)
+    if any(steps) and len(tape.outcomes) < LATE:
         return False
     ends = replace(before, nodes=len(tape.nodes), outcomes=len(tape.outcomes), state=state)
     if not any(_does_the_same(tape, (heads[at], heads[at + 1]), (before, ends)) for at in run.models):
         if len(run.models) < MOST_MODELS:
             run.models.append(len(heads) - 1)
         return False
-    steps = _steps(before.state, state)
-    is_early = len(heads) - run.passage < KEPT or (any(steps) and len(tape.outcomes) < LATE)
-    if is_early or not before.is_fresh or difference(run, before, state):
+    if len(heads) - run.passage < KEPT or not before.is_fresh or difference(run, before, state):
         return False
     if not _can_be_tied(run, before.state, state, held):
         return False
@@ -101,11 +102,11 @@ def _can_be_tied(run: Run, before: State, after: State, held: Held) -> bool:
 
 
 def _does_the_same(tape: Tape, model: tuple[Head, Head], other: tuple[Head, Head]) -> bool:
-    """Whether one round does what another one does, with the values that are there."""
+    """Whether one round does what another one does, with the values that are there. Each ends as it began in form."""
     (start, stop), (begin, end) = model, other
     if start.state is None or stop.state is None or begin.state is None or end.state is None:
         return False
-    if not start.state.form == stop.state.form == begin.state.form == end.state.form:
+    if start.state.form != begin.state.form:
         return False
     here: dict[int, int] = {}
     for theirs, mine in zip(start.state.nodes, begin.state.nodes, strict=True):
@@ -128,12 +129,8 @@ def _does_the_same(tape: Tape, model: tuple[Head, Head], other: tuple[Head, Head
 
 
 def _is_like(theirs: Node, mine: Node, here: dict[int, int]) -> bool:
-    return (
-        theirs.rule is mine.rule
-        and kind_of(theirs) == kind_of(mine)
-        and statics(theirs) == statics(mine)
-        and [here.get(each.index, each.index) for each in theirs.operands()] == [each.index for each in mine.operands()]
-    )
+    operands = [here.get(each.index, each.index) for each in theirs.operands()]
+    return do_the_same(theirs, mine) and operands == [each.index for each in mine.operands()]
 
 
 def _assumed(outcome: Outcome, here: dict[int, int]) -> tuple[int, str]:
