@@ -351,7 +351,12 @@ class Target:
 
     def _run_late(self, call: Call) -> Any:
         """Answer a call whose program backs off."""
-        return self._run_in_parts(call)[0] if self.parts.used else self._run_numpy(call)
+        if self.parts.used:
+            return self._run_in_parts(call)[0]
+        try:
+            return self._run_numpy(call)
+        finally:
+            self._note_unmatched(call)
 
     def _run_in_parts(self, call: Call) -> tuple[Any, float]:
         """Answer a call by the programs of the targets inside it, where they have some: that is no time of NumPy's.
