@@ -141,7 +141,7 @@ class Way:
             output = outputs[at]
             if output is not None and _form(output) == _form(node) and self.leads_to(output, computed.index):
                 return at
-        raise NotThere
+        raise NotThere(f"an output of line {node.where[1]}")
 
 
 class Following:

@@ -39,7 +39,7 @@ class Placing:
             self._computed.append(self._input(node) if node.is_input else self._operation(node))
             self._assume()
         if self._assumed:
-            raise NotThere
+            raise NotThere(f"the branch of line {self._assumed[0].where[1]}")
         return Placement(
             self._slots,
             self._places(),
@@ -59,7 +59,7 @@ class Placing:
         operands = [self._computed[operand.index].index for operand in node.operands()]
         found = next((each for each in self._computing(node) if self._way.computes(each, operands)), None)
         if found is None:
-            raise NotThere
+            raise NotThere(f"{node.rule.name} of line {node.where[1]}")
         return found
 
     def _assume(self) -> None:
@@ -80,7 +80,7 @@ class Placing:
             common = self._tape.outcomes[position].expected
             # a program does not check what all of its paths assume where that depends on its constants alone
             if common is not None and repr(common) != repr(expected):
-                raise NotThere
+                raise NotThere(f"the branch of line {self._tape.outcomes[position].where[1]}")
             shown = self._way.follow(self._tape.outcomes[position].node)
             assert shown is not None
             observed[shown.index] = position

@@ -67,8 +67,8 @@ class MergedTrace:
             raise NotMergeable("an array decides which path is taken, and holds something else")
         try:
             return Placing(trace, slots, self.tape, self.outputs, self._computing).placement()
-        except NotThere:
-            raise NotMergeable("it does what none of the merged paths does") from None
+        except NotThere as what:
+            raise NotMergeable(f"it does what none of the merged paths does: {what}") from None
 
     @functools.cached_property
     def _computing(self) -> Computing:
