@@ -52,7 +52,7 @@ class Placing:
     def _input(self, node: Node) -> Node:
         found = self._inputs.get(self._slots[node.args[0]])
         if found is None or (found.shape, found.dtype, found.scalar) != (node.shape, node.dtype, node.scalar):
-            raise NotThere
+            raise NotThere(f"an input of line {node.where[1]}")
         return found
 
     def _operation(self, node: Node) -> Node:

@@ -95,8 +95,8 @@ class Account:
         """Whether another recording is worth its cost. found: whether a program of the target was on disk.
 
         So it is where the budget covers it. And so it is where calls that no known path takes have lost as much by not
-        having a program, if it saves what the target's programs save on other calls. Each recording in a row that
-        gains nothing doubles what must have been lost.
+        having a program, if it saves what the target's programs save on other calls. Each recording in a row
+        after which nothing is gained doubles what must have been lost.
         """
         share = self.ledger.saved_share if self.ledger.compiled_calls else EXPECTED_GAIN_SHARE
         if self._unmatched_s and self.recording_s * 2**self._in_vain <= share * self._unmatched_s:
@@ -129,7 +129,7 @@ class Account:
     def _begin_unmatched(self, recording_s: float) -> None:
         """A recording has been made, in so many seconds: count anew what calls lose without one."""
         gained_s = self.ledger.gained_s
-        if gained_s - self._gained_s > recording_s:
+        if gained_s > self._gained_s:
             self._in_vain = 0
         elif self._unmatched_s:
             self._in_vain += 1
