@@ -17,7 +17,14 @@ ROOT = PACKAGE.parent
 
 LAYERS = (
     ("process.forks", "process.jax_internals"),
-    ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies"),
+    (
+        "process.interrupts",
+        "process.ending",
+        "process.status",
+        "process.own_code",
+        "process.bodies",
+        "process.processors",
+    ),
     ("project", "spelling"),
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),
     ("process.tuning", "process.gain"),

@@ -20,10 +20,11 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
+from accel.dispatch import late
 from accel.dispatch.call import LONG_CALL_S, THREAD, Call, Turn, is_fault
 from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
 from accel.dispatch.costs import budget
-from accel.dispatch.costs.account import Account, is_limited
+from accel.dispatch.costs.account import RELIABLE_CALL_S, Account, is_limited
 from accel.dispatch.costs.parts import Parts
 from accel.dispatch.numpy_calls import NumPyCalls
 from accel.dispatch.paths.known import KnownPaths
@@ -228,7 +229,7 @@ class Target:
             # the first calls are only timed: the budget, and whether the function is small, are judged by these times
             if not self.account.knows_numpy:  # before anything is compiled
                 THREAD.opens_at = call.began + LONG_CALL_S  # `_answer_or_fall_back` puts it back
-                return self._numpy.whole(call, quiet=is_quiet())
+                return self._run_first(call)
             if self.account.is_small and not self.paths.with_program:  # but the next call may have larger arrays
                 self._refusals.note_wait("speed.small")
                 return self._numpy.whole(call, quiet=is_quiet())
@@ -326,6 +327,14 @@ class Target:
         return is_limited(self.mode)
 
     # -- on NumPy -----------------------------------------------------------------------------------------------------
+
+    def _run_first(self, call: Call) -> Any:
+        """Answer a first call. If it takes long, so that there may be something to compile soon, the worker starts."""
+        try:
+            return self._numpy.whole(call, quiet=is_quiet())
+        finally:
+            if (call.seconds or 0.0) > RELIABLE_CALL_S:
+                late.early.begin()
 
     def _run_without_program(self, path: Path, call: Call) -> Any:
         """Answer a call of a path that has no program yet: on NumPy, to learn how long it takes there."""
