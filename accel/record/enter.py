@@ -42,7 +42,8 @@ from accel.record.containers.tuples import NamedTupleProxy
 from accel.record.draws.generators import KINDS, is_maker, is_method, kind_of
 from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
 from accel.record.effects import loggers, streams
-from accel.record.effects.sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy, StreamProxy, is_stream
+from accel.record.effects.logger_sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy
+from accel.record.effects.sinks import StreamProxy, is_stream
 from accel.record.names.bodies import enter_body
 from accel.record.names.namespaces import is_pythons
 from accel.record.objects.dataclass import Replace

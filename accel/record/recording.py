@@ -75,7 +75,7 @@ class Recording:
     followed code does (see accel.record.objects.follow). watcher: told of the first exception, of the break and of the
     end, while everything is still there (accel.explain). worth: see Writer. effects: whether replays may show text.
     shown: what the call shows so far, in order. waiting: what shows it, once the call cannot be undone any more.
-    of_sink: what a stream raised then. marker: see accel.record.effects.sinks.
+    of_sink: what a stream raised then. marker: see accel.record.effects.markers.
 
     Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
     kept, what the program holds on to afterwards; texts, the formatted values; heads, where loops were asked for their

@@ -12,7 +12,7 @@ from accel.ir.tape import Node
 from accel.process import interrupts, tuning
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
-from accel.record.effects.sinks import marker
+from accel.record.effects.markers import marker
 from accel.record.enter import enter_value
 from accel.record.loops.heads import Heads
 from accel.record.names.variables import check_unchanged
