@@ -19,8 +19,9 @@ from accel.record.objects.modules import EnvironProxy, ModuleProxy
 from accel.record.objects.modules import Opaque as OpaqueObject
 from accel.record.objects.objects import ClassProxy, ObjectType
 from accel.record.objects.proxy import Proxy
+from accel.record.parts.attributes import Item
 from accel.record.parts.joins import UNBOUND, Entered, Literal, Memory, Opaque, Roots, State, Value, View
-from accel.record.recording import Item, Recording
+from accel.record.recording import Recording
 from accel.record.standin import StandIn
 from accel.record.wrapper import isinstance_wrapper
 
