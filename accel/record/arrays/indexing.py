@@ -24,7 +24,7 @@ from accel.record.arrays.positions import position_of, steps_of, within_axis
 from accel.record.arrays.settling import or_settled, settle
 from accel.record.recording import Recording
 from accel.record.wrapper import has_wrapper, unwrap
-from accel.rules import core
+from accel.rules import core, gathers
 from accel.rules.rule import Unsupported
 
 
@@ -78,7 +78,7 @@ def _record_get(array: RecordedArray, key: tuple[Any, ...], result: object) -> A
             if gap.reason != "shape.dynamic":
                 raise
     template = index_template(array, key)
-    node = recording.writer.node(core.GATHER, (array.node(), template), {}, result, host=False)
+    node = recording.writer.node(gathers.GATHER, (array.node(), template), {}, result, host=False)
     return wrap(recording, result, node)
 
 
@@ -200,8 +200,8 @@ def _stacked(recording: Recording, entry: Any, size: int) -> Any:
     return node
 
 
-def _literal(index: Any) -> core.LiteralIndex:
-    return core.LiteralIndex(tuple(np.asarray(index, dtype=np.int64).ravel().tolist()), np.shape(index))
+def _literal(index: Any) -> gathers.LiteralIndex:
+    return gathers.LiteralIndex(tuple(np.asarray(index, dtype=np.int64).ravel().tolist()), np.shape(index))
 
 
 def _record_set(array: RecordedArray, key: tuple[Any, ...], value: object) -> None:
@@ -223,7 +223,7 @@ def _record_set(array: RecordedArray, key: tuple[Any, ...], value: object) -> No
     if issubclass(type(value), RecordedValue) and np.ndim(unwrap(value)) and not _is_one_mask(key):
         _assume_distinct(array, key, template)
     node = recording.writer.node(
-        core.SCATTER, (array.node(), template, value_node(array, value)), {}, array._plain_, host=False
+        gathers.SCATTER, (array.node(), template, value_node(array, value)), {}, array._plain_, host=False
     )
     recording.writer.write_view(array._storage, array._chain, node)
 
@@ -263,7 +263,7 @@ def _assume_distinct(array: RecordedArray, key: tuple[Any, ...], template: tuple
     """With repeated indices NumPy keeps the last value; XLA leaves open which one stays."""
     shape = array._plain_.shape
     positions = np.arange(array._plain_.size).reshape(shape)[unwrap(key)]
-    array._recording_.writer.assume_distinct(core.DISTINCT, (shape, template), core.all_differ(positions))
+    array._recording_.writer.assume_distinct(gathers.DISTINCT, (shape, template), gathers.all_differ(positions))
 
 
 def value_node(array: RecordedArray, value: object) -> Any:
