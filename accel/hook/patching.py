@@ -67,7 +67,7 @@ class _Accelerating:
     def _begin(self, row: Row, switch: Switch, names: dict[str, Any], name: str) -> None:
         from accel.lift.rounds import start
 
-        start(switch, names, name, rtol=row.rtol, mode=self.mode)
+        start(switch, names, name, rtol=row.rtol, mode=self.mode, effects=row.effects)
 
 
 def install(
