@@ -16,7 +16,7 @@ PACKAGE = Path(accel.__file__).parent
 ROOT = PACKAGE.parent
 
 LAYERS = (
-    ("process.forks", "process.jax_internals", "process.processor"),
+    ("process.forks", "process.jax_internals", "process.processor", "process.tracebacks"),
     ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies"),
     ("project", "spelling"),
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),
