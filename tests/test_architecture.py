@@ -119,7 +119,7 @@ LAYERS = (
     ("reports.reporting",),
     ("reports.profiling", "reports.last"),
     ("hook.patterns", "hook.attributes", "hook.imports", "hook.watching"),
-    ("hook.lifts",),
+    ("hook.lifts", "hook.aliases"),
     ("hook.installation",),
     ("hook.patching", "comparison.observer", "comparison.runs"),
     ("plugins.pytest_session",),
