@@ -1,4 +1,7 @@
-"""States: what recorded code can reach at a join, as templates that can be compared between recordings."""
+"""States: what recorded code can reach at a join, as templates that can be compared between recordings.
+
+Those of loops, which are compared within one recording, are others: see accel.record.loops.state.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from accel.ir.template import frozen_static
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar
 from accel.record.inputs import MISSING
 from accel.record.names.namespaces import SubstitutedGlobals
+from accel.record.names.variables import contents_of
 from accel.record.objects.builtins import Builtin
 from accel.record.objects.follow import Followed
 from accel.record.objects.modules import EnvironProxy, ModuleProxy
@@ -172,12 +176,8 @@ class _Describer:
         if id(value) in self._seen:  # as one that calls itself
             return "again", Literal(self._seen[id(value)])
         self._seen[id(value)] = len(self._seen)
-        cells = []
-        for cell in value.__closure__ or ():
-            try:
-                cells.append(self._form(cell.cell_contents))
-            except ValueError:  # not bound yet
-                cells.append(UNBOUND)
+        found = map(contents_of, value.__closure__ or ())
+        cells = [UNBOUND if held is MISSING else self._form(held) for held in found]
         defaults = [self._form(part) for part in value.__defaults__ or ()]
         named = [(name, self._form(part)) for name, part in (value.__kwdefaults__ or {}).items()]
         return "made", Literal(value.__code__), *cells, "defaults", *defaults, *named
