@@ -39,7 +39,7 @@ MAX_OUTPUT_LINES = 15
 """The last lines of output that are shown of a program that failed."""
 
 _SHARED = ("--platform", "--catalogue", "--only", "--exclude")
-"""Options that mean the same as for `accel.run`."""
+"""Options that mean the same as for `accel run`."""
 
 _EPILOG = """The program really runs: it reads and writes its files as usual. Once enough has been seen, it is
 killed: what it would save at its end is not saved, and a file that it was writing may be

@@ -61,11 +61,11 @@ from accel.rules.scalars import HOST_FUNCTIONS
 
 PLAIN = frozenset({str, bytes, bool, type(None), np.bool_, type(Ellipsis), type(NotImplemented), np.dtype})
 _EXACT = frozenset({int, float})
-NUMBERS = (int, float, complex, np.number)
 CALLABLES = (FunctionType, BuiltinFunctionType, BuiltinMethodType, MethodType, MethodWrapperType)
 
 
 def enter_value(recording: Recording, value: object, slot: int) -> tuple[inputs.Check | None, Any]:
+    """The check of a value that comes in through a slot, None where it needs none, and its recorded form."""
     kind = type(value)
     for accepts, handler in _HANDLERS:
         if accepts(value, kind):
