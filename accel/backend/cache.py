@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel import config, logs, versions
-from accel.process import processor
+from accel.process import processors
 from accel.spelling import did_you_mean
 
 SUFFIX, TRACE, PATH, TOGETHER, KNOWN = ".program", ".trace", ".path", ".together", ".known"
@@ -214,7 +214,7 @@ def environment_hash() -> str:
         os.environ.get("LIBTPU_INIT_ARGS", ""),
         os.environ.get("NPROC", ""),
         platform.machine(),
-        processor.description(),
+        processors.description(),
         _own_code(),
     ]
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()

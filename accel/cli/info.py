@@ -11,7 +11,7 @@ from pathlib import Path
 import accel
 from accel import catalogue, config, project, variables, versions
 from accel.backend import devices
-from accel.process import processor
+from accel.process import processors
 
 _OF_OTHERS = ("JAX_", "XLA_", "CUDA_VISIBLE", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NPROC")
 """Variables of JAX and of thread pools, by how they begin, that change what accel does."""
@@ -29,7 +29,7 @@ def _lines() -> Iterator[tuple[str, str]]:
         yield name, versions.installed(name) or "not installed"
     yield "problem", versions.shortfall() or "none: all packages are new enough"
     yield "system", f"{platform.platform()}, {platform.machine()}"
-    yield "processor", f"{processor.model()}, {os.cpu_count()} cores, of which {processor.usable_cores()} may be used"
+    yield "processor", f"{processors.model()}, {os.cpu_count()} cores, of which {processors.usable()} may be used"
     yield "devices", _devices()
     yield "catalogues", ", ".join(f"{each.name} ({len(each.rows)} rows)" for each in catalogue.discover()) or "none"
     found = project.find()

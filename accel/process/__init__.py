@@ -5,7 +5,7 @@ ending         what is let go of at the end
 interrupts     Ctrl-C and signal handlers that raise: when they may come in
 tuning         settings of the process that accel changes
 memory         what the process may still take; arrays over memory of others
-processor      the processor, as programs are compiled for it
+processors     how many there are, and what programs are compiled for
 gain           what programs could have saved so far, which decides what is begun
 own_code       which modules are the user's own
 bodies         which functions are bodies of lifted loops

@@ -247,7 +247,7 @@ def test_other_surroundings_see_nothing(folder: Path, monkeypatch: pytest.Monkey
     assert cache.read(KEY) is None
 
 
-@pytest.mark.parametrize("what", ["versions.installed", "processor.description", "_own_code"])
+@pytest.mark.parametrize("what", ["versions.installed", "processors.description", "_own_code"])
 def test_versions_processor_and_own_code_make_other_surroundings(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     before = cache.environment_hash.__wrapped__()
     assert cache.environment_hash.__wrapped__() == before
