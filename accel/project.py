@@ -6,6 +6,7 @@ it may name a catalogue, which is code.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -46,9 +47,19 @@ def find() -> Project | None:
         path = next((each / FILE for each in (folder, *folder.parents) if (each / FILE).is_file()), None)
         if path is None or not _is_trusted(path, folder):
             return None
-        text = path.read_bytes()
+        found = path.stat()
+        return _read(path, (found.st_mtime_ns, found.st_size, found.st_ino))
     except OSError:  # also: the current folder is gone
         return None
+
+
+@functools.lru_cache(maxsize=4)
+def _read(path: Path, version: tuple[int, ...]) -> Project | None:
+    """What a file says of accel. version: another one for each content, so that none is read twice.
+
+    Settings, the catalogue and `accel info` all ask for it as a program starts. Raises OSError.
+    """
+    text = path.read_bytes()
     # most programs have no such table, and need no parser
     if b"accel" not in text:
         return None

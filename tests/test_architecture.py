@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,15 +17,8 @@ PACKAGE = Path(accel.__file__).parent
 ROOT = PACKAGE.parent
 
 LAYERS = (
-    ("process.forks", "process.jax_internals"),
-    (
-        "process.interrupts",
-        "process.ending",
-        "process.status",
-        "process.own_code",
-        "process.bodies",
-        "process.processors",
-    ),
+    ("process.forks", "process.jax_internals", "process.processors", "process.tracebacks"),
+    ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies"),
     ("project", "spelling"),
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),
     ("process.tuning", "process.gain"),
@@ -128,7 +122,7 @@ LAYERS = (
     ("reports.reporting",),
     ("reports.profiling", "reports.last"),
     ("hook.patterns", "hook.attributes", "hook.imports", "hook.watching"),
-    ("hook.lifts",),
+    ("hook.lifts", "hook.aliases"),
     ("hook.installation",),
     ("hook.patching", "comparison.observer", "comparison.runs"),
     ("plugins.pytest_session",),
@@ -251,6 +245,27 @@ def _loaded_by(statement: str, names: tuple[str, ...]) -> str:
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+def _packages_with_lists() -> Iterator[tuple[Path, set[str], set[str]]]:
+    """Yield the packages whose docstring lists modules, with what it lists and what there is."""
+    for init in sorted(PACKAGE.rglob("*/__init__.py")):
+        folder = init.parent
+        entries = {path.stem for path in folder.glob("*.py")} | {
+            path.parent.name for path in folder.glob("*/__init__.py")
+        }
+        text = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
+        heads = re.findall(r"^ {0,2}(\w+/?(?:, \w+/?)*)  +\S", text, re.MULTILINE)
+        listed = {name.strip("/ ") for head in heads for name in head.split(",")}
+        if listed & entries:
+            yield folder, listed, entries - {"__init__", "__main__"}
+
+
+def test_lists_of_modules_are_whole() -> None:
+    found = {folder.relative_to(PACKAGE): (listed, there) for folder, listed, there in _packages_with_lists()}
+    assert len(found) > 15
+    assert {folder: there - listed for folder, (listed, there) in found.items() if there - listed} == {}
+    assert {folder: listed - there for folder, (listed, there) in found.items() if listed - there} == {}
 
 
 def test_importing_accel_imports_nothing_heavy() -> None:

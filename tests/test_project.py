@@ -86,6 +86,22 @@ def test_a_broken_file_without_the_table_is_the_business_of_others(folder: Path)
     assert project.find() is None
 
 
+def test_a_file_is_read_once_and_again_when_it_has_changed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _write(folder, 'mode = "verify"')
+    read: list[Path] = []
+    real = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda self: read.append(self) or real(self))
+    assert config.from_environment().mode == "verify"
+    assert catalogue.default() == catalogue.discover()
+    assert project.find() is project.find()
+    assert read.count(path) == 1
+    _write(folder, 'mode = "strict"', "threads = 2")
+    assert config.from_environment().mode == "strict"
+    assert read.count(path) == 2
+    project.set_home(str(folder.parent))
+    assert project.find() is None
+
+
 def test_a_file_of_somebody_else_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _write(folder, 'mode = "verify"')
     monkeypatch.setattr(os, "getuid", lambda: 12345)

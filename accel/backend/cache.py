@@ -24,6 +24,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import math
 import os
 import platform
 import re
@@ -36,6 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel import config, logs, versions
+from accel.process import processors
 from accel.spelling import did_you_mean
 
 SUFFIX, TRACE, PATH, TOGETHER, KNOWN = ".program", ".trace", ".path", ".together", ".known"
@@ -212,20 +214,10 @@ def environment_hash() -> str:
         os.environ.get("LIBTPU_INIT_ARGS", ""),
         os.environ.get("NPROC", ""),
         platform.machine(),
-        _processor(),
+        processors.description(),
         _own_code(),
     ]
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
-
-
-def _processor() -> str:
-    """The processor's model and instruction sets: XLA compiles for just these."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.processor()
-    wanted = ("model name", "flags", "Features", "CPU part")
-    return "\n".join(sorted({line for line in lines if line.startswith(wanted)}))
 
 
 def _own_code() -> str:
@@ -332,7 +324,7 @@ def _about(name: str, root: Path) -> str:
     if programs:
         lines += [
             ("usable now", f"{current} (the others are for other versions, settings or machines)"),
-            ("size", _megabytes(sum(entry.bytes for entry in programs))),
+            ("size", size_text(sum(entry.bytes for entry in programs))),
             ("oldest", _when(min(entry.written for entry in programs))),
             ("newest", _when(max(entry.written for entry in programs))),
         ]
@@ -343,11 +335,12 @@ def _clear(settings: config.Settings) -> str:
     if settings.cache_dir is None:
         return _OFF
     count, size = clear(settings.cache_dir)
-    return f"removed {count} program{'' if count == 1 else 's'}, {_megabytes(size)}, from {settings.cache_dir}\n"
+    return f"removed {count} program{'' if count == 1 else 's'}, {size_text(size)}, from {settings.cache_dir}\n"
 
 
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB"
+def size_text(size: int) -> str:
+    """A number of bytes as users read it: 12.3 MB, 84 kB."""
+    return f"{size / 1e6:.1f} MB" if size >= 999_500 else f"{math.ceil(size / 1e3)} kB"
 
 
 def _when(seconds: float) -> str:

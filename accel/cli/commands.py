@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from accel import __version__, project, variables
-from accel.cli.options import BAD_INPUT, started_as
+from accel.cli.options import BAD_INPUT
 from accel.spelling import did_you_mean
 from accel.versions import shortfall
 
@@ -118,7 +118,6 @@ def console() -> int:
     """The console script `accel`: the same as `python -m accel`, where modules of the current folder are found."""
     if not sys.flags.safe_path:
         sys.path[0] = os.getcwd()  # it is the script's folder
-    started_as("accel")
     return main()
 
 
@@ -135,7 +134,7 @@ def _fail(message: str) -> int:
 def _unknown(name: str, args: list[str]) -> str:
     """The message for a first word that is no command."""
     if name.endswith(".py") or os.path.exists(name):
-        return f"unknown command {name!r}; to run a program, write: {' '.join([started_as(), 'run', name, *args])}"
+        return f"unknown command {name!r}; to run a program, write: {' '.join(['accel run', name, *args])}"
     if name in ("-c", "-m", "-"):
-        return f"unknown command {name!r}; to run a program, write: {started_as()} run ..."
+        return f"unknown command {name!r}; to run a program, write: accel run ..."
     return f"unknown command {name!r}{did_you_mean(name, COMMANDS)}; expected: {', '.join(COMMANDS)}"

@@ -11,6 +11,7 @@ from pathlib import Path
 import accel
 from accel import catalogue, config, project, variables, versions
 from accel.backend import devices
+from accel.process import processors
 
 _OF_OTHERS = ("JAX_", "XLA_", "CUDA_VISIBLE", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NPROC")
 """Variables of JAX and of thread pools, by how they begin, that change what accel does."""
@@ -28,7 +29,7 @@ def _lines() -> Iterator[tuple[str, str]]:
         yield name, versions.installed(name) or "not installed"
     yield "problem", versions.shortfall() or "none: all packages are new enough"
     yield "system", f"{platform.platform()}, {platform.machine()}"
-    yield "processor", f"{_processor()}, {os.cpu_count()} cores, of which {_usable()} may be used"
+    yield "processor", f"{processors.model()}, {os.cpu_count()} cores, of which {processors.usable()} may be used"
     yield "devices", _devices()
     yield "catalogues", ", ".join(f"{each.name} ({len(each.rows)} rows)" for each in catalogue.discover()) or "none"
     found = project.find()
@@ -39,19 +40,6 @@ def _lines() -> Iterator[tuple[str, str]]:
     yield "environment", " ".join(f"{name}={value!r}" for name, value in chosen.items()) or "no variable is set"
     for sentence in variables.unknown(os.environ):
         yield "note", sentence
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.processor() or "unknown"
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or "unknown"
-
-
-def _usable() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _devices() -> str:

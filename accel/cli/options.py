@@ -17,16 +17,6 @@ BAD_INPUT = 2
 WIDEST = 100
 """The most columns that a help text takes."""
 
-_started_as = "python -m accel"
-
-
-def started_as(name: str | None = None) -> str:
-    """Return what the user has to write before a command's name. name: sets it, for the console script."""
-    global _started_as
-    if name is not None:
-        _started_as = name
-    return _started_as
-
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """One line for each option where it fits."""

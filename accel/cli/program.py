@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import builtins
 import functools
-import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
@@ -15,8 +13,8 @@ from accel.cli import starts
 from accel.cli.options import refuse
 from accel.cli.starts import Command, NoProgram, Start
 from accel.hook import patching
+from accel.process.tracebacks import entries, is_ours, linked
 
-_HERE = str(Path(__file__).parents[1]) + os.sep
 _LAUNCHERS = (
     "<frozen runpy>",
     "<frozen zipimport>",
@@ -88,24 +86,13 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
     If the error was raised inside accel, all frames are kept, because they are needed to report it.
     """
-    frames = []
-    while traceback is not None:
-        frames.append(traceback)
-        traceback = traceback.tb_next
-    started = [not _is_ours(frame) and frame.tb_frame.f_code.co_filename not in _LAUNCHERS for frame in frames]
+    frames = entries(traceback)
+    started = [not is_ours(frame) and frame.tb_frame.f_code.co_filename not in _LAUNCHERS for frame in frames]
     first = started.index(True) if True in started else len(frames)
-    kept = [frame for frame in frames[first:] if not _is_ours(frame)]
     # an error of accel's own
-    if frames and _is_ours(frames[-1]) and _raised_by_accel(frames[-1]):
-        kept = frames
-    following: TracebackType | None = None
-    for frame in reversed(kept):
-        following = TracebackType(following, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return following
-
-
-def _is_ours(traceback: TracebackType) -> bool:
-    return traceback.tb_frame.f_code.co_filename.startswith(_HERE)
+    if frames and is_ours(frames[-1]) and _raised_by_accel(frames[-1]):
+        return traceback
+    return linked([frame for frame in frames[first:] if not is_ours(frame)])
 
 
 def _raised_by_accel(traceback: TracebackType) -> bool:

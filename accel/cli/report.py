@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accel import config
-from accel.cli.options import Parser, refuse, started_as
+from accel.cli.options import Parser, refuse
 from accel.config import SettingError
 from accel.reports import last, reporting
 from accel.reports.figures import SCHEMA
 from accel.reports.last import Last
+from accel.reports.summary import COMMAND
 from accel.spelling import did_you_mean
 
 FORMATS = (*reporting.FORMATS, "html")
@@ -46,8 +47,8 @@ def main(args: Sequence[str]) -> int:
     if options.format == "text":
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(kept.ended))
         sys.stdout.write(f"{kept.program}, in {kept.folder}, ended {when}\n\n")
-    full_one = f"{started_as()} report --full"
-    sys.stdout.write(reporting.render(kept.figures, options.format, full=options.full, rest=full_one))
+    rest = f"{COMMAND} --full"
+    sys.stdout.write(reporting.render(kept.figures, options.format, full=options.full, rest=rest))
     return 0
 
 
@@ -57,7 +58,7 @@ def _kept() -> Last | str:
         return f"no report is kept, as the disk cache is off ({config.VARIABLES['cache_dir']})"
     kept = last.load()
     if kept is None:
-        return f"no report of a run was found in {last.place()}; {started_as()} run TARGET leaves one"
+        return f"no report of a run was found in {last.place()}; accel run TARGET leaves one"
     if kept.figures.get("schema") != SCHEMA:
         return "the last report is of another version of accel; run the program again"
     return kept
@@ -65,7 +66,7 @@ def _kept() -> Last | str:
 
 def _page(kept: Last) -> int:
     if kept.profile is None:
-        return _fail(f"the last run drew no page; {started_as()} run --profile FILE.html draws one")
+        return _fail("the last run drew no page; accel run --profile FILE.html draws one")
     try:
         sys.stdout.write(Path(kept.profile).read_text(encoding="utf-8"))
     except OSError as error:

@@ -19,7 +19,7 @@ from typing import Any
 from accel import config, logs, project
 from accel.cli.chosen import as_catalogue, summary_of_chosen
 from accel.cli.commandline import CommandLine, Report, compare_parser, parse
-from accel.cli.options import refuse, started_as
+from accel.cli.options import refuse
 from accel.cli.program import enter, execute
 from accel.cli.starts import Start
 from accel.comparison import runs
@@ -37,7 +37,7 @@ def _finish(plan: CommandLine, process: int) -> None:
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
     page = plan.profile is not None and _try_to_write(profiling.page(program), plan.profile, "profile")
     kept = last.keep(figures, program, profile=plan.profile if page else None)
-    rest = f"{started_as()} report" if kept else "--report -"
+    rest = summary.COMMAND if kept else "--report -"
     for report in plan.reports:
         _try_to_write(_rendered(report, figures, rest), report.path, "report")
     chosen = patching.chosen() if plan.auto else []

@@ -22,7 +22,7 @@ from accel.reports import reporting
 
 
 def main() -> int:
-    """Run the program that the file names, as `accel.run` would."""
+    """Run the program that the file names, as `accel run` would."""
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     accelerated = spec["way"] == "accel"
     project.set_home(spec["home"])

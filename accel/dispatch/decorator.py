@@ -14,8 +14,10 @@ import wrapt
 
 from accel import config, logs, versions
 from accel.backend import devices
+from accel.dispatch.refusals import Refused
 from accel.dispatch.target import Target
 from accel.process import interrupts
+from accel.process.tracebacks import without_ours
 from accel.reports import children, timeline
 from accel.reports.ledger import open_ledger
 
@@ -33,21 +35,31 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         target = self._self_target
         rest = target.rest
-        if rest.untimed > 0 and rest.settings is config.in_force and timeline.calls is None:
-            rest.untimed -= 1  # spelled out here: a call of a method would take longer than all of this
-            return target.function(*args, **kwargs) if kwargs else target.function(*args)
-        # a timed call of a rest, or one to be examined
         try:
-            resting, recursive = rest.takes_next_call(), target.is_calling_itself
-        except Exception as error:  # an error in accel must not reach the program: take the usual way
-            interrupts.pass_on(error)
-            resting = recursive = False
-        # part of the call that is under way: f(n) that calls f(n - 1) is one call of the target
-        if recursive:
-            return target.function(*args, **kwargs)
-        if resting:
-            return rest.call(target.function, args, kwargs)
-        return target.answer(args, kwargs)
+            if rest.untimed > 0 and rest.settings is config.in_force and timeline.calls is None:
+                rest.untimed -= 1  # spelled out here: a call of a method would take longer than all of this
+                return target.function(*args, **kwargs) if kwargs else target.function(*args)
+            # a timed call of a rest, or one to be examined
+            try:
+                resting, recursive = rest.takes_next_call(), target.is_calling_itself
+            except Exception as error:  # an error in accel must not reach the program: take the usual way
+                interrupts.pass_on(error)
+                resting = recursive = False
+            # part of the call that is under way: f(n) that calls f(n - 1) is one call of the target
+            if recursive:
+                return target.function(*args, **kwargs)
+            if resting:
+                return rest.call(target.function, args, kwargs)
+            return target.answer(args, kwargs)
+        except Refused:
+            raise
+        except BaseException as error:
+            # as if the program had called the function itself; this `raise` adds no entry for this frame again
+            try:
+                error.__traceback__ = without_ours(error.__traceback__)
+            except Exception as fault:
+                interrupts.pass_on(fault)
+            raise
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Bind as functions do."""

@@ -3,7 +3,9 @@
 patching      `install`, `uninstall` and `installed`: which rows are wrapped, and the one installation in force
 patterns      which rows `only` and `exclude` select
 installation  everything that one `install` changes, and how to undo it
-attributes    one attribute of a module or class: finding, replacing, putting back; aliases of it
+attributes    one attribute of a module or class: finding, replacing, putting back
+aliases       other names and default values that hold a replaced function
 lifts         the loops that rows name, lifted
+watching      which functions hold the time, for `accel run --auto`
 imports       finding modules, and patching them as soon as they are imported
 """

@@ -5,8 +5,7 @@ Namespaces are read directly. `getattr` would bind functions, and import modules
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -100,6 +99,18 @@ def replace(raw: Any, wrap: Callable[[Any], Any]) -> Replacement | None:
     return None
 
 
+def functions_in(raw: Any) -> Iterator[FunctionType]:
+    """Yield the Python functions inside an attribute's raw value, under descriptors, wrappers and decorators."""
+    found = next((inner(raw) for kind, inner, _ in _DESCRIPTORS if issubclass(type(raw), kind)), raw)
+    if issubclass(type(found), wrapt.CallableObjectProxy):
+        found = found.__wrapped__
+    seen: set[int] = set()
+    while type(found) is FunctionType and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = vars(found).get("__wrapped__")
+
+
 def wrappable(module: ModuleType, qualname: str) -> bool:
     """Whether a row may name `qualname` of `module`: a Python function, or one that is accelerated already."""
     attribute = find(module, qualname)
@@ -107,20 +118,3 @@ def wrappable(module: ModuleType, qualname: str) -> bool:
         return False
     raw = attribute.raw
     return issubclass(type(raw), wrapt.CallableObjectProxy) or replace(raw, lambda each: each) is not None
-
-
-def swap_aliases(swaps: Iterable[tuple[Any, Any]]) -> None:
-    """In every imported module, bind each name of a pair's first object to the pair's second object.
-
-    By identity, in all modules: nothing records which of them have done `from module import function`.
-    """
-    by_id = {id(old): (old, new) for old, new in swaps}
-    if not by_id:
-        return
-    for module in tuple(sys.modules.values()):
-        if not issubclass(type(module), ModuleType):  # programs may put any object there
-            continue
-        names = namespace(module)
-        aliases = [(name, by_id[id(value)]) for name, value in tuple(names.items()) if id(value) in by_id]
-        for name, (_, new) in aliases:
-            names[name] = new

@@ -1,7 +1,8 @@
 """An installation: everything that one `install` changes in the program's modules, and how to undo it.
 
-A function can have several names: its module's, and aliases made by `from module import function`. All are replaced,
-whether they were made before or after `install`, and `uninstall` puts all of them back. Modules that are not imported
+A function can have several names: its module's, aliases made by `from module import function`, and other functions'
+default values. All are replaced, whether they were made before or after `install`, and `uninstall` puts all of them
+back. Modules that are not imported
 yet are patched right after their import, and again after every reload.
 """
 
@@ -18,7 +19,8 @@ import wrapt
 
 from accel import logs
 from accel.catalogue import Hold, Row
-from accel.hook.attributes import Patch, Replacement, find, replace, swap_aliases
+from accel.hook.aliases import swap_aliases
+from accel.hook.attributes import Patch, Replacement, find, replace
 from accel.hook.imports import Finder, locate
 from accel.hook.lifts import Lifts, rows_of_all, rows_of_program
 from accel.process import forks

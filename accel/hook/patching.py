@@ -18,7 +18,6 @@ from accel import catalogue as catalogues
 from accel import config, logs, variables, versions
 from accel.backend import devices
 from accel.catalogue import Catalogue, Row, Steps
-from accel.cli.options import started_as
 from accel.hook import installation
 from accel.hook.imports import locate
 from accel.hook.installation import NUMPY, Installation, Wrap, keep_on_numpy, mark_absent
@@ -68,7 +67,7 @@ class _Accelerating:
     def _begin(self, row: Row, switch: Switch, names: dict[str, Any], name: str) -> None:
         from accel.lift.rounds import start
 
-        start(switch, names, name, rtol=row.rtol, mode=self.mode)
+        start(switch, names, name, rtol=row.rtol, mode=self.mode, effects=row.effects)
 
 
 def install(
@@ -130,7 +129,7 @@ def _speak_at_exit() -> None:
 def _say_summary() -> None:
     """Keep the report, and write the summary line to standard error, unless that is closed."""
     figures = figures_of_run()
-    report = f"{started_as()} report" if last.keep(figures, " ".join(sys.argv)) else summary.IN_PYTHON
+    report = summary.COMMAND if last.keep(figures, " ".join(sys.argv)) else summary.IN_PYTHON
     if sys.stderr is not None and not sys.stderr.closed:
         sys.stderr.write(summary.summary_of(figures, report) + "\n")
 

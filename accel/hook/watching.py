@@ -1,4 +1,4 @@
-"""Watching: which functions of the user's own code hold the time, while the program runs (`accel.run --auto`).
+"""Watching: which functions of the user's own code hold the time, while the program runs (`accel run --auto`).
 
 A thread looks at the program's main thread a hundred times a second, for the first minute. A function that is on the
 stack in a tenth of these looks is accelerated from its next call on, as if a catalogue named it: if there is none, that

@@ -1,6 +1,6 @@
 """Programs that explain and doctor run to observe their calls: a module, a script file, or a callable of a module.
 
-`accel.run` starts programs exactly as Python would, including tracebacks. Here `runpy` is close enough.
+`accel run` starts programs exactly as Python would, including tracebacks. Here `runpy` is close enough.
 """
 
 from __future__ import annotations

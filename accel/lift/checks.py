@@ -106,11 +106,6 @@ def first_parameter(function: FunctionNode | None) -> str | None:
     return positional[0].arg if positional else None
 
 
-def uses_super(node: ast.AST) -> bool:
-    """Whether `super` is mentioned anywhere."""
-    return any(isinstance(each, ast.Name) and each.id == "super" for each in ast.walk(node))
-
-
 # -- which loops ------------------------------------------------------------------------------------------------------
 
 Block = list[ast.stmt]

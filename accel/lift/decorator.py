@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar, overload
@@ -14,6 +15,9 @@ from accel.reasons import Refusal
 from accel.reports.ledger import State, open_ledger
 
 Function = TypeVar("Function", bound="Callable[..., Any] | staticmethod[..., Any] | classmethod[Any, ..., Any]")
+
+Lift = Callable[[FunctionType, str], Refusal | None]
+"""Gives the loops of a function targets, which the report names after the text. Returns why not, where it cannot."""
 
 
 @overload
@@ -68,35 +72,32 @@ def accelerate(
     """
     dispatch.get_ready(mode)
 
+    lift = functools.partial(_lift, rtol=rtol, mode=mode, effects=effects)
+
     def made(function: Function) -> Function:
         if loops:
-            return with_loops(function, name=name, rtol=rtol, mode=mode)
+            return _with_loops(function, name, lift)
         accelerated: Function = dispatch.accelerated(function, name=name, rtol=rtol, mode=mode, effects=effects)
-        _lift_once_refused(accelerated)
+        _lift_once_refused(accelerated, lift)
         return accelerated
 
     return made if fn is None else made(fn)
 
 
-def _lift_once_refused(made: Any) -> None:
+def _lift_once_refused(made: Any, lift: Lift) -> None:
     """Have the loops of an accelerated function lifted once it is refused as a whole."""
     target = getattr(getattr(made, "__func__", made), "_self_target", None)
-    if target is None:
-        return
-
-    def lift() -> bool:
-        return _start_loops(target.function, target.name, rtol=target.rtol) is None
-
-    target.on_refused = lift
+    if target is not None:
+        target.on_refused = lambda: lift(target.function, target.name) is None
 
 
-def with_loops(fn: Function, *, name: str | None, rtol: float | None, mode: str | None) -> Function:
+def _with_loops(fn: Function, name: str | None, lift: Lift) -> Function:
     """`fn`, with targets for its loops. If they cannot be lifted, the report says why."""
     function = getattr(fn, "__func__", fn)
     if not isinstance(function, FunctionType):
         raise TypeError(f"accelerate takes a function written in Python, not {type(fn).__name__}")
     title = name or f"{function.__module__}.{function.__qualname__}"
-    refusal = _start_loops(function, title, rtol=rtol, mode=mode)
+    refusal = lift(function, title)
     if refusal is not None:
         book = open_ledger(title)
         book.state = State.NUMPY
@@ -104,12 +105,12 @@ def with_loops(fn: Function, *, name: str | None, rtol: float | None, mode: str 
     return fn
 
 
-def _start_loops(function: FunctionType, title: str, *, rtol: float | None, mode: str | None = None) -> Refusal | None:
+def _lift(function: FunctionType, title: str, *, rtol: float | None, mode: str | None, effects: bool) -> Refusal | None:
     """Give the loops of a function targets, which the report names after `title`. Returns why not, where it cannot."""
     try:
         lifted = lift_function(function).lifted
     except NotLiftable as error:
         return error.refusal
     for switch in lifted.switches:
-        start(switch, function.__globals__, f"{title}:{switch.line}", rtol=rtol, mode=mode)
+        start(switch, function.__globals__, f"{title}:{switch.line}", rtol=rtol, mode=mode, effects=effects)
     return None

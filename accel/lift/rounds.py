@@ -16,20 +16,17 @@ LOOK_AFTER = 32
 
 
 class Rounds:
-    """Answers the rounds of one loop. Its bodies are the target's arguments: each call of the function makes a new one.
+    """Answers the rounds of one loop.
+
+    accelerated: a function that runs the body that it is given. Each call of the program's function makes a new body.
 
     Turns the loop's switch off where no program can gain anything: the program's own loop costs nothing.
     """
 
-    def __init__(
-        self, switch: Switch, names: dict[str, Any], name: str, *, rtol: float | None, mode: str | None
-    ) -> None:
-        assert switch.code is not None
-        assert switch.around is not None
-        add_body(switch.code)
+    def __init__(self, switch: Switch, accelerated: Any) -> None:
         self._switch = switch
-        self._accelerated = accelerated(_calling(switch, names), name=name, rtol=rtol, mode=mode, in_parts=switch.code)
-        self._target = self._accelerated._self_target
+        self._accelerated = accelerated
+        self._target = accelerated._self_target
         self._left = LOOK_AFTER
         self._since = time.perf_counter()
 
@@ -69,8 +66,21 @@ def _call(body: Any) -> Any:
 
 
 def start(
-    switch: Switch, names: dict[str, Any], name: str, *, rtol: float | None = None, mode: str | None = None
+    switch: Switch,
+    names: dict[str, Any],
+    name: str,
+    *,
+    rtol: float | None = None,
+    mode: str | None = None,
+    effects: bool = True,
 ) -> None:
-    """Give a lifted loop a target of this name, and turn its switch on. names: the globals of its module."""
-    switch.call = Rounds(switch, names, name, rtol=rtol, mode=mode)
+    """Give a lifted loop a target of this name, and turn its switch on. names: the globals of its module.
+
+    rtol, mode, effects: see `accel.accelerate`.
+    """
+    assert switch.code is not None
+    add_body(switch.code)
+    function = _calling(switch, names)
+    made = accelerated(function, name=name, rtol=rtol, mode=mode, effects=effects, in_parts=switch.code)
+    switch.call = Rounds(switch, made)
     switch.on = True

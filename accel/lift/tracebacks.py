@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from pathlib import Path
 from types import CodeType, TracebackType
 
-_ACCEL = str(Path(__file__).parents[1])
+from accel.process.tracebacks import entries, is_ours, linked
+
 _UNBOUND = "cannot access free variable {!r} where it is not associated with a value in enclosing scope"
 _UNBOUND_LOCAL = "cannot access local variable {!r} where it is not associated with a value"
 
@@ -22,15 +22,6 @@ def translated(error: NameError, code: CodeType | None, owned: Collection[str]) 
     return UnboundLocalError(_UNBOUND_LOCAL.format(name)).with_traceback(innermost)
 
 
-def entries(traceback: TracebackType | None) -> list[TracebackType]:
-    """The entries of a traceback, the outermost first."""
-    found = []
-    while traceback is not None:
-        found.append(traceback)
-        traceback = traceback.tb_next
-    return found
-
-
 def amended(error: BaseException, code: CodeType | None, line: int) -> None:
     """Change the traceback of an error that has just reached the frame of a lifted loop.
 
@@ -39,20 +30,14 @@ def amended(error: BaseException, code: CodeType | None, line: int) -> None:
     """
     loop, *inner = entries(error.__traceback__)
     body = next((place for place, each in enumerate(inner) if each.tb_frame.f_code is code), None)
-    if body is None and isinstance(error, Exception) and inner and _is_ours(inner[-1]):
+    if body is None and isinstance(error, Exception) and inner and is_ours(inner[-1]):
         error.__traceback__ = TracebackType(loop.tb_next, loop.tb_frame, loop.tb_lasti, line)
         return
     # the function that only calls the body is accel's, too
     below = inner if body is None else inner[body + 1 :]
-    following: TracebackType | None = None
-    for each in reversed([each for each in below if not _is_ours(each)]):
-        following = TracebackType(following, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    following = linked([each for each in below if not is_ours(each)])
     at = loop.tb_lasti if body is None else _same_place(inner[body], loop.tb_frame.f_code, loop.tb_lasti)
     error.__traceback__ = TracebackType(following, loop.tb_frame, at, line if body is None else inner[body].tb_lineno)
-
-
-def _is_ours(entry: TracebackType) -> bool:
-    return entry.tb_frame.f_code.co_filename.startswith(_ACCEL)
 
 
 def _same_place(entry: TracebackType, code: CodeType, otherwise: int) -> int:

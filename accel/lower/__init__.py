@@ -12,6 +12,9 @@ pipeline    what is done to the operations before JAX traces them; `accel explai
             decides while JAX traces which values to store
 listing     operations as text
 operations  one operation, by its rule or by NumPy
+arguments   what the device is given instead of computing it
+looping     loops by data, as `lax.while_loop`
+repetition  arrays that repeat themselves, in fewer bytes
 values      the values of operations while the function is traced
 """
 

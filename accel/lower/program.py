@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from accel.ir.tape import Node, Tape
+from accel.record.bits import same_number
 from accel.record.draws.draw import Draw
-from accel.record.inputs import same_number
 from accel.record.outputs import Outputs
 from accel.rules.rule import Unsupported
 

@@ -4,6 +4,7 @@ alignment   which operations of two recordings are the same line of the program,
 inputs      the slots of all paths as one list: a call is matched with all paths at once
 certificates  where one recording may go on as another did
 writer      the merged tape, with a phi wherever paths that come together bring different values
+draws       random numbers that several paths draw alike
 outputs     what the paths return and leave, as one list of arrays and numbers
 members     where each path finds what
 walks       calls that no recorded path takes, but that go from one to another where branches join

@@ -8,6 +8,12 @@ from importlib import import_module
 from typing import Any
 
 _COVERED = {
+    "filters.extremes": (
+        "maximum_filter",
+        "maximum_filter1d",
+        "minimum_filter",
+        "minimum_filter1d",
+    ),
     "filters.gradients": (
         "gaussian_filter",
         "gaussian_filter1d",
@@ -28,11 +34,7 @@ _COVERED = {
         "uniform_filter1d",
     ),
     "filters.rank": (
-        "maximum_filter",
-        "maximum_filter1d",
         "median_filter",
-        "minimum_filter",
-        "minimum_filter1d",
         "percentile_filter",
         "rank_filter",
     ),

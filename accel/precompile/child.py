@@ -110,7 +110,7 @@ def settings_for_later(settings: config.Settings) -> config.Settings:
 
 
 def main() -> int:
-    """Run the program that the file names, as `accel.run` would, until enough has been seen."""
+    """Run the program that the file names, as `accel run` would, until enough has been seen."""
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     project.set_home(spec["home"])
     start = program.enter(Command(spec["target"], spec["args"], spec["folder"]))

@@ -24,6 +24,7 @@ from accel.cli.starts import Command, Start
 from accel.comparison.runs import environment
 from accel.config import SettingError
 from accel.precompile import messages
+from accel.process.status import TerminalLine, is_terminal
 
 SETTLED = 200
 """After this many steps without anything new, enough has been seen. The default of --settled."""
@@ -38,7 +39,7 @@ MAX_OUTPUT_LINES = 15
 """The last lines of output that are shown of a program that failed."""
 
 _SHARED = ("--platform", "--catalogue", "--only", "--exclude")
-"""Options that mean the same as for `accel.run`."""
+"""Options that mean the same as for `accel run`."""
 
 _EPILOG = """The program really runs: it reads and writes its files as usual. Once enough has been seen, it is
 killed: what it would save at its end is not saved, and a file that it was writing may be
@@ -152,33 +153,30 @@ _FOLDERS = "a folder that only you can write to"
 # -- the program -----------------------------------------------------------------------------------------------------
 
 
-class _Status:
-    """Shows the progress: on a terminal by one line that is overwritten, elsewhere by a line now and then."""
+class _Progress:
+    """Shows the progress: on a terminal by one line that is overwritten, elsewhere by a line now and then.
+
+    No `status.StatusLine`: that one hides while this process does nothing, and here it only waits.
+    """
 
     def __init__(self, quiet: bool) -> None:
         self._silent = quiet or sys.stderr is None
-        self._terminal = not self._silent and sys.stderr.isatty()
+        self._line = TerminalLine(sys.stderr) if not self._silent and is_terminal(sys.stderr) else None
         self._said = time.perf_counter()
-        self._shown = ""
 
     def show(self, line: str) -> None:
         """Show the line, unless it is the one shown already."""
-        if self._silent or line == self._shown:
-            return
-        if self._terminal:
-            sys.stderr.write("\r" + line.ljust(len(self._shown)))
-            self._shown = line
-        elif time.perf_counter() - self._said >= RARELY_S:
+        if self._line is not None:
+            self._line.show(line)
+        elif not self._silent and time.perf_counter() - self._said >= RARELY_S:
             self._said = time.perf_counter()
             sys.stderr.write(line + "\n")
-        sys.stderr.flush()
+            sys.stderr.flush()
 
     def clear(self) -> None:
         """Erase the line from the terminal."""
-        if self._terminal and self._shown:
-            sys.stderr.write("\r" + " " * len(self._shown) + "\r")
-            sys.stderr.flush()
-            self._shown = ""
+        if self._line is not None:
+            self._line.erase()
 
 
 def _run(plan: _CommandLine, start: Start) -> _Ended:
@@ -187,7 +185,7 @@ def _run(plan: _CommandLine, start: Start) -> _Ended:
         folder = Path(name)
         news, spec = folder / "news.json", folder / "spec.json"
         spec.write_text(json.dumps(_spec(plan, start, news)), encoding="utf-8")
-        status = _Status(plan.quiet)
+        progress = _Progress(plan.quiet)
         with (folder / "output.txt").open("w+b") as output:
             stream = None if plan.output else output
             process = subprocess.Popen(
@@ -199,14 +197,14 @@ def _run(plan: _CommandLine, start: Start) -> _Ended:
                 start_new_session=True,  # the program must not get Ctrl-C, or it might save an incomplete state
             )
             try:
-                code = _follow(process, news, plan, status)
+                code = _follow(process, news, plan, progress)
             except KeyboardInterrupt:
                 code = _INTERRUPTED
             finally:
-                status.clear()
                 # in any case: nothing of the program may go on after this command
                 process.kill()
                 process.wait()
+                progress.clear()
             output.seek(0)
             text = output.read().decode("utf-8", errors="replace")
         return _Ended(code, _read(news), text.splitlines()[-MAX_OUTPUT_LINES:])
@@ -233,7 +231,7 @@ def _spec(plan: _CommandLine, start: Start, news: Path) -> dict[str, Any]:
     }
 
 
-def _follow(process: subprocess.Popen[bytes], news: Path, plan: _CommandLine, status: _Status) -> int:
+def _follow(process: subprocess.Popen[bytes], news: Path, plan: _CommandLine, progress: _Progress) -> int:
     """Show the progress until the program's process has ended. Returns its exit code."""
     while True:
         try:
@@ -241,7 +239,7 @@ def _follow(process: subprocess.Popen[bytes], news: Path, plan: _CommandLine, st
         except subprocess.TimeoutExpired:
             last = _read(news)
             if last is not None:
-                status.show(messages.progress(last["progress"], plan.settled, plan.steps))
+                progress.show(messages.progress(last["progress"], plan.settled, plan.steps))
 
 
 def _read(news: Path) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from accel.backend.cache import size_text
 from accel.precompile.watch import SETTLED, STEPS
 
 Answer = Mapping[str, Any]
@@ -75,11 +76,11 @@ def after(account: Answer, folder: Path) -> str:
         return "None of the functions to accelerate was called: there was nothing to compile.\n"
     lines = []
     if kept:
-        size = sum(program["kept_bytes"] for _, program in kept) / 1e6
+        size = size_text(sum(program["kept_bytes"] for _, program in kept))
         names = {name for name, _ in kept}
         there = sum(program["found_on_disk"] for _, program in kept)
         already = " (nothing had to be compiled: all of them were there before)" if there == len(kept) else ""
-        lines.append(f"{_programs(len(kept), len(names))} kept in {folder}, {size:.1f} MB{already}.")
+        lines.append(f"{_programs(len(kept), len(names))} kept in {folder}, {size}{already}.")
         unless = ", with the following exceptions" if len(kept) < len(_all_programs(report)) else ""
         lines.append(f"The next run need not compile anything that was seen in {_counted(fields)}{unless}.")
     else:

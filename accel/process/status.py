@@ -32,6 +32,33 @@ Look = Callable[[], str | None]
 """Gives the text to show; None once there is nothing more to show."""
 
 
+class TerminalLine:
+    """One line of text on a terminal, drawn over itself, cut at the terminal's width. shown: the text, or ""."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        # as they are now: a `StatusLine` stands before those of the standard streams
+        self._write = terminal.write
+        self._flush = terminal.flush
+        self.shown = ""
+
+    def show(self, text: str) -> None:
+        """Show a text in the place of the last one. Raises OSError or ValueError if the terminal is gone."""
+        text = text[: shutil.get_terminal_size().columns - 1]
+        if text != self.shown:
+            self._tell(ERASE + text)
+            self.shown = text
+
+    def erase(self) -> None:
+        """Leave the line empty. Raises as `show` does."""
+        if self.shown:
+            self.shown = ""
+            self._tell(ERASE)
+
+    def _tell(self, text: str) -> None:
+        self._write(text)
+        self._flush()
+
+
 class Erasing:
     """Stands before `write` or `flush` of a standard stream: erases the status line, and hands all on."""
 
@@ -48,11 +75,8 @@ class StatusLine:
     """The status line of one process."""
 
     def __init__(self, terminal: TextIO) -> None:
-        self._terminal = terminal
-        self._write = terminal.write
-        self._flush = terminal.flush
+        self._line = TerminalLine(terminal)
         self._lock = threading.RLock()  # a signal handler may print while its thread is here
-        self._shown = ""
         self._at_line_start = True
         self._thread: threading.Thread | None = None
         self._streams: list[tuple[Any, str, Erasing]] = []
@@ -100,20 +124,15 @@ class StatusLine:
     def _show(self, text: str) -> None:
         if not self._step_before():
             return
-        text = text[: shutil.get_terminal_size().columns - 1]
-        if self._at_line_start and text != self._shown:
-            self._tell(ERASE + text)
-            self._shown = text
+        if self._at_line_start:
+            self._draw(lambda: self._line.show(text))
 
     def _erase(self) -> None:
-        if self._shown:
-            self._shown = ""
-            self._tell(ERASE)
+        self._draw(self._line.erase)
 
-    def _tell(self, text: str) -> None:
+    def _draw(self, draw: Callable[[], None]) -> None:
         try:
-            self._write(text)
-            self._flush()
+            draw()
         except (OSError, ValueError):  # the terminal is gone, or the stream is closed
             self._thread = None
 
@@ -178,5 +197,5 @@ def _in_child() -> None:
     global _line
     line, _line = _line, None
     if line is not None:
-        line._lock, line._shown = threading.RLock(), ""
+        line._lock, line._line.shown = threading.RLock(), ""
         line._step_aside()

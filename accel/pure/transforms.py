@@ -19,7 +19,8 @@ from accel.pure.program import Output, Program
 from accel.pure.recorded import assembled, plain_call, recorded_call, refused
 from accel.pure.results import filled
 from accel.record import Trace
-from accel.record.inputs import Inputs, same_number
+from accel.record.bits import same_number
+from accel.record.inputs import Inputs
 from accel.record.leaves import FromSlot, Leaf, Literal, Number
 
 MOST_PATHS = 32

@@ -30,7 +30,7 @@ import wrapt
 
 from accel.ir.tape import Storage
 from accel.process.bodies import is_body
-from accel.record import inputs
+from accel.record import bits, inputs
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar, known, remember
 from accel.record.arrays.grids import Grid, is_grid
 from accel.record.arrays.numbers import TYPE_STAND_INS
@@ -42,7 +42,8 @@ from accel.record.containers.tuples import NamedTupleProxy
 from accel.record.draws.generators import KINDS, is_maker, is_method, kind_of
 from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
 from accel.record.effects import loggers, streams
-from accel.record.effects.sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy, StreamProxy, is_stream
+from accel.record.effects.logger_sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy
+from accel.record.effects.sinks import StreamProxy, is_stream
 from accel.record.names.bodies import enter_body
 from accel.record.names.namespaces import is_pythons
 from accel.record.objects.dataclass import Replace
@@ -60,11 +61,11 @@ from accel.rules.scalars import HOST_FUNCTIONS
 
 PLAIN = frozenset({str, bytes, bool, type(None), np.bool_, type(Ellipsis), type(NotImplemented), np.dtype})
 _EXACT = frozenset({int, float})
-NUMBERS = (int, float, complex, np.number)
 CALLABLES = (FunctionType, BuiltinFunctionType, BuiltinMethodType, MethodType, MethodWrapperType)
 
 
 def enter_value(recording: Recording, value: object, slot: int) -> tuple[inputs.Check | None, Any]:
+    """The check of a value that comes in through a slot, None where it needs none, and its recorded form."""
     kind = type(value)
     for accepts, handler in _HANDLERS:
         if accepts(value, kind):
@@ -116,7 +117,7 @@ def _number(recording: Recording, value: object, slot: int) -> Entered:
     # Seeds and hashes that int64 may not hold once they are added to, and long doubles, which XLA does not have: they
     # are constants of the path.
     if (type(value) is int and abs(value) >= 2**62) or (isinstance(value, np.number) and not recordable(value)):
-        return inputs.satisfies(inputs.same_scalar, value), value
+        return inputs.satisfies(bits.same_scalar, value), value
     node = recording.writer.input_node(slot, value)
     return inputs.has_type(type(value)), RecordedScalar(recording, value, node)
 
@@ -136,11 +137,7 @@ def _array(recording: Recording, value: Any, slot: int) -> Entered:
         return None, value
     node = recording.writer.input_node(slot, value)
     storage = Storage(value, node, node)
-    # Not known as the same array, yet in the same memory: what was written there has changed this one too.
-    for other in recording.storages:
-        if other.written and np.may_share_memory(other.base, value):
-            recording.break_("alias.overlap", f"{recording.inputs.name(slot)} shares memory with a written array")
-    recording.storages.append(storage)
+    recording.storages.enter(storage, recording.inputs.name(slot))
     return inputs.is_array_like(value), remember(recording, RecordedArray(recording, value, storage, ()))
 
 

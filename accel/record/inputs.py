@@ -8,13 +8,14 @@ empty the caches, so that all of it is one generated function instead of hundred
 from __future__ import annotations
 
 import keyword
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from accel.record.bits import Content, same_number
 
 
 class Code(NamedTuple):
@@ -269,6 +270,10 @@ def _is_same_constant(one: Any, other: Any) -> bool:
     return isinstance(one, _BY_VALUE) and bool(one == other)
 
 
+_BY_VALUE = (str, bytes, int, np.bool_, np.dtype, set, Content)
+"""Types of constants that are the same if they are equal. All others must be one object."""
+
+
 def satisfies(predicate: Callable[..., Any], *about: object) -> Check:
     """A value for which `predicate(value, *about)` holds. A function of a module, so that checks can be compared."""
     rest = "".join(f", {{{position}}}" for position in range(1, len(about) + 1))
@@ -365,60 +370,3 @@ def has_flags(array: np.ndarray[Any, Any]) -> Check:
 def has_content(array: np.ndarray[Any, Any]) -> Check:
     """An array of the same bits, its dtype and shape being checked already."""
     return Code("{0}.is_same(x)", (Content(array),))
-
-
-MOST_BYTES = 1 << 20
-"""Up to so many bytes the time of a comparison is not that of reading memory alone."""
-
-
-class Content:
-    """What an array holds, for comparing other arrays of its dtype and shape with it, bit by bit."""
-
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self._array = array
-        self._words = _words(array)
-        # Comparing with bytes is one call of the C library's, several times as quick; for it, they are held twice.
-        has_bytes = array.flags.c_contiguous and array.nbytes <= MOST_BYTES
-        self._bytes = bytearray(array.data) if has_bytes else None
-
-    def is_same(self, other: np.ndarray[Any, Any]) -> bool:
-        if self._bytes is not None and other.flags.c_contiguous:
-            return self._bytes == other.data
-        # Integers, since a NaN must equal itself and -0.0 must differ from 0.0; and no copy is made, as by tobytes().
-        words = _words(other)
-        if words is None or self._words is None:
-            return other.tobytes() == self._array.tobytes()
-        return bool((words == self._words).all())
-
-    def __eq__(self, other: object) -> bool:
-        mine = self._array
-        if not isinstance(other, Content) or (mine.shape, mine.dtype) != (other._array.shape, other._array.dtype):
-            return False
-        return self.is_same(other._array)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-_BY_VALUE = (str, bytes, int, np.bool_, np.dtype, set, Content)
-"""Types of constants that are the same if they are equal. All others must be one object."""
-
-
-def _words(array: np.ndarray[Any, Any]) -> Any:
-    """The array's bits as integers; None where there are none of its size."""
-    if array.dtype.itemsize in (1, 2, 4, 8):
-        return array.view(f"u{array.dtype.itemsize}")
-    return array.view("u8") if array.dtype.itemsize == 16 and array.ndim and array.flags.c_contiguous else None
-
-
-def same_scalar(left: object, right: object) -> bool:
-    """The same type and bits: -0.0 differs from 0.0, a NaN equals itself."""
-    return type(left) is type(right) and same_number(left, right)
-
-
-def same_number(left: Any, right: Any) -> bool:
-    """The same number, whatever its type: -0.0 differs from 0.0, a NaN equals itself."""
-    if isinstance(left, (complex, np.complexfloating)):
-        return same_number(left.real, right.real) and same_number(left.imag, right.imag)
-    if left == right:
-        return bool(left != 0) or math.copysign(1.0, left) == math.copysign(1.0, right)
-    return bool(left != left and right != right)

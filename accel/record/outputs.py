@@ -42,7 +42,8 @@ from accel.record.objects.functions import RuleFunction
 from accel.record.objects.objects import ObjectProxy
 from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.record.objects.proxy import Proxy
-from accel.record.recording import AttributeState, Item, Recording
+from accel.record.parts.attributes import AttributeState, Item
+from accel.record.recording import Recording
 from accel.record.wrapper import DICTS, LISTS, has_wrapper, unwrap
 from accel.rules.rule import Unsupported
 

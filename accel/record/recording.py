@@ -13,11 +13,9 @@ import threading
 import traceback
 from collections.abc import Callable, Container, Iterator
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from accel.ir.tape import Node, Place, Storage, nodes_in
+from accel.ir.tape import Node, Place, nodes_in
 from accel.process import interrupts
 from accel.reasons import Refusal, source_line
 from accel.record.draws.draw import Draw
@@ -33,10 +31,12 @@ from accel.record.inputs import (
     of_constant,
     satisfies,
 )
+from accel.record.parts.attributes import AttributeState, Item
 from accel.record.parts.joins import Joins
 from accel.record.parts.journal import Journal
 from accel.record.parts.kept import Kept
 from accel.record.parts.registry import Registry
+from accel.record.parts.storages import Storages
 from accel.record.parts.writer import Writer
 from accel.rules.rule import Unsupported
 
@@ -75,11 +75,11 @@ class Recording:
     followed code does (see accel.record.objects.follow). watcher: told of the first exception, of the break and of the
     end, while everything is still there (accel.explain). worth: see Writer. effects: whether replays may show text.
     shown: what the call shows so far, in order. waiting: what shows it, once the call cannot be undone any more.
-    of_sink: what a stream raised then. marker: see accel.record.effects.sinks.
+    of_sink: what a stream raised then. marker: see accel.record.effects.markers.
 
-    Its parts: inputs, what the call read; writer, the tape; registry, what stands for what; journal, the way back;
-    kept, what the program holds on to afterwards; texts, the formatted values; heads, where loops were asked for their
-    conditions; joins, where the sides of branches come together.
+    Its parts: inputs, what the call read; storages, the memory of its arrays; writer, the tape; registry, what stands
+    for what; journal, the way back; kept, what the program holds on to afterwards; texts, the formatted values; heads,
+    where loops were asked for their conditions; joins, where the sides of branches come together.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Recording:
         self.handles_exceptions = False
         self.raised: tuple[str, Place] | None = None
         self.inlined: set[Any] = set()
-        self.storages: list[Storage] = []  # those of inputs
+        self.storages = Storages(self)
         self.attributes: dict[tuple[int, str | Item], AttributeState] = {}
         self.entered: dict[int, tuple[Any, Any]] = {}  # slot -> plain value and its recorded form
         self.aliases: list[tuple[int, int]] = []  # slots that hold the same array, as now
@@ -159,7 +159,8 @@ class Recording:
         self.registry.let_go()
         self.kept.let_go()
         self.joins.let_go()
-        for held in (self.attributes, self.entered, self.storages, self.changed, self._foreseen, self.made):
+        self.storages.let_go()
+        for held in (self.attributes, self.entered, self.changed, self._foreseen, self.made):
             held.clear()
         if self.heads is not None:
             self.heads.let_go()
@@ -339,50 +340,6 @@ class Recording:
             sys.settrace(watch)
         return plain
 
-    # -- storages -----------------------------------------------------------------------------------------------------
-
-    def before_write(self, storage: Storage) -> None:
-        """Journal a storage of an input at its first write, and refuse where other inputs overlap it."""
-        base = storage.base
-        # Journalled already, or made in this call, in which case nobody has to get it back.
-        if storage.before is not None or storage.origin is None or not base.flags.writeable:
-            return  # what may not be written to will not be, and could not be put back either
-        before = storage.before = base.copy()
-        self.journal.add(lambda: np.copyto(base, before))
-        if self.refusal is not None:
-            return
-        if overlaps_itself(base):
-            self.break_("alias.overlap", "an array that is written holds elements that share memory")
-        # Two names for the same memory: on tape they would be two arrays, and a write through one would not show in the
-        # other.
-        for other in self.storages:
-            if other is not storage and np.may_share_memory(other.base, base):
-                self.break_("alias.overlap", "two inputs share memory and one of them is written")
-
-
-class Item(NamedTuple):
-    """Names an item of a list or dict, as a string names an attribute. key: its index or key."""
-
-    key: Any
-
-
-class AttributeState:
-    """What an attribute or item that the recording read or wrote holds now.
-
-    owner: the object's wrapper. wrapped: the recorded value, or MISSING. written: whether the recording set it.
-    held: what the real object holds, by identity. is_anew: an item that was deleted and set again, so that it is last.
-    """
-
-    __slots__ = ("held", "is_anew", "name", "owner", "wrapped", "written")
-
-    def __init__(self, owner: Any, name: str | Item, wrapped: object, written: bool, held: object) -> None:
-        self.held = held
-        self.owner = owner
-        self.name = name
-        self.wrapped = wrapped
-        self.written = written
-        self.is_anew = False
-
 
 def _no_marker(*about: object) -> None:
     return None
@@ -400,19 +357,6 @@ def gap_text(error: BaseException) -> str:
 
 def place_text(place: Place) -> str:
     return source_line(*place)
-
-
-def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
-    """Whether elements of one array may share memory, as in a window that slides over another array."""
-    # By stride, the smallest first: without overlap each axis steps over everything that the axes before it reach.
-    axes = sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True) if size > 1)
-    reach = array.itemsize
-    for stride, size in axes:
-        # Not exact (NumPy's own answer may take exponential time), but on the safe side: a refusal too many at worst.
-        if stride < reach:
-            return array.size > 0
-        reach += stride * (size - 1)
-    return False
 
 
 def recordable(array: Any) -> bool:

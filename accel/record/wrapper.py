@@ -1,4 +1,4 @@
-"""Wrappers: what stands for the program's values while a call is recorded, and how plain values are had again."""
+"""Wrappers: what stands for the program's values while a call is recorded, and how to get the plain values back."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def figures_of(book: Ledger) -> dict[str, Any]:
         "numpy_s": max(0.0, book.numpy_total_s),  # calls at rest are sampled: after a few, the sum may lie below 0
         "compiled_s": book.compiled_total_s,
         "gained_s": book.gained_s,
-        "costs_s": {cost: book.costs[cost] for cost in ledger.COSTS if cost in book.costs},
+        "costs_s": ledger.real_costs(book.costs),
         "saved_s": book.saved_s,
         "checks": book.comparisons,
         "copying_s": median(book.copy_s) * book.compiled_calls if book.copy_s else None,
@@ -132,7 +132,8 @@ def totals_of(
 
     costs: by kind, those that belong to no function included.
     """
-    saved_s = gained_s - sum(costs.values())
+    costs_s = ledger.real_costs(costs)
+    saved_s = gained_s - sum(costs_s.values())
     errors = [each["max_rel_error"] for each in functions if each["max_rel_error"] is not None]
     return {
         **{key: sum(each[key] for each in functions) for key in ("calls", "compiled_calls", "numpy_calls")},
@@ -140,7 +141,7 @@ def totals_of(
         "checks": sum(each["checks"] for each in functions),
         "copying_s": sum(each["copying_s"] or 0.0 for each in functions),
         "gained_s": gained_s,
-        "costs_s": {cost: costs[cost] for cost in ledger.COSTS if cost in costs},
+        "costs_s": costs_s,
         "saved_s": saved_s,
         "net": _verdict(wall_s, saved_s),
         "estimated_numpy_s": max(0.0, wall_s + saved_s),

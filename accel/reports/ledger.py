@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -80,6 +80,11 @@ class FieldDifferences:
 
 def _samples() -> deque[float]:
     return deque(maxlen=SAMPLES)
+
+
+def real_costs(costs: Mapping[str, float]) -> dict[str, float]:
+    """Costs by kind, in the order of COSTS. One whose sum is negative by chance is none, and no gain either."""
+    return {cost: max(0.0, costs[cost]) for cost in COSTS if cost in costs}
 
 
 class RestingCalls(Protocol):
@@ -191,14 +196,14 @@ class Ledger:
             timeline.note_call(self.target, timeline.COMPARED, seconds)
 
     def charge(self, cost: str, seconds: float) -> None:
-        """Add `seconds` to a cost, one of COSTS. Negative seconds correct an earlier charge."""
+        """Add `seconds` to a cost, one of COSTS. Negative seconds correct earlier charges."""
         self.costs[cost] += seconds  # type: ignore[assignment]  # a Counter of floats
         _run.charge(cost, seconds)
 
     @property
     def saved_s(self) -> float:
         """Seconds gained, minus all costs of the target."""
-        return self.gained_s - sum(self.costs.values())
+        return self.gained_s - sum(real_costs(self.costs).values())
 
     @property
     def saved_share(self) -> float:
@@ -209,7 +214,7 @@ class Ledger:
     @property
     def spent_s(self) -> float:
         """Seconds of all its calls, costs included, without the time of other targets called inside them."""
-        return self.numpy_total_s + self.compiled_total_s + sum(self.costs.values())
+        return self.numpy_total_s + self.compiled_total_s + sum(real_costs(self.costs).values())
 
     def count_inlined(self) -> None:
         """Count a call that was recorded as part of another target's call, and compiled into its program."""
@@ -265,7 +270,7 @@ class RunLedger:
     the first. step: the target that is called once in every step of the program; None if no catalogue names it. loops:
     the targets of lifted loops of the program itself.
     compiled_s: seconds of all compiled calls. gained_s: sum over all targets, in seconds. costs: by kind, sums over all
-    targets, including costs that belong to none. cost_s: the sum of all costs. notes: sentences for the report, in
+    targets, including costs that belong to none. notes: sentences for the report, in
     order of time.
     """
 
@@ -277,13 +282,11 @@ class RunLedger:
     compiled_s: float = 0.0
     gained_s: float = 0.0
     costs: Counter[str] = field(default_factory=Counter)
-    cost_s: float = 0.0
     notes: list[str] = field(default_factory=list)
 
     def charge(self, cost: str, seconds: float) -> None:
         """As `Ledger.charge`, for costs that belong to no single target."""
         self.costs[cost] += seconds  # type: ignore[assignment]
-        self.cost_s += seconds
 
     @property
     def pace(self) -> str | None:
@@ -291,6 +294,11 @@ class RunLedger:
         books = [open_ledger(name) for name in self.loops]
         compiled = max(books, key=lambda book: book.compiled_calls, default=None)
         return compiled.target if compiled is not None and compiled.compiled_calls else self.step
+
+    @property
+    def cost_s(self) -> float:
+        """The sum of all costs."""
+        return sum(real_costs(self.costs).values())
 
     @property
     def saved_s(self) -> float:

@@ -11,27 +11,35 @@ from accel.reports.figures import EVEN, LOST, figures_of_run
 from accel.reports.ledger import State
 from accel.reports.words import as_factor, in_s, plural, signed_s
 
+COMMAND = "accel report"
+"""How the user gets the report once the run has ended."""
+
 IN_PYTHON = "accel.report()"
-"""How the program itself gets the report."""
+"""How the program itself gets it, where none is kept on disk."""
 
 
 def summary_line() -> str:
     """Return what the run gained or lost, in one line, as printed at the end of a run."""
-    return summary_of(figures_of_run())
+    return summary_of(figures_of_run(), COMMAND)
 
 
-def summary_of(figures: dict[str, Any], report: str = IN_PYTHON) -> str:
+def summary_of(figures: dict[str, Any], report: str) -> str:
     """Return the summary line for these figures. report: how the user gets the report."""
+    about = " for reasons" if figures["totals"]["calls"] else ""
+    return f"{_summary(figures)} (see {report}{about})"
+
+
+def _summary(figures: dict[str, Any]) -> str:
     totals = figures["totals"]
     if not totals["calls"]:
-        return f"accel: no accelerated function was called (see {report})"
+        return "accel: no accelerated function was called"
     parts = [_work_done(figures["steps"], totals)]
     if totals["max_rel_error"] is not None:
         parts.append(f"largest error {totals['max_rel_error']:.1g}")
     stayed = [each for each in figures["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
     parts.append(f"{plural(len(stayed), 'function')} stayed on NumPy")
     advice = [_advice(figures)] if totals["net"] == LOST else []
-    return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])} (see {report} for reasons)"
+    return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])}"
 
 
 def _net(figures: dict[str, Any]) -> str:
@@ -102,7 +110,7 @@ def heading_of(figures: dict[str, Any]) -> list[str]:
     totals, versions = figures["totals"], figures["versions"]
     known = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     lines = [
-        summary_of(figures),
+        _summary(figures),
         f"device: {figures['device'] or 'none used'}",
         f"time: {in_s(figures['wall_s'])} in all; {in_s(totals['compiled_s'])} in compiled calls, "
         f"{in_s(totals['numpy_s'])} in the same functions on NumPy, {in_s(totals['compile_s'])} compiling (in the "

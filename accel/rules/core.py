@@ -1,13 +1,12 @@
 """The engine's own operations: inputs, reading and writing views, casts, and truths that replays check.
 
 Each computes the same twice: on NumPy, for recording and folding, and on JAX. accel.rules.opcodes says what each is.
+Those with index arrays are in `gathers.py`, those on selections in `selections.py`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 from accel.ir.tape import Node
 from accel.ir.views import Extent, Index
 from accel.rules.columns import Reads, Rounding
-from accel.rules.lowering import from_start
 from accel.rules.rule import own_rule
 
 if TYPE_CHECKING:
@@ -105,10 +103,10 @@ def fits(x: Array | NDArray[Any] | float, dtype: np.dtype[Any]) -> Any:
 def in_bounds(index: Array | NDArray[Any] | float, size: int) -> Any:
     """Whether every index is within an axis of `size`; works on NumPy, JAX and Python's numbers."""
     index = index if hasattr(index, "dtype") else np.asarray(index)
-    return _is_within(index, size).all()
+    return is_within(index, size).all()
 
 
-def _is_within(index: Any, size: int) -> Any:
+def is_within(index: Any, size: int) -> Any:
     """Whether each index is within an axis of `size`. Compared in 64 bits: a small dtype cannot hold every size."""
     if index.dtype.kind == "u":
         return index.astype(np.uint64) < np.uint64(size)
@@ -124,39 +122,6 @@ def counted(mask: Any, **about: Any) -> Any:
     # the count cannot be larger than the size
     small = mask.size <= np.iinfo(np.int32).max
     return mask.sum(dtype=np.int32 if small else np.int64, **about).astype(np.int64)
-
-
-@dataclass(frozen=True)
-class LiteralIndex:
-    """An index array that the program's text gives. values: flat; shape: its shape."""
-
-    values: tuple[int, ...]
-    shape: tuple[int, ...]
-
-    def array(self) -> np.ndarray[Any, Any]:
-        return np.array(self.values, dtype=np.int64).reshape(self.shape)
-
-
-def _index(template: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The key that a template stands for. In 64 bits: JAX compares with sizes, which a small dtype cannot hold."""
-    return tuple(
-        entry.array()
-        if isinstance(entry, LiteralIndex)
-        else entry.astype(np.int64)
-        if hasattr(entry, "astype")
-        else entry
-        for entry in template
-    )
-
-
-def _scatter_numpy(base: Any, index: Any, value: Any) -> Any:
-    result = base.copy()
-    result[_index(index)] = value
-    return result
-
-
-def _scatter(base: Array, index: tuple[Any, ...], value: Array | float) -> Any:
-    return base.at[_index(index)].set(cast(value, base.dtype))
 
 
 def _strip(value: Array | NDArray[Any], shape: tuple[int, ...]) -> Any:
@@ -217,67 +182,6 @@ def _unravelled_lowered(shape: tuple[int, ...], axis: int) -> Any:
     return lax.broadcasted_iota(jnp.int64, shape, axis).reshape(-1)
 
 
-def _take_rows(rows: Array, index: Array, mask: Array) -> Any:
-    """`rows[index]` where `mask` holds; elsewhere any row. In 64 bits (see `_index`)."""
-    return rows[_xp(index).where(mask, index, 0).astype(np.int64)]
-
-
-def _scatter_rows_numpy(rows: Any, index: Any, mask: Any, value: Any) -> Any:
-    result = rows.copy()
-    result[index[mask]] = np.broadcast_to(value, (len(mask), *rows.shape[1:]))[mask]
-    return result
-
-
-def _scatter_rows(rows: Array, index: Array, mask: Array, value: Array) -> Any:
-    from jax import numpy as jnp
-
-    value = jnp.broadcast_to(cast(value, rows.dtype), (mask.shape[0], *rows.shape[1:]))
-    return rows.at[_positions(index, mask, rows.shape[0])].set(value, mode="drop")
-
-
-def _selected_distinct_numpy(index: Any, mask: Any, size: int) -> Any:
-    return all_differ(index[mask].astype(np.int64) % size)
-
-
-def _selected_distinct(index: Array, mask: Array, size: int) -> Any:
-    return _are_distinct(_positions(index, mask, size), size)
-
-
-def _positions(index: Array, mask: Array, size: int) -> Any:
-    """The positions, from 0, that selected indices point to; `size` for the others, which `mode="drop"` leaves out."""
-    from jax import numpy as jnp
-
-    return jnp.where(mask, from_start(index.astype(np.int64), size), size)
-
-
-def _distinct_numpy(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
-    return all_differ(np.arange(math.prod(shape)).reshape(shape)[_index(index)])
-
-
-def all_differ(values: NDArray[Any]) -> bool:
-    """Whether no two elements of a NumPy array are equal."""
-    return bool(np.unique(values).size == values.size)
-
-
-def _distinct(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
-    from jax import numpy as jnp
-
-    size = math.prod(shape)
-    return _are_distinct(jnp.arange(size).reshape(shape)[_index(index)].reshape(-1), size)
-
-
-def _are_distinct(positions: Array, size: int) -> Any:
-    """Whether no position below `size` is there twice; others do not count. Counting takes less than sorting."""
-    from jax import numpy as jnp
-
-    # how often each position occurs
-    return jnp.zeros(size, np.int32).at[positions].add(1, mode="drop").max(initial=0) <= 1
-
-
-def _selected_in_bounds(index: Array, mask: Array, size: int) -> Any:
-    return (~mask | _is_within(index, size)).all()
-
-
 def _choice_numpy(value: object, cases: tuple[tuple[Any, ...], ...]) -> int:
     return next((place for place, case in enumerate(cases) if value in case), len(cases) - 1)
 
@@ -305,8 +209,7 @@ def agree(values: Iterable[Any], expected: Iterable[Any]) -> Any:
     """Whether values without axes are the expected ones, as replays compare outcomes; works on NumPy and JAX."""
     truth: Any = True
     for value, wanted in zip(values, expected, strict=True):
-        xp = np if isinstance(value, (bool, int, float)) else _xp(value)
-        truth = truth & (xp.asarray(value).astype(np.float64).reshape(()) == float(wanted))
+        truth = truth & (namespace_of(value).asarray(value).astype(np.float64).reshape(()) == float(wanted))
     return truth
 
 
@@ -317,9 +220,9 @@ def any_value(form: tuple[tuple[int, ...], np.dtype[Any]]) -> Any:
     return jnp.zeros(*form)
 
 
-def _xp(x: object) -> Any:
-    """numpy for its own arrays, else jax.numpy."""
-    if isinstance(x, (np.ndarray, np.generic)):
+def namespace_of(x: object) -> Any:
+    """numpy for its own arrays and Python's numbers, else jax.numpy."""
+    if isinstance(x, (np.ndarray, np.generic, int, float, complex)):
         return np
     from jax import numpy as jnp
 
@@ -352,6 +255,27 @@ def _is_slice(start: Any, stop: Any, length: int, size: int) -> Any:
     return (low >= 0) & (low <= size - length) & (high - low == length)
 
 
+def _counter(value: float) -> Any:
+    from jax import numpy as jnp
+
+    return jnp.asarray(value, np.asarray(value).dtype)
+
+
+def _all_finite(x: Any) -> Any:
+    return namespace_of(x).isfinite(x).all()
+
+
+def _grid_numpy(grid: Any, key: object, part: int | None = None) -> Any:
+    made = grid[key]
+    return made if part is None else made[part]
+
+
+def _grid(grid: object, key: object, part: int | None = None) -> Any:
+    from jax import numpy as jnp
+
+    return jnp.asarray(_grid_numpy(grid, key, part))
+
+
 # -- the operations: accel.rules.opcodes says what each is ------------------------------------------------------------
 
 
@@ -369,40 +293,19 @@ TRUTH = own_rule("truth", lambda x: bool(x), lambda x: x.reshape(()) != 0)
 PICK = own_rule("pick", lambda parts, i: parts[i], lambda parts, i: parts[i])
 CHOICE = own_rule("choice", _choice_numpy, _choice)
 PHI = own_rule("phi", lambda choice, sides, form: sides[choice], _phi, reshapes=False)
-COUNTER = own_rule("counter", lambda value: value, lambda value: _xp(None).asarray(value, np.asarray(value).dtype))
+COUNTER = own_rule("counter", lambda value: value, _counter)
 AGREE = own_rule("agree", lambda values, expected: np.bool_(agree(values, expected)), agree)
-LOOP = own_rule(
-    "loop", _never, rounding=Rounding.FREE, jumps=True, work=LOOP_WORK, stored=True, reshapes=False
-)  # computed by lower.while_loop
+# computed by accel.lower.looping
+LOOP = own_rule("loop", _never, rounding=Rounding.FREE, jumps=True, work=LOOP_WORK, stored=True, reshapes=False)
 SCALAR = own_rule("scalar", lambda x: x, lambda x: x, reshapes=False)
 FULL = own_rule("full", _full_numpy, _full, reshapes=False, by_shape=True)
 STACK = own_rule("stack", _stack_numpy, _stack)
 BROADCAST = own_rule("broadcast", _broadcast_numpy, _broadcast, reshapes=False)
-GATHER = own_rule("gather", lambda x, index: x[_index(index)], lambda x, index: x[_index(index)])
-SCATTER = own_rule("scatter", _scatter_numpy, _scatter)
 RESHAPE = own_rule("reshape", lambda x, shape: np.reshape(x, shape), lambda x, shape: x.reshape(shape))
 UNRAVELLED = own_rule("unravelled", _unravelled, _unravelled_lowered)
 COUNT = own_rule("count", lambda mask: int(np.count_nonzero(mask)), counted)
 BOTH = own_rule("both", lambda mask, other: mask & other, lambda mask, other: mask & other)
-TAKE_ROWS = own_rule("take_rows", _take_rows, _take_rows)
-SCATTER_ROWS = own_rule("scatter_rows", _scatter_rows_numpy, _scatter_rows)
-DISTINCT = own_rule("distinct", _distinct_numpy, _distinct)
-SELECTED_DISTINCT = own_rule("selected_distinct", _selected_distinct_numpy, _selected_distinct)
-SELECTED_IN_BOUNDS = own_rule("selected_in_bounds", _selected_in_bounds, _selected_in_bounds)
 ANY = own_rule("any", lambda mask: mask.any(), lambda mask: mask.any())
 CONVERT = own_rule("convert", lambda x, kind: kind(x), lambda x, kind: cast(x, np.dtype(kind)))
-ALL_FINITE = own_rule("all_finite", lambda x: _xp(x).isfinite(x).all(), lambda x: _xp(x).isfinite(x).all(), jumps=False)
-
-
-def _grid_numpy(grid: Any, key: object, part: int | None = None) -> Any:
-    made = grid[key]
-    return made if part is None else made[part]
-
-
-def _grid(grid: object, key: object, part: int | None = None) -> Any:
-    from jax import numpy as jnp
-
-    return jnp.asarray(_grid_numpy(grid, key, part))
-
-
+ALL_FINITE = own_rule("all_finite", _all_finite, _all_finite, jumps=False)
 GRID = own_rule("grid", _grid_numpy, _grid)

@@ -63,8 +63,8 @@ class Rule:
     signature: inspect.Signature | None = None
     """The function's own, which gives parameters their names and defaults. None: the row's, in their order."""
     own: bool = False
-    """An operation of the engine's, no function of NumPy's (see rules.core). Its arguments that are no recorded values
-    are static. Read by the reroll and pad passes."""
+    """An operation of the engine's, no function of NumPy's (see accel.rules.core). Its arguments that are no recorded
+    values are static. Read by the reroll and pad passes."""
     recorded: RecordedAs = field(default_factory=RecordedAs)
     locality: Locality = field(default_factory=Locality)
     numerics: Numerics = field(default_factory=Numerics)
@@ -142,8 +142,8 @@ def derived(make: Callable[..., Rule]) -> Callable[..., Rule]:
 
 def fill(*, everything: bool = False) -> None:
     """Add the rows of libraries that have been imported since, or of all there are."""
-    # several threads may come here at once. A table waits until it has been imported: whoever finds it waiting imports
-    # it too, and Python's own lock of that import makes him wait for its rows
+    # Several threads may come here at once. A table stays in WAITING until it has been imported. A thread that finds it
+    # there imports it too, and waits for its rows at Python's own lock of that import.
     for module, table in tuple(WAITING.items()):
         if everything or module in sys.modules:
             try:

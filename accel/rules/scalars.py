@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accel.rules.core import cast
+from accel.rules.core import cast, namespace_of
 from accel.rules.rule import Rule, derived, note_origin, own_rule
 from accel.rules.tables import ufuncs
 
@@ -45,11 +45,11 @@ def _check(name: str, function: Callable[..., Any]) -> Rule:
 
 
 NOT_ZERO = _check("divisor_not_zero", lambda a, b: b != 0)
-FINITE = _check("finite", lambda x: isinstance(x, int) or _xp(x).isfinite(x))
+FINITE = _check("finite", lambda x: isinstance(x, int) or namespace_of(x).isfinite(x))
 EXACT = _check("exact_integer", lambda x: abs(_float(x)) <= LARGEST_EXACT)
-NOT_NEGATIVE = _check("not_negative", lambda x: _xp(x).logical_not(x < 0))
-POSITIVE = _check("positive", lambda x: _xp(x).logical_not(x <= 0))
-WITHIN_ONE = _check("within_one", lambda x: _xp(x).logical_not(abs(x) > 1))
+NOT_NEGATIVE = _check("not_negative", lambda x: namespace_of(x).logical_not(x < 0))
+POSITIVE = _check("positive", lambda x: namespace_of(x).logical_not(x <= 0))
+WITHIN_ONE = _check("within_one", lambda x: namespace_of(x).logical_not(abs(x) > 1))
 
 
 def _are_whole(*numbers: object) -> bool:
@@ -70,14 +70,6 @@ def _is_in_range(x: Any, low: int, high: int) -> Any:
 
 
 IN_RANGE = _check("in_range", _is_in_range)
-
-
-def _xp(x: Array | float) -> Any:
-    if isinstance(x, (np.ndarray, np.generic, int, float, complex)):
-        return np
-    from jax import numpy as jnp
-
-    return jnp
 
 
 def _lowered(name: str) -> Callable[..., Any]:
@@ -137,7 +129,7 @@ def _is_rounded_alike(x: Any, digits: int | None = None) -> Any:
     if digits is None or _are_whole(x):
         return abs(_float(x)) <= LARGEST_EXACT
     scaled = abs(_float(x)) * 10.0**digits
-    from_tie = abs(scaled - _xp(x).floor(scaled) - 0.5)
+    from_tie = abs(scaled - namespace_of(x).floor(scaled) - 0.5)
     return (scaled < 2.0**50) & (from_tie > scaled * 1e-15)
 
 

@@ -247,7 +247,7 @@ def test_other_surroundings_see_nothing(folder: Path, monkeypatch: pytest.Monkey
     assert cache.read(KEY) is None
 
 
-@pytest.mark.parametrize("what", ["versions.installed", "_processor", "_own_code"])
+@pytest.mark.parametrize("what", ["versions.installed", "processors.description", "_own_code"])
 def test_versions_processor_and_own_code_make_other_surroundings(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     before = cache.environment_hash.__wrapped__()
     assert cache.environment_hash.__wrapped__() == before
@@ -409,7 +409,7 @@ def told(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]
 
 def test_info_of_a_folder_that_is_not_there(asked: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert told(capsys, "info") == (0, f"folder      {asked}\nprograms    0\n", "")
-    assert told(capsys, "clear") == (0, f"removed 0 programs, 0.0 MB, from {asked}\n", "")
+    assert told(capsys, "clear") == (0, f"removed 0 programs, 0 kB, from {asked}\n", "")
     assert not asked.exists()
 
 
@@ -520,3 +520,8 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = told(capsys, "--help")
     assert (code, err) == (0, "")
     assert out.startswith("usage: accel cache info|clear\n")
+
+
+def test_sizes_in_words() -> None:
+    found = [cache.size_text(size) for size in (0, 1, 84_200, 999_499, 999_500, 12_345_678)]
+    assert found == ["0 kB", "1 kB", "85 kB", "1000 kB", "1.0 MB", "12.3 MB"]

@@ -32,7 +32,6 @@ def test_the_console_script_is_the_module(monkeypatch: pytest.MonkeyPatch, capsy
     named = re.search(r'^\[project.scripts\]\naccel = "(.+):(.+)"$', text, re.MULTILINE)
     assert named is not None
     monkeypatch.setattr(sys, "argv", ["accel", "--version"])
-    monkeypatch.setattr("accel.cli.options._started_as", "python -m accel")
     assert getattr(importlib.import_module(named[1]), named[2])() == 0
     assert capsys.readouterr().out == f"accel {accel.__version__}\n"
     commands.main(["simulate.py", "3"])
@@ -71,9 +70,9 @@ def test_the_help_of_a_command_is_a_screen(
         (("exlpain",), "unknown command 'exlpain' (did you mean explain?); expected: run, "),
         (
             ("simulate.py", "3"),
-            "unknown command 'simulate.py'; to run a program, write: python -m accel run simulate.py 3",
+            "unknown command 'simulate.py'; to run a program, write: accel run simulate.py 3",
         ),
-        (("-c", "1"), "unknown command '-c'; to run a program, write: python -m accel run ..."),
+        (("-c", "1"), "unknown command '-c'; to run a program, write: accel run ..."),
         (("reasons", "all"), "accel reasons takes no arguments, but got 'all' (see --help)"),
         (
             ("run", "--reprot", "f", "x"),

@@ -23,13 +23,13 @@ def run(bench: Bench, tmp_path: Path):  # type: ignore[no-untyped-def]
 
 def test_a_run_leaves_its_report(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     done = run("run", "scripts.go", "a b")
-    assert done.err.endswith("(see python -m accel report for reasons)\n")
+    assert done.err.endswith("(see accel report for reasons)\n")
     short = run("report")
     assert (short.code, short.err) == (0, "")
     assert re.match(
         r"scripts\.go 'a b', in .*/work, ended \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\n\naccel: this run ", short.out
     )
-    assert "(see python -m accel report --full for reasons)" in " ".join(short.out.split())
+    assert "(see accel report --full for reasons)" in " ".join(short.out.split())
     assert "model.warm: " in short.out
     assert len(short.out.splitlines()) <= 18
     full = run("report", "--full").out
@@ -46,7 +46,7 @@ def test_the_page_is_that_of_the_profile(run, tmp_path: Path) -> None:  # type: 
     run("run", "scripts.go")
     done = run("report", "--format", "html")
     assert (done.code, done.out) == (1, "")
-    assert done.err == "accel: the last run drew no page; python -m accel run --profile FILE.html draws one\n"
+    assert done.err == "accel: the last run drew no page; accel run --profile FILE.html draws one\n"
     page = tmp_path / "page.html"
     run("run", "--profile", str(page), "scripts.go")
     assert run("report", "--format", "html").out == page.read_text(encoding="utf-8")
@@ -57,13 +57,13 @@ def test_the_page_is_that_of_the_profile(run, tmp_path: Path) -> None:  # type: 
 def test_a_program_that_installs_accel_leaves_its_report_too(bench: Bench, run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     code = "import accel; accel.install(); import model; model.warm(1.0)"
     env = {"QD_JAX_CACHE_DIR": str(tmp_path / "cache")}
-    assert bench.python("-c", code, env=env).err.endswith("(see python -m accel report for reasons)\n")
+    assert bench.python("-c", code, env=env).err.endswith("(see accel report for reasons)\n")
     assert "model.warm" in run("report").out
 
 
 def test_without_a_report_it_says_why(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     place = tmp_path / "cache" / "last-report.json"
-    none = f"accel: no report of a run was found in {place}; python -m accel run TARGET leaves one\n"
+    none = f"accel: no report of a run was found in {place}; accel run TARGET leaves one\n"
     assert run("report") == Done(1, "", none)
     off = "accel: no report is kept, as the disk cache is off (QD_JAX_CACHE_DIR)\n"
     assert run("report", QD_JAX_CACHE_DIR="off") == Done(1, "", off)

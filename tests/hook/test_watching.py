@@ -142,6 +142,41 @@ def test_so_has_a_decorated_function(write_modules: WriteModules) -> None:
     assert open_ledger("decorated.relax:8").compiled_calls > 20
 
 
+@pytest.mark.usefixtures("foreground")
+@pytest.mark.parametrize("options", ["mode='verify'", "mode='verify', loops=True"])
+def test_lifted_loops_have_the_decorators_mode(write_modules: WriteModules, options: str) -> None:
+    source = "import accel\n" + REFUSED.replace("def relax", f"@accel.accelerate({options})\ndef relax")
+    write_modules({"checked.py": source})
+    module: Any = importlib.import_module("checked")
+    for _ in range(6):
+        module.relax(np.linspace(-1.0, 1.0, 7), 20)
+    book = open_ledger("checked.relax:8")
+    assert book.comparisons == book.compiled_calls > 20
+
+
+@pytest.mark.usefixtures("foreground")
+@pytest.mark.parametrize("way", ["decorator", "row"])
+def test_lifted_loops_may_leave_text_to_numpy(
+    write_modules: WriteModules, capsys: pytest.CaptureFixture[str], way: str
+) -> None:
+    mark = "@accel.accelerate(loops=True, effects=False)\n" if way == "decorator" else "\n"
+    write_modules(
+        {
+            "telling.py": "import accel\nimport numpy as np\n" + mark + "def show(x):\n    for i in range(9):\n"
+            "        x = np.tanh(x) + 1.0\n        print(x.sum() > 0.0, i)\n"
+        }
+    )
+    module: Any = importlib.import_module("telling")
+    if way == "row":
+        accel.install(Catalogue("test", (Row("telling", "show", "a test", loops=True, effects=False),)))
+    for _ in range(3):
+        module.show(np.ones(5))
+    book = open_ledger("telling.show:5")
+    assert (book.calls > 0, book.compiled_calls) == (True, 0)
+    assert [each.reason for each in book.refusals] == ["effect.print"]
+    assert capsys.readouterr().out == "".join(f"True {i}\n" for i in range(9)) * 3
+
+
 SCRIPT = """
 import numpy as np
 def work(x):

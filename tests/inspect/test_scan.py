@@ -226,7 +226,7 @@ def test_the_text_says_what_is_worth_trying_and_what_to_do_next(told: Any) -> No
     for name in ("core.Model.step", "core.Model.diffuse", "physics.radiation.net", "physics.radiation.scale"):
         assert f"climate.{name}" in candidates
     assert "climate.physics.radiation.cells: limit.nodes at line 20" in out
-    assert "python -m accel doctor climate --run PROGRAM" in out
+    assert "accel doctor climate --run PROGRAM" in out
 
 
 def test_the_json_holds_everything(told: Any) -> None:
@@ -315,7 +315,7 @@ def test_the_commands_that_it_prints_work_from_here(
     assert main(["my models/heat.py", "--catalogue", "my models/rows.py"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "doctor 'my models/heat.py' --run PROGRAM" in out
-    assert "run with it: python -m accel run --catalogue 'my models/rows.py' PROGRAM" in out
+    assert "run with it: accel run --catalogue 'my models/rows.py' PROGRAM" in out
     assert "accel.install(load('my models/rows.py'))" in out
     for module, target in (("heat", "'my models/heat.py:step'"), ("noise_of_nobody", "'my models/heat.py:step'")):
         function = {"module": module, "qualname": "step", "file": str((folder / "heat.py").resolve())}
@@ -329,4 +329,4 @@ def test_a_script_that_is_run_directly_needs_no_catalogue() -> None:
     account = {"target": "go.py", "run": "go.py", "functions": [row]}
     steps = list(write._next(account, None))
     assert not any("--catalogue" in step for step in steps)
-    assert steps[-1].startswith("or leave the script as it is: python -m accel run --auto go.py ")
+    assert steps[-1].startswith("or leave the script as it is: accel run --auto go.py ")

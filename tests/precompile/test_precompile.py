@@ -21,6 +21,7 @@ from accel.config import Settings
 from accel.precompile import command, messages, watch
 from accel.precompile.child import settings_for_later
 from accel.precompile.watch import SETTLED, STEPS, Watch
+from accel.process.status import ERASE
 from accel.reports import ledger, timeline
 from tests.processes import Done, without_settings
 
@@ -117,7 +118,7 @@ def test_the_next_run_compiles_nothing(bench: Bench, tmp_path: Path) -> None:
     done = bench.compile("--settled", "30", "--report", "made.json", "program.py", "1000000")
     assert done.code == 0, done.err
     kept, then, *_ = done.out.splitlines()
-    assert re.fullmatch(rf"2 programs of 1 function kept in {re.escape(str(bench.cache))}, \d+\.\d MB\.", kept)
+    assert re.fullmatch(rf"2 programs of 1 function kept in {re.escape(str(bench.cache))}, \d+ kB\.", kept)
     assert re.fullmatch(r"The next run need not compile anything that was seen in \d+ calls of model.step\.", then)
     assert done.out.endswith("Then the program was killed: a file that it was writing may be incomplete.\n")
     assert "the program's own output" not in done.out + done.err
@@ -355,17 +356,19 @@ class _Terminal(io.StringIO):
 def test_the_line_on_a_terminal_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    status = command._Status(quiet=False)
-    for line in ("accel: ten", "accel: ten", "accel: 1"):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "11")
+    status = command._Progress(quiet=False)
+    for line in ("accel: ten", "accel: ten", "accel: ten more", "accel: 1"):
         status.show(line)
     status.clear()
-    assert terminal.getvalue() == "\raccel: ten\raccel: 1  \r        \r"
+    assert terminal.getvalue() == f"{ERASE}accel: ten{ERASE}accel: 1{ERASE}"
 
 
 def test_elsewhere_lines_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = io.StringIO()
     monkeypatch.setattr(sys, "stderr", plain)
-    status = command._Status(quiet=False)
+    status = command._Progress(quiet=False)
     for number in range(50):
         status.show(f"accel: {number}")
     assert plain.getvalue() == ""

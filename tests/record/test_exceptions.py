@@ -16,6 +16,7 @@ import pytest
 
 import accel
 from accel.dispatch.replay import commit
+from accel.process import tracebacks
 from accel.record import Raised, record
 from accel.record.arrays import arrays
 from accel.rules import load
@@ -167,6 +168,97 @@ def test_warnings_as_errors(check: Any) -> None:
         warnings.simplefilter("error")
         with pytest.raises(RuntimeWarning):
             accelerated(-abs(some(1)))
+
+
+def _shape_error(x: Any) -> Any:
+    return x + np.ones(len(x) + 1)
+
+
+def _linalg_error(x: Any) -> Any:
+    return np.linalg.solve(np.zeros((3, 3)) * x[0], x[:3])
+
+
+def _own_error(x: Any) -> Any:
+    if x[0] > -1e9:
+        raise Mine("stop")
+    return x
+
+
+def _key_error(x: Any) -> Any:
+    return x * {"a": 1.0}["b"]
+
+
+def _chained_error(x: Any) -> Any:
+    try:
+        return _shape_error(x * 2.0)
+    except ValueError as error:
+        raise Mine("again") from error
+
+
+class _Stepper:
+    def step(self, x: Any, how: Any) -> Any:
+        return how(x)
+
+
+def _places(error: BaseException | None) -> Any:
+    """Where the traceback of an error leads, and those of its cause and context."""
+    if error is None:
+        return None
+    entries = [(each.tb_frame.f_code.co_filename, each.tb_lineno) for each in tracebacks.entries(error.__traceback__)]
+    return type(error), entries, _places(error.__cause__), _places(error.__context__)
+
+
+ERRORS = [_shape_error, _linalg_error, _own_error, _key_error, _chained_error]
+
+
+@pytest.mark.parametrize("how", ERRORS)
+@pytest.mark.usefixtures("foreground")
+def test_tracebacks_that_handlers_see_are_the_programs(how: Any) -> None:
+    seen: list[Any] = []
+
+    def look(error: Any) -> None:
+        seen.append((_places(error), os.getpid()))  # recorded code cannot see this: the call cannot be undone any more
+
+    def work(x: Any) -> Any:
+        y = np.sin(x)
+        try:
+            y = _Stepper().step(y, how)
+        except Exception as error:
+            look(error)
+        return y * 2.0
+
+    work(some(1))
+    accelerated = accel.accelerate(work)
+    for _ in range(4):
+        accelerated(some(1))
+    assert len(seen) == 5
+    assert all(each == seen[0] for each in seen)
+
+
+@pytest.mark.parametrize("how", ERRORS)
+@pytest.mark.usefixtures("foreground")
+def test_tracebacks_that_callers_see_are_the_programs(how: Any) -> None:
+    written: list[int] = []
+
+    def work(x: Any, fails: bool) -> Any:
+        os.environ.get("HOME")
+        y = _Stepper().step(np.sin(x) * 2.0, how if fails else np.cos)
+        written.append(len(written))
+        return y
+
+    def raised(function: Any, *args: Any) -> Any:
+        try:
+            function(*args)
+        except Exception as error:
+            return _places(error)
+
+    expected = raised(work, some(1), True)
+    accelerated = accel.accelerate(work)
+    for turn in range(6):
+        assert raised(accelerated, some(1), True) == expected
+        if turn > 1:
+            accelerated(some(1), False)
+    assert raised(accelerated) == raised(work)  # never reaches the function
 
 
 def test_the_caller_sees_the_original_traceback() -> None:

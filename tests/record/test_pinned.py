@@ -10,7 +10,7 @@ import pytest
 import accel
 from accel.lower.passes import arrange
 from accel.record import record
-from accel.record.inputs import Content
+from accel.record.bits import Content
 from accel.record.pinned import MANY
 from accel.rules import core
 

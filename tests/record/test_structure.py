@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import accel.record
-from accel.record import inputs
+from accel.record import bits
 from accel.record.objects import scan
 from accel.record.parts.writer import frozen
 
@@ -164,10 +164,10 @@ def test_comparisons_of_identity_are_found(function: Any, expected: bool) -> Non
 
 def test_scalars_are_the_same_by_type_and_bits() -> None:
     nan = float("nan")
-    assert inputs.same_scalar(nan, nan)
-    assert inputs.same_scalar(1.5, 1.5)
+    assert bits.same_scalar(nan, nan)
+    assert bits.same_scalar(1.5, 1.5)
     for left, right in ((0.0, -0.0), (1, 1.0), (1, True), (nan, 1.0), (0j, -0j)):
-        assert not inputs.same_scalar(left, right)
+        assert not bits.same_scalar(left, right)
 
 
 def test_keys_of_operations_tell_values_apart() -> None:

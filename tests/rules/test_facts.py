@@ -15,7 +15,7 @@ import pytest
 import accel
 from accel.ir.tape import Node
 from accel.record import record
-from accel.rules import core, load, scalars
+from accel.rules import core, gathers, load, scalars, selections
 from accel.rules.columns import Contraction, Rounding, fact
 from accel.rules.opcodes import OPCODES
 from accel.rules.rule import RULES, Rule, make_rule, own_rule
@@ -107,7 +107,7 @@ def test_a_row_cannot_say_what_is_no_column() -> None:
 
 
 def test_the_engines_own_operations_round_nothing() -> None:
-    own = [value for value in vars(core).values() if isinstance(value, Rule)]
+    own = [each for module in (core, gathers, selections) for each in vars(module).values() if isinstance(each, Rule)]
     assert all(rule.own for rule in own)
     # what a loop rounds is in its body
     assert {rule for rule in own if rule.numerics.rounding is not Rounding.EXACT} == {core.INPUT, core.LOOP}

@@ -2,6 +2,7 @@
 
 policy       which replays are compared, and which differences take a target back to NumPy
 snapshot     the inputs before NumPy's call, and the effects of that call that the replay does not have
+changes      what both of them make of objects and containers
 comparison   one comparison: every difference, and the verdict on all of them
 texts        what both of them show
 errors       how far values are apart, and the verdicts

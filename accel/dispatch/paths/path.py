@@ -458,7 +458,7 @@ class Path:
 
 def is_same_value(one: Any, other: Any) -> bool:
     """Whether two arrays or numbers are the same, bit by bit: a NaN is equal to itself, and -0.0 is not 0.0."""
-    from accel.record.inputs import same_scalar
+    from accel.record.bits import same_scalar
 
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one.tobytes() == other.tobytes()

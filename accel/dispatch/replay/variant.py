@@ -20,8 +20,8 @@ from accel.lower.program import Fixed, OnHost, OutputNumber, Packed
 from accel.merge import ABSENT
 from accel.process import interrupts
 from accel.record import Trace
+from accel.record.bits import Content, same_scalar
 from accel.record.draws.draw import Draw
-from accel.record.inputs import Content, same_scalar
 
 
 class Constants:

@@ -9,7 +9,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from accel.cli.options import started_as
 from accel.hook.imports import locate
 from accel.inspect.doctor.advise import SMALLEST_MS, STATIC_VERDICTS, VERDICTS, Advice
 from accel.inspect.doctor.measure import Answer
@@ -171,7 +170,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     package = shlex.quote(account["target"])
     if account["run"] is None:
         yield (
-            f"measure: {started_as()} doctor {package} --run PROGRAM times these functions, and tries to record real "
+            f"measure: accel doctor {package} --run PROGRAM times these functions, and tries to record real "
             "calls of them; a short run is enough"
         )
     if catalogue is not None:
@@ -179,22 +178,22 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
         yield from _use(catalogue, account["run"])
     elif any(not each["main"] for each in rows):
         again = f" --run {account['run']}" if account["run"] is not None else ""
-        yield f"catalogue: {started_as()} doctor {package} --catalogue NAME.py{again} writes these rows as one"
+        yield f"catalogue: accel doctor {package} --catalogue NAME.py{again} writes these rows as one"
     if rows and account["run"] is not None and all(each["catalogued"] for each in rows):
-        yield f"an installed catalogue names all of these: {started_as()} run {account['run']} accelerates them"
+        yield f"an installed catalogue names all of these: accel run {account['run']} accelerates them"
     if any(each["main"] for each in rows):
         yield (
             "functions of a script that is run directly cannot be reached by a catalogue: put @accel.accelerate above "
             "them, or move them to a module that the script imports"
         )
         yield (
-            f"or leave the script as it is: {started_as()} run --auto {account['run']} compiles the rounds of its "
+            f"or leave the script as it is: accel run --auto {account['run']} compiles the rounds of its "
             "loops, with the functions that they call"
         )
     stopped = [each for each in account["functions"] if each["verdict"] == Advice.STOPPED and not each["local"]]
     if stopped and account["run"] is not None:
         first = stopped[0]
-        yield (f"details of a stop: {started_as()} explain {_target(first)} --run {account['run']}")
+        yield (f"details of a stop: accel explain {_target(first)} --run {account['run']}")
     if not rows and account["run"] is not None:
         yield (
             f"nothing is worth a row here: a function must take more than {SMALLEST_MS:g} ms a call, "
@@ -206,7 +205,7 @@ def _use(file: str, run: str | None) -> Iterable[str]:
     """How to use the catalogue in `file`, which need not be where modules are imported from."""
     # a callable of a module is no program
     program = run if run is not None and ":" not in run.partition(" ")[0] else "PROGRAM"
-    yield f"run with it: {started_as()} run --catalogue {shlex.quote(file)} {program}"
+    yield f"run with it: accel run --catalogue {shlex.quote(file)} {program}"
     module = file.removesuffix(".py")
     if module.isidentifier():
         yield f"or in Python: import accel, {module}; accel.install({module}.CATALOGUE), before the work starts"

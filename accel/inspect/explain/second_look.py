@@ -15,7 +15,7 @@ from accel.lower.listing import listing
 from accel.lower.passes.arrange import Part
 from accel.record import Trace
 from accel.record.changes import Write
-from accel.record.recording import Item
+from accel.record.parts.attributes import Item
 
 _PLACE = re.compile(r"^(\S+) at (\S+:\d+): ")
 

@@ -1,1 +1,15 @@
-"""Recorded arrays and numbers, and what can be done with them."""
+"""Recorded arrays and numbers, and what can be done with them.
+
+arrays      the classes of recorded arrays and numbers, and how values are wrapped
+operators   their operators, put on the classes
+methods     their attributes and methods
+numbers     Python's numbers: arithmetic on the host or the device, and their types
+ufuncs      calls of ufuncs
+calls/      calls of NumPy's other functions
+indexing    keys: views, masks, gathers and scatters
+positions   recorded integers in a key
+compressed  selections: `x[mask]` kept as the full array and the mask
+settling    selections whose length the path fixes
+grids       what is indexed instead of called: mgrid, r_ and the like
+operands    checks that all of these share
+"""

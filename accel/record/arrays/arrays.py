@@ -95,7 +95,7 @@ class RecordedValue(Wrapper):
         force(self, "a plain array")
         if issubclass(type(self), RecordedArray):
             # The plain array is out of our sight from now on: whoever has it may write to it.
-            self._recording_.before_write(self._storage)  # type: ignore[attr-defined]
+            self._recording_.storages.before_write(self._storage)  # type: ignore[attr-defined]
         return np.array(self._plain_, dtype=dtype, copy=copy)
 
     def __hash__(self) -> int:

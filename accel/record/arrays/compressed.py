@@ -24,7 +24,7 @@ from accel.record.arrays.arrays import (
 from accel.record.arrays.operands import check_casts, flat, ufunc_kwargs
 from accel.record.recording import Recording
 from accel.record.wrapper import isinstance_wrapper, unwrap
-from accel.rules import core, selections
+from accel.rules import core, gathers, selections
 from accel.rules.columns import Locality, Reads
 from accel.rules.rule import Rule, Unsupported, derived
 from accel.rules.tables import ufuncs
@@ -70,8 +70,8 @@ def take(rows: RecordedArray, index: CompressedArray, rest: tuple[Any, ...], res
     _refuse_masks(index)
     if index._plain_.ndim != 1 or rest:
         raise Unsupported("shape.dynamic", "selected indices beside other indices")
-    recording.writer.assume(core.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
-    full = _full_node(recording, core.TAKE_ROWS, (rows.node(), index._full, index._mask), {}, index._mask, result)
+    recording.writer.assume(gathers.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
+    full = _full_node(recording, gathers.TAKE_ROWS, (rows.node(), index._full, index._mask), {}, index._mask, result)
     return new(recording, result, full, index._mask)
 
 
@@ -285,7 +285,7 @@ def _view(chosen: CompressedArray, entries: tuple[Any, ...], mask: Node, result:
     """What shares the selection's memory, `mask` saying which of its rows there are."""
     recording, static = chosen._recording_, as_static(entries)
     rows = (slice(None), *static[1:]) if static[0] is not Ellipsis else static
-    full = _full_node(recording, core.GATHER, (chosen._full, rows), {}, mask, result)
+    full = _full_node(recording, gathers.GATHER, (chosen._full, rows), {}, mask, result)
     made = new(recording, result, full, mask)
     made._parent = chosen
     chosen._views.append((made, static))
@@ -298,7 +298,7 @@ def _element(chosen: CompressedArray, entries: tuple[Any, ...], result: Any) -> 
     writer.assume(selections.HAS_NTH, (chosen._mask, place))
     position = writer.node(selections.NTH, (chosen._mask, place), {}, np.int64(0), host=False)
     key = (position, *as_static(entries[1:]))
-    return wrap(chosen._recording_, result, writer.node(core.GATHER, (chosen._full, key), {}, result, host=False))
+    return wrap(chosen._recording_, result, writer.node(gathers.GATHER, (chosen._full, key), {}, result, host=False))
 
 
 def _like_mask(mask: Node) -> Any:
@@ -357,12 +357,12 @@ def scatter(rows: RecordedArray, index: CompressedArray, value: Any) -> None:
         raise Unsupported("shape.dynamic", "selections by different masks in one assignment")
     if not is_compressed(value) and np.ndim(unwrap(value)) >= rows._plain_.ndim and np.shape(unwrap(value))[0] != 1:
         raise Unsupported("shape.dynamic", "an array of the selection's length assigned through its indices")
-    recording.writer.assume(core.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
-    distinct = core.all_differ(index._plain_.astype(np.int64) % len(rows._plain_))
-    recording.writer.assume_distinct(core.SELECTED_DISTINCT, (index._full, index._mask, len(rows._plain_)), distinct)
+    recording.writer.assume(gathers.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
+    distinct = gathers.all_differ(index._plain_.astype(np.int64) % len(rows._plain_))
+    recording.writer.assume_distinct(gathers.SELECTED_DISTINCT, (index._full, index._mask, len(rows._plain_)), distinct)
     template = value._full if is_compressed(value) else as_template(value)
     node = recording.writer.node(
-        core.SCATTER_ROWS, (rows.node(), index._full, index._mask, template), {}, rows._plain_, host=False
+        gathers.SCATTER_ROWS, (rows.node(), index._full, index._mask, template), {}, rows._plain_, host=False
     )
     _check_fits(recording, value, rows)
     recording.writer.write_view(rows._storage, rows._chain, node)

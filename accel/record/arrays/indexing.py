@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from accel.record.arrays.positions import position_of, steps_of, within_axis
 from accel.record.arrays.settling import or_settled, settle
 from accel.record.recording import Recording
 from accel.record.wrapper import has_wrapper, unwrap
-from accel.rules import core
+from accel.rules import core, gathers
 from accel.rules.rule import Unsupported
 
 
@@ -51,7 +52,7 @@ def get_item_of_selection(chosen: CompressedArray, key: object) -> Any:
 def set_item(array: RecordedArray, key: object, value: object) -> None:
     """`array[key] = value`."""
     recording = array._recording_
-    recording.before_write(array._storage)
+    recording.storages.before_write(array._storage)
     array._plain_[unwrap(key)] = unwrap(value)
     recording.write_down(lambda: _record_set(array, basic_key(key), value), None)
 
@@ -67,24 +68,26 @@ def is_advanced(entry: object) -> bool:
 
 
 def _record_get(array: RecordedArray, key: tuple[Any, ...], result: object) -> Any:
-    recording = array._recording_
     if not any(map(is_advanced, key)):
         return _view(array, key, result)
-    if any(map(is_selection, key)):
-        _settle_masks(key)
-        try:
-            return _select(array, key, result)
-        except Unsupported as gap:
-            if gap.reason != "shape.dynamic":
-                raise
-    template = index_template(array, key)
-    node = recording.writer.node(core.GATHER, (array.node(), template), {}, result, host=False)
-    return wrap(recording, result, node)
+    return _by_advanced(key, lambda: _select(array, key, result), lambda: _gather(array, key, result))
 
 
 def is_selection(entry: object) -> bool:
     """Whether an entry of a key is a mask, or what a mask has selected."""
     return is_mask(entry) or issubclass(type(entry), CompressedArray)
+
+
+def _by_advanced(key: tuple[Any, ...], of_any_length: Callable[[], Any], at_places: Callable[[], Any]) -> Any:
+    """What a key does that is not basic: by its selection, whose length is open; else at the places it names now."""
+    if any(map(is_selection, key)):
+        _settle_masks(key)
+        try:
+            return of_any_length()
+        except Unsupported as gap:
+            if gap.reason != "shape.dynamic":
+                raise
+    return at_places()
 
 
 def _settle_masks(key: tuple[Any, ...]) -> None:
@@ -100,6 +103,12 @@ def _select(array: RecordedArray, key: tuple[Any, ...], result: object) -> Any:
     if is_mask(entry):
         return compressed.select(rows, entry, rest, result)
     return compressed.take(rows, entry, rest, result)
+
+
+def _gather(array: RecordedArray, key: tuple[Any, ...], result: object) -> Any:
+    template = index_template(array, key)
+    node = array._recording_.writer.node(gathers.GATHER, (array.node(), template), {}, result, host=False)
+    return wrap(array._recording_, result, node)
 
 
 def _view(array: RecordedArray, key: tuple[Any, ...], result: Any) -> Any:
@@ -200,32 +209,27 @@ def _stacked(recording: Recording, entry: Any, size: int) -> Any:
     return node
 
 
-def _literal(index: Any) -> core.LiteralIndex:
-    return core.LiteralIndex(tuple(np.asarray(index, dtype=np.int64).ravel().tolist()), np.shape(index))
+def _literal(index: Any) -> gathers.LiteralIndex:
+    return gathers.LiteralIndex(tuple(np.asarray(index, dtype=np.int64).ravel().tolist()), np.shape(index))
 
 
 def _record_set(array: RecordedArray, key: tuple[Any, ...], value: object) -> None:
-    recording = array._recording_
     if not any(map(is_advanced, key)):
         _store(array, key, value)
         return
     # `a[mask] = value` is a select on the full array, without a compressed one.
-    if any(map(is_selection, key)):
-        _settle_masks(key)
-        try:
-            _set_selection(array, key, value)
-            return
-        except Unsupported as gap:
-            if gap.reason != "shape.dynamic":
-                raise
+    _by_advanced(key, lambda: _set_selection(array, key, value), lambda: _scatter(array, key, value))
+
+
+def _scatter(array: RecordedArray, key: tuple[Any, ...], value: object) -> None:
     template = index_template(array, key)
     # A single number is the same whichever of the repeated indices comes last.
     if issubclass(type(value), RecordedValue) and np.ndim(unwrap(value)) and not _is_one_mask(key):
         _assume_distinct(array, key, template)
-    node = recording.writer.node(
-        core.SCATTER, (array.node(), template, value_node(array, value)), {}, array._plain_, host=False
+    node = array._recording_.writer.node(
+        gathers.SCATTER, (array.node(), template, value_node(array, value)), {}, array._plain_, host=False
     )
-    recording.writer.write_view(array._storage, array._chain, node)
+    array._recording_.writer.write_view(array._storage, array._chain, node)
 
 
 def _set_selection(array: RecordedArray, key: tuple[Any, ...], value: object) -> None:
@@ -263,7 +267,7 @@ def _assume_distinct(array: RecordedArray, key: tuple[Any, ...], template: tuple
     """With repeated indices NumPy keeps the last value; XLA leaves open which one stays."""
     shape = array._plain_.shape
     positions = np.arange(array._plain_.size).reshape(shape)[unwrap(key)]
-    array._recording_.writer.assume_distinct(core.DISTINCT, (shape, template), core.all_differ(positions))
+    array._recording_.writer.assume_distinct(gathers.DISTINCT, (shape, template), gathers.all_differ(positions))
 
 
 def value_node(array: RecordedArray, value: object) -> Any:

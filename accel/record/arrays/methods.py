@@ -69,7 +69,7 @@ def attribute_of(value: Any, name: str) -> Any:
         force(value, f".{name}")
     else:
         if issubclass(type(value), RecordedArray):
-            recording.before_write(value._storage)
+            recording.storages.before_write(value._storage)
         effect = EFFECTS_IN_NUMPY.get(name)
         recording.break_(effect or "rule.missing", f"ndarray.{name}", touched=effect is not None)
     return attribute
@@ -90,10 +90,10 @@ class Method(StandIn):
         value, name = self._value, self._name
         recording = value._recording_
         if name in _CHANGING and issubclass(type(value), RecordedArray):
-            recording.before_write(value._storage)
+            recording.storages.before_write(value._storage)
         for given in (*args, kwargs.get("out")):  # `out` may be given by position
             if issubclass(type(given), RecordedArray):
-                recording.before_write(given._storage)
+                recording.storages.before_write(given._storage)
         result = getattr(value._plain_, name)(*unwrap(args), **unwrap(kwargs))
         given = (value, *args, *kwargs.values())
         return recording.write_down(

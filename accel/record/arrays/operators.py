@@ -103,7 +103,7 @@ def _inplace(array: Any, other: Any, function: Callable[..., Any], ufunc: np.ufu
     if issubclass(type(array), CompressedArray):
         result = function(array._plain_, unwrap(other))
         return recording.write_down(lambda: or_settled(write, (array, other)), result)
-    recording.before_write(array._storage)
+    recording.storages.before_write(array._storage)
     result = function(array._plain_, unwrap(other))  # NumPy raises here, or array._plain_ is changed
     return recording.write_down(lambda: or_settled(write, (other,)), result)
 

@@ -13,7 +13,7 @@ from accel.record import inputs
 from accel.record.arrays.arrays import as_static
 from accel.record.objects.kinds import is_bare_enum
 from accel.record.objects.proxy import Proxy
-from accel.record.recording import Item
+from accel.record.parts.attributes import Item
 from accel.record.wrapper import unwrap
 
 

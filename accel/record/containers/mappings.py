@@ -12,7 +12,7 @@ from accel.record.changes import Emptied
 from accel.record.containers.container import is_bare_key, is_simple_key
 from accel.record.containers.keyed import KeyedProxy
 from accel.record.inputs import MISSING
-from accel.record.recording import AttributeState, Item
+from accel.record.parts.attributes import AttributeState, Item
 from accel.record.wrapper import Wrapper, unwrap
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from accel.record import inputs
 from accel.record.changes import Ends
 from accel.record.containers.container import ContainerProxy
-from accel.record.recording import AttributeState, Item
+from accel.record.parts.attributes import AttributeState, Item
 from accel.record.wrapper import unwrap
 
 MOST_KNOWN = 1000

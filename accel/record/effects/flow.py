@@ -19,7 +19,8 @@ from collections.abc import Iterable, Mapping
 from types import CodeType
 from typing import NamedTuple
 
-from accel.record.effects.opcodes import depth_after, goes_on, instructions, jumps, pops_and_pushes
+from accel.record.effects.opcodes import depth_after, instructions, pops_and_pushes
+from accel.record.instructions import READ_ALL, goes_on, jumps
 
 
 class Origin(NamedTuple):
@@ -260,7 +261,7 @@ def _first_argument(stack: _Stack, instruction: dis.Instruction) -> int:
 _Where = tuple[frozenset[int], frozenset[str]]
 """The places on the stack, and the local variables, that may hold the text."""
 
-_READS_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec", "inspect", "_getframe"})
+_READS_LOCALS = READ_ALL - {"super"}
 
 
 class _Looked(Exception):

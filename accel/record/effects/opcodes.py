@@ -7,6 +7,8 @@ import functools
 from collections.abc import Callable, Iterator
 from types import CodeType
 
+from accel.record.instructions import effect
+
 _Counts = tuple[int, int]
 
 _TABLE: tuple[tuple[_Counts, str], ...] = (
@@ -97,18 +99,4 @@ def depth_after(instruction: dis.Instruction, depth: int, *, jump: bool) -> int:
 def _effect(instruction: dis.Instruction, *, jump: bool) -> int:
     if instruction.opname in _CALL:
         return -1 - (instruction.arg or 0) if instruction.opname == "CALL" else 0
-    argument = instruction.arg if instruction.opcode >= dis.HAVE_ARGUMENT else None
-    return dis.stack_effect(instruction.opcode, argument, jump=jump)
-
-
-def jumps(instruction: dis.Instruction) -> bool:
-    return instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs
-
-
-_ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
-_ALWAYS_JUMPS = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
-
-
-def goes_on(instruction: dis.Instruction) -> bool:
-    """Whether the next instruction may follow."""
-    return instruction.opname not in _ENDS and instruction.opname not in _ALWAYS_JUMPS
+    return effect(instruction, jump=jump)

@@ -5,22 +5,17 @@ A sink first makes sure that a replay can show it. If not, the tape ends before 
 
 from __future__ import annotations
 
-import builtins
-import copy
 import functools
-import logging
 import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 from accel.record import inputs
-from accel.record.arrays.arrays import as_static
-from accel.record.effects import flow, loggers, streams
-from accel.record.effects.capture import REASON, captured_text, formatted, logged_args
+from accel.record.effects import streams
+from accel.record.effects.capture import REASON, captured_text
 from accel.record.effects.opcodes import instructions
-from accel.record.effects.percent import text_by_percent
-from accel.record.effects.shown import Effect, Flushed, Logged, Printed, Written
+from accel.record.effects.shown import Effect, Flushed, Printed, Written
 from accel.record.objects.modules import Opaque
 from accel.record.objects.proxy import OWN
 from accel.record.recording import Recording
@@ -28,8 +23,8 @@ from accel.record.standin import StandIn
 from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules.rule import Unsupported
 
-_BUILTINS = {name: getattr(builtins, name) for name in ("print", "str", "repr", "format")}
-
+_PRINT = print
+"""Python's own, whatever the program may put in its place."""
 
 Act = Callable[[], Any]
 """Shows something, all of it prepared."""
@@ -60,7 +55,7 @@ def plain(recording: Recording, value: Any) -> Any:
     return recording.texts.resolved(unwrap(value))
 
 
-def _frame(recording: Recording) -> FrameType | None:
+def program_frame(recording: Recording) -> FrameType | None:
     """The frame of the program's code that is running."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and getattr(frame.f_globals, "recording", None) is not recording:
@@ -77,7 +72,7 @@ def print_sink(recording: Recording) -> Callable[..., Any]:
     def print_(*args: Any, **kwargs: Any) -> None:
         def act() -> Act:
             held = {name: plain(recording, value) for name, value in kwargs.items()}
-            return functools.partial(_BUILTINS["print"], *[plain(recording, arg) for arg in args], **held)
+            return functools.partial(_PRINT, *[plain(recording, arg) for arg in args], **held)
 
         show(recording, lambda: _printed(recording, args, dict(kwargs)), act)
 
@@ -99,7 +94,7 @@ def _printed(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any]
     # as text, since what is printed may change before the end of the call
     texts = [str(plain(recording, arg)) for arg in args]
     held = {name: recording.texts.resolved(text) for name, text in ends.items()}
-    act = functools.partial(_BUILTINS["print"], *texts, **held, file=stream._plain_, flush=flush)
+    act = functools.partial(_PRINT, *texts, **held, file=stream._plain_, flush=flush)
     return Printed(stream._slot_, shown, sep, end, bool(flush)), act
 
 
@@ -148,7 +143,7 @@ class StreamMethod(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording = self._recording_
-        frame = _frame(recording)
+        frame = program_frame(recording)
         if frame is not None:
             recording.texts.note_call(frame)
         name, slot, method = self._plain_.__name__, self._proxy._slot_, self._plain_
@@ -187,210 +182,6 @@ def _flushed(recording: Recording, slot: int, frame: FrameType | None) -> Effect
 
 
 _STREAM_METHODS: dict[str, Callable[..., Effect]] = {"write": _written, "flush": _flushed}
-
-
-# -- loggers ----------------------------------------------------------------------------------------------------------
-
-
-class LoggerProxy(Opaque):
-    """A logger of Python's own class. A level that is off is a guard; what is logged is shown."""
-
-    __slots__ = ()
-    _slot_: int
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in OWN:
-            return object.__getattribute__(self, name)
-        recording = self._recording_
-        if not recording.active or name not in _LOGGER_METHODS or not loggers.is_original(self._plain_):
-            return Opaque.__getattribute__(self, name)
-        recording.texts.note_load(sys._getframe(1))
-        return LoggerMethod(recording, self, name)
-
-
-class LoggerMethod(StandIn):
-    """A method of a logger's; or the function of `logging` that calls it on the root logger."""
-
-    __slots__ = ("_name", "_proxy")
-
-    def __init__(self, recording: Recording, proxy: LoggerProxy, name: str, function: object = None) -> None:
-        self._recording_, self._proxy, self._name = recording, proxy, name
-        self._plain_ = getattr(proxy._plain_, name) if function is None else function
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recording = self._recording_
-        frame = _frame(recording)
-        if frame is not None:
-            recording.texts.note_call(frame)
-        if recording.active and not kwargs:
-            if self._name == "isEnabledFor" and len(args) == 1:
-                return self._is_enabled(args[0])
-            if self._name == "getEffectiveLevel" and not args:
-                return self._effective_level()
-        return self._log(frame, args, kwargs)
-
-    def _is_enabled(self, level: Any) -> bool:
-        """Whether a level is on, guarded."""
-        recording, logger, slot = self._recording_, self._proxy._plain_, self._proxy._slot_
-        number = recording.write_down(lambda: _level(level), unwrap(level))
-        enabled = bool(logger.isEnabledFor(number))
-        if recording.active:
-            recording.inputs.narrow(slot, inputs.satisfies(loggers.has_answer, number, enabled))
-        return enabled
-
-    def _effective_level(self) -> int:
-        recording, logger, slot = self._recording_, self._proxy._plain_, self._proxy._slot_
-        level = int(logger.getEffectiveLevel())
-        recording.inputs.narrow(slot, inputs.satisfies(loggers.has_level, level))
-        return level
-
-    def _log(self, frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        recording, logger = self._recording_, self._proxy._plain_
-        level, rest = loggers.LEVELS.get(self._name), args
-        if self._name == "log" and args:
-            level, rest = recording.write_down(lambda: _level(args[0]), None), args[1:]
-        # whatever its other arguments are, nothing is done with them
-        if recording.active and level is not None and rest and not self._is_enabled(level):
-            return
-        values = [plain(recording, arg) for arg in args]
-        held = {name: plain(recording, value) for name, value in kwargs.items()}
-
-        def note() -> tuple[Effect, Act]:
-            effect = _logged(recording, self._proxy, level, rest, kwargs, frame)
-            message, *shown = values[len(args) - len(rest) :]
-            # as they are now, since a handler looks at them at the end of the call
-            record = loggers.record_of(logger, effect.level, message, copy.deepcopy(tuple(shown)), effect.place)
-            return effect, functools.partial(logger.handle, record)
-
-        show(recording, note, lambda: by_logging(self._plain_, frame, values, held))
-
-
-def by_logging(function: Callable[..., None], frame: FrameType | None, args: list[Any], kwargs: dict[str, Any]) -> Act:
-    """Log as the program says, in the name of the frame that does. It is to be called by the caller's caller."""
-    above, mine = 1, sys._getframe(2)
-    while frame is not None and mine is not frame and mine.f_back is not None:
-        above, mine = above + 1, mine.f_back
-    if frame is not None:
-        kwargs = {**kwargs, "stacklevel": kwargs.get("stacklevel", 1) + above - 1}
-    return functools.partial(function, *args, **kwargs)
-
-
-def _level(level: Any) -> int:
-    found = as_static(level)
-    if type(found) is not int:
-        raise Unsupported(REASON, "a level that is not an integer")
-    return found
-
-
-def _place(frame: FrameType) -> tuple[str, int, str]:
-    """What `logging` finds out of the caller."""
-    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
-
-
-def _logged(
-    recording: Recording,
-    proxy: LoggerProxy,
-    level: int | None,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    frame: FrameType | None,
-) -> Logged:
-    usual = {"exc_info": None, "extra": None, "stack_info": False, "stacklevel": 1}
-    if any(name not in usual or (value is not usual[name] and value is not False) for name, value in kwargs.items()):
-        raise Unsupported(REASON, "logs with more than a message and its arguments")
-    if level is None or frame is None or not args or type(args[0]) is not str:
-        raise Unsupported(REASON, "logs other things than text")
-    if not loggers.is_plain_route(proxy._plain_):
-        raise Unsupported(REASON, "logs to a handler, filter or formatter that is not Python's own")
-    recording.inputs.narrow(proxy._slot_, inputs.satisfies(loggers.is_plain_route))
-    message = recording.texts.parts(args[0])
-    templates, rounded = logged_args(recording, recording.texts.resolved(args[0]), args[1:])
-    return Logged(proxy._slot_, level, message, templates, _place(frame), rounded)
-
-
-_LOGGER_METHODS = frozenset({*loggers.LEVELS, "log", "isEnabledFor", "getEffectiveLevel"})
-
-
-class LogFunction(StandIn):
-    """`logging.info` and its like: they log to the root logger, once that has a handler."""
-
-    __slots__ = ()
-    shows_text = True
-
-    def __init__(self, recording: Recording, function: Any) -> None:
-        self._recording_, self._plain_ = recording, function
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recording, function = self._recording_, self._plain_
-        key, fetch = ("global", id(logging), "root"), inputs.of_object(logging, "root")
-        root = recording.enter(logging.root, key, "logging.root", fetch)
-        if not issubclass(type(root), LoggerProxy) or not loggers.has_handlers(logging.root):
-            recording.break_(REASON, "logging has no handler yet", touched=True)
-            held = {name: plain(recording, value) for name, value in kwargs.items()}
-            values, frame = [plain(recording, arg) for arg in args], _frame(recording)
-            return (lambda: by_logging(function, frame, values, held))()()
-        recording.inputs.narrow(root._slot_, inputs.satisfies(loggers.has_handlers))
-        return LoggerMethod(recording, root, function.__name__, function)(*args, **kwargs)
-
-
-LOG_FUNCTIONS = {getattr(logging, name) for name in (*loggers.LEVELS, "log")}
-
-
-class GetLogger(StandIn):
-    """`logging.getLogger`: the same logger for a name each time."""
-
-    __slots__ = ()
-
-    def __init__(self, recording: Recording) -> None:
-        self._recording_, self._plain_ = recording, logging.getLogger
-
-    def __call__(self, name: Any = None) -> Any:
-        recording = self._recording_
-        name = recording.write_down(lambda: as_static(name), unwrap(name))
-        logger = self._plain_(name)
-        if not recording.active or type(name) not in (str, type(None)):
-            return logger
-        fetch = inputs.Code("{0}({1})", (logging.getLogger, name))
-        return recording.enter(logger, ("logger", name), f"logging.getLogger({name!r})", fetch)
-
-
-# -- formatting -------------------------------------------------------------------------------------------------------
-
-
-def marker(recording: Recording, value: Any, how: str, spec: str, text: str, frame: FrameType) -> str | None:
-    """A marker for a recorded value that becomes text, if nothing but sinks can see that text; else None.
-
-    frame: the one that asks for the text. Raises Unsupported where the text goes to a sink, which cannot show it.
-    """
-    if recording.texts.refused or getattr(frame.f_globals, "recording", None) is not recording:
-        return None
-    code, offset = frame.f_code, frame.f_lasti
-    readers = flow.readers(code, offset, how)
-    if not readers or not all(_is_sink(recording, frame, reader) for reader in readers):
-        return None
-    for maker in flow.makers(code, offset):
-        if maker.kind == "global" and not _is_builtin(frame, maker.name):
-            return None
-    if how == "percent":
-        return text_by_percent(recording, spec, value)
-    made: str = recording.texts.mark(formatted(recording, value, how, spec), text)
-    return made
-
-
-def _is_sink(recording: Recording, frame: FrameType, reader: flow.Origin) -> bool:
-    if reader.kind == "global":
-        return reader.name == "print" and _is_builtin(frame, "print")
-    return recording.texts.is_loaded(frame, reader.offset)
-
-
-def _is_builtin(frame: FrameType, name: str) -> bool:
-    """Whether a global name means Python's own function in the frame."""
-    scope: Any = frame.f_globals
-    if name in scope or name in scope.namespace:
-        return False
-    found = scope.namespace.get("__builtins__", builtins)
-    namespace = found if isinstance(found, dict) else vars(found)
-    return bool(namespace.get(name) is _BUILTINS[name])
 
 
 def is_stream(value: Any) -> bool:

@@ -15,18 +15,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CodeType
 
+from accel.record.instructions import READ_ALL, accesses, effect, goes_on, jumps
+
 _ASKING = {"TO_BOOL": 1, "UNARY_NOT": 1, "COMPARE_OP": 1, "CALL": 1}
 """Instructions that ask for a truth before a jump does, and what they leave on the stack. Jumps leave nothing."""
 
-_READS_ALL = frozenset({"locals", "vars", "dir", "eval", "exec", "super"})
-"""Names of builtins that may read variables of their caller's."""
-
-_CELLS = ("DEREF", "CLOSURE", "CELL", "FREE_VARS", "CLASSDEREF")
-
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 """Code of these kinds is entered again and again: whoever does that decides what it goes on with."""
-
-_LEAVES = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +55,7 @@ class _Code:
         self._before = self._predecessors()
         self.loops = self._find_loops()
         self.variables = frozenset(code.co_varnames)
-        self.reads_all = not _READS_ALL.isdisjoint(code.co_names)
+        self.reads_all = not READ_ALL.isdisjoint(code.co_names)
         self._live: list[frozenset[str]] | None = None
 
     def place(self, offset: int) -> int:
@@ -70,15 +65,12 @@ class _Code:
     def target(self, place: int) -> int | None:
         """Where an instruction may jump to."""
         instruction = self.instructions[place]
-        is_jump = instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs
-        return self._at.get(instruction.argval) if is_jump else None
+        return self._at.get(instruction.argval) if jumps(instruction) else None
 
     def successors(self, place: int) -> list[int]:
         """The instructions that may come next, exceptions apart."""
-        name, target = self.instructions[place].opname, self.target(place)
-        is_final = name in _LEAVES or name in ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
-        found = [] if is_final else [place + 1]
-        return [each for each in (*found, target) if each is not None and each < len(self.instructions)]
+        found = [place + 1] if goes_on(self.instructions[place]) else []
+        return [each for each in (*found, self.target(place)) if each is not None and each < len(self.instructions)]
 
     def handlers(self, place: int) -> Iterator[tuple[int, int]]:
         """The handlers of what an instruction may raise, and how deep the stack is there."""
@@ -86,11 +78,6 @@ class _Code:
         for start, end, target, depth in self._handlers:
             if start <= offset < end and target in self._at:
                 yield self._at[target], depth
-
-    def effect(self, place: int, *, jump: bool) -> int:
-        instruction = self.instructions[place]
-        argument = instruction.arg if instruction.opcode >= dis.HAVE_ARGUMENT else None
-        return dis.stack_effect(instruction.opcode, argument, jump=jump)
 
     def _find_depths(self) -> list[int | None]:
         """How many values are on the stack before each instruction; None where control never comes."""
@@ -103,7 +90,7 @@ class _Code:
             depths[place] = depth
             target = self.target(place)
             for after in self.successors(place):
-                waiting.append((after, depth + self.effect(place, jump=after == target)))
+                waiting.append((after, depth + effect(self.instructions[place], jump=after == target)))
             waiting.extend(self.handlers(place))
         return depths
 
@@ -147,10 +134,10 @@ class _Code:
 
     def counted(self, inside: frozenset[int]) -> frozenset[str]:
         """The local variables that some instructions set, and use in arithmetic and comparisons alone."""
-        accesses = [access for place in inside for access in _accesses(self.instructions[place])]
-        found = set() if self.reads_all else {name for name, is_read in accesses if not is_read}
+        touched = [access for place in inside for access in accesses(self.instructions[place])]
+        found = set() if self.reads_all else {name for name, is_read in touched if not is_read}
         for place in inside:
-            for name, is_read in _accesses(self.instructions[place]):
+            for name, is_read in accesses(self.instructions[place]):
                 if is_read and not self._is_computed_with(place):
                     found.discard(name)
         return frozenset(found)
@@ -191,7 +178,7 @@ class _Code:
             for place in reversed(range(len(self.instructions))):
                 after = [*self.successors(place), *(handler for handler, _ in self.handlers(place))]
                 found = frozenset().union(*(live[each] for each in after))
-                for name, is_read in reversed(_accesses(self.instructions[place])):
+                for name, is_read in reversed(accesses(self.instructions[place])):
                     found = found | {name} if is_read else found - {name}
                 if found != live[place]:
                     live[place], changed = found, True
@@ -218,18 +205,6 @@ _TAKEN: dict[str, Callable[[int], int]] = {
     "NOP": lambda count: 0,
 }
 """What instructions take from the stack, by their argument. Others that load something take nothing."""
-
-
-def _accesses(instruction: dis.Instruction) -> list[tuple[str, bool]]:
-    """The local variables that an instruction reads or sets, in its order, and whether it reads them."""
-    name, found = instruction.opname, instruction.argval
-    if "FAST" not in name or any(part in name for part in _CELLS):
-        return []
-    names = found if isinstance(found, tuple) else (found,)
-    kinds = [part for part in name.split("_") if part in ("LOAD", "STORE", "DELETE")]
-    if len(kinds) != len(names):
-        return [(each, True) for each in names]
-    return [(each, kind != "STORE") for each, kind in zip(names, kinds, strict=True)]
 
 
 def _handlers_of(code: CodeType) -> list[tuple[int, int, int, int]]:
@@ -264,7 +239,7 @@ def position(code: CodeType, offset: int) -> Position | None:
     assert depth is not None
     if instruction.opname == "CALL" and called_global(code, offset) != "bool":
         return None  # what a function may do with its arguments, nobody sees: it may ask for several truths
-    rest = depth + known.effect(place, jump=False) - _ASKING.get(instruction.opname, 0)
+    rest = depth + effect(instruction, jump=False) - _ASKING.get(instruction.opname, 0)
     fors = [first for first in reversed(around) if known.instructions[first].opname == "FOR_ITER"]
     if rest != len(fors):
         return None
@@ -299,7 +274,7 @@ def called_global(code: CodeType, offset: int) -> str | None:
     place = known.place(offset)
     if known.instructions[place].opname != "CALL" or known.depths[place] is None:
         return None
-    base = known.depths[place] + known.effect(place, jump=False) - 1  # type: ignore[operator]
+    base = known.depths[place] + effect(known.instructions[place], jump=False) - 1  # type: ignore[operator]
     for before in range(place - 1, -1, -1):
         depth = known.depths[before]
         if depth is not None and depth <= base:

@@ -5,6 +5,11 @@ values that it computes with. So a state has two parts: its *form*, which two st
 of its recorded values, in the order in which the form comes to them.
 
 What is not followed exactly (an iterator, a generator, an object of C) makes the state unknown.
+
+These states are of one recording, and say whether a loop's rounds repeat: lists and dicts are told by identity, new
+memory and new objects by the number that they got, and a range by how far it has come. States at joins
+(accel.record.run.states) are compared between recordings, where all of these differ: there inputs have names, and a
+list is what it holds. So nearly every kind of value is described otherwise there, and the two share no walk.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from accel.record.arrays.methods import Method
 from accel.record.arrays.numbers import TypeStandIn
 from accel.record.containers.container import ContainerProxy
 from accel.record.inputs import MISSING
+from accel.record.names.variables import contents_of
 from accel.record.objects.builtins import Builtin
 from accel.record.objects.follow import Followed
 from accel.record.objects.functions import RuleFunction
@@ -261,7 +267,7 @@ class _Walk:
         """A function that recorded code has made, with what it sees of the calls around."""
         if getattr(value.__globals__, "recording", None) is not self._recording:
             return ()  # one of the program's: what it sees enters, and cannot be changed while it is recorded
-        cells = [cell.cell_contents for cell in value.__closure__ or () if _is_bound(cell)]
+        cells = [held for held in map(contents_of, value.__closure__ or ()) if held is not MISSING]
         defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values(), *vars(value).values()]
         about = frozen_static(value.__code__), len(cells), tuple(value.__kwdefaults__ or ()), tuple(vars(value))
         return self._parts(value, lambda: [*cells, *defaults], *about)
@@ -275,14 +281,6 @@ class _Walk:
 def _bare(kind: type) -> type:
     """`tuple` for a namedtuple as collections makes them."""
     return tuple if issubclass(kind, tuple) and is_bare_namedtuple(kind) else kind
-
-
-def _is_bound(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018 - it may be empty
-    except ValueError:
-        return False
-    return True
 
 
 def _chain_form(chain: Any) -> Hashable:

@@ -10,7 +10,8 @@ from typing import Any
 from accel.record import inputs
 from accel.record.inputs import MISSING
 from accel.record.names.variables import Variable, state_of, write
-from accel.record.recording import AttributeState, Item, Recording
+from accel.record.parts.attributes import AttributeState, Item
+from accel.record.recording import Recording
 
 PHYSICAL = ("__name__", "__package__", "__spec__", "__file__", "__doc__")
 """Globals that CPython reads past a dict's `__missing__`."""

@@ -6,7 +6,8 @@ from types import CellType
 from typing import Any, NamedTuple
 
 from accel.record.inputs import MISSING, Fetch
-from accel.record.recording import AttributeState, Item, Recording
+from accel.record.parts.attributes import AttributeState, Item
+from accel.record.recording import Recording
 from accel.rules.rule import Unsupported
 
 CONTENTS = "cell_contents"

@@ -29,7 +29,8 @@ from accel.record.objects.own_attributes import (
 from accel.record.objects.proxy import OWN, Proxy, find_in_class, one_per_object
 from accel.record.objects.special_methods import SpecialMethods
 from accel.record.opaque import call_opaque
-from accel.record.recording import AttributeState, Recording
+from accel.record.parts.attributes import AttributeState
+from accel.record.recording import Recording
 from accel.record.standin import StandIn
 from accel.record.wrapper import has_wrapper, unwrap
 from accel.rules.rule import Unsupported

@@ -9,7 +9,8 @@ from typing import Any
 from accel.record import inputs
 from accel.record.inputs import MISSING
 from accel.record.objects.proxy import find_in_class
-from accel.record.recording import AttributeState, Recording
+from accel.record.parts.attributes import AttributeState
+from accel.record.recording import Recording
 
 
 def is_slot(found: object) -> bool:

@@ -11,15 +11,13 @@ import functools
 from collections.abc import Iterator
 from types import CodeType
 
+from accel.record.instructions import READ_ALL, accesses, effect, goes_on, jumps
+
 MOST_INSTRUCTIONS = 8000
 """Longer code is not analysed: the sets of instructions below would take too long."""
 
-_ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
-_JUMPS = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE", "JUMP"})
 _ONLY_POP = ("STORE_", "DELETE_", "POP_", "RETURN_", "JUMP_", "LIST_", "SET_", "MAP_", "DICT_", "END_FOR")
 _NEUTRAL = frozenset({"NOP", "RESUME", "CACHE", "EXTENDED_ARG", "COPY_FREE_VARS", "MAKE_CELL", "KW_NAMES", "NOT_TAKEN"})
-_READERS = frozenset({"locals", "vars", "dir", "eval", "exec", "super", "_getframe"})
-"""Names of what may read a frame's variables otherwise than by the instructions for that."""
 
 Entry = int | str | None
 Stack = tuple[Entry, ...]
@@ -45,11 +43,9 @@ class Flow:
 
     def _successors(self, number: int) -> Iterator[int]:
         each = self._all[number]
-        if each.opname in _ENDS:
-            return
-        if each.opcode in dis.hasjrel or each.opcode in dis.hasjabs:
+        if jumps(each):
             yield self._number[each.argval]
-        if each.opname not in _JUMPS and number + 1 < len(self._all):
+        if goes_on(each) and number + 1 < len(self._all):
             yield number + 1
 
     # -- where branches join ------------------------------------------------------------------------------------------
@@ -127,22 +123,22 @@ class Flow:
             at = -(each.arg or 1)
             stack[-1], stack[at] = stack[at], stack[-1]
             return tuple(stack)
-        effect = dis.stack_effect(each.opcode, each.arg, jump=is_jump)
+        growth = effect(each, jump=is_jump)
         is_pure = name in _NEUTRAL or name == "FOR_ITER" or name.startswith(_ONLY_POP)
-        kept = max(0, len(stack) + min(effect, 0))
+        kept = max(0, len(stack) + min(growth, 0))
         above = stack[max(0, kept - 1) :]
         del stack[kept:]
-        stack += [None] * effect
+        stack += [None] * growth
         if stack and name.startswith("LOAD_") and each.opcode not in dis.hasconst and each.argval is not None:
             # a method leaves two: itself and its object
-            changed = max(effect, 1) + (name == "LOAD_METHOD" or (name == "LOAD_ATTR" and effect > 0))
+            changed = max(growth, 1) + (name == "LOAD_METHOD" or (name == "LOAD_ATTR" and growth > 0))
             is_local = each.argval == "range" and name != "LOAD_GLOBAL"
             stack[-changed:] = [None if is_local else str(each.argval)] * min(changed, len(stack))
         elif stack and name == "GET_ITER":
             if stack[-1] == RANGE:
                 self._ranges.add(each.offset)
             stack[-1] = each.offset
-        elif stack and not is_pure and (effect <= 0):
+        elif stack and not is_pure and (growth <= 0):
             stack[-1] = RANGE if name.startswith("CALL") and "range" in above[:2] else None
         return tuple(stack)
 
@@ -199,25 +195,19 @@ class Flow:
     def _find_live(self) -> list[int]:
         names = {name: 1 << at for at, name in enumerate(self._code.co_varnames)}
         handles = any(each.opname == "PUSH_EXC_INFO" for each in self._all)
-        if handles or not _READERS.isdisjoint(self._code.co_names):
+        if handles or not READ_ALL.isdisjoint(self._code.co_names):
             return [sum(names.values())] * len(self._all)
-        reads, writes = [], []
-        for each in self._all:
-            of_local = each.opname.split("__")[0] if "_FAST" in each.opname else ""
-            is_write = of_local == "STORE_FAST"
-            own = each.argval if isinstance(each.argval, tuple) else (each.argval,)
-            mask = sum({names.get(name, 0) for name in own}) if of_local else 0
-            reads.append(0 if is_write else mask)
-            writes.append(mask if is_write else 0)
+        touched = [[(names.get(name, 0), is_read) for name, is_read in accesses(each)] for each in self._all]
         live = [0] * len(self._all)
         changed = True
         while changed:
             changed = False
             for number in range(len(self._all) - 1, -1, -1):
-                after = 0
+                before = 0
                 for other in self._next[number]:
-                    after |= live[other]
-                before = reads[number] | (after & ~writes[number])
+                    before |= live[other]
+                for mask, is_read in reversed(touched[number]):
+                    before = before | mask if is_read else before & ~mask
                 changed |= before != live[number]
                 live[number] = before
         return live

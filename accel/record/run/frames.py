@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Any
 
 from accel.process import interrupts
+from accel.process.tracebacks import without_ours
 from accel.record.arrays.arrays import RecordedValue
 from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.builtins import plain_builtins
@@ -115,6 +116,10 @@ class FrameWatch:
         is_end = issubclass(raised[0], (StopIteration, GeneratorExit, Unwound))
         if is_end:
             return
+        try:
+            without_ours(raised[2])  # in place: a handler may look at it
+        except Exception as error:  # as above
+            interrupts.pass_on(error)
         self._resolve_texts(frame)
         if not self._recording.is_foreseen(raised[1]):
             self._recording.note_exception(raised[1], (frame.f_code.co_filename, frame.f_lineno))

@@ -1,30 +1,40 @@
-"""Functions that recorded code has made and that outlive it: they get the program's own variables.
+"""Functions and generators that recorded code has made and that outlive it: they get the program's own variables.
 
-Recorded code has cells of its own in the place of the program's (see accel.record.names.cells). A function that it
-defines captures those. If the call cannot be undone, somebody may hold such a function, and what it captured would stay
-as it was at the end of the call, whatever the program assigns later.
+Recorded code has cells of its own in the place of the program's (see accel.record.names.cells). A function or generator
+that it makes captures those. If the call cannot be undone, somebody may hold it, and what it captured would stay as it
+was at the end of the call, whatever the program assigns later; and what it assigns would be lost.
 """
 
 from __future__ import annotations
 
 import gc
-from types import CellType, FunctionType
+from collections.abc import Callable, Generator, Sequence
+from types import CellType, FunctionType, GeneratorType
+from typing import Any
 
-from accel.record.names.cells import links_of
+from accel.process.tracebacks import without_ours
+from accel.record.names.cells import Link, links_of
 from accel.record.names.namespaces import SubstitutedGlobals
+from accel.record.names.variables import contents_of, fill
 from accel.record.recording import Recording
 from accel.record.run.escapes import DEPTH, replace_everywhere
 
 
-def rebind_functions(recording: Recording) -> None:
-    """Put functions over the program's cells in the place of those that are over cells of the recording."""
+def rebind(recording: Recording) -> None:
+    """Put functions over the program's cells in the place of those that are over cells of the recording.
+
+    Generators, whose cells nobody can exchange, get others around them.
+    """
     links = list(links_of(recording))
     if not links or not recording.makes_functions:
         return
     cells = {id(link.inner): link.cell for link in links}
     followed = set(map(id, recording.registry.functions.values()))
     # one look at all objects, as each takes long
-    closures = [each for each in gc.get_referrers(*(link.inner for link in links)) if type(each) is tuple]
+    referrers = gc.get_referrers(*(link.inner for link in links))
+    closures = [each for each in referrers if type(each) is tuple]
+    generators = [each for each in referrers if type(each) is GeneratorType and not each.gi_running]
+    del referrers
     holders = gc.get_referrers(*closures) if closures else []
     for function in holders:
         if type(function) is not FunctionType or id(function) in followed:
@@ -32,6 +42,9 @@ def rebind_functions(recording: Recording) -> None:
         if type(function.__globals__) is SubstitutedGlobals and function.__closure__ is not None:
             made = _rebound(function, function.__globals__, cells)
             replace_everywhere(function, made, DEPTH)
+            _forward(function, made)
+    for generator in generators:
+        replace_everywhere(generator, _refreshed(generator, links), DEPTH)
 
 
 def _rebound(function: FunctionType, scope: SubstitutedGlobals, cells: dict[int, CellType]) -> FunctionType:
@@ -48,3 +61,47 @@ def _rebound(function: FunctionType, scope: SubstitutedGlobals, cells: dict[int,
         setattr(made, name, getattr(function, name))
     made.__dict__.update(function.__dict__)
     return made
+
+
+def _forward(function: FunctionType, made: FunctionType) -> None:
+    """Let a function call the one that is in its place: a `functools.partial`, or C code, may hold it all the same."""
+    names = {name: getattr(function.__code__, name) for name in ("co_name", "co_qualname", "co_freevars")}
+    function.__code__ = _call.__code__.replace(**names)
+    function.__defaults__, function.__kwdefaults__ = None, {"_made_": made}
+    function.__wrapped__ = made  # type: ignore[attr-defined]  # for `inspect.signature`
+
+
+def _call(*args: Any, _made_: Any, **kwargs: Any) -> Any:
+    return _made_(*args, **kwargs)
+
+
+def _refreshed(generator: GeneratorType[Any, Any, Any], links: Sequence[Link]) -> GeneratorType[Any, Any, Any]:
+    """A generator that goes on as another does, whose cells get the variables' values before it does."""
+    made: Any = _going_on(generator, links)
+    made.__name__, made.__qualname__ = generator.__name__, generator.__qualname__
+    next(made)  # to where it can be asked
+    return made  # type: ignore[no-any-return]
+
+
+def _going_on(generator: GeneratorType[Any, Any, Any], links: Sequence[Link]) -> Generator[Any, Any, Any]:
+    given: Any = None
+    resume: Callable[[Any], Any]
+    while True:
+        try:
+            given = yield given
+        except GeneratorExit:
+            generator.close()
+            raise
+        except BaseException as error:
+            given, resume = error, generator.throw
+        else:
+            resume = generator.send
+        for link in links:
+            fill(link.inner, contents_of(link.cell))
+        try:
+            given = resume(given)
+        except StopIteration as end:
+            return end.value
+        except BaseException as error:
+            error.__traceback__ = without_ours(error.__traceback__)
+            raise

@@ -12,7 +12,7 @@ from accel.ir.tape import Node
 from accel.process import interrupts, tuning
 from accel.reasons import Refusal
 from accel.record import inputs, outputs
-from accel.record.effects.sinks import marker
+from accel.record.effects.markers import marker
 from accel.record.enter import enter_value
 from accel.record.loops.heads import Heads
 from accel.record.names.variables import check_unchanged
@@ -21,7 +21,7 @@ from accel.record.objects.follow import Followed
 from accel.record.recording import CURRENT, Recording, Unwound, gap_text, place_text
 from accel.record.run import escapes
 from accel.record.run.frames import FrameWatch
-from accel.record.run.rebinding import rebind_functions
+from accel.record.run.rebinding import rebind
 from accel.record.run.results import Raised, Recorded, Result, Undone
 from accel.record.run.trace import Trace, trace_of
 from accel.record.wrapper import unwrap
@@ -107,7 +107,7 @@ def _record(
             recording.show_waiting()
             recording.kept.unwrap_containers()
             _unwrap_attributes(error)
-            rebind_functions(recording)
+            rebind(recording)
             recording.close()
             return Raised(error, recording.refusal)
     if recording.raised is not None and not recording.touched:
@@ -193,7 +193,7 @@ def _finish(recording: Recording, made: list[Any], deferral: interrupts.Deferral
     result = recording.kept.unwrap_in_place(made[0])
     made[:] = [result]  # no wrapper is held here any more
     if recording.refusal is not None:
-        rebind_functions(recording)
+        rebind(recording)
         result = made[0]
     # Whoever still holds a wrapper after all containers were unwrapped got it in a way that was not seen.
     survivors = recording.survivors()

@@ -1,4 +1,7 @@
-"""States: what recorded code can reach at a join, as templates that can be compared between recordings."""
+"""States: what recorded code can reach at a join, as templates that can be compared between recordings.
+
+Those of loops, which are compared within one recording, are others: see accel.record.loops.state.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,16 @@ from accel.ir.template import frozen_static
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar
 from accel.record.inputs import MISSING
 from accel.record.names.namespaces import SubstitutedGlobals
+from accel.record.names.variables import contents_of
 from accel.record.objects.builtins import Builtin
 from accel.record.objects.follow import Followed
 from accel.record.objects.modules import EnvironProxy, ModuleProxy
 from accel.record.objects.modules import Opaque as OpaqueObject
 from accel.record.objects.objects import ClassProxy, ObjectType
 from accel.record.objects.proxy import Proxy
+from accel.record.parts.attributes import Item
 from accel.record.parts.joins import UNBOUND, Entered, Literal, Memory, Opaque, Roots, State, Value, View
-from accel.record.recording import Item, Recording
+from accel.record.recording import Recording
 from accel.record.standin import StandIn
 from accel.record.wrapper import isinstance_wrapper
 
@@ -171,12 +176,8 @@ class _Describer:
         if id(value) in self._seen:  # as one that calls itself
             return "again", Literal(self._seen[id(value)])
         self._seen[id(value)] = len(self._seen)
-        cells = []
-        for cell in value.__closure__ or ():
-            try:
-                cells.append(self._form(cell.cell_contents))
-            except ValueError:  # not bound yet
-                cells.append(UNBOUND)
+        found = map(contents_of, value.__closure__ or ())
+        cells = [UNBOUND if held is MISSING else self._form(held) for held in found]
         defaults = [self._form(part) for part in value.__defaults__ or ()]
         named = [(name, self._form(part)) for name, part in (value.__kwdefaults__ or {}).items()]
         return "made", Literal(value.__code__), *cells, "defaults", *defaults, *named

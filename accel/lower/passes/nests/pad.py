@@ -35,7 +35,7 @@ from accel.lower.passes.nests.layouts import Computed, Cut, Frame, Layout, Round
 from accel.lower.passes.nests.masking import mask_of, masked, shifted
 from accel.lower.passes.nests.nest import Block, Irregular, Liveness, Nest, Site, register_of
 from accel.lower.passes.nests.vectorize import Use
-from accel.rules import core, fusion
+from accel.rules import core, fusion, gathers
 
 WASTE = 4
 """A nest may compute so many times as many elements as NumPy does. Where one length grows from 1 to n (`a[i, :i]`) it
@@ -206,7 +206,7 @@ class _Planner:
             return self._product(site, found)
         if node.rule.padding.neutral is not None:
             return self._reduction(site, found)
-        if node.rule is core.GATHER:
+        if node.rule is gathers.GATHER:
             return self._gather(site, found)
         raise Irregular
 

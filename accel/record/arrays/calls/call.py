@@ -30,7 +30,7 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if rule is None and not isinstance(function, np.ufunc) and function not in scalars.HOST_FUNCTIONS:
         return call_without_rule(recording, function, args, kwargs)
     for target in written_operands(function, rule, args, kwargs):
-        recording.before_write(target._storage)
+        recording.storages.before_write(target._storage)
     result = function(*unwrap(args), **unwrap(kwargs))
     given = (*args, *kwargs.values())
     write = lambda: record(recording, function, rule, args, kwargs, result)  # noqa: E731
@@ -42,7 +42,7 @@ def call_without_rule(recording: Recording, function: Any, args: tuple[Any, ...]
     name = f"{getattr(function, '__module__', '') or ''}.{getattr(function, '__name__', function)}".lstrip(".")
     for value in (*args, *kwargs.values()):
         if issubclass(type(value), RecordedArray):
-            recording.before_write(value._storage)
+            recording.storages.before_write(value._storage)
     # `np.apply_along_axis(f, ...)`: code of the program runs inside, and may change anything.
     calls_back = any(callable(unwrap(value)) for value in (*args, *kwargs.values()))
     recording.break_("rule.missing", name, touched=calls_back)

@@ -1,0 +1,37 @@
+"""Tracebacks without accel's frames: to the program they look as if it had called its functions itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from types import TracebackType
+
+_ACCEL = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+
+
+def entries(traceback: TracebackType | None) -> list[TracebackType]:
+    """The entries of a traceback, the outermost first."""
+    found = []
+    while traceback is not None:
+        found.append(traceback)
+        traceback = traceback.tb_next
+    return found
+
+
+def linked(chosen: Sequence[TracebackType]) -> TracebackType | None:
+    """A traceback of these entries of one traceback alone. They are linked anew, whoever holds them."""
+    for place, entry in enumerate(chosen):
+        following = chosen[place + 1] if place + 1 < len(chosen) else None
+        if entry.tb_next is not following:
+            entry.tb_next = following
+    return chosen[0] if chosen else None
+
+
+def is_ours(entry: TracebackType) -> bool:
+    """Whether an entry is a frame of accel's."""
+    return entry.tb_frame.f_code.co_filename.startswith(_ACCEL)
+
+
+def without_ours(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback without accel's frames."""
+    return linked([each for each in entries(traceback) if not is_ours(each)])
