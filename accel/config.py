@@ -22,6 +22,14 @@ PLATFORMS = ("cpu", "gpu", "tpu")
 MODES = ("off", "auto", "verify", "strict")
 LOG_LEVELS = ("off", "error", "warning", "info", "debug")
 
+FLOAT64, FLOAT32, MIXED = PRECISIONS = ("float64", "float32", "mixed")
+
+RTOL: Mapping[str, float] = {FLOAT64: 1e-9, FLOAT32: 1e-3, MIXED: 1e-3}
+"""By precision, the largest accepted difference from NumPy where the user names none."""
+
+UNIT: Mapping[str, float | None] = {FLOAT64: None, FLOAT32: 2.0**-23, MIXED: 2.0**-23}
+"""By precision, the distance of neighbouring numbers, relative to them, in which programs compute; None: as NumPy."""
+
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
 
@@ -63,8 +71,10 @@ class Settings:
         one.
     max_nodes: the most operations in one recording, counting each repetition.
     max_compile_s: the longest time for one compile, in seconds.
+    precision: what programs compute with in the place of float64: "float64" itself, "float32", or "mixed", which
+        accumulates in float64. The program sees NumPy's dtypes in any case.
     rtol: the largest accepted difference from NumPy (docs/modes.md says relative to what); a catalogue's row may
-        override it.
+        override it. None: as `RTOL` has it for the precision.
     check_share: in mode "auto", the share of the time saved so far that comparisons with NumPy may take.
     cache_dir: the folder of the disk cache of compiled programs; None keeps nothing on disk.
     cache_shared: a second cache, for many users, that is read after the first and never written to; or None.
@@ -81,12 +91,18 @@ class Settings:
     max_variants: int = 8
     max_nodes: int = 200_000
     max_compile_s: float = 120.0
-    rtol: float = 1e-9
+    precision: str = FLOAT64
+    rtol: float | None = None
     check_share: float = 0.03
     cache_dir: Path | None = None
     cache_shared: Path | None = None
     quiet: bool = False
     tune: bool = True
+
+    @property
+    def tolerance(self) -> float:
+        """The largest accepted difference from NumPy."""
+        return RTOL[self.precision] if self.rtol is None else self.rtol
 
     def __post_init__(self) -> None:
         """Check settings that are made in code as those from the environment are checked."""
@@ -117,6 +133,10 @@ def _is_optional_count(value: object) -> bool:
 
 def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+
+
+def _is_optional_positive(value: object) -> bool:
+    return value is None or _is_positive(value)
 
 
 def _is_share(value: object) -> bool:
@@ -150,7 +170,8 @@ _BY_FIELD: dict[str, _Variable] = {
     "max_variants": _Variable("QD_JAX_MAX_VARIANTS", _is_count, "a whole number from 1", int),
     "max_nodes": _Variable("QD_JAX_MAX_NODES", _is_count, "a whole number from 1", int),
     "max_compile_s": _Variable("QD_JAX_MAX_COMPILE_S", _is_positive, "seconds, more than 0", float),
-    "rtol": _Variable("QD_JAX_RTOL", _is_positive, "a number more than 0", float),
+    "precision": _Variable("QD_JAX_PRECISION", _one_of(*PRECISIONS), ", ".join(PRECISIONS), str.lower),
+    "rtol": _Variable("QD_JAX_RTOL", _is_optional_positive, "a number more than 0", float),
     "check_share": _Variable("QD_JAX_CHECK_SHARE", _is_share, "a number more than 0, up to 1", float),
     "cache_dir": _Variable("QD_JAX_CACHE_DIR", _is_optional_path, "a folder, or off", _parse_cache_dir),
     "cache_shared": _Variable("QD_JAX_CACHE_SHARED", _is_optional_path, "a folder, or off", _parse_cache_dir),

@@ -50,7 +50,7 @@ class Executable:
     host, which shares its memory with NumPy. spans: by argument, of arrays that are passed as spans; copied: by
     argument, how often an array was copied that a span would have saved (see accel.backend.spans). key: of its entry in
     the disk cache, or None. unkept: why it has none, so that every start of the program compiles it anew; "" if it has
-    one, or if the disk cache is off.
+    one, or if the disk cache is off. precision: in which it computes.
     """
 
     program: Program
@@ -62,6 +62,7 @@ class Executable:
     key: str | None = None
     copied: Counter[int] = field(default_factory=Counter)
     unkept: str = ""
+    precision: str = config.FLOAT64
 
     def __post_init__(self) -> None:
         _executables[next(_numbers)] = self
@@ -133,7 +134,8 @@ def compile_trace(
     # other devices copy their inputs anyway
     chosen = frozenset(spanned) if on_cpu else frozenset()
     with jax.enable_x64(True), jax.default_device(device):
-        program = lower(trace, known, on_cpu=on_cpu, spanned=chosen)
+        precision = config.current().precision
+        program = lower(trace, known, on_cpu=on_cpu, spanned=chosen, precision=precision)
         spans = _spans(program, samples, chosen)
         sharding = jax.sharding.SingleDeviceSharding(device)
 
@@ -155,7 +157,7 @@ def compile_trace(
         except Exception as error:
             raise Unsupported("compile.failed", f"{type(error).__name__}: {error}".splitlines()[0]) from error
     seconds = time.perf_counter() - started
-    return Executable(program, compiled, constants, seconds, on_cpu, spans, key, unkept=unkept)
+    return Executable(program, compiled, constants, seconds, on_cpu, spans, key, unkept=unkept, precision=precision)
 
 
 def _begin(samples: Sequence[Any]) -> Any:
@@ -237,9 +239,8 @@ def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], d
         return None
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)], sorted(spans)
     precision = getattr(jax.config, "jax_default_matmul_precision", None)
-    return digest(
-        program.fingerprint, shapes, device.platform, device.device_kind, device.id, str(precision), threads()
-    )
+    where = device.platform, device.device_kind, device.id, threads()
+    return digest(program.fingerprint, shapes, where, str(precision), config.current().precision)
 
 
 def _from_cache(key: str | None, device: object) -> Any:
@@ -334,7 +335,8 @@ def load(
         constants = [jax.device_put(value, device) for value in program.constants]
     spans = _spans(program, samples, frozenset(spanned))
     # on_cpu: products are made for the CPU alone (see `describe`)
-    return Executable(program, compiled, constants, product.seconds, True, spans, product.key)
+    precision = config.current().precision  # its key says so
+    return Executable(program, compiled, constants, product.seconds, True, spans, product.key, precision=precision)
 
 
 def shared(array: Array, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:

@@ -144,7 +144,7 @@ class Compiling:
         ledger.variants = len(self._paths.with_program)
         ledger.describe = self._paths.describe
         timeline.note_event(timeline.COMPILE, self._name, f"{operations} operations", executable.seconds)
-        _note_device()
+        _note_device(executable.precision)
         text = "%s compiled in %.2f s: %d operations, %d folded"
         logs.LOGGER.info(text, self._name, executable.seconds, operations, executable.program.folded)
 
@@ -155,6 +155,12 @@ class Compiling:
         path.respecialize(changed)
         # what changes on one path is likely to change on the others: spare each of them a run in vain and a compile
         self._paths.stop_folding(names, path)
+        self.start(path, call)
+
+    def renew(self, path: Path, call: Call) -> None:
+        """The settings name another precision than the path's program has: compile it again."""
+        logs.LOGGER.info("%s is compiled again, in %s", self._name, config.current().precision)
+        path.drop_program()
         self.start(path, call)
 
     def start_remaining(self) -> Iterator[Path]:
@@ -189,10 +195,12 @@ def _is_worth_starting() -> bool:
     return gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs())
 
 
-def _note_device() -> None:
+def _note_device(precision: str) -> None:
     from accel.backend.devices import device
 
     run = current_run()
+    if precision not in run.precisions:
+        run.precisions.append(precision)
     if run.device is None:
         chosen = device(config.current().platform)
         run.platform, run.device = chosen.platform, chosen.device_kind

@@ -370,6 +370,10 @@ class Path:
         if self._respecialized >= MAX_RESPECIALIZED:
             self._stop_folding_slots(tuple(self.constants))
         # a program with spans that is on its way has folded the same constants
+        self.drop_program()
+
+    def drop_program(self) -> None:
+        """Forget the program: another one is to be compiled."""
         self._variant = self.pending_spans = None
         self._enter(Stage.OBSERVING)
 

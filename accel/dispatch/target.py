@@ -108,7 +108,7 @@ class Target:
     @property
     def tolerance(self) -> float:
         """The relative error that a comparison allows."""
-        return self.rtol if self.rtol is not None else config.current().rtol
+        return self.rtol if self.rtol is not None else config.current().tolerance
 
     @property
     def is_calling_itself(self) -> bool:
@@ -511,6 +511,9 @@ class Target:
         from accel.dispatch.replay.commit import commit
         from accel.record.effects.shown import Unshowable
 
+        if path.variant.executable.precision != config.current().precision:
+            self._compiling.renew(path, call)
+            return self._follow(path, values, call)
         try:
             given = path.variant.run(values)
         except HostError as error:  # it depends on the numbers of this call: the next call may have others

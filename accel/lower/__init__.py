@@ -12,6 +12,7 @@ pipeline    what is done to the operations before JAX traces them; `accel explai
             decides while JAX traces which values to store
 listing     operations as text
 operations  one operation, by its rule or by NumPy
+precision   the traced function in float32, where the settings say so
 values      the values of operations while the function is traced
 """
 

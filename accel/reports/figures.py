@@ -160,6 +160,7 @@ def figures_of_run() -> dict[str, Any]:
         "versions": _versions(),
         "platform": run.platform,
         "device": run.device,
+        "precision": " and ".join(run.precisions) or None,
         "wall_s": wall_s,
         "steps": _steps(functions, run.pace),
         "functions": functions,

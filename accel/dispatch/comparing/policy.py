@@ -97,7 +97,8 @@ class Comparisons:
         finally:
             if texts is not None:
                 texts.stop()
-        comparison = Comparison(staged, call.result, snapshot, tolerance, texts)
+        unit = config.UNIT[executable.precision]
+        comparison = Comparison(staged, call.result, snapshot, tolerance, texts, unit)
         logs.LOGGER.debug("%s compared with NumPy, largest error %.2g", self._name, comparison.error)
         refusal = self.judge(comparison, tolerance)
         self._count(path, call, replay_s, time.perf_counter() - started)
