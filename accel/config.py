@@ -104,6 +104,14 @@ class Settings:
         """The largest accepted difference from NumPy."""
         return RTOL[self.precision] if self.rtol is None else self.rtol
 
+    @property
+    def unit(self) -> float | None:
+        """The unit in the last place by which rounding may explain a difference beyond the tolerance; see `UNIT`.
+
+        Who names a tolerance means it: float32's rounding then explains nothing.
+        """
+        return UNIT[self.precision] if self.rtol is None else None
+
     def __post_init__(self) -> None:
         """Check settings that are made in code as those from the environment are checked."""
         for name in _BY_FIELD:

@@ -111,6 +111,11 @@ class Target:
         return self.rtol if self.rtol is not None else config.current().tolerance
 
     @property
+    def unit(self) -> float | None:
+        """The unit in the last place by which rounding may explain a difference; as in the settings."""
+        return config.current().unit if self.rtol is None else None
+
+    @property
     def is_calling_itself(self) -> bool:
         """Whether a call of the target is under way in this thread. A recursive call is part of it: it runs plainly."""
         return self._thread == threading.get_ident()
@@ -600,7 +605,9 @@ class Target:
     def _compare(self, path: Path, staged: StagedOutputs, call: Call) -> Any:
         """Run NumPy too. Its results stand; the replay's are compared with them, and never committed."""
         taken = path.taken(staged)
-        refusal = self._comparisons.compare(taken, path.variant.executable, staged, call, self.tolerance)
+        refusal = self._comparisons.compare(
+            taken, path.variant.executable, staged, call, tolerance=self.tolerance, unit=self.unit
+        )
         if call.raised is None:
             self.paths.note_taken(taken)
         if refusal is not None and path is self.paths.joint:

@@ -42,7 +42,7 @@ class Comparison:
 
     differences: one for each field that is not equal bit by bit, the worst first. points: the number of array elements
     and numbers that were compared. snapshot: of the inputs, taken before the call that returned `result`. texts: what
-    both of them show. unit: of the replay's precision, as `config.UNIT` has it.
+    both of them show. unit: in the last place, as `explanation` takes it.
     """
 
     def __init__(
