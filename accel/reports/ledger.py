@@ -256,8 +256,8 @@ class RunLedger:
     """What concerns the whole run rather than one target.
 
     started: `time.perf_counter()` when accounting began. platform, device: what programs are compiled for; None before
-    the first. precisions: those of the programs so far. step: the target that is called once in every step of the program; None if no catalogue names it. loops:
-    the targets of lifted loops of the program itself.
+    the first. precisions: those of the programs so far. step: the target that is called once in every step of the
+    program; None if no catalogue names it. loops: the targets of lifted loops of the program itself.
     compiled_s: seconds of all compiled calls. gained_s: sum over all targets, in seconds. costs: by kind, sums over all
     targets, including costs that belong to none. cost_s: the sum of all costs. notes: sentences for the report, in
     order of time.

@@ -98,7 +98,9 @@ def test_cancellation_is_rounding(foreground: None) -> None:
     with config.override(precision="float32", mode="verify"):
         called(residual)
     assert not reasons()
-    assert {str(each.verdict) for each in open_ledger("target").differences.values()} == {"no more than rounding makes it"}
+    assert {str(each.verdict) for each in open_ledger("target").differences.values()} == {
+        "no more than rounding makes it"
+    }
 
 
 # -- branches ----------------------------------------------------------------------------------------------------------

@@ -136,7 +136,15 @@ def test_linear_algebra_and_transforms(precision: str) -> None:
 
 
 def other_dtypes(x: Any, i: Any, s: Any, z: Any) -> Any:
-    return i * 3 + 1, s * np.float32(0.1), (s.astype(float) * 0.1), z * z.conj(), (x * 100).astype(np.int16), i / 3, x > i
+    return (
+        i * 3 + 1,
+        s * np.float32(0.1),
+        (s.astype(float) * 0.1),
+        z * z.conj(),
+        (x * 100).astype(np.int16),
+        i / 3,
+        x > i,
+    )
 
 
 @pytest.mark.parametrize("precision", REDUCED)
@@ -204,7 +212,16 @@ def test_a_choice_has_one_dtype_and_a_computation_of_its_own_is_traced_again() -
         picked = lax.reduce(x * 1.1, np.float64(0), lambda a, b: lax.select(a >= b, a, b), (0, 1))
         carry, rows = lax.scan(lambda c, row: (jnp.minimum(c, row), (row * 1.5, c)), x[0], x)
         last = lax.while_loop(lambda c: c[1] < 5, lambda c: (c[0] * 1.1, c[1] + 1), (x, 0))
-        return chosen, picked, carry, rows, last, x.at[i].add(1.0), (x * 1.5).at[i].max(3.0), jax.scipy.special.gammaln(x)
+        return (
+            chosen,
+            picked,
+            carry,
+            rows,
+            last,
+            x.at[i].add(1.0),
+            (x * 1.5).at[i].max(3.0),
+            jax.scipy.special.gammaln(x),
+        )
 
     with jax.enable_x64(True):
         x, i = jnp.asarray(field(6, 5)), jnp.array([1, 1, 4])

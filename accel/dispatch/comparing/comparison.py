@@ -97,9 +97,7 @@ class Comparison:
             return Verdict.MISMATCH
         if all(difference.error <= explained.get(difference.field, 0.0) for difference in beyond):
             return Verdict.ROUNDING
-        verdict = explanation(
-            self._staged, self._snapshot, self._rtol, self._seen, self._is_numpys_text, self._unit
-        )
+        verdict = explanation(self._staged, self._snapshot, self._rtol, self._seen, self._is_numpys_text, self._unit)
         if verdict is Verdict.ROUNDING:
             for difference in beyond:
                 allowed = min(EXPLAINED_FACTOR * difference.error, MAX_EXPLAINED * self._rtol)

@@ -53,8 +53,8 @@ def explanation(
     operands within the tolerance of each other are answered at random.
 
     seen: values of NumPy's call that differ from the replay's. If the tape does not reproduce them, the recording is
-    wrong, and explains nothing. is_numpys: the same for all that the tape computes. unit: of the last place, relative to
-    the value; None: as the value's dtype has it.
+    wrong, and explains nothing. is_numpys: the same for all that the tape computes. unit: of the last place,
+    relative to the value; None: as the value's dtype has it.
     """
     outputs = staged.trace.outputs
     nodes = [*outputs.arrays, *(node for _, node in outputs.changed), *outputs.numbers]

@@ -128,9 +128,7 @@ class Widths:
         """Whether an operation is computed in narrow dtypes. given: those of its operands."""
         name = eqn.primitive.name
         # a literal takes the width of what it meets
-        ours = [
-            dtype for dtype, var in zip(given, eqn.invars, strict=True) if is_wide(var) and not is_literal(var)
-        ]
+        ours = [dtype for dtype, var in zip(given, eqn.invars, strict=True) if is_wide(var) and not is_literal(var)]
         if name in ARITHMETIC:
             wide = is_wide(eqn.outvars[0])
             return wide and (bool(eqn.outvars[0].aval.shape) or any(map(is_narrow, ours)))
