@@ -95,7 +95,7 @@ LAYERS = (
     ("dispatch.comparing.comparison",),
     ("dispatch.call", "dispatch.refusals"),
     ("dispatch.costs.budget", "dispatch.costs.rest", "dispatch.costs.speed", "dispatch.preconditions", "dispatch.late"),
-    ("dispatch.costs.account", "dispatch.costs.parts"),
+    ("dispatch.costs.account", "dispatch.costs.parts", "dispatch.costs.transfers"),
     ("dispatch.paths", "dispatch.recordings"),
     ("dispatch.joint",),
     ("dispatch.joining",),

@@ -41,16 +41,19 @@ _executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDi
 
 _numbers = itertools.count()
 
+_REFUSED_COPY = "Disallowed host-to-device transfer"
+"""What JAX says of an argument that is no array of its own, where `jax.transfer_guard` forbids copies."""
+
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Executable:
     """A compiled program.
 
-    constants: already on the device. seconds: the time of lowering and compiling. on_cpu: whether the device is the
-    host, which shares its memory with NumPy. spans: by argument, of arrays that are passed as spans; copied: by
-    argument, how often an array was copied that a span would have saved (see accel.backend.spans). key: of its entry in
-    the disk cache, or None. unkept: why it has none, so that every start of the program compiles it anew; "" if it has
-    one, or if the disk cache is off. precision: in which it computes.
+    constants: already on the device, which is `device`. seconds: the time of lowering and compiling. on_cpu: whether
+    the device is the host, which shares its memory with NumPy. spans: by argument, of arrays that are passed as spans;
+    copied: by argument, how often an array was copied that a span would have saved (see accel.backend.spans). key: of
+    its entry in the disk cache, or None. unkept: why it has none, so that every start of the program compiles it anew;
+    "" if it has one, or if the disk cache is off. precision: in which it computes.
     """
 
     program: Program
@@ -63,6 +66,7 @@ class Executable:
     copied: Counter[int] = field(default_factory=Counter)
     unkept: str = ""
     precision: str = config.FLOAT64
+    device: Any = None
 
     def __post_init__(self) -> None:
         _executables[next(_numbers)] = self
@@ -82,8 +86,27 @@ class Executable:
         import jax
 
         with jax.enable_x64(True):
-            made, packs = self.compiled(arguments, offsets, self.constants, scalars)
+            if not self.on_cpu:
+                # explicitly: the program may have forbidden other copies (`jax.transfer_guard`)
+                arguments, scalars = jax.device_put((arguments, scalars), self.device)
+            try:
+                made, packs = self.compiled(arguments, offsets, self.constants, scalars)
+            except RuntimeError as error:
+                if not self.on_cpu or _REFUSED_COPY not in str(error):
+                    raise
+                # what JAX takes for a copy is none: the program reads NumPy's memory
+                with jax.transfer_guard("allow"):
+                    made, packs = self.compiled(arguments, offsets, self.constants, scalars)
         return made, packs
+
+    def fetched(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        """Device values as ndarrays, not to be written to."""
+        if self.on_cpu:
+            return [np.asarray(array) for array in arrays]
+        import jax
+
+        found: list[np.ndarray[Any, Any]] = jax.device_get(list(arrays))
+        return found
 
     def time_copies(self, given: Sequence[Any], made: Sequence[Any], changed: Sequence[Any]) -> float:
         """Seconds that the copies around one run take: inputs to the device, results and changed arrays back.
@@ -99,12 +122,11 @@ class Executable:
             started = time.perf_counter()
         else:
             # the results have been copied to the host already: put back untimed, so that their copy can be timed below
-            device = devices.device(config.current().platform)
             with jax.enable_x64(True):
-                copied = jax.block_until_ready(jax.device_put(list(made), device))
+                copied = jax.block_until_ready(jax.device_put(list(made), self.device))
                 started = time.perf_counter()
-                jax.block_until_ready(jax.device_put(list(given), device))
-        for each in (*copied, *changed):
+                jax.block_until_ready(jax.device_put(list(given), self.device))
+        for each in (*self.fetched(copied), *changed):
             np.array(each)
         return time.perf_counter() - started
 
@@ -130,7 +152,7 @@ def compile_trace(
     started = time.perf_counter()
     device = _begin(samples)
     jax = import_jax()
-    on_cpu = device.platform == "cpu"
+    on_cpu = devices.shares_memory(device)
     # other devices copy their inputs anyway
     chosen = frozenset(spanned) if on_cpu else frozenset()
     with jax.enable_x64(True), jax.default_device(device):
@@ -147,17 +169,25 @@ def compile_trace(
             given[at] = about((span.length,), span.dtype)
         offsets = about((len(spans),), np.int32) if spans else None
         scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
-        constants = [jax.device_put(value, device) for value in program.constants]
         # the whole program: XLA has the option for a compile, not for one operation
         careful = on_cpu and any(map(_may_miscompile, trace.tape.nodes))
         try:
+            constants = [jax.device_put(value, device) for value in program.constants]
             compiled, key, unkept = _compiled(program, spans, (given, offsets, constants, scalars), device, careful)
         except Unsupported:
             raise
         except Exception as error:
-            raise Unsupported("compile.failed", f"{type(error).__name__}: {error}".splitlines()[0]) from error
+            if devices.is_out_of_memory(error):
+                raise Unsupported("device.memory", _first_line(error)) from error
+            raise Unsupported("compile.failed", _first_line(error)) from error
     seconds = time.perf_counter() - started
-    return Executable(program, compiled, constants, seconds, on_cpu, spans, key, unkept=unkept, precision=precision)
+    made = Executable(program, compiled, constants, seconds, on_cpu, spans, key, unkept=unkept, device=device)
+    made.precision = precision
+    return made
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def _begin(samples: Sequence[Any]) -> Any:
@@ -336,7 +366,9 @@ def load(
     spans = _spans(program, samples, frozenset(spanned))
     # on_cpu: products are made for the CPU alone (see `describe`)
     precision = config.current().precision  # its key says so
-    return Executable(program, compiled, constants, product.seconds, True, spans, product.key, precision=precision)
+    made = Executable(program, compiled, constants, product.seconds, True, spans, product.key, device=device)
+    made.precision = precision
+    return made
 
 
 def shared(array: Array, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:

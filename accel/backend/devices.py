@@ -172,6 +172,16 @@ def device(platform: str | None) -> Any:
     return jax.devices(platform)[0] if platform else jax.devices()[0]
 
 
+def shares_memory(device: Any) -> bool:
+    """Whether a device has the host's memory, so that nothing is copied to it and back."""
+    return bool(device.platform == "cpu")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether JAX has raised this because a device has too little memory left."""
+    return isinstance(error, RuntimeError) and str(error).startswith("RESOURCE_EXHAUSTED")
+
+
 def check(chosen: config.Settings) -> None:
     """Raise SettingError if accel is on, and the settings name a platform that does not exist here."""
     if chosen.enabled and chosen.mode != "off":

@@ -351,6 +351,9 @@ class Path:
     def _install(self, made: PendingProgram) -> None:
         """Put a new program in place. Its first replays are compared, whatever those of an earlier program showed."""
         self._variant = self._launcher(made.result())
+        from accel.dispatch.costs.transfers import Transfers
+
+        open_ledger(self.name).transfers.append(Transfers(self.trace, self.variant))
         # a program from disk may have spans already
         self._spans_tried |= bool(self.variant.executable.spans)
         self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept

@@ -30,7 +30,7 @@ from accel.dispatch.known import KnownPaths
 from accel.dispatch.paths import Path, Stage
 from accel.dispatch.preconditions import OFF, unmet_precondition
 from accel.dispatch.recordings import Recordings
-from accel.dispatch.refusals import Refusals, Refused
+from accel.dispatch.refusals import Refusals, Refused, why_not_run
 from accel.process.ending import let_go_at_exit
 from accel.process.interrupts import pass_on
 from accel.reasons import Refusal
@@ -527,7 +527,7 @@ class Target:
         except Exception as error:
             if not is_fault(error):
                 raise
-            self._give_up(path, Refusal("compile.failed", "", f"{type(error).__name__}: {error}"))
+            self._give_up(path, why_not_run(error))
             return self._run_uncovered(call)
         if isinstance(given, StaleConstants):
             self._compiling.respecialize(path, given.slots, call)

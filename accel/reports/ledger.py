@@ -93,6 +93,28 @@ class RestingCalls(Protocol):
         """Hand over the calls that are not in the ledger yet: their number and their seconds."""
 
 
+class CountedTransfers(Protocol):
+    """What the launches of one program have handed to the device, and fetched from it.
+
+    constants: bytes that were put on the device once.
+    """
+
+    constants: int
+
+    @property
+    def launches(self) -> int:
+        """How often it was launched."""
+
+    def handed(self) -> Counter[str]:
+        """Bytes to the device, by field."""
+
+    def fetched(self) -> Counter[str]:
+        """Bytes from the device, by field."""
+
+    def begin_again(self) -> None:
+        """Count anew."""
+
+
 @dataclass(slots=True, eq=False)
 class Ledger:
     """Counts and times of one target. All times are in seconds.
@@ -106,6 +128,7 @@ class Ledger:
     copy_s: the time of copies to the device and back per call, measured in comparisons.
     differences: those beyond the tolerance, by field and verdict.
     describe: returns the target's compiled paths for the report. waits: returns what its calls wait for, or None.
+    transfers: of each program that it has had.
     rests: the rest of each target with this name that has calls which are not entered one by one.
     """
 
@@ -130,6 +153,7 @@ class Ledger:
     differences: dict[tuple[str, str], FieldDifferences] = field(default_factory=dict)
     describe: Callable[[], list[dict[str, Any]]] | None = None
     waits: Callable[[], Refusal | None] | None = None
+    transfers: list[CountedTransfers] = field(default_factory=list)
     rests: list[RestingCalls] = field(default_factory=list)
 
     def settle(self) -> None:
@@ -340,6 +364,9 @@ def begin_again() -> None:
             before.variants,
             before.rests,
         )
+        book.transfers = before.transfers
+        for each in book.transfers:
+            each.begin_again()
         if before.state in (State.ABSENT, State.DEMOTED) or before.is_left_out:
             book.state, book.refusals = before.state, Counter(dict.fromkeys(before.refusals, 1))
     capacity, before_run = timeline.capacity(), _run

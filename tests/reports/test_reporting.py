@@ -19,7 +19,7 @@ from accel.reports.ledger import COSTS, Difference, Ledger, RunLedger, State
 FUNCTION_KEYS = [
     *("target", "state", "calls", "compiled_calls", "numpy_calls", "inlined_calls", "variants"),
     *("compile_s", "numpy_ms", "compiled_ms", "per_call_speedup", "speedup", "max_rel_error", "numpy_s", "compiled_s"),
-    *("gained_s", "costs_s", "saved_s", "checks", "copying_s", "differences", "programs", "reasons"),
+    *("gained_s", "costs_s", "saved_s", "checks", "copying_s", "transfers", "differences", "programs", "reasons"),
 ]
 NUMBER = (int, float)
 
