@@ -19,6 +19,7 @@ from accel import project
 from accel.spelling import did_you_mean
 
 PLATFORMS = ("cpu", "gpu", "tpu")
+ALL = "all"
 MODES = ("off", "auto", "verify", "strict")
 LOG_LEVELS = ("off", "error", "warning", "info", "debug")
 
@@ -62,6 +63,7 @@ class Settings:
 
     enabled: False makes `install()` do nothing, so that the program runs on NumPy alone.
     platform: the JAX platform to compile for; None takes JAX's default.
+    devices: among how many devices of the platform programs divide their arrays; "all" for those that there are.
     threads: of XLA on the CPU; None takes one thread if the first program's arrays are small, and otherwise all.
     ahead_of_time: True compiles in the background, while calls go on in NumPy; False compiles at first need.
     mode: "off" runs every call on NumPy; "auto" replays, and compares a decreasing share of the calls with NumPy;
@@ -84,6 +86,7 @@ class Settings:
 
     enabled: bool = True
     platform: str | None = None
+    devices: int | str = 1
     threads: int | None = None
     ahead_of_time: bool = True
     mode: str = "auto"
@@ -139,6 +142,14 @@ def _is_optional_count(value: object) -> bool:
     return value is None or _is_count(value)
 
 
+def _is_count_or_all(value: object) -> bool:
+    return value == ALL or _is_count(value)
+
+
+def _parse_count_or_all(text: str) -> int | str:
+    return ALL if text.lower() == ALL else int(text)
+
+
 def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
 
@@ -171,6 +182,9 @@ class _Variable(NamedTuple):
 _BY_FIELD: dict[str, _Variable] = {
     "enabled": _Variable("QD_USE_JAX", _is_bool, "1 or 0", _parse_bool),
     "platform": _Variable("QD_JAX_PLATFORM", _one_of(None, *PLATFORMS), f"{', '.join(PLATFORMS)}, or unset", str.lower),
+    "devices": _Variable(
+        "QD_JAX_DEVICES", _is_count_or_all, f"a whole number from 1, or {ALL}", _parse_count_or_all
+    ),
     "threads": _Variable("QD_JAX_THREADS", _is_optional_count, "a whole number from 1, or unset", int),
     "ahead_of_time": _Variable("QD_JAX_AOT", _is_bool, "1 or 0", _parse_bool),
     "mode": _Variable("QD_JAX_MODE", _one_of(*MODES), ", ".join(MODES), str.lower),

@@ -22,7 +22,7 @@ LAYERS = (
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),
     ("process.tuning", "process.gain"),
     ("cli.options", "versions", "variables"),
-    ("reports.ledger", "catalogue", "backend.cache", "backend.devices", "backend.lapack", "backend.spans"),
+    ("reports.ledger", "catalogue", "backend.cache", "backend.devices", "backend.lapack", "backend.spans", "backend.shards"),
     ("ir.template",),
     ("ir.tape", "ir.views"),
     ("ir.loop",),

@@ -25,6 +25,7 @@ from accel import config, logs
 from accel.backend import cache, devices, lapack
 from accel.backend.devices import has_room, import_jax, start, threads
 from accel.backend.job import Job, Product, packed, unpacked
+from accel.backend.shards import Shards, divided, launching
 from accel.backend.spans import Span, arrays_from, is_aligned, prepared_arrays, span_of
 from accel.ir.fingerprint import digest
 from accel.ir.tape import Node
@@ -41,6 +42,8 @@ _executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDi
 
 _numbers = itertools.count()
 
+_UNKEPT_SHARDS = "programs for several devices are not kept"
+
 _REFUSED_COPY = "Disallowed host-to-device transfer"
 """What JAX says of an argument that is no array of its own, where `jax.transfer_guard` forbids copies."""
 
@@ -53,7 +56,8 @@ class Executable:
     the device is the host, which shares its memory with NumPy. spans: by argument, of arrays that are passed as spans;
     copied: by argument, how often an array was copied that a span would have saved (see accel.backend.spans). key: of
     its entry in the disk cache, or None. unkept: why it has none, so that every start of the program compiles it anew;
-    "" if it has one, or if the disk cache is off. precision: in which it computes.
+    "" if it has one, or if the disk cache is off. precision: in which it computes. shards: how its arrays are divided
+    among several devices, or None; undivided: why not, where the settings ask for it.
     """
 
     program: Program
@@ -67,6 +71,8 @@ class Executable:
     unkept: str = ""
     precision: str = config.FLOAT64
     device: Any = None
+    shards: Shards | None = None
+    undivided: str = ""
 
     def __post_init__(self) -> None:
         _executables[next(_numbers)] = self
@@ -85,6 +91,8 @@ class Executable:
         """Run it on prepared arrays; returns as `__call__` does."""
         import jax
 
+        if self.shards is not None:
+            return self._run_divided(self.shards, arguments, scalars)
         with jax.enable_x64(True):
             if not self.on_cpu:
                 # explicitly: the program may have forbidden other copies (`jax.transfer_guard`)
@@ -99,6 +107,19 @@ class Executable:
                     made, packs = self.compiled(arguments, offsets, self.constants, scalars)
         return made, packs
 
+    def _run_divided(
+        self, shards: Shards, arguments: list[Any], scalars: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Run it on several devices, to its end."""
+        import jax
+
+        places = [shards.of(array.shape) for array in arguments]
+        with jax.enable_x64(True), launching:
+            given = jax.device_put((arguments, scalars), (places, shards.everywhere))
+            made, packs = self.compiled(given[0], None, self.constants, given[1])
+            jax.block_until_ready((made, packs))
+        return made, packs
+
     def fetched(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Device values as ndarrays, not to be written to."""
         if self.on_cpu:
@@ -107,6 +128,9 @@ class Executable:
 
         found: list[np.ndarray[Any, Any]] = jax.device_get(list(arrays))
         return found
+
+    def _place_of(self, shape: tuple[int, ...]) -> Any:
+        return self.device if self.shards is None else self.shards.of(shape)
 
     def time_copies(self, given: Sequence[Any], made: Sequence[Any], changed: Sequence[Any]) -> float:
         """Seconds that the copies around one run take: inputs to the device, results and changed arrays back.
@@ -125,7 +149,7 @@ class Executable:
             with jax.enable_x64(True):
                 copied = jax.block_until_ready(jax.device_put(list(made), self.device))
                 started = time.perf_counter()
-                jax.block_until_ready(jax.device_put(list(given), self.device))
+                jax.block_until_ready([jax.device_put(each, self._place_of(each.shape)) for each in given])
         for each in (*self.fetched(copied), *changed):
             np.array(each)
         return time.perf_counter() - started
@@ -144,25 +168,47 @@ def leak_executables() -> None:
 def compile_trace(
     trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
 ) -> Executable:
-    """Lower and compile a trace. Raises Unsupported.
+    """Lower and compile a trace, for several devices if the settings say so and it can be. Raises Unsupported.
 
     known: inputs to fold. samples: a value of each slot, for shapes and dtypes. spanned: slots of arrays that are
     passed as spans, on the CPU.
     """
+    device, shards, undivided = _begin(samples)
+    if shards is not None:
+        try:
+            return _compile(trace, known, samples, frozenset(), device, shards)
+        except Unsupported as error:
+            undivided = error.detail
+    made = _compile(trace, known, samples, spanned, device, None)
+    made.undivided = undivided
+    return made
+
+
+def _compile(
+    trace: Lowerable,
+    known: Known,
+    samples: Sequence[Any],
+    spanned: Collection[int],
+    device: Any,
+    shards: Shards | None,
+) -> Executable:
     started = time.perf_counter()
-    device = _begin(samples)
     jax = import_jax()
-    on_cpu = devices.shares_memory(device)
+    on_cpu = devices.shares_memory(device) and shards is None
     # other devices copy their inputs anyway
     chosen = frozenset(spanned) if on_cpu else frozenset()
     with jax.enable_x64(True), jax.default_device(device):
         precision = config.current().precision
-        program = lower(trace, known, on_cpu=on_cpu, spanned=chosen, precision=precision)
+        about_it = {"precision": precision, "divided": shards is not None}
+        program = lower(trace, known, on_cpu=on_cpu, spanned=chosen, **about_it)
         spans = _spans(program, samples, chosen)
-        sharding = jax.sharding.SingleDeviceSharding(device)
+        alone = jax.sharding.SingleDeviceSharding(device)
+
+        def place_of(shape: tuple[int, ...]) -> Any:
+            return alone if shards is None else shards.of(shape)
 
         def about(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Any:
-            return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding)
+            return jax.ShapeDtypeStruct(shape, dtype, sharding=place_of(shape))
 
         given = [about(samples[slot].shape, samples[slot].dtype) for slot in program.slots]
         for at, span in spans.items():
@@ -170,10 +216,14 @@ def compile_trace(
         offsets = about((len(spans),), np.int32) if spans else None
         scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
         # the whole program: XLA has the option for a compile, not for one operation
-        careful = on_cpu and any(map(_may_miscompile, trace.tape.nodes))
+        careful = device.platform == "cpu" and any(map(_may_miscompile, trace.tape.nodes))
         try:
-            constants = [jax.device_put(value, device) for value in program.constants]
-            compiled, key, unkept = _compiled(program, spans, (given, offsets, constants, scalars), device, careful)
+            constants = [jax.device_put(value, place_of(np.shape(value))) for value in program.constants]
+            arguments = given, offsets, constants, scalars
+            if shards is None:
+                compiled, key, unkept = _compiled(program, spans, arguments, device, careful)
+            else:
+                compiled, key, unkept = _built(program, spans, arguments, careful), None, _UNKEPT_SHARDS
         except Unsupported:
             raise
         except Exception as error:
@@ -182,7 +232,7 @@ def compile_trace(
             raise Unsupported("compile.failed", _first_line(error)) from error
     seconds = time.perf_counter() - started
     made = Executable(program, compiled, constants, seconds, on_cpu, spans, key, unkept=unkept, device=device)
-    made.precision = precision
+    made.precision, made.shards = precision, shards
     return made
 
 
@@ -190,14 +240,20 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
-def _begin(samples: Sequence[Any]) -> Any:
-    """Start JAX for arrays like these. Returns the device to use. Raises Unsupported."""
+def _begin(samples: Sequence[Any]) -> tuple[Any, Shards | None, str]:
+    """Start JAX for arrays like these. Returns the device to use, or the first of several, how arrays are divided among
+    these, and why they are not, where the settings ask for it. Raises Unsupported."""
     if not has_room():
         raise Unsupported("environment.memory", "")
     tuning.keep_freed()
     start(usual_size(samples))
+    chosen = config.current()
     try:
-        return devices.device(config.current().platform)
+        device = devices.device(chosen.platform)
+        if chosen.devices == 1:
+            return device, None, ""
+        found = divided(devices.all_devices(chosen), [each.shape for each in samples if isinstance(each, np.ndarray)])
+        return (device, None, found) if isinstance(found, str) else (device, found, "")
     except config.SettingError as error:  # `install` checked it, but the device has gone since
         raise Unsupported("device.missing", str(error)) from error
 
@@ -227,19 +283,23 @@ def _compiled(
 
     Returns it, its key in the cache (None if it is not there), and why it is not there (see `Executable.unkept`).
     """
-    import jax
-
     key = _key(program, spans, arguments, device)
     cached = _from_cache(key, device)
     if cached is not None:
         return cached, key, ""
-    # `jax.jit` sees the lowered tape, a pure function over jax.numpy, and never the program's own code
-    lowered = jax.jit(entry(program, spans)).lower(*arguments)
-    compiled = jax_internals.compiled_with_care(lowered) if careful else lowered.compile()
+    compiled = _built(program, spans, arguments, careful)
     unkept = "" if config.current().cache_dir is None else _keep(program, key, compiled)
     if unkept:
         report_not_kept(unkept)
     return compiled, None if unkept else key, unkept
+
+
+def _built(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], careful: bool) -> Any:
+    import jax
+
+    # `jax.jit` sees the lowered tape, a pure function over jax.numpy, and never the program's own code
+    lowered = jax.jit(entry(program, spans)).lower(*arguments)
+    return jax_internals.compiled_with_care(lowered) if careful else lowered.compile()
 
 
 def report_not_kept(why: str) -> None:
@@ -352,7 +412,7 @@ def load(
     product: Product, trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int]
 ) -> Executable | None:
     """Load the executable of a product in this process; None if its entry on disk is gone or cannot be used."""
-    device = _begin(samples)
+    device, _, _ = _begin(samples)
     jax = import_jax()
     program = unpacked(product.program, trace, known)
     with jax.enable_x64(True), jax.default_device(device):

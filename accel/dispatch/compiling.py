@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
 from accel.backend import cache
@@ -18,6 +18,9 @@ from accel.process import gain
 from accel.reasons import Refusal
 from accel.reports import timeline
 from accel.reports.ledger import current_run, open_ledger
+
+if TYPE_CHECKING:
+    from accel.backend.compile import Executable
 
 OBSERVED = 2
 """Calls on NumPy after a recording, during which accel observes which inputs change."""
@@ -144,7 +147,7 @@ class Compiling:
         ledger.variants = len(self._paths.with_program)
         ledger.describe = self._paths.describe
         timeline.note_event(timeline.COMPILE, self._name, f"{operations} operations", executable.seconds)
-        _note_device(executable.precision)
+        _note_device(executable)
         text = "%s compiled in %.2f s: %d operations, %d folded"
         logs.LOGGER.info(text, self._name, executable.seconds, operations, executable.program.folded)
 
@@ -195,12 +198,11 @@ def _is_worth_starting() -> bool:
     return gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs())
 
 
-def _note_device(precision: str) -> None:
-    from accel.backend.devices import device
-
-    run = current_run()
-    if precision not in run.precisions:
-        run.precisions.append(precision)
-    if run.device is None:
-        chosen = device(config.current().platform)
+def _note_device(executable: Executable) -> None:
+    run, chosen = current_run(), executable.device
+    if executable.precision not in run.precisions:
+        run.precisions.append(executable.precision)
+    if executable.shards is not None:
+        run.platform, run.device = chosen.platform, f"{len(executable.shards.devices)} x {chosen.device_kind}"
+    elif run.device is None:
         run.platform, run.device = chosen.platform, chosen.device_kind

@@ -16,7 +16,7 @@ from accel.backend import cache
 from accel.dispatch.costs.speed import Speed
 from accel.process import interrupts
 from accel.reasons import Refusal
-from accel.reports.ledger import open_ledger
+from accel.reports.ledger import current_run, open_ledger
 
 if TYPE_CHECKING:
     from accel.backend.compile import Executable
@@ -353,6 +353,9 @@ class Path:
         self._variant = self._launcher(made.result())
         from accel.dispatch.costs.transfers import Transfers
 
+        undivided = self.variant.executable.undivided
+        if undivided:
+            current_run().note(f"{self.name} runs on one device: {undivided}")
         open_ledger(self.name).transfers.append(Transfers(self.trace, self.variant))
         # a program from disk may have spans already
         self._spans_tried |= bool(self.variant.executable.spans)
@@ -441,7 +444,7 @@ class Path:
 
     def describe(self) -> dict[str, Any]:
         """The compiled path for the report: what it is, and the outcomes that tell its calls from others."""
-        program = self.variant.executable.program
+        program, shards = self.variant.executable.program, self.variant.executable.shards
         folded = {*program.known.scalars, *program.known.arrays}
         name = self.trace.inputs.name
         return {
@@ -460,6 +463,8 @@ class Path:
                 if outcome.expected is not None
             ],
             "apart": self.apart,
+            "devices": 1 if shards is None else len(shards.devices),
+            "undivided": self.variant.executable.undivided or None,
         }
 
 

@@ -29,7 +29,7 @@ from accel.lower.program import (
     pack_of,
 )
 from accel.lower.values import Values
-from accel.rules import fusion, rounding
+from accel.rules import fusion, lowering, rounding
 from accel.rules.rule import Unsupported
 
 if TYPE_CHECKING:
@@ -47,15 +47,16 @@ def lower(
     on_cpu: bool = True,
     spanned: frozenset[int] = frozenset(),
     precision: str = FLOAT64,
+    divided: bool = False,
     watch: Watch | None = None,
 ) -> Program:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
     on_cpu: whether it is for XLA:CPU, which stores too little (see accel.rules.fusion). spanned: slots whose arrays
-    the caller reads from spans (see accel.backend.spans). precision: as in the settings. watch: is shown the operations
-    before and after each pass.
+    the caller reads from spans (see accel.backend.spans). precision: as in the settings. divided: whether several
+    devices share its arrays. watch: is shown the operations before and after each pass.
     """
-    return _Lowering(trace, known, on_cpu, spanned, precision, watch).program()
+    return _Lowering(trace, known, on_cpu, spanned, precision, divided, watch).program()
 
 
 class _Lowering:
@@ -68,12 +69,14 @@ class _Lowering:
         on_cpu: bool,
         spanned: frozenset[int],
         precision: str,
+        divided: bool,
         watch: Watch | None,
     ) -> None:
         self._trace = trace
         self._on_cpu = on_cpu
         self._spanned = spanned
         self._precision = precision
+        self._divided = divided
         self._watch = watch
         self._known = known
         self._folding = Folding(trace, known)
@@ -193,7 +196,7 @@ class _Lowering:
             values = Values(self._arguments, arrays, constants, scalars)
             # float32 has other roundings than NumPy in any case: nothing is gained by keeping XLA from leaving out some
             kept = rounding.kept_by(always if self._precision == FLOAT64 else None)
-            with fusion.stored_by(always if self._on_cpu else None), kept:
+            with fusion.stored_by(always if self._on_cpu else None), kept, lowering.divided(self._divided):
                 for part in parts:
                     values.compute(part)
             arrays_out = [self._own(node, values.fetch(node)) for node in targets]

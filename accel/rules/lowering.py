@@ -6,8 +6,10 @@ calls. The ones here are made of single operations.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,6 +101,19 @@ def join(parts: tuple[Any, ...] | list[Any], axis: int) -> Any:
     return lax.concatenate([part for part in parts if part.shape[axis]] or list(parts[:1]), axis)
 
 
+_divided: ContextVar[bool] = ContextVar("divided", default=False)
+
+
+@contextlib.contextmanager
+def divided(is_divided: bool) -> Iterator[None]:
+    """While a program is traced: whether several devices share its arrays. They reduce by XLA's own operations alone."""
+    token = _divided.set(is_divided)
+    try:
+        yield
+    finally:
+        _divided.reset(token)
+
+
 def extreme(
     x: Any, axis: Any = None, *, largest: bool, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
@@ -115,10 +130,18 @@ def extreme(
     if where is not None:
         x = jnp.where(where, x, start)
     axes = axes_of(axis, x.ndim)
-    found = lax.reduce(x, start, _larger if largest else _smaller, axes)
+    found = _reduced(x, start, axes, largest)
     if keepdims:
         found = jnp.expand_dims(found, axes)
     return found if initial is None else getattr(jnp, f"{name}imum")(found, number(initial, found))
+
+
+def _reduced(x: Any, start: Any, axes: tuple[int, ...], largest: bool) -> Any:
+    if not _divided.get():
+        return lax.reduce(x, start, _larger if largest else _smaller, axes)
+    lost = x != x
+    found = getattr(jnp, "max" if largest else "min")(jnp.where(lost, start, x), axis=axes, initial=start)
+    return jnp.where(lost.any(axis=axes), number(np.nan, x), found)
 
 
 def _larger(a: Array, b: Array) -> Any:
