@@ -114,7 +114,7 @@ class Executable:
         import jax
 
         places = [shards.of(array.shape) for array in arguments]
-        with jax.enable_x64(True), launching:
+        with jax.enable_x64(True), launching():
             given = jax.device_put((arguments, scalars), (places, shards.everywhere))
             made, packs = self.compiled(given[0], None, self.constants, given[1])
             jax.block_until_ready((made, packs))
@@ -199,8 +199,8 @@ def _compile(
     chosen = frozenset(spanned) if on_cpu else frozenset()
     with jax.enable_x64(True), jax.default_device(device):
         precision = config.current().precision
-        about_it = {"precision": precision, "divided": shards is not None}
-        program = lower(trace, known, on_cpu=on_cpu, spanned=chosen, **about_it)
+        divides = shards is not None
+        program = lower(trace, known, on_cpu=on_cpu, spanned=chosen, precision=precision, divided=divides)
         spans = _spans(program, samples, chosen)
         alone = jax.sharding.SingleDeviceSharding(device)
 

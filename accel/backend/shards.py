@@ -10,16 +10,32 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from accel.process import forks
+
 ROWS = "rows"
 """The name of the one axis of devices."""
 
-launching = threading.Lock()
-"""Held while a program of several devices is launched and runs. Two of them at once may each hold devices for which the
-other waits, for ever."""
+_lock = threading.RLock()  # a signal handler may launch a program while its thread is here
+
+
+@forks.in_child
+def _in_child() -> None:
+    """Replace the lock, which another thread may have held."""
+    global _lock
+    _lock = threading.RLock()
+
+
+def launching() -> AbstractContextManager[Any]:
+    """Held while a program of several devices is launched and runs.
+
+    Two of them at once may each hold devices for which the other waits, for ever.
+    """
+    return _lock
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,6 +203,6 @@ def _note_device(executable: Executable) -> None:
     if executable.precision not in run.precisions:
         run.precisions.append(executable.precision)
     if executable.shards is not None:
-        run.platform, run.device = chosen.platform, f"{len(executable.shards.devices)} x {chosen.device_kind}"
-    elif run.device is None:
+        run.devices = max(run.devices, len(executable.shards.devices))
+    if run.device is None:
         run.platform, run.device = chosen.platform, chosen.device_kind

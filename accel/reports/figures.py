@@ -174,7 +174,7 @@ def figures_of_run() -> dict[str, Any]:
         "schema": SCHEMA,
         "versions": _versions(),
         "platform": run.platform,
-        "device": run.device,
+        "device": run.device if run.devices == 1 else f"{run.devices} x {run.device}",
         "precision": " and ".join(run.precisions) or None,
         "wall_s": wall_s,
         "steps": _steps(functions, run.pace),

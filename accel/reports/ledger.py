@@ -280,8 +280,9 @@ class RunLedger:
     """What concerns the whole run rather than one target.
 
     started: `time.perf_counter()` when accounting began. platform, device: what programs are compiled for; None before
-    the first. precisions: those of the programs so far. step: the target that is called once in every step of the
-    program; None if no catalogue names it. loops: the targets of lifted loops of the program itself.
+    the first. devices: the most that a program is divided among. precisions: those of the programs so far. step: the
+    target that is called once in every step of the program; None if no catalogue names it. loops: the targets of lifted
+    loops of the program itself.
     compiled_s: seconds of all compiled calls. gained_s: sum over all targets, in seconds. costs: by kind, sums over all
     targets, including costs that belong to none. cost_s: the sum of all costs. notes: sentences for the report, in
     order of time.
@@ -290,6 +291,7 @@ class RunLedger:
     started: float = field(default_factory=time.perf_counter)
     platform: str | None = None
     device: str | None = None
+    devices: int = 1
     precisions: list[str] = field(default_factory=list)
     step: str | None = None
     loops: list[str] = field(default_factory=list)
@@ -376,6 +378,7 @@ def begin_again() -> None:
     _run = RunLedger(
         platform=before_run.platform,
         device=before_run.device,
+        devices=before_run.devices,
         precisions=before_run.precisions,
         step=before_run.step,
         loops=before_run.loops,

@@ -106,7 +106,10 @@ _divided: ContextVar[bool] = ContextVar("divided", default=False)
 
 @contextlib.contextmanager
 def divided(is_divided: bool) -> Iterator[None]:
-    """While a program is traced: whether several devices share its arrays. They reduce by XLA's own operations alone."""
+    """While a program is traced: whether several devices share its arrays.
+
+    XLA joins what each of them has reduced by operations of its own alone.
+    """
     token = _divided.set(is_divided)
     try:
         yield
