@@ -150,6 +150,8 @@ def test_in_float32_and_in_the_background(tmp_path: Any) -> None:
     code = """
 import time
 from accel.backend import background
+from accel.process import gain
+gain.COMPILE_GAIN_S = gain.IMPORT_GAIN_S = 0.0
 fast, plain = accel.accelerate(Model.step, name="step"), Model.step
 mine, theirs = Model(12), Model(12)
 for i in range(40):
