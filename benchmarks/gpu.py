@@ -102,7 +102,8 @@ def measure_kernel(
 
 def variant_on(platform: str, kernel: Callable[..., Array], fields: Sequence[Array]) -> tuple[Variant, list[Any]]:
     """The kernel compiled for a platform, and the values that its program takes."""
-    recorded: Any = record(kernel, tuple(fields), {}, max_nodes=10_000)
+    function: Any = kernel
+    recorded: Any = record(function, tuple(fields), {}, max_nodes=10_000)
     values, _ = recorded.trace.inputs.fetch(tuple(fields), {})
     with config.override(platform=platform, cache_dir=None):
         return Variant(recorded.trace, compile_trace(recorded.trace, Known(), values)), values
