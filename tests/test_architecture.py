@@ -50,6 +50,7 @@ LAYERS = (
     ("merge.members",),
     ("merge.walks",),
     ("merge.following",),
+    ("merge.placing",),
     ("merge.crossings",),
     ("merge.trace",),
     ("merge",),
