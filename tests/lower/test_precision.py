@@ -123,6 +123,15 @@ def test_mixed_accumulates_in_float64() -> None:
         assert 1e-9 < error(single, expected) < 1e-4
 
 
+def test_products_are_float32s_on_every_device() -> None:
+    """GPUs and TPUs multiply fewer bits of float32 where nothing is said."""
+    import jax
+
+    with jax.enable_x64(True):
+        text = str(jax.make_jaxpr(reduced(lambda x: x @ x, config.FLOAT32))(np.ones((3, 3))))
+    assert "f32[3,3] = dot_general" in text and text.count("HIGHEST") == 2, text
+
+
 def algebra(x: Any) -> Any:
     square = x[:8, :8] + 30.0 * np.eye(8)
     return np.linalg.solve(square, x[0, :8]), np.linalg.inv(square), np.linalg.det(square), np.fft.rfft(x)

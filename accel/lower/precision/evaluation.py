@@ -82,7 +82,7 @@ class Evaluation:
         ]
         if name == "reduce":
             return self._reduce(values, eqn.params)
-        params = {key: _narrowed(value) for key, value in eqn.params.items()} if narrow else eqn.params
+        params = {key: _narrowed(key, value) for key, value in eqn.params.items()} if narrow else eqn.params
         return [_scatter(name, values, params)] if name.startswith("scatter") else _bound(eqn, values, params)
 
     def _reduce(self, values: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
@@ -144,8 +144,15 @@ class Evaluation:
 # -- operations that are computed as they are --------------------------------------------------------------------------
 
 
-def _narrowed(param: Any) -> Any:
-    """A parameter of an operation: one that is a wide dtype becomes narrow."""
+def _narrowed(name: str, param: Any) -> Any:
+    """A parameter of an operation: one that is a wide dtype becomes narrow, and products are those of float32.
+
+    Of float32, GPUs and TPUs would multiply fewer bits where nothing is said.
+    """
+    if name == "precision" and param is None:
+        from jax import lax
+
+        return lax.Precision.HIGHEST, lax.Precision.HIGHEST
     if isinstance(param, np.dtype) or (isinstance(param, type) and issubclass(param, np.generic)):
         return NARROW.get(np.dtype(param), param)
     return param
