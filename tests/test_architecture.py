@@ -88,6 +88,7 @@ LAYERS = (
     ("lower",),
     ("backend.job", "backend.experience"),
     ("backend.together",),
+    ("backend.trial",),
     ("backend.compile",),
     ("backend.worker",),
     ("backend.supervisor",),

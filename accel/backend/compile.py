@@ -22,15 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel import config, logs
-from accel.backend import cache, devices, lapack
+from accel.backend import cache, devices, lapack, trial
 from accel.backend.devices import has_room, import_jax, start, threads
 from accel.backend.job import Job, Product, packed, unpacked
-from accel.backend.shards import Shards, divided, launching
+from accel.backend.shards import Shards, division, launching
 from accel.backend.spans import Span, arrays_from, is_aligned, prepared_arrays, span_of
 from accel.ir.fingerprint import digest
 from accel.ir.tape import Node
 from accel.lower import PACKS, Known, Lowerable, Program, lower
-from accel.process import jax_internals, memory, tuning
+from accel.process import interrupts, jax_internals, memory, tuning
 from accel.reports import ledger
 from accel.rules.rule import Unsupported
 
@@ -174,14 +174,19 @@ def compile_trace(
     passed as spans, on the CPU.
     """
     device, shards, undivided = _begin(samples)
+    alone = _compile(trace, known, samples, spanned, device, None)
     if shards is not None:
         try:
-            return _compile(trace, known, samples, frozenset(), device, shards)
-        except Unsupported as error:
-            undivided = error.detail
-    made = _compile(trace, known, samples, spanned, device, None)
-    made.undivided = undivided
-    return made
+            divided = _compile(trace, known, samples, frozenset(), device, shards)
+            undivided = trial.problem(divided, alone, samples)
+            if not undivided:
+                divided.seconds += alone.seconds
+                return divided
+        except Exception as error:
+            interrupts.pass_on(error)
+            undivided = error.detail if isinstance(error, Unsupported) else _first_line(error)
+    alone.undivided = undivided
+    return alone
 
 
 def _compile(
@@ -252,7 +257,7 @@ def _begin(samples: Sequence[Any]) -> tuple[Any, Shards | None, str]:
         device = devices.device(chosen.platform)
         if chosen.devices == 1:
             return device, None, ""
-        found = divided(devices.all_devices(chosen), [each.shape for each in samples if isinstance(each, np.ndarray)])
+        found = division(devices.all_devices(chosen), [each.shape for each in samples if isinstance(each, np.ndarray)])
         return (device, None, found) if isinstance(found, str) else (device, found, "")
     except config.SettingError as error:  # `install` checked it, but the device has gone since
         raise Unsupported("device.missing", str(error)) from error

@@ -61,7 +61,7 @@ class Shards:
         return NamedSharding(self._mesh, PartitionSpec(*names))
 
 
-def divided(devices: Sequence[Any], shapes: Iterable[Sequence[int]]) -> Shards | str:
+def division(devices: Sequence[Any], shapes: Iterable[Sequence[int]]) -> Shards | str:
     """How arrays of these shapes are divided among the devices, or as many of them as divide the rows; or why not."""
     counts: Counter[int] = Counter()
     for shape in shapes:
