@@ -35,7 +35,7 @@ TRAITS: Mapping[str, str] = MappingProxyType(
 class Row:
     """One target: the function `qualname` of `module`, and why it is, or is not, accelerated.
 
-    rtol: the accepted difference from NumPy; None takes `Settings.rtol`.
+    rtol: the accepted difference from NumPy; None takes `Settings.tolerance`.
     traits: keys of TRAITS. declined: why the function is not accelerated although it was considered; None if it is.
     effects: whether calls that print or log may be compiled; their text then appears at the end of the call.
     loops: the function stays as it is; the bodies of its loops are targets (see accel.lift). With "<module>" for

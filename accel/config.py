@@ -19,8 +19,17 @@ from accel import project
 from accel.spelling import did_you_mean
 
 PLATFORMS = ("cpu", "gpu", "tpu")
+ALL = "all"
 MODES = ("off", "auto", "verify", "strict")
 LOG_LEVELS = ("off", "error", "warning", "info", "debug")
+
+FLOAT64, FLOAT32, MIXED = PRECISIONS = ("float64", "float32", "mixed")
+
+RTOL: Mapping[str, float] = {FLOAT64: 1e-9, FLOAT32: 1e-3, MIXED: 1e-3}
+"""By precision, the largest accepted difference from NumPy where the user names none."""
+
+UNIT: Mapping[str, float | None] = {FLOAT64: None, FLOAT32: 2.0**-23, MIXED: 2.0**-23}
+"""By precision, the distance of neighbouring numbers, relative to them, in which programs compute; None: as NumPy."""
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
@@ -54,6 +63,7 @@ class Settings:
 
     enabled: False makes `install()` do nothing, so that the program runs on NumPy alone.
     platform: the JAX platform to compile for; None takes JAX's default.
+    devices: among how many devices of the platform programs divide their arrays; "all" for those that there are.
     threads: of XLA on the CPU; None takes one thread if the first program's arrays are small, and otherwise all.
     ahead_of_time: True compiles in the background, while calls go on in NumPy; False compiles at first need.
     mode: "off" runs every call on NumPy; "auto" replays, and compares a decreasing share of the calls with NumPy;
@@ -63,8 +73,10 @@ class Settings:
         one.
     max_nodes: the most operations in one recording, counting each repetition.
     max_compile_s: the longest time for one compile, in seconds.
+    precision: what programs compute with in the place of float64: "float64" itself, "float32", or "mixed", which
+        accumulates in float64. The program sees NumPy's dtypes in any case.
     rtol: the largest accepted difference from NumPy (docs/modes.md says relative to what); a catalogue's row may
-        override it.
+        override it. None: as `RTOL` has it for the precision.
     check_share: in mode "auto", the share of the time saved so far that comparisons with NumPy may take.
     cache_dir: the folder of the disk cache of compiled programs; None keeps nothing on disk.
     cache_shared: a second cache, for many users, that is read after the first and never written to; or None.
@@ -74,6 +86,7 @@ class Settings:
 
     enabled: bool = True
     platform: str | None = None
+    devices: int | str = 1
     threads: int | None = None
     ahead_of_time: bool = True
     mode: str = "auto"
@@ -81,12 +94,26 @@ class Settings:
     max_variants: int = 8
     max_nodes: int = 200_000
     max_compile_s: float = 120.0
-    rtol: float = 1e-9
+    precision: str = FLOAT64
+    rtol: float | None = None
     check_share: float = 0.03
     cache_dir: Path | None = None
     cache_shared: Path | None = None
     quiet: bool = False
     tune: bool = True
+
+    @property
+    def tolerance(self) -> float:
+        """The largest accepted difference from NumPy."""
+        return RTOL[self.precision] if self.rtol is None else self.rtol
+
+    @property
+    def unit(self) -> float | None:
+        """The unit in the last place by which rounding may explain a difference beyond the tolerance; see `UNIT`.
+
+        Who names a tolerance means it: float32's rounding then explains nothing.
+        """
+        return UNIT[self.precision] if self.rtol is None else None
 
     def __post_init__(self) -> None:
         """Check settings that are made in code as those from the environment are checked."""
@@ -115,8 +142,20 @@ def _is_optional_count(value: object) -> bool:
     return value is None or _is_count(value)
 
 
+def _is_count_or_all(value: object) -> bool:
+    return value == ALL or _is_count(value)
+
+
+def _parse_count_or_all(text: str) -> int | str:
+    return ALL if text.lower() == ALL else int(text)
+
+
 def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+
+
+def _is_optional_positive(value: object) -> bool:
+    return value is None or _is_positive(value)
 
 
 def _is_share(value: object) -> bool:
@@ -143,6 +182,7 @@ class _Variable(NamedTuple):
 _BY_FIELD: dict[str, _Variable] = {
     "enabled": _Variable("QD_USE_JAX", _is_bool, "1 or 0", _parse_bool),
     "platform": _Variable("QD_JAX_PLATFORM", _one_of(None, *PLATFORMS), f"{', '.join(PLATFORMS)}, or unset", str.lower),
+    "devices": _Variable("QD_JAX_DEVICES", _is_count_or_all, f"a whole number from 1, or {ALL}", _parse_count_or_all),
     "threads": _Variable("QD_JAX_THREADS", _is_optional_count, "a whole number from 1, or unset", int),
     "ahead_of_time": _Variable("QD_JAX_AOT", _is_bool, "1 or 0", _parse_bool),
     "mode": _Variable("QD_JAX_MODE", _one_of(*MODES), ", ".join(MODES), str.lower),
@@ -150,7 +190,8 @@ _BY_FIELD: dict[str, _Variable] = {
     "max_variants": _Variable("QD_JAX_MAX_VARIANTS", _is_count, "a whole number from 1", int),
     "max_nodes": _Variable("QD_JAX_MAX_NODES", _is_count, "a whole number from 1", int),
     "max_compile_s": _Variable("QD_JAX_MAX_COMPILE_S", _is_positive, "seconds, more than 0", float),
-    "rtol": _Variable("QD_JAX_RTOL", _is_positive, "a number more than 0", float),
+    "precision": _Variable("QD_JAX_PRECISION", _one_of(*PRECISIONS), ", ".join(PRECISIONS), str.lower),
+    "rtol": _Variable("QD_JAX_RTOL", _is_optional_positive, "a number more than 0", float),
     "check_share": _Variable("QD_JAX_CHECK_SHARE", _is_share, "a number more than 0, up to 1", float),
     "cache_dir": _Variable("QD_JAX_CACHE_DIR", _is_optional_path, "a folder, or off", _parse_cache_dir),
     "cache_shared": _Variable("QD_JAX_CACHE_SHARED", _is_optional_path, "a folder, or off", _parse_cache_dir),

@@ -165,6 +165,11 @@ _ROWS = (
         "the platform that the settings name is no longer available",
         "unset QD_JAX_PLATFORM, or name a platform that is available",
     ),
+    Reason(
+        "device.memory",
+        "the device has too little memory for the program and its arrays",
+        "use smaller arrays, or another device; on a GPU, other programs may hold its memory",
+    ),
     # -- faults and checks of accel's own --------------------------------------------------------------------------
     Reason(
         "lower.mismatch",

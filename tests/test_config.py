@@ -38,6 +38,7 @@ def test_every_field_has_a_variable_of_its_own() -> None:
         ("QD_USE_JAX", "", "enabled", True),
         ("QD_JAX_PLATFORM", "CPU", "platform", "cpu"),
         ("QD_JAX_PLATFORM", "  ", "platform", None),
+        ("QD_JAX_DEVICES", "4", "devices", 4),
         ("QD_JAX_THREADS", "2", "threads", 2),
         ("QD_JAX_THREADS", "", "threads", None),
         ("QD_JAX_AOT", "0", "ahead_of_time", False),

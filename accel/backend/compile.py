@@ -22,14 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel import config, logs
-from accel.backend import cache, devices, lapack
+from accel.backend import cache, devices, lapack, trial
 from accel.backend.devices import has_room, import_jax, start, threads
 from accel.backend.job import Job, Product, packed, unpacked
+from accel.backend.shards import Shards, division, launching
 from accel.backend.spans import Span, arrays_from, is_aligned, prepared_arrays, span_of
 from accel.ir.fingerprint import digest
 from accel.ir.tape import Node
 from accel.lower import PACKS, Known, Lowerable, Program, lower
-from accel.process import jax_internals, memory, tuning
+from accel.process import interrupts, jax_internals, memory, tuning
 from accel.reports import ledger
 from accel.rules.rule import Unsupported
 
@@ -41,16 +42,22 @@ _executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDi
 
 _numbers = itertools.count()
 
+_UNKEPT_SHARDS = "programs for several devices are not kept"
+
+_REFUSED_COPY = "Disallowed host-to-device transfer"
+"""What JAX says of an argument that is no array of its own, where `jax.transfer_guard` forbids copies."""
+
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Executable:
     """A compiled program.
 
-    constants: already on the device. seconds: the time of lowering and compiling. on_cpu: whether the device is the
-    host, which shares its memory with NumPy. spans: by argument, of arrays that are passed as spans; copied: by
-    argument, how often an array was copied that a span would have saved (see accel.backend.spans). key: of its entry in
-    the disk cache, or None. unkept: why it has none, so that every start of the program compiles it anew; "" if it has
-    one, or if the disk cache is off.
+    constants: already on the device, which is `device`. seconds: the time of lowering and compiling. on_cpu: whether
+    the device is the host, which shares its memory with NumPy. spans: by argument, of arrays that are passed as spans;
+    copied: by argument, how often an array was copied that a span would have saved (see accel.backend.spans). key: of
+    its entry in the disk cache, or None. unkept: why it has none, so that every start of the program compiles it anew;
+    "" if it has one, or if the disk cache is off. precision: in which it computes. shards: how its arrays are divided
+    among several devices, or None; undivided: why not, where the settings ask for it.
     """
 
     program: Program
@@ -62,6 +69,10 @@ class Executable:
     key: str | None = None
     copied: Counter[int] = field(default_factory=Counter)
     unkept: str = ""
+    precision: str = config.FLOAT64
+    device: Any = None
+    shards: Shards | None = None
+    undivided: str = ""
 
     def __post_init__(self) -> None:
         _executables[next(_numbers)] = self
@@ -80,9 +91,46 @@ class Executable:
         """Run it on prepared arrays; returns as `__call__` does."""
         import jax
 
+        if self.shards is not None:
+            return self._run_divided(self.shards, arguments, scalars)
         with jax.enable_x64(True):
-            made, packs = self.compiled(arguments, offsets, self.constants, scalars)
+            if not self.on_cpu:
+                # explicitly: the program may have forbidden other copies (`jax.transfer_guard`)
+                arguments, scalars = jax.device_put((arguments, scalars), self.device)
+            try:
+                made, packs = self.compiled(arguments, offsets, self.constants, scalars)
+            except RuntimeError as error:
+                if not self.on_cpu or _REFUSED_COPY not in str(error):
+                    raise
+                # what JAX takes for a copy is none: the program reads NumPy's memory
+                with jax.transfer_guard("allow"):
+                    made, packs = self.compiled(arguments, offsets, self.constants, scalars)
         return made, packs
+
+    def _run_divided(
+        self, shards: Shards, arguments: list[Any], scalars: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Run it on several devices, to its end."""
+        import jax
+
+        places = [shards.of(array.shape) for array in arguments]
+        with jax.enable_x64(True), launching():
+            given = jax.device_put((arguments, scalars), (places, shards.everywhere))
+            made, packs = self.compiled(given[0], None, self.constants, given[1])
+            jax.block_until_ready((made, packs))
+        return made, packs
+
+    def fetched(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        """Device values as ndarrays, not to be written to."""
+        if self.on_cpu:
+            return [np.asarray(array) for array in arrays]
+        import jax
+
+        found: list[np.ndarray[Any, Any]] = jax.device_get(list(arrays))
+        return found
+
+    def _place_of(self, shape: tuple[int, ...]) -> Any:
+        return self.device if self.shards is None else self.shards.of(shape)
 
     def time_copies(self, given: Sequence[Any], made: Sequence[Any], changed: Sequence[Any]) -> float:
         """Seconds that the copies around one run take: inputs to the device, results and changed arrays back.
@@ -98,12 +146,11 @@ class Executable:
             started = time.perf_counter()
         else:
             # the results have been copied to the host already: put back untimed, so that their copy can be timed below
-            device = devices.device(config.current().platform)
             with jax.enable_x64(True):
-                copied = jax.block_until_ready(jax.device_put(list(made), device))
+                copied = jax.block_until_ready(jax.device_put(list(made), self.device))
                 started = time.perf_counter()
-                jax.block_until_ready(jax.device_put(list(given), device))
-        for each in (*copied, *changed):
+                jax.block_until_ready([jax.device_put(each, self._place_of(each.shape)) for each in given])
+        for each in (*self.fetched(copied), *changed):
             np.array(each)
         return time.perf_counter() - started
 
@@ -121,51 +168,97 @@ def leak_executables() -> None:
 def compile_trace(
     trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
 ) -> Executable:
-    """Lower and compile a trace. Raises Unsupported.
+    """Lower and compile a trace, for several devices if the settings say so and it can be. Raises Unsupported.
 
     known: inputs to fold. samples: a value of each slot, for shapes and dtypes. spanned: slots of arrays that are
     passed as spans, on the CPU.
     """
+    device, shards, undivided = _begin(samples)
+    alone = _compile(trace, known, samples, spanned, device, None)
+    if shards is not None:
+        try:
+            divided = _compile(trace, known, samples, frozenset(), device, shards)
+            undivided = trial.problem(divided, alone, samples)
+            if not undivided:
+                divided.seconds += alone.seconds
+                return divided
+        except Exception as error:
+            interrupts.pass_on(error)
+            undivided = error.detail if isinstance(error, Unsupported) else _first_line(error)
+    alone.undivided = undivided
+    return alone
+
+
+def _compile(
+    trace: Lowerable,
+    known: Known,
+    samples: Sequence[Any],
+    spanned: Collection[int],
+    device: Any,
+    shards: Shards | None,
+) -> Executable:
     started = time.perf_counter()
-    device = _begin(samples)
     jax = import_jax()
-    on_cpu = device.platform == "cpu"
+    on_cpu = devices.shares_memory(device) and shards is None
     # other devices copy their inputs anyway
     chosen = frozenset(spanned) if on_cpu else frozenset()
     with jax.enable_x64(True), jax.default_device(device):
-        program = lower(trace, known, on_cpu=on_cpu, spanned=chosen)
+        precision = config.current().precision
+        divides = shards is not None
+        program = lower(trace, known, on_cpu=on_cpu, spanned=chosen, precision=precision, divided=divides)
         spans = _spans(program, samples, chosen)
-        sharding = jax.sharding.SingleDeviceSharding(device)
+        alone = jax.sharding.SingleDeviceSharding(device)
+
+        def place_of(shape: tuple[int, ...]) -> Any:
+            return alone if shards is None else shards.of(shape)
 
         def about(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Any:
-            return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding)
+            return jax.ShapeDtypeStruct(shape, dtype, sharding=place_of(shape))
 
         given = [about(samples[slot].shape, samples[slot].dtype) for slot in program.slots]
         for at, span in spans.items():
             given[at] = about((span.length,), span.dtype)
         offsets = about((len(spans),), np.int32) if spans else None
         scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
-        constants = [jax.device_put(value, device) for value in program.constants]
         # the whole program: XLA has the option for a compile, not for one operation
-        careful = on_cpu and any(map(_may_miscompile, trace.tape.nodes))
+        careful = device.platform == "cpu" and any(map(_may_miscompile, trace.tape.nodes))
         try:
-            compiled, key, unkept = _compiled(program, spans, (given, offsets, constants, scalars), device, careful)
+            constants = [jax.device_put(value, place_of(np.shape(value))) for value in program.constants]
+            arguments = given, offsets, constants, scalars
+            if shards is None:
+                compiled, key, unkept = _compiled(program, spans, arguments, device, careful)
+            else:
+                compiled, key, unkept = _built(program, spans, arguments, careful), None, _UNKEPT_SHARDS
         except Unsupported:
             raise
         except Exception as error:
-            raise Unsupported("compile.failed", f"{type(error).__name__}: {error}".splitlines()[0]) from error
+            if devices.is_out_of_memory(error):
+                raise Unsupported("device.memory", _first_line(error)) from error
+            raise Unsupported("compile.failed", _first_line(error)) from error
     seconds = time.perf_counter() - started
-    return Executable(program, compiled, constants, seconds, on_cpu, spans, key, unkept=unkept)
+    made = Executable(program, compiled, constants, seconds, on_cpu, spans, key, unkept=unkept, device=device)
+    made.precision, made.shards = precision, shards
+    return made
 
 
-def _begin(samples: Sequence[Any]) -> Any:
-    """Start JAX for arrays like these. Returns the device to use. Raises Unsupported."""
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _begin(samples: Sequence[Any]) -> tuple[Any, Shards | None, str]:
+    """Start JAX for arrays like these. Returns the device to use, or the first of several, how arrays are divided among
+    these, and why they are not, where the settings ask for it. Raises Unsupported."""
     if not has_room():
         raise Unsupported("environment.memory", "")
     tuning.keep_freed()
     start(usual_size(samples))
+    chosen = config.current()
     try:
-        return devices.device(config.current().platform)
+        device = devices.device(chosen.platform)
+        if chosen.devices == 1:
+            return device, None, ""
+        found = division(devices.all_devices(chosen), [each.shape for each in samples if isinstance(each, np.ndarray)])
+        return (device, None, found) if isinstance(found, str) else (device, found, "")
     except config.SettingError as error:  # `install` checked it, but the device has gone since
         raise Unsupported("device.missing", str(error)) from error
 
@@ -195,19 +288,23 @@ def _compiled(
 
     Returns it, its key in the cache (None if it is not there), and why it is not there (see `Executable.unkept`).
     """
-    import jax
-
     key = _key(program, spans, arguments, device)
     cached = _from_cache(key, device)
     if cached is not None:
         return cached, key, ""
-    # `jax.jit` sees the lowered tape, a pure function over jax.numpy, and never the program's own code
-    lowered = jax.jit(entry(program, spans)).lower(*arguments)
-    compiled = jax_internals.compiled_with_care(lowered) if careful else lowered.compile()
+    compiled = _built(program, spans, arguments, careful)
     unkept = "" if config.current().cache_dir is None else _keep(program, key, compiled)
     if unkept:
         report_not_kept(unkept)
     return compiled, None if unkept else key, unkept
+
+
+def _built(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], careful: bool) -> Any:
+    import jax
+
+    # `jax.jit` sees the lowered tape, a pure function over jax.numpy, and never the program's own code
+    lowered = jax.jit(entry(program, spans)).lower(*arguments)
+    return jax_internals.compiled_with_care(lowered) if careful else lowered.compile()
 
 
 def report_not_kept(why: str) -> None:
@@ -237,9 +334,8 @@ def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], d
         return None
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)], sorted(spans)
     precision = getattr(jax.config, "jax_default_matmul_precision", None)
-    return digest(
-        program.fingerprint, shapes, device.platform, device.device_kind, device.id, str(precision), threads()
-    )
+    where = device.platform, device.device_kind, device.id, threads()
+    return digest(program.fingerprint, shapes, where, str(precision), config.current().precision)
 
 
 def _from_cache(key: str | None, device: object) -> Any:
@@ -321,7 +417,7 @@ def load(
     product: Product, trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int]
 ) -> Executable | None:
     """Load the executable of a product in this process; None if its entry on disk is gone or cannot be used."""
-    device = _begin(samples)
+    device, _, _ = _begin(samples)
     jax = import_jax()
     program = unpacked(product.program, trace, known)
     with jax.enable_x64(True), jax.default_device(device):
@@ -334,7 +430,10 @@ def load(
         constants = [jax.device_put(value, device) for value in program.constants]
     spans = _spans(program, samples, frozenset(spanned))
     # on_cpu: products are made for the CPU alone (see `describe`)
-    return Executable(program, compiled, constants, product.seconds, True, spans, product.key)
+    precision = config.current().precision  # its key says so
+    made = Executable(program, compiled, constants, product.seconds, True, spans, product.key, device=device)
+    made.precision = precision
+    return made
 
 
 def shared(array: Array, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:

@@ -141,7 +141,8 @@ def _plan_threads(usual: int, advised: int | None = None) -> None:
     global _planned, _threads
     if not _planned:
         chosen = config.current()
-        few = usual <= SMALL_ARRAY and chosen.platform in (None, "cpu")
+        # several devices wait for each other: on one thread for ever
+        few = usual <= SMALL_ARRAY and chosen.platform in (None, "cpu") and chosen.devices == 1
         # earlier runs' number comes first: this program is on disk for that one. 0 stands for all
         default = (1 if few else None) if advised is None else advised or None
         _threads = chosen.threads or default
@@ -172,10 +173,34 @@ def device(platform: str | None) -> Any:
     return jax.devices(platform)[0] if platform else jax.devices()[0]
 
 
+def all_devices(chosen: config.Settings) -> list[Any]:
+    """The JAX devices among which programs divide their arrays. Raises SettingError if there are not as many."""
+    import jax
+
+    found: list[Any] = jax.devices(chosen.platform) if chosen.platform else jax.devices()
+    wanted = len(found) if chosen.devices == config.ALL else int(chosen.devices)
+    if wanted > len(found):
+        raise config.SettingError(config.VARIABLES["devices"], wanted, f"up to {len(found)}, or {config.ALL}")
+    return found[:wanted]
+
+
+def shares_memory(device: Any) -> bool:
+    """Whether a device has the host's memory, so that nothing is copied to it and back."""
+    return bool(device.platform == "cpu")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether JAX has raised this because a device has too little memory left."""
+    return isinstance(error, RuntimeError) and str(error).startswith("RESOURCE_EXHAUSTED")
+
+
 def check(chosen: config.Settings) -> None:
     """Raise SettingError if accel is on, and the settings name a platform that does not exist here."""
     if chosen.enabled and chosen.mode != "off":
         check_platform(chosen.platform)
+        if chosen.devices != 1:
+            start(0)
+            all_devices(chosen)
 
 
 def check_platform(platform: str | None) -> None:

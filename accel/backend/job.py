@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from accel import config
 from accel.ir.fingerprint import Describer, Indescribable, digest
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
@@ -113,7 +114,7 @@ def describe(
         known=Known(dict(known.scalars), dict(known.arrays)),
         forms=[(each.shape, each.dtype) if isinstance(each, np.ndarray) else None for each in samples],
         spanned=frozenset(spanned),
-        settings={"platform": "cpu", "threads": threads},
+        settings={"platform": "cpu", "threads": threads, "precision": config.current().precision},
     )
 
 

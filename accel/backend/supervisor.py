@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 
-from accel import logs
+from accel import config, logs
 from accel.backend import devices
 from accel.backend.worker import Worker, WorkerLost
 from accel.rules.rule import Unsupported
@@ -72,5 +72,6 @@ supervisor = Supervisor()
 
 
 def has_worker() -> bool:
-    """Whether another process can compile: for the CPU only, and if the Python to start is known."""
-    return bool(sys.executable) and devices.is_cpu_alone() and supervisor.can_start
+    """Whether another process can compile: for one CPU only, and if the Python to start is known."""
+    is_one = config.current().devices == 1
+    return bool(sys.executable) and is_one and devices.is_cpu_alone() and supervisor.can_start

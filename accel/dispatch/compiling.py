@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
 from accel.backend import cache
@@ -20,6 +20,9 @@ from accel.process import gain
 from accel.reasons import Refusal
 from accel.reports import timeline
 from accel.reports.ledger import current_run, open_ledger
+
+if TYPE_CHECKING:
+    from accel.backend.compile import Executable
 
 OBSERVED = 2
 """Calls on NumPy after a recording, during which accel observes which inputs change."""
@@ -141,7 +144,7 @@ class Compiling:
         ledger.variants = len(self._paths.with_program)
         ledger.describe = self._paths.describe
         timeline.note_event(timeline.COMPILE, self._name, f"{operations} operations", executable.seconds)
-        _note_device()
+        _note_device(executable)
         text = "%s compiled in %.2f s: %d operations, %d folded"
         logs.LOGGER.info(text, self._name, executable.seconds, operations, executable.program.folded)
 
@@ -152,6 +155,12 @@ class Compiling:
         path.respecialize(changed)
         # what changes on one path is likely to change on the others: spare each of them a run in vain and a compile
         self._paths.stop_folding(names, path)
+        self.start(path, call)
+
+    def renew(self, path: Path, call: Call) -> None:
+        """The settings name another precision than the path's program has: compile it again."""
+        logs.LOGGER.info("%s is compiled again, in %s", self._name, config.current().precision)
+        path.drop_program()
         self.start(path, call)
 
     def start_remaining(self) -> Iterator[Path]:
@@ -186,10 +195,11 @@ def _is_worth_starting() -> bool:
     return gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs())
 
 
-def _note_device() -> None:
-    from accel.backend.devices import device
-
-    run = current_run()
+def _note_device(executable: Executable) -> None:
+    run, chosen = current_run(), executable.device
+    if executable.precision not in run.precisions:
+        run.precisions.append(executable.precision)
+    if executable.shards is not None:
+        run.devices = max(run.devices, len(executable.shards.devices))
     if run.device is None:
-        chosen = device(config.current().platform)
         run.platform, run.device = chosen.platform, chosen.device_kind

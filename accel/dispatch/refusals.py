@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from accel import logs
+from accel.backend import devices
 from accel.reasons import Refusal
 from accel.reports import timeline
 from accel.reports.ledger import State, open_ledger
@@ -17,6 +18,12 @@ _TAKEN_BACK = "was taken back to NumPy"
 
 class Refused(RuntimeError):
     """Raised in mode "strict" if a target could not be accelerated, or was demoted."""
+
+
+def why_not_run(error: Exception) -> Refusal:
+    """Why a program's calls go to NumPy from now on, from what running it raised."""
+    reason = "device.memory" if devices.is_out_of_memory(error) else "compile.failed"
+    return Refusal(reason, "", f"{type(error).__name__}: {error}")
 
 
 class Refusals:

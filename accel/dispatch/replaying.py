@@ -13,6 +13,7 @@ from accel.dispatch.costs import budget
 from accel.dispatch.costs.account import Account
 from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.paths.path import Path
+from accel.dispatch.refusals import why_not_run
 from accel.reasons import Refusal
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ class Unanswered(NamedTuple):
 
 
 class Replaying:
-    """Runs the programs of one target's paths. mode, tolerance: give the target's. comparisons: with NumPy."""
+    """Runs the programs of one target's paths. comparisons: with NumPy.
+
+    mode, tolerance: give the target's, the latter with the unit in the last place by which rounding may explain more.
+    """
 
     def __init__(
         self,
@@ -48,7 +52,7 @@ class Replaying:
         account: Account,
         compiling: Compiling,
         mode: Callable[[], str],
-        tolerance: Callable[[], float],
+        tolerance: Callable[[], tuple[float, float | None]],
     ) -> None:
         self._paths = paths
         self._account = account
@@ -70,7 +74,7 @@ class Replaying:
         except Exception as error:
             if not is_fault(error):
                 raise
-            return Unanswered(Refusal("compile.failed", "", f"{type(error).__name__}: {error}"), for_good=True)
+            return Unanswered(why_not_run(error), for_good=True)
         if isinstance(given, (StaleConstants, SideExit)):
             return given
         if given.drawn is not None:
@@ -108,7 +112,8 @@ class Replaying:
 
     def _compare(self, path: Path, taken: Path, staged: StagedOutputs, call: Call) -> Refusal | None:
         """Run NumPy too. Its results stand; the replay's are compared with them, and never committed."""
-        refusal = self.comparisons.compare(taken, path.variant.executable, staged, call, self._tolerance())
+        tolerance, unit = self._tolerance()
+        refusal = self.comparisons.compare(taken, path.variant.executable, staged, call, tolerance=tolerance, unit=unit)
         if call.raised is None:
             self._paths.note_taken(taken)
         return refusal

@@ -92,7 +92,12 @@ class Target:
         self._compiling = Compiling(name, self.paths)
         self._numpy = NumPyCalls(self.account, self.parts, self.paths, lambda: self._is_limited)
         self._replaying = Replaying(
-            name, self.paths, self.account, self._compiling, lambda: self.mode, lambda: self.tolerance
+            name,
+            self.paths,
+            self.account,
+            self._compiling,
+            lambda: self.mode,
+            lambda: (self.tolerance, self.unit),
         )
         # One call of a target at a time: paths and ledgers are not made for several threads. A call that finds another
         # under way runs on NumPy. Were it to wait, a program whose threads wait for one another could stop for good.
@@ -113,7 +118,12 @@ class Target:
     @property
     def tolerance(self) -> float:
         """The relative error that a comparison allows."""
-        return self.rtol if self.rtol is not None else config.current().rtol
+        return self.rtol if self.rtol is not None else config.current().tolerance
+
+    @property
+    def unit(self) -> float | None:
+        """The unit in the last place by which rounding may explain a difference; as in the settings."""
+        return config.current().unit if self.rtol is None else None
 
     @property
     def is_calling_itself(self) -> bool:
@@ -473,6 +483,9 @@ class Target:
         """
         from accel.dispatch.replay import SideExit
 
+        if path.variant.executable.precision != config.current().precision:
+            self._compiling.renew(path, call)
+            return self._follow(path, values, call)
         met = self._replaying.replay(path, values, call)
         if isinstance(met, SideExit):
             return self._side_exit(path, met, call, siblings, (*left, path))

@@ -15,6 +15,7 @@ operations  one operation, by its rule or by NumPy
 arguments   what the device is given instead of computing it
 looping     loops by data, as `lax.while_loop`
 repetition  arrays that repeat themselves, in fewer bytes
+precision   the traced function in float32, where the settings say so
 values      the values of operations while the function is traced
 """
 

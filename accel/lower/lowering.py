@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accel.config import FLOAT64
 from accel.ir.fingerprint import Indescribable, fingerprint
 from accel.ir.tape import Node, Outcome
 from accel.lower import pipeline
@@ -14,6 +15,7 @@ from accel.lower.arguments import ProgramArguments
 from accel.lower.folding import Folding
 from accel.lower.passes.arrange import Part, check_size
 from accel.lower.pipeline import About, Watch
+from accel.lower.precision import reduced
 from accel.lower.program import (
     PACKS,
     Fixed,
@@ -27,7 +29,7 @@ from accel.lower.program import (
     pack_of,
 )
 from accel.lower.values import Values
-from accel.rules import fusion, rounding
+from accel.rules import fusion, lowering, rounding
 from accel.rules.rule import Unsupported
 
 if TYPE_CHECKING:
@@ -44,25 +46,37 @@ def lower(
     *,
     on_cpu: bool = True,
     spanned: frozenset[int] = frozenset(),
+    precision: str = FLOAT64,
+    divided: bool = False,
     watch: Watch | None = None,
 ) -> Program:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
     on_cpu: whether it is for XLA:CPU, which stores too little (see accel.rules.fusion). spanned: slots whose arrays
-    the caller reads from spans (see accel.backend.spans). watch: is shown the operations before and after each pass.
+    the caller reads from spans (see accel.backend.spans). precision: as in the settings. divided: whether several
+    devices share its arrays. watch: is shown the operations before and after each pass.
     """
-    return _Lowering(trace, known, on_cpu, spanned, watch).program()
+    return _Lowering(trace, known, on_cpu, spanned, precision, divided, watch).program()
 
 
 class _Lowering:
     """One lowering: what is needed of the tape, the passes over that, its arguments, and the function of them."""
 
     def __init__(
-        self, trace: Lowerable, known: Known, on_cpu: bool, spanned: frozenset[int], watch: Watch | None
+        self,
+        trace: Lowerable,
+        known: Known,
+        on_cpu: bool,
+        spanned: frozenset[int],
+        precision: str,
+        divided: bool,
+        watch: Watch | None,
     ) -> None:
         self._trace = trace
         self._on_cpu = on_cpu
         self._spanned = spanned
+        self._precision = precision
+        self._divided = divided
         self._watch = watch
         self._known = known
         self._folding = Folding(trace, known)
@@ -180,13 +194,15 @@ class _Lowering:
         def function(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
             *constants, always = constants
             values = Values(self._arguments, arrays, constants, scalars)
-            with fusion.stored_by(always if self._on_cpu else None), rounding.kept_by(always):
+            # float32 has other roundings than NumPy in any case: nothing is gained by keeping XLA from leaving out some
+            kept = rounding.kept_by(always if self._precision == FLOAT64 else None)
+            with fusion.stored_by(always if self._on_cpu else None), kept, lowering.divided(self._divided):
                 for part in parts:
                     values.compute(part)
             arrays_out = [self._own(node, values.fetch(node)) for node in targets]
             return arrays_out, {pack: values.packed(nodes, PACKS[pack]) for pack, nodes in packs.items() if nodes}
 
-        return function, positions
+        return reduced(function, self._precision), positions
 
     def _fixed_value(self, node: Node) -> Any:
         return self._folding.value(node) if node.dtype is not None and self._folding.is_fixed(node) else None

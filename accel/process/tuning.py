@@ -60,6 +60,12 @@ CHANGED = (
         "while accel starts JAX's clients, if the program has not imported JAX",
         "Waking another thread takes 50 us, longer than a small array's work",
     ),
+    Changed(
+        "`XLA_PYTHON_CLIENT_PREALLOCATE`, which XLA reads",
+        "false, unless you have set it: memory of a GPU is taken as it is needed",
+        "while accel starts JAX's clients, if the program has not imported JAX",
+        "JAX would take three quarters of the GPU's memory at once, from you and from others",
+    ),
 )
 
 SWITCH_S = 1e-4
@@ -84,6 +90,7 @@ USUAL = 128 * 2**10
 
 _ASYNC = "jax_cpu_enable_async_dispatch"
 _NPROC = "NPROC"
+_PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 
 
 _lock = threading.RLock()  # a signal handler may come here while its thread is here
@@ -201,7 +208,7 @@ def for_start_of(jax: Any, threads: int | None) -> Iterator[None]:
     usual = jax.config.read(_ASYNC)
     try:
         jax.config.update(_ASYNC, False)
-        with _variable(_NPROC, None if threads is None else str(threads)):
+        with _variable(_NPROC, None if threads is None else str(threads)), _variable(_PREALLOCATE, "false"):
             yield
     finally:
         jax.config.update(_ASYNC, usual)

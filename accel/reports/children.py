@@ -17,11 +17,13 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from accel.process import forks
 from accel.reports import ledger
 from accel.reports.figures import figures_of_run, totals_of
+
+T = TypeVar("T", int, float)
 
 VARIABLE = "ACCEL_GATHER"
 """The environment variable with the number of the process that gathers, and the folder."""
@@ -134,6 +136,7 @@ def merged(own: dict[str, Any], others: list[dict[str, Any]]) -> dict[str, Any]:
         **own,
         "platform": next((each["platform"] for each in of_each if each["platform"]), None),
         "device": next((each["device"] for each in of_each if each["device"]), None),
+        "precision": next((each["precision"] for each in of_each if each["precision"]), None),
         "wall_s": wall_s,
         "functions": functions,
         "totals": totals_of(functions, costs, gained_s, wall_s),
@@ -154,6 +157,10 @@ def _one_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         **most,
         **{key: sum(each[key] for each in parts) for key in _SUMS},
+        "transfers": {
+            **{key: sum(each["transfers"][key] for each in parts) for key in ("launches", "constants")},
+            **{key: _sums(each["transfers"][key] for each in parts) for key in ("handed", "fetched")},
+        },
         "state": min((each["state"] for each in parts), key=_STATES.index),
         "max_rel_error": max(errors, default=None),
         "costs_s": _sums(each["costs_s"] for each in parts),
@@ -162,10 +169,10 @@ def _one_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _sums(costs: Iterable[dict[str, float]]) -> dict[str, float]:
-    """Costs of several, by kind, in the order in which they are met."""
-    found: dict[str, float] = {}
-    for each in costs:
-        for cost, seconds in each.items():
-            found[cost] = found.get(cost, 0.0) + seconds
+def _sums(parts: Iterable[dict[str, T]]) -> dict[str, T]:
+    """Numbers of several, by kind, in the order in which they are met."""
+    found: dict[str, T] = {}
+    for each in parts:
+        for kind, number in each.items():
+            found[kind] = found[kind] + number if kind in found else number
     return found

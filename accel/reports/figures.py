@@ -77,6 +77,18 @@ def _differences(book: Ledger) -> list[dict[str, Any]]:
     ]
 
 
+def _transfers(book: Ledger) -> dict[str, Any]:
+    """Return what compiled calls have moved, in bytes: by field, most first."""
+    handed: Counter[str] = sum((each.handed() for each in book.transfers), Counter())
+    fetched: Counter[str] = sum((each.fetched() for each in book.transfers), Counter())
+    return {
+        "launches": sum(each.launches for each in book.transfers),
+        "handed": dict(handed.most_common()),
+        "fetched": dict(fetched.most_common()),
+        "constants": sum(each.constants for each in book.transfers),
+    }
+
+
 def figures_of(book: Ledger) -> dict[str, Any]:
     """Return the figures of one function."""
     numpy_ms, compiled_ms = median_ms(book.numpy_s), median_ms(book.compiled_s)
@@ -101,6 +113,7 @@ def figures_of(book: Ledger) -> dict[str, Any]:
         "saved_s": book.saved_s,
         "checks": book.comparisons,
         "copying_s": median(book.copy_s) * book.compiled_calls if book.copy_s else None,
+        "transfers": _transfers(book),
         "differences": _differences(book),
         "programs": [] if book.describe is None else book.describe(),
         "reasons": _reasons(_refusals(book)),
@@ -140,6 +153,8 @@ def totals_of(
         **{key: sum(each[key] for each in functions) for key in ("numpy_s", "compiled_s", "compile_s")},
         "checks": sum(each["checks"] for each in functions),
         "copying_s": sum(each["copying_s"] or 0.0 for each in functions),
+        "handed_bytes": sum(sum(each["transfers"]["handed"].values()) for each in functions),
+        "fetched_bytes": sum(sum(each["transfers"]["fetched"].values()) for each in functions),
         "gained_s": gained_s,
         "costs_s": costs_s,
         "saved_s": saved_s,
@@ -160,7 +175,8 @@ def figures_of_run() -> dict[str, Any]:
         "schema": SCHEMA,
         "versions": _versions(),
         "platform": run.platform,
-        "device": run.device,
+        "device": run.device if run.devices == 1 else f"{run.devices} x {run.device}",
+        "precision": " and ".join(run.precisions) or None,
         "wall_s": wall_s,
         "steps": _steps(functions, run.pace),
         "functions": functions,

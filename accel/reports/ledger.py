@@ -98,6 +98,28 @@ class RestingCalls(Protocol):
         """Hand over the calls that are not in the ledger yet: their number and their seconds."""
 
 
+class CountedTransfers(Protocol):
+    """What the launches of one program have handed to the device, and fetched from it.
+
+    constants: bytes that were put on the device once.
+    """
+
+    constants: int
+
+    @property
+    def launches(self) -> int:
+        """How often it was launched."""
+
+    def handed(self) -> Counter[str]:
+        """Bytes to the device, by field."""
+
+    def fetched(self) -> Counter[str]:
+        """Bytes from the device, by field."""
+
+    def begin_again(self) -> None:
+        """Count anew."""
+
+
 @dataclass(slots=True, eq=False)
 class Ledger:
     """Counts and times of one target. All times are in seconds.
@@ -111,6 +133,7 @@ class Ledger:
     copy_s: the time of copies to the device and back per call, measured in comparisons.
     differences: those beyond the tolerance, by field and verdict.
     describe: returns the target's compiled paths for the report. waits: returns what its calls wait for, or None.
+    transfers: of each program that it has had.
     rests: the rest of each target with this name that has calls which are not entered one by one.
     """
 
@@ -135,6 +158,7 @@ class Ledger:
     differences: dict[tuple[str, str], FieldDifferences] = field(default_factory=dict)
     describe: Callable[[], list[dict[str, Any]]] | None = None
     waits: Callable[[], Refusal | None] | None = None
+    transfers: list[CountedTransfers] = field(default_factory=list)
     rests: list[RestingCalls] = field(default_factory=list)
 
     def settle(self) -> None:
@@ -267,8 +291,9 @@ class RunLedger:
     """What concerns the whole run rather than one target.
 
     started: `time.perf_counter()` when accounting began. platform, device: what programs are compiled for; None before
-    the first. step: the target that is called once in every step of the program; None if no catalogue names it. loops:
-    the targets of lifted loops of the program itself.
+    the first. devices: the most that a program is divided among. precisions: those of the programs so far. step: the
+    target that is called once in every step of the program; None if no catalogue names it. loops: the targets of lifted
+    loops of the program itself.
     compiled_s: seconds of all compiled calls. gained_s: sum over all targets, in seconds. costs: by kind, sums over all
     targets, including costs that belong to none. notes: sentences for the report, in
     order of time.
@@ -277,6 +302,8 @@ class RunLedger:
     started: float = field(default_factory=time.perf_counter)
     platform: str | None = None
     device: str | None = None
+    devices: int = 1
+    precisions: list[str] = field(default_factory=list)
     step: str | None = None
     loops: list[str] = field(default_factory=list)
     compiled_s: float = 0.0
@@ -353,6 +380,9 @@ def begin_again() -> None:
             before.variants,
             before.rests,
         )
+        book.transfers = before.transfers
+        for each in book.transfers:
+            each.begin_again()
         if before.state in (State.ABSENT, State.DEMOTED) or before.is_left_out:
             book.state, book.refusals = before.state, Counter(dict.fromkeys(before.refusals, 1))
     capacity, before_run = timeline.capacity(), _run
@@ -362,6 +392,8 @@ def begin_again() -> None:
     _run = RunLedger(
         platform=before_run.platform,
         device=before_run.device,
+        devices=before_run.devices,
+        precisions=before_run.precisions,
         step=before_run.step,
         loops=before_run.loops,
         notes=before_run.notes,

@@ -46,25 +46,36 @@ def reset_report() -> None:
     ledger.begin_again()
 
 
-def render(figures: dict[str, Any], format: str = "text", *, full: bool = True, rest: str = IN_PYTHON) -> str:
+def render(
+    figures: dict[str, Any],
+    format: str = "text",
+    *,
+    full: bool = True,
+    rest: str = IN_PYTHON,
+    transfers: bool = False,
+) -> str:
     """Return these figures in one of `FORMATS`.
 
     full: False gives text in brief; the other formats are always whole. rest: how the user gets the full text.
+    transfers: as of `report`.
     """
+    if format == "text" and transfers:
+        return text(figures, transfers=True)
     return brief(figures, rest) if format == "text" and not full else _VIEWS[format](figures)
 
 
-def report(format: str = "text", *, full: bool = False, children: bool = False) -> str:
+def report(format: str = "text", *, full: bool = False, children: bool = False, transfers: bool = False) -> str:
     """Return what happened to each function: "text" (within 100 columns), "json" (schema 2) or "markdown".
 
     full: text with all functions, reasons, programs and differences, and not only what matters most. The other formats
     always have all. children: add the figures of child processes, which they hand over once `accel.gather_children()`
-    was called. A notebook shows the text as tables.
+    was called. transfers: full text that says, on a CPU too, how many bytes programs take and give, by field; on other
+    devices the full text always does. A notebook shows the text as tables.
 
     Raises ValueError for another format.
     """
     if format not in _VIEWS:
         raise ValueError(f"format={format!r} cannot be used; expected: {', '.join(FORMATS)}")
     figures = of_all() if children else figures_of_run()
-    shown = render(figures, format, full=full)
+    shown = render(figures, format, full=full, transfers=transfers)
     return Report(shown, figures) if format == "text" else shown

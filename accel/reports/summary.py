@@ -35,11 +35,17 @@ def _summary(figures: dict[str, Any]) -> str:
         return "accel: no accelerated function was called"
     parts = [_work_done(figures["steps"], totals)]
     if totals["max_rel_error"] is not None:
-        parts.append(f"largest error {totals['max_rel_error']:.1g}")
+        parts.append(f"largest error {totals['max_rel_error']:.1g}{_precision(figures, ' in ')}")
     stayed = [each for each in figures["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
     parts.append(f"{plural(len(stayed), 'function')} stayed on NumPy")
     advice = [_advice(figures)] if totals["net"] == LOST else []
     return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])}"
+
+
+def _precision(figures: dict[str, Any], before: str) -> str:
+    """Return what programs computed in, unless that is float64, as NumPy does. before: what stands before it."""
+    precision = figures.get("precision")
+    return "" if precision in (None, config.FLOAT64) else f"{before}{precision}"
 
 
 def _net(figures: dict[str, Any]) -> str:
@@ -111,7 +117,7 @@ def heading_of(figures: dict[str, Any]) -> list[str]:
     known = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     lines = [
         _summary(figures),
-        f"device: {figures['device'] or 'none used'}",
+        f"device: {figures['device'] or 'none used'}{_precision(figures, '; precision: ')}",
         f"time: {in_s(figures['wall_s'])} in all; {in_s(totals['compiled_s'])} in compiled calls, "
         f"{in_s(totals['numpy_s'])} in the same functions on NumPy, {in_s(totals['compile_s'])} compiling (in the "
         "background, where it can), "

@@ -10,10 +10,14 @@ from typing import Any
 from accel.reasons import NO_LINE
 from accel.reports.ledger import State
 from accel.reports.summary import heading_of
-from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, loses
+from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, in_bytes, loses, plural
 
 WIDTH = 100
 
+MOST_FIELDS = 6
+"""The most fields that are named of what a function has moved, the largest ones first."""
+
+_MOVED = "bytes moved to the device and back (on a CPU, what a device with a memory of its own would be given)"
 
 _STATE_WORDS: Mapping[State, str] = {
     State.COMPILED: "compiled",
@@ -147,6 +151,26 @@ def _difference_lines(functions: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def _transfer_lines(functions: list[dict[str, Any]]) -> list[str]:
+    """Return how many bytes each function has moved, and which fields they were."""
+    lines = []
+    for each in functions:
+        moved = each["transfers"]
+        if not moved["launches"]:
+            continue
+        there, back = (in_bytes(sum(moved[way].values())) for way in ("handed", "fetched"))
+        launches, constants = plural(moved["launches"], "launch", "launches"), in_bytes(moved["constants"])
+        lines += _flow(
+            f"{each['target']}: {there} there and {back} back in {launches}; constants, once: {constants}", "  "
+        )
+        for way, label in (("handed", "there  "), ("fetched", "back   ")):
+            fields = sorted(moved[way].items(), key=lambda item: -item[1])
+            shown = [f"{name} {in_bytes(count)}" for name, count in fields[:MOST_FIELDS] if count]
+            more = [f"{len(fields) - MOST_FIELDS} fields more"] if len(fields) > MOST_FIELDS else []
+            lines += _flow(", ".join([*shown, *more]), "    ", label) if shown else []
+    return lines
+
+
 _BODIES: Mapping[State, Callable[[list[dict[str, Any]]], list[str]]] = {
     State.COMPILED: _measured,
     State.NUMPY: _measured,
@@ -157,8 +181,11 @@ _BODIES: Mapping[State, Callable[[list[dict[str, Any]]], list[str]]] = {
 }
 
 
-def text(figures: dict[str, Any]) -> str:
-    """Return the report as text: a group for each state, then programs, differences, and what was left out."""
+def text(figures: dict[str, Any], *, transfers: bool = False) -> str:
+    """Return the report as text: a group for each state, then programs, differences, and what was left out.
+
+    transfers: say what was moved to the device and back, also where that has the host's memory.
+    """
     lines = [line for sentence in heading_of(figures) for line in _flow(sentence, "")]
     chosen: list[dict[str, Any]] = []
     for state, members in by_state(figures):
@@ -170,6 +197,7 @@ def text(figures: dict[str, Any]) -> str:
     for title, details in (
         ("functions that take several paths: their programs, and where the paths part", _program_lines),
         ("differences from NumPy beyond the tolerance (how many comparisons)", _difference_lines),
+        *([(_MOVED, _transfer_lines)] if transfers or figures["platform"] not in (None, "cpu") else []),
     ):
         shown = details(figures["functions"])
         lines += ["", title, *shown] if shown else []

@@ -26,9 +26,9 @@ def as_factor(value: float | None) -> str:
     return "-" if value is None else f"{value:.2g}x" if value < 10 else f"{value:.0f}x"
 
 
-def plural(count: int, noun: str) -> str:
-    """Return a number of things, such as "1 call" and "2 calls"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def plural(count: int, noun: str, several: str | None = None) -> str:
+    """Return a number of things, such as "1 call" and "2 calls". several: the plural, where it takes more than an s."""
+    return f"{count} {noun}" if count == 1 else f"{count} {several or noun + 's'}"
 
 
 def in_s(seconds: float) -> str:
@@ -49,6 +49,20 @@ def in_time(seconds: float) -> str:
 
 _UNITS = ((120.0, 60.0, "min"), (0.9995, 1.0, "s"), (0.9995e-3, 1e-3, "ms"), (0.0, 1e-6, "us"))
 """The least seconds from which on a unit is used, the unit in seconds, and its name."""
+
+
+def in_bytes(count: float) -> str:
+    """Return bytes in the unit that people would say them in.
+
+    >>> [in_bytes(count) for count in (12, 232_320, 5.6e9)]
+    ['12 B', '232 kB', '5.6 GB']
+    """
+    size, unit = next((row for row in _SIZES if count >= row[0]), _SIZES[-1])
+    value = count / size
+    return f"{value:.0f} {unit}" if value >= 9.95 or size == 1 else f"{value:.2g} {unit}"
+
+
+_SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 
 def signed_s(seconds: float) -> str:

@@ -6,9 +6,11 @@ calls. The ones here are made of single operations.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,6 +102,22 @@ def join(parts: tuple[Any, ...] | list[Any], axis: int) -> Any:
     return lax.concatenate([part for part in parts if part.shape[axis]] or list(parts[:1]), axis)
 
 
+_divided: ContextVar[bool] = ContextVar("divided", default=False)
+
+
+@contextlib.contextmanager
+def divided(is_divided: bool) -> Iterator[None]:
+    """While a program is traced: whether several devices share its arrays.
+
+    XLA joins what each of them has reduced by operations of its own alone.
+    """
+    token = _divided.set(is_divided)
+    try:
+        yield
+    finally:
+        _divided.reset(token)
+
+
 def extreme(
     x: Any, axis: Any = None, *, largest: bool, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
@@ -116,11 +134,20 @@ def extreme(
     if where is not None:
         x = jnp.where(where, x, start)
     axes = axes_of(axis, x.ndim)
-    folded = _folded(x, axes, lax.max if largest else lax.min)
-    found = lax.reduce(folded, start, _larger if largest else _smaller, axes)
+    if _divided.get():
+        found = _of_all_devices(x, start, axes, "max" if largest else "min")
+    else:
+        folded = _folded(x, axes, lax.max if largest else lax.min)
+        found = lax.reduce(folded, start, _larger if largest else _smaller, axes)
     if keepdims:
         found = jnp.expand_dims(found, axes)
     return found if initial is None else getattr(jnp, f"{name}imum")(found, number(initial, found))
+
+
+def _of_all_devices(x: Any, start: Any, axes: tuple[int, ...], name: str) -> Any:
+    lost = x != x
+    found = getattr(jnp, name)(jnp.where(lost, start, x), axis=axes, initial=start)
+    return jnp.where(lost.any(axis=axes), number(np.nan, x), found)
 
 
 FOLDS, FOLDED_TO = 8, 64

@@ -26,8 +26,11 @@ _always: ContextVar[Any] = ContextVar("always", default=None)
 
 
 @contextlib.contextmanager
-def kept_by(always: Array) -> Iterator[None]:
-    """While a program is traced: let `rounded` use `always`, a traced bool that is true, which XLA cannot know."""
+def kept_by(always: Array | None) -> Iterator[None]:
+    """While a program is traced: let `rounded` use `always`, a traced bool that is true, which XLA cannot know.
+
+    None: nothing has to round as NumPy does.
+    """
     token = _always.set(always)
     try:
         yield

@@ -42,6 +42,7 @@ def explanation(
     rtol: float,
     seen: Sequence[NumpyValue] = (),
     is_numpys: Callable[[list[Any]], bool] = lambda computed: True,
+    unit: float | None = None,
 ) -> Verdict:
     """The verdict on a difference beyond the tolerance, by Monte Carlo arithmetic.
 
@@ -52,7 +53,8 @@ def explanation(
     operands within the tolerance of each other are answered at random.
 
     seen: values of NumPy's call that differ from the replay's. If the tape does not reproduce them, the recording is
-    wrong, and explains nothing. is_numpys: the same for all that the tape computes.
+    wrong, and explains nothing. is_numpys: the same for all that the tape computes. unit: of the last place,
+    relative to the value; None: as the value's dtype has it.
     """
     outputs = staged.trace.outputs
     nodes = [*outputs.arrays, *(node for _, node in outputs.changed), *outputs.numbers]
@@ -71,7 +73,7 @@ def explanation(
             if not is_numpys(base):
                 return Verdict.MISMATCH
             for verdict, kept, near in ((Verdict.ROUNDING, answers, 0.0), (Verdict.THRESHOLD, {}, rtol)):
-                moved = [_run_tape(nodes, snapshot.values, _Rounding(seed, kept, near)) for seed in SEEDS]
+                moved = [_run_tape(nodes, snapshot.values, _Rounding(seed, kept, near, unit)) for seed in SEEDS]
                 spread = list(zip(base, zip(*moved, strict=True), strict=True))
                 # does the tape do what NumPy's call did? If not, its spread says nothing about that call
                 if not all(_matches_tape(each, *spread[each.position], rtol) for each in seen):
@@ -118,12 +120,12 @@ class _Rounding:
     """Moves each rounded value by one unit in the last place, up or down at random.
 
     kept: by node, answers that stay as they are. near: comparisons of operands whose relative distance is smaller are
-    answered at random; 0 for none.
+    answered at random; 0 for none. unit: as of `explanation`.
     """
 
-    def __init__(self, seed: int, kept: dict[int, Any], near: float) -> None:
+    def __init__(self, seed: int, kept: dict[int, Any], near: float, unit: float | None) -> None:
         self._generator = np.random.default_rng(seed)
-        self._kept, self._near = kept, near
+        self._kept, self._near, self._unit = kept, near, unit
 
     def __call__(self, node: Node, value: Any, operands: list[Any]) -> Any:
         if node.index in self._kept:
@@ -145,6 +147,8 @@ class _Rounding:
 
     def _moved(self, value: Any) -> Any:
         up = self._generator.random(np.shape(value)) < 0.5
+        if self._unit is not None and value.dtype == np.float64:
+            return value * np.where(up, 1.0 + self._unit, 1.0 - self._unit)
         return np.where(value == 0, value, np.nextafter(value, np.where(up, np.inf, -np.inf).astype(value.dtype)))
 
     def _toss(self, answer: Any, left: Any, right: Any) -> Any:

@@ -69,11 +69,18 @@ class Comparisons:
         return all(each.costs["comparing"] + self.last_s < share * each.gained_s for each in accounts)
 
     def compare(
-        self, path: Path, executable: Executable, staged: StagedOutputs, call: Call, tolerance: float
+        self,
+        path: Path,
+        executable: Executable,
+        staged: StagedOutputs,
+        call: Call,
+        *,
+        tolerance: float,
+        unit: float | None = None,
     ) -> Refusal | None:
         """Run NumPy's call too, and compare the replay with it. Returns why the target is to be demoted, or None.
 
-        path: the one that the replay has taken. executable: what was run.
+        path: the one that the replay has taken. executable: what was run. tolerance, unit: as of the target.
         The call's result is NumPy's. An Exception of the program's own code is left in `call.raised`.
         """
         from accel.dispatch.comparing.comparison import Comparison
@@ -97,7 +104,7 @@ class Comparisons:
         finally:
             if texts is not None:
                 texts.stop()
-        comparison = Comparison(staged, call.result, snapshot, tolerance, texts)
+        comparison = Comparison(staged, call.result, snapshot, tolerance, texts, unit)
         logs.LOGGER.debug("%s compared with NumPy, largest error %.2g", self._name, comparison.error)
         refusal = self.judge(comparison, tolerance)
         self._count(path, call, replay_s, time.perf_counter() - started)

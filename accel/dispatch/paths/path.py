@@ -16,7 +16,7 @@ from accel.backend import cache
 from accel.dispatch.costs.speed import Speed
 from accel.process import interrupts
 from accel.reasons import Refusal
-from accel.reports.ledger import open_ledger
+from accel.reports.ledger import current_run, open_ledger
 
 if TYPE_CHECKING:
     from accel.backend.compile import Executable
@@ -351,6 +351,12 @@ class Path:
     def _install(self, made: PendingProgram) -> None:
         """Put a new program in place. Its first replays are compared, whatever those of an earlier program showed."""
         self._variant = self._launcher(made.result())
+        from accel.dispatch.costs.transfers import Transfers
+
+        undivided = self.variant.executable.undivided
+        if undivided:
+            current_run().note(f"{self.name} runs on one device: {undivided}")
+        open_ledger(self.name).transfers.append(Transfers(self.trace, self.variant))
         # a program from disk may have spans already
         self._spans_tried |= bool(self.variant.executable.spans)
         self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
@@ -370,6 +376,10 @@ class Path:
         if self._respecialized >= MAX_RESPECIALIZED:
             self._stop_folding_slots(tuple(self.constants))
         # a program with spans that is on its way has folded the same constants
+        self.drop_program()
+
+    def drop_program(self) -> None:
+        """Forget the program: another one is to be compiled."""
         self._variant = self.pending_spans = None
         self._enter(Stage.OBSERVING)
 
@@ -434,7 +444,7 @@ class Path:
 
     def describe(self) -> dict[str, Any]:
         """The compiled path for the report: what it is, and the outcomes that tell its calls from others."""
-        program = self.variant.executable.program
+        program, shards = self.variant.executable.program, self.variant.executable.shards
         folded = {*program.known.scalars, *program.known.arrays}
         name = self.trace.inputs.name
         return {
@@ -453,6 +463,8 @@ class Path:
                 if outcome.expected is not None
             ],
             "apart": self.apart,
+            "devices": 1 if shards is None else len(shards.devices),
+            "undivided": self.variant.executable.undivided or None,
         }
 
 

@@ -181,7 +181,8 @@ class MergedVariant(Launcher):
         if any(run.host[index] is ABSENT for index in place.host):
             raise HostError("computing it from this call's numbers raised")
         own = self._own([run.made[at] for at in place.arrays], place.forms)
-        changed = [np.asarray(run.made[self._count + at]) for at in place.changed]
+        changed = self.executable.fetched([run.made[self._count + at] for at in place.changed])
+        self.launches.fetched[(*place.arrays, *(self._count + at for at in place.changed))] += 1
         numbers = [run.numbers[at] for at in place.numbers]
         return StagedOutputs(place.trace, place.values(run.values), own, changed, numbers, run.given)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,14 @@ class Computed:
     outcomes: NDArray[Any]
 
 
+@dataclass(slots=True)
+class Launches:
+    """How often a program was launched. fetched: how often these of its results were asked for, by their positions."""
+
+    count: int = 0
+    fetched: Counter[tuple[int, ...]] = field(default_factory=Counter)
+
+
 class DrawnOutcomes:
     """Outcomes that Python knows once the draws have been made. expected: their values on the path."""
 
@@ -121,6 +130,7 @@ class Launcher:
         # containers, which may hold something else in the next call
         self._reads_objects = any(node.is_input and node.dtype is None for node in host)
         self._prepared: tuple[list[Any], dict[int, Any], dict[str, Any]] | None = None
+        self.launches = Launches()
 
     def run(self, values: list[Any]) -> StagedOutputs | SideExit | StaleConstants:
         """Run the program on the slots' values. Raises HostError.
@@ -161,12 +171,13 @@ class Launcher:
         program = self._program
         host, scalars = self._prepare(values)
         given = self._given(values)
+        self.launches.count += 1
         made, packs = self.executable(given, scalars)
         changed = self._constants.changed_arrays(values)
         if changed:
             _wait_for([*made, *packs.values()])  # until then it reads the caller's arrays
             return StaleConstants(changed)
-        packed = {pack: np.asarray(vector) for pack, vector in packs.items()}
+        packed = dict(zip(packs, self.executable.fetched(list(packs.values())), strict=True))
         _wait_for(made)
         numbers = [_number(source, packed, host) for source in program.numbers]
         outcomes = packed.get("f", _NO_OUTCOMES)[: len(program.outcomes)]
@@ -206,7 +217,7 @@ class Launcher:
         """The new arrays as ndarrays that the caller may write to."""
         if not self.executable.on_cpu:
             # a copy from the device; on the CPU, the result's own memory is handed over
-            return [np.array(array) for array in made]
+            return [np.array(array) for array in self.executable.fetched(made)]
         return [shared(array, *form) for array, form in zip(made, forms, strict=True)]
 
 
@@ -221,6 +232,7 @@ class Variant(Launcher):
         # compared as one vector; the program returns all outcomes as float64, branches as 0.0 and 1.0
         self._expected = np.array([float(outcome.expected) for outcome in executable.program.outcomes])
         self._forms = forms_of(trace.outputs.arrays)
+        self._all = tuple(range(len(trace.outputs.arrays) + len(trace.outputs.changed)))
 
     def _parted(self, values: list[Any]) -> SideExit | None:
         found = self._known.evaluate(values)
@@ -236,7 +248,8 @@ class Variant(Launcher):
             return SideExit(int(differs.argmax()), run.outcomes.tolist())
         count = len(self._forms)
         own = self._own(run.made[:count], self._forms)
-        changed = [np.asarray(array) for array in run.made[count:]]
+        changed = self.executable.fetched(run.made[count:])
+        self.launches.fetched[self._all] += 1
         return StagedOutputs(self.trace, run.values, own, changed, run.numbers, run.given)
 
     def commit(self, staged: StagedOutputs, call: PendingCall | None = None) -> Any:

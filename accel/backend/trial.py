@@ -1,0 +1,66 @@
+"""Trial: a program for several devices is tried on made-up numbers, against the same program for one device.
+
+XLA's partitioner has been seen to divide programs wrongly, without an error: one of many small writes to parts of a
+divided array, read again and again. No rule is known for which it does. So none is used before its results are those of
+one device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel import config
+from accel.lower import PACKS
+
+if TYPE_CHECKING:
+    from accel.backend.compile import Executable
+
+LIMITS = {config.FLOAT64: 1e-10, config.FLOAT32: 1e-4, config.MIXED: 1e-4}
+"""By precision, the largest accepted difference, relative to an array's largest magnitude: sums have another order."""
+
+
+def problem(divided: Executable, alone: Executable, samples: Sequence[Any]) -> str:
+    """How a divided program differs from the one for one device; "" if it does not. samples: as of `compile_trace`."""
+    random, program = np.random.default_rng(0), divided.program
+    given = [_made_up(samples[slot], random) for slot in program.slots]
+    scalars = {pack: np.ones(len(nodes), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
+    limit = LIMITS[divided.precision]
+    for found, expected in zip(_results(divided, given, scalars), _results(alone, given, scalars), strict=True):
+        error = _error(found, expected)
+        if not error <= limit:
+            return f"XLA divides it wrongly: on made-up numbers its results differ by {error:.1g}"
+    return ""
+
+
+def _made_up(like: NDArray[Any], random: np.random.Generator) -> NDArray[Any]:
+    """Numbers about 1, no two of them alike."""
+    numbers = random.random(like.shape) + 0.5
+    if like.dtype.kind == "b":
+        return np.asarray(numbers > 1.0)
+    if like.dtype.kind == "c":
+        return np.asarray(numbers + 1j * random.random(like.shape)).astype(like.dtype)
+    return np.asarray(numbers).astype(like.dtype)
+
+
+def _results(executable: Executable, given: Sequence[Any], scalars: dict[str, Any]) -> list[NDArray[Any]]:
+    made, packs = executable(given, scalars)
+    return executable.fetched([*made, *packs.values()])
+
+
+def _error(found: NDArray[Any], expected: NDArray[Any]) -> float:
+    """The largest difference, relative to the largest finite magnitude; infinite where anything else differs."""
+    if expected.dtype.kind not in "fc":
+        return 0.0 if np.array_equal(found, expected) else np.inf
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(expected)
+        if (
+            not np.array_equal(found[~finite], expected[~finite], equal_nan=True)
+            or not np.isfinite(found[finite]).all()
+        ):
+            return np.inf
+        difference = np.abs(found[finite] - expected[finite]).max(initial=0.0)
+        return float(difference / max(np.abs(expected[finite]).max(initial=0.0), np.finfo(expected.dtype).tiny))

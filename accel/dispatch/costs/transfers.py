@@ -1,0 +1,123 @@
+"""Transfers: how many bytes a program's launches hand to the device and fetch from it, by field.
+
+They are counted in launches: guards fix every shape, so that the bytes of one launch are known before it. On a CPU
+nothing is copied; the counts say what a device with a memory of its own would be given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from accel.dispatch.comparing.snapshot import part_name
+from accel.dispatch.replay.variant import Launcher, Launches
+from accel.ir.tape import Node
+from accel.lower import PACKS, Program
+from accel.lower.program import Packed
+from accel.merge import MergedTrace
+from accel.record import Trace
+from accel.record.changes import Write
+from accel.record.leaves import Made, all_leaves
+
+NUMBERS, RESULT = "numbers and outcomes", "the result"
+"""The names of what is no array, and of what is returned."""
+
+
+class Transfers:
+    """What one program's launches have moved. It holds counts and names, and neither the program nor its trace.
+
+    constants: bytes that were put on the device once, when the program was loaded.
+    """
+
+    def __init__(self, trace: Trace | MergedTrace, launcher: Launcher) -> None:
+        program = launcher.executable.program
+        self._launches: Launches = launcher.launches
+        self._handed = _handed(trace, program)
+        self._fetched = _fetched(trace)
+        self._each_fetches = _packed(program)
+        self.constants = sum(np.asarray(constant).nbytes for constant in program.constants)
+
+    @property
+    def launches(self) -> int:
+        return self._launches.count
+
+    def handed(self) -> Counter[str]:
+        """Bytes to the device, by field."""
+        return Counter({name: nbytes * self._launches.count for name, nbytes in self._handed.items()})
+
+    def fetched(self) -> Counter[str]:
+        """Bytes from the device, by field."""
+        found: Counter[str] = Counter()
+        for positions, times in self._launches.fetched.items():
+            for position in positions:
+                name, nbytes = self._fetched[position]
+                found[name] += times * nbytes
+        found[NUMBERS] += self._each_fetches * self._launches.count
+        return found
+
+    def begin_again(self) -> None:
+        """Count anew."""
+        self._launches.count = 0
+        self._launches.fetched.clear()
+
+
+def _size(node: Node) -> int:
+    return math.prod(node.shape) * np.dtype(node.dtype).itemsize
+
+
+def _handed(trace: Trace | MergedTrace, program: Program) -> Counter[str]:
+    """Bytes that one launch hands over, by field."""
+    found: Counter[str] = Counter()
+    inputs = {node.args[0]: node for node in trace.tape.nodes if node.is_input and not node.host}
+    for slot in program.slots:
+        found[trace.inputs.name(slot)] += _size(inputs[slot])
+    found[NUMBERS] += sum(len(nodes) * PACKS[pack].itemsize for pack, nodes in program.scalars.items())
+    return found
+
+
+def _packed(program: Program) -> int:
+    """Bytes of numbers and outcomes that each launch gives, whatever it shows."""
+    numbers = {number for number in program.numbers if isinstance(number, Packed)}
+    return sum(PACKS[number.pack].itemsize for number in numbers) + PACKS["f"].itemsize * len(program.outcomes)
+
+
+def _fetched(trace: Trace | MergedTrace) -> list[tuple[str, int]]:
+    """Name and bytes of each array that the program gives, new ones before changed ones."""
+    names: dict[int, str] = {}
+    if isinstance(trace, MergedTrace):
+        for member in trace.members:
+            own, places = _names(member.trace), member.placement.outputs.arrays
+            for index, position in enumerate(places):
+                names.setdefault(position, own.get(index, RESULT))
+    else:
+        names = _names(trace)
+    new = [(names.get(position, RESULT), _size(node)) for position, node in enumerate(trace.outputs.arrays)]
+    return new + [(trace.inputs.name(slot), _size(node)) for slot, node in trace.outputs.changed]
+
+
+def _names(trace: Trace) -> dict[int, str]:
+    """What each new array of a path is for: the attribute or item that it is stored in, or the result."""
+    found: dict[int, str] = {}
+    for change in trace.outputs.writes:
+        if isinstance(change, Write) and isinstance(change.name, (str, int)):
+            name = part_name(trace, change.owner, change.name, is_item=change.is_item)
+        else:
+            name = trace.inputs.name(change.owner)
+        for _, template in change.values():
+            _note(found, template, name)
+    result = trace.outputs.result
+    if isinstance(result, (tuple, list)):
+        for position, part in enumerate(result):
+            _note(found, part, f"{RESULT}[{position}]")
+    else:
+        _note(found, result, RESULT)
+    return found
+
+
+def _note(found: dict[int, str], template: Any, name: str) -> None:
+    for leaf in all_leaves(template):
+        if isinstance(leaf, Made):
+            found.setdefault(leaf.index, name)
