@@ -29,16 +29,17 @@ Part = Node | Conditional
 
 class Plan:
     """What is to be computed, found once. body: operations in order. roots: what is asked for. rounds: of a loop by
-    data at most; None: as many as its program may have.
+    data at most; None: as many as its program may have. derives: loops can be differentiated.
     """
 
-    def __init__(self, body: Sequence[Node], roots: Sequence[Node], rounds: int | None) -> None:
+    def __init__(self, body: Sequence[Node], roots: Sequence[Node], rounds: int | None, derives: bool = True) -> None:
         self.nodes = {node.index: node for node in body}
         self.parts: list[Part] = branched(body, frozenset(node.index for node in roots))
         self.live = gates.live_masks(body, roots)
         self.rounds = rounds
+        self.derives = derives
         self.bodies = {
-            node.index: Plan(inner.operations, inner.roots, rounds)
+            node.index: Plan(inner.operations, inner.roots, rounds, derives)
             for node in body
             if (inner := body_of(node)) is not None
         }
@@ -211,7 +212,8 @@ def bounded(body: Body, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any
     """A loop by data with a bound on its rounds, so that reverse mode can go back through them.
 
     It gives what `accel.lower.looping.run` gives. Rounds are computed in chunks, of which only the beginnings are kept;
-    those after the last one cost next to nothing, unless the function is mapped over members.
+    those after the last one cost next to nothing, unless the function is mapped over members. A plan that does not
+    derive has a `lax.while_loop`, which ends with the last round of the last member.
     """
     import jax
 
@@ -244,4 +246,6 @@ def bounded(body: Body, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any
         return lax.cond(goes_on(carry), several, lambda same: same, carry), None
 
     first = looping.before_rounds(body, begin, entry, moving)
+    if not plan.derives:
+        return looping.after_rounds(lax.while_loop(goes_on, turn, first))
     return looping.after_rounds(lax.scan(more, first, None, length=-(-limit // chunk))[0])
