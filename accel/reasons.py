@@ -266,7 +266,7 @@ _ROWS = (
     ),
     Reason(
         "pure.alias",
-        "two names hold one array, before or after a call, and one of them is changed: the next call sees that in both",
+        "two names hold one array before or after a call, and one is changed: the next call sees it in both",
         "store a copy, or call the function once before",
     ),
     Reason(

@@ -57,7 +57,7 @@ EXPECTED = {
     "pure.result": "the function returns something that is no array or number, or another structure on each path",
     "pure.state": "the function changes a container, whose elements are no leaves with a name",
     "pure.static": "the function changes a flag or object that decides its path: its next call would take another one",
-    "pure.alias": "two names hold one array, before or after a call, and one of them is changed: the next call sees that in both",
+    "pure.alias": "two names hold one array before or after a call, and one is changed: the next call sees it in both",
     "pure.host": "Python computes this number from an input in a way that JAX cannot",
     "pure.derivative": "JAX has no derivative of this operation",
     "pure.unrecorded": "the call takes a way that recording it did not make known",

@@ -50,6 +50,7 @@ class Batch:
         self.form = self._program.form
         self._compiled: dict[frozenset[str], Any] = {}
         self._gives: list[str] = []
+        self._jaxpr: Any = None
         self.built_s = time.perf_counter() - began
 
     @property
@@ -85,16 +86,16 @@ class Batch:
         """One step. apart: the names of values with the members along their first axis."""
         import jax
 
-        apart = apart.intersection(self.takes)
         with jax.enable_x64(True):
-            if apart not in self._compiled:
-                began = time.perf_counter()
-                if not self._compiled:
-                    self._trace()
-                self._compiled[apart] = self._compile(apart, values)
-                self.built_s += time.perf_counter() - began
-            compiled, inputs_apart, outputs_apart = self._compiled[apart]
+            began = time.perf_counter()
+            if self._jaxpr is None:
+                self._trace()
+            inputs_apart, outputs_apart = self._mapped(apart.intersection(self.takes))
             given = [self._given(name, values[name], apart, inputs_apart) for name in self.takes]
+            if inputs_apart not in self._compiled:
+                self._compiled[inputs_apart] = self._compile(inputs_apart, outputs_apart, given)
+                self.built_s += time.perf_counter() - began
+            compiled = self._compiled[inputs_apart]
             *found, ok = compiled(*given)
         state = dict(zip(self._gives, found, strict=False))
         count = len(self._gives)
@@ -113,20 +114,17 @@ class Batch:
             return jnp.broadcast_to(jnp.asarray(value), (self._members, *jnp.shape(value)))
         return jnp.asarray(value)
 
-    def _compile(self, apart: frozenset[str], values: Mapping[str, Any]) -> Any:
+    def _compile(self, inputs_apart: frozenset[str], outputs_apart: Iterable[bool], given: list[Any]) -> Any:
         import jax
         from jax.extend.core import jaxpr_as_fun
 
-        inputs_apart, outputs_apart = self._mapped(apart)
-        axes = [0 if name in inputs_apart else None for name in self.takes]
         mapped = jax.vmap(
             jaxpr_as_fun(self._jaxpr),
-            in_axes=axes,
+            in_axes=[0 if name in inputs_apart else None for name in self.takes],
             out_axes=[0 if each else None for each in outputs_apart],
             axis_size=self._members,
         )
-        given = [self._given(name, values[name], apart, inputs_apart) for name in self.takes]
-        return jax.jit(mapped).lower(*given).compile(), inputs_apart, outputs_apart
+        return jax.jit(mapped).lower(*given).compile()
 
     def _mapped(self, apart: frozenset[str]) -> tuple[frozenset[str], list[bool]]:
         """Which inputs and outputs have a value for each member: what depends on one that has."""

@@ -11,7 +11,7 @@ import numpy as np
 from accel.ensembles import working_copy
 from accel.ensembles.addresses import Roots
 from accel.ensembles.agreement import Sampling, differing
-from accel.ensembles.batch import BatchStep
+from accel.ensembles.batch import Batch, BatchStep
 from accel.ensembles.joining import Joined
 from accel.ensembles.paths import Paths
 from accel.ensembles.values import MemberState, State, Values, as_like
@@ -70,53 +70,55 @@ class Ensemble:
     def _step(self) -> None:
         if self._fault is not None:
             raise RuntimeError(f"the ensemble has ended with step {self.steps}: {self._fault}") from self._fault
-        batch = self._prepare()
-        found = batch.run(self._values.arrays, self._values.apart)
-        alone = self._by_numpy(found, batch.form)
+        batch, found, alone = self._all_known()
+        sample = self._sampling.next(found.ok, self._paths)
+        if sample is not None:
+            difference = differing(found, batch.form, sample, self._by_numpy(sample))
+            if difference is not None:
+                self._sampling.fail(self.name, difference)
+        if self._sampling.has_failed:
+            alone |= {member: self._by_numpy(member) for member in range(self.members) if member not in alone}
         joined = Joined(self._values, found, batch.form, alone, self._pristine, self.name)
         for name, (array, is_apart) in joined.state.items():
             self._values.set(name, array, is_apart)
         self._form, self._result = batch.form, joined.result
         self.steps += 1
-        self._paths.learn()
+        self.alone += len(alone)
 
-    def _prepare(self) -> Any:
+    def _all_known(self) -> tuple[Batch, BatchStep, dict[int, Stepped]]:
+        """The program, a step of it, and the steps of those members by NumPy whose way it does not know."""
+        alone: dict[int, Stepped] = {}
+        while True:
+            batch = self._prepare()
+            found = batch.run(self._values.arrays, self._values.apart)
+            left = [member for member in np.flatnonzero(~found.ok).tolist() if member not in alone]
+            if self._sampling.has_failed or not self._has_learned(left, alone):
+                return batch, found, alone
+
+    def _has_learned(self, left: list[int], alone: dict[int, Stepped]) -> bool:
+        """Step members by NumPy. Whether the program knows their ways before all of them are done."""
+        for position, member in enumerate(left):
+            began = time.perf_counter()
+            alone[member] = self._by_numpy(member)
+            took_s = time.perf_counter() - began
+            if self._paths.has_learned(alone[member], took_s, len(left) - position - 1):
+                return True
+        return False
+
+    def _by_numpy(self, member: int) -> Stepped:
+        try:
+            return self._paths.step_one(self._values.of(member))
+        except BaseException as error:
+            error.add_note(f"in step {self.steps + 1} of member {member}")
+            self._fault = error
+            raise
+
+    def _prepare(self) -> Batch:
         batch = self._paths.batch(self._values.arrays)
         for name in batch.takes:
             if name not in self._values.arrays:
                 self._values.set(name, batch.leaves[name], False)
         return batch
-
-    def _by_numpy(self, found: BatchStep, form: Any) -> dict[int, Stepped]:
-        """The steps of the members whose way is not known; and, now and then, one more to compare the program with."""
-        alone = {} if self._sampling.has_failed else self._steps_of(np.flatnonzero(~found.ok).tolist(), is_known=False)
-        sample = self._sampling.next(found.ok, self._paths)
-        if sample is not None:
-            wanted = self._steps_of([sample], is_known=True)[sample]
-            difference = differing(found, form, sample, wanted)
-            if difference is not None:
-                self._sampling.fail(self.name, difference)
-        if self._sampling.has_failed:
-            return self._steps_of(range(self.members), is_known=True)
-        return alone
-
-    def _steps_of(self, members: Any, is_known: bool) -> dict[int, Stepped]:
-        if not members:
-            return {}
-        values_of = self._values.by_member()
-        found = {}
-        for member in members:
-            began = time.perf_counter()
-            try:
-                stepped = found[member] = self._paths.step_one(values_of(member))
-            except BaseException as error:
-                error.add_note(f"in step {self.steps + 1} of member {member}")
-                self._fault = error
-                raise
-            if not is_known:
-                self.alone += 1
-                self._paths.note(stepped, time.perf_counter() - began)
-        return found
 
     # -- state --------------------------------------------------------------------------------------------------------
 

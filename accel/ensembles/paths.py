@@ -6,7 +6,6 @@ have taken as long as building the program did, it is built again with what they
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -74,20 +73,22 @@ class Paths:
         self._check(stepped)
         return stepped
 
-    def note(self, stepped: Stepped, took_s: float) -> None:
-        """Note a step that took a way that is not known."""
+    def has_learned(self, stepped: Stepped, took_s: float, left: int) -> bool:
+        """Note a step that took a way that is not known, and how long that took. Whether the program is built anew.
+
+        left: how many members may take the same way in this step.
+        """
         self._spent_s += took_s
-        if stepped.trace.outputs.shown:
-            return  # its text would be lost
+        if stepped.trace.outputs.shown or not self.grows or self._batch is None:
+            return False  # a program would lose its text
         if len(self._traces) + len(self._waiting) < MOST_PATHS:
             self._waiting = distinct([*self._waiting, stepped.trace])
+        return self._spent_s + left * took_s >= WORTH * self._batch.built_s and self._learn()
 
-    def learn(self) -> None:
-        """Take in what was noted, if that has become worth it."""
-        if not self.grows or not self._waiting or self._batch is None or self._spent_s < WORTH * self._batch.built_s:
-            return
-        began = time.perf_counter()
+    def _learn(self) -> bool:
         traces = [*self._traces, *self._waiting]
+        if not self._waiting:
+            return False
         self._waiting = []
         try:
             batch = Batch(self._copy.assembled(traces), self._varied, self._members)
@@ -95,7 +96,7 @@ class Paths:
         except Refused as why:
             self.grows = False
             logs.LOGGER.info("ensemble of %s: some members go on by NumPy: %s", self._copy.name, why)
-            return
+            return False
         self._traces, self._batch, self._spent_s = traces, batch, 0.0
         self.builds += 1
-        logs.LOGGER.debug("ensemble of %s: built again in %.1f s", self._copy.name, time.perf_counter() - began)
+        return True

@@ -35,14 +35,10 @@ class Values:
         array = np.asarray(self.arrays[name])
         return np.array(array if name in self.apart else np.broadcast_to(array, (self.members, *array.shape)))
 
-    def by_member(self) -> Callable[[int], dict[str, Array]]:
-        """What gives a member's values: everything is fetched from the device once."""
-        fetched = {name: np.asarray(array) for name, array in self.arrays.items()}
-
-        def one(member: int) -> dict[str, Array]:
-            return {name: np.asarray(each[member] if name in self.apart else each) for name, each in fetched.items()}
-
-        return one
+    def of(self, member: int) -> dict[str, Array]:
+        """One member's values."""
+        fetched = ((name, np.asarray(array)) for name, array in self.arrays.items())
+        return {name: np.asarray(each[member] if name in self.apart else each) for name, each in fetched}
 
 
 class State(MutableMapping[str, Array]):
