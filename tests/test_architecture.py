@@ -129,7 +129,7 @@ LAYERS = (
     ("plugins.notebook",),
     ("inspect.programs",),
     ("inspect.explain",),
-    ("pure.recorded", "pure.ways", "pure.gates", "pure.host"),
+    ("pure.recorded", "pure.ways", "pure.gates", "pure.host", "pure.norms"),
     ("pure.places", "pure.evaluation"),
     ("pure.results",),
     ("pure.program",),

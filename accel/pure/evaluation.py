@@ -19,7 +19,7 @@ from accel.ir.template import fill
 from accel.lower import looping
 from accel.lower.operations import as_array, compute
 from accel.lower.passes.branches import Conditional, branched
-from accel.pure import gates
+from accel.pure import gates, norms
 from accel.pure.gates import EVERYWHERE, Mask
 from accel.rules import core
 from accel.rules.lowering import jnp, lax
@@ -68,6 +68,9 @@ class Evaluation:
             self._compute_conditional(part)
         elif body_of(part) is not None:
             self._values[part.index] = self._rounds(part)
+        elif self._plan.derives and norms.is_norm(part):
+            args, kwargs = self._operands(part)
+            self._values[part.index] = norms.computed(part, args, lambda *given: compute(part, given, kwargs))
         else:
             self._values[part.index] = compute(part, *self._operands(part))
 
