@@ -51,7 +51,7 @@ def step(model: Any, warmth: np.ndarray) -> None:
 
 
 def pure_step(model: Any, warmth: np.ndarray) -> Any:
-    """The step as a function of JAX's. Its examples: with and without rain, filters after 6, 12, and 24 steps, or none."""
+    """The step as a function of JAX's. Its examples: with rain and without, filters after 6, 12, 24 steps, or none."""
 
     def at(count: int, moister: float = 1.0) -> Any:
         other = copy.copy(model)

@@ -36,6 +36,8 @@ def main() -> dict[str, Any]:
         step(model, warmth, albedo)
     names = [name for name in STATE if isinstance(getattr(model, name, None), np.ndarray)]
     along = {name: 1e-2 * np.abs(getattr(model, name)).max() * worlds.smooth(rng, (N_LAT, N_LON)) for name in names}
+    for wind in ("u", "v"):
+        along[wind][[0, -1]] = 0.0  # it is none at the poles
     weights = {name: rng.normal(size=(N_LAT, N_LON)) / np.abs(getattr(model, name)).max() for name in names}
     try:
         return {"found": [derivatives(model, warmth, albedo, along, weights, steps) for steps in (1, 10, 48)]}

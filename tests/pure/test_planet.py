@@ -1,4 +1,4 @@
-"""Derivatives through many steps of a planet, the bundled one and real ones, and the example that descends along them."""
+"""Derivatives through many steps of planets, the bundled one and real ones, and the example that uses them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def said(module: str, *arguments: str, timeout: float, **environment: str) -> di
 
 def test_the_planet_has_derivatives_and_is_fitted() -> None:
     pytest.importorskip("optax")
-    found = said("tests.pure.planet", timeout=240, **QUICK)
+    found = said("tests.pure.planet", timeout=500, **QUICK)
     assert [steps for steps, _, _ in found["slopes"]] == [1, 1, 10, 10, 48, 48]
     for steps, slope, difference in found["slopes"]:
         np.testing.assert_allclose(slope, difference, rtol=1e-4, err_msg=str(steps))
