@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -95,12 +96,21 @@ def _number(kind: Any, value: np.ndarray[Any, Any]) -> Any:
     return kind(value.item())
 
 
+def _is_frozen(container: object) -> bool:
+    """Whether an object is one of a frozen dataclass's, which programs replace as a whole."""
+    return bool(getattr(getattr(container, "__dataclass_params__", None), "frozen", False))
+
+
 def _assign(roots: Roots, address: Address, value: Any) -> None:
     *way, last = address
     container = read(roots, tuple(way))
     if container is MISSING:
         raise LookupError(f"nothing has a place for {last.key!r}")
-    if not last.is_item:
+    if not last.is_item and _is_frozen(container):
+        other = copy.copy(container)
+        object.__setattr__(other, last.key, value)
+        _assign(roots, tuple(way), other)
+    elif not last.is_item:
         object.__setattr__(container, last.key, value)  # as replays do, past what the class does besides
     elif isinstance(container, tuple):
         parts = [value if position == last.key else part for position, part in enumerate(container)]

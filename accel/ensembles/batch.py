@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from accel.ensembles.addresses import address_of
 from accel.ensembles.inventory import Inventory, inventory_of
+from accel.inspect.explain.callables import PlainCall
 from accel.pure import places as places_module
 from accel.pure.program import Program
 from accel.pure.recorded import Recorded, refused
+from accel.pure.transforms import is_same_constant
 
 
 @dataclass(slots=True)
@@ -49,6 +52,7 @@ class Batch:
         self.takes = sorted(self._program.names)
         self.form = self._program.form
         self._compiled: dict[frozenset[str], Any] = {}
+        self._outside = _outside(recorded)
         self._gives: list[str] = []
         self._jaxpr: Any = None
         self.built_s = time.perf_counter() - began
@@ -62,6 +66,14 @@ class Batch:
     def constants(self) -> frozenset[str]:
         """The names of what known steps read and the program does not take."""
         return frozenset(self._places.leaves).difference(self.takes)
+
+    def is_current(self, call: PlainCall) -> bool:
+        """Whether what steps read outside of the call's arguments is as it was: settings, functions, global names."""
+        recorded = self._program.recorded
+        values, alive = recorded.trace.inputs.fetch(call.args, call.kwargs)
+        if alive != recorded.trace.inputs.all_paths:
+            return False
+        return all(is_same_constant(values[slot], recorded.values[slot]) for slot in self._outside)
 
     def _trace(self) -> None:
         """The program as operations of JAX's, once, and on which inputs each output depends."""
@@ -137,6 +149,13 @@ class Batch:
                 gives = [each or name in apart for name, each in zip(self._gives, outputs, strict=False)]
                 return apart, [*gives, *outputs[len(self._gives) :]]
             apart |= more
+
+
+def _outside(recorded: Recorded) -> list[int]:
+    """The slots of numbers and arrays that are not below an argument of the call."""
+    slots = recorded.trace.inputs.slots
+    wanted = [*recorded.trace.array_slots, *recorded.trace.scalar_slots]
+    return [slot for slot in wanted if address_of(slots, slot) is None]
 
 
 def _dependences(jaxpr: Any) -> list[int]:

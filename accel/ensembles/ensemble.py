@@ -55,8 +55,8 @@ class Ensemble:
     def step(self, n: int = 1) -> None:
         """Call the function n times for every member.
 
-        Where a call ends in an exception, or is refused for a reason that only it shows, that is raised, with the
-        member's number as a note. All members are then as they were before that step, and the ensemble makes no more.
+        Raises accel.Refused where a member's step does what members cannot do by themselves, or ends in an exception.
+        A note says which member. All members are then as they were before that step, and the ensemble makes no more.
         """
         for _ in range(n):
             self._step()

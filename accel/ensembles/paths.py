@@ -32,17 +32,22 @@ class Paths:
     def __init__(self, copy: WorkingCopy, members: int) -> None:
         self._copy, self._members = copy, members
         self.inventory = Inventory()
-        first = copy.step({})
-        if first.trace.outputs.shown:
-            raise refused(copy.name, "effect.print", "the first step shows text")
-        self._check(first)
-        self._traces: list[Trace] = [first.trace]
+        self._traces: list[Trace] = []
         self._waiting: list[Trace] = []
         self._spent_s = 0.0
         self._batch: Batch | None = None
+        self._record_first()
         self._varied: frozenset[str] = frozenset()
         self.builds = 0
         self.grows = True
+
+    def _record_first(self) -> None:
+        """Record a step from the values that the working copy has. Raises Refused."""
+        first = self._copy.step({})
+        if first.trace.outputs.shown:
+            raise refused(self._copy.name, "effect.print", "the first step shows text")
+        self._check(first)
+        self._traces, self._waiting, self._batch = [first.trace], [], None
 
     def before(self, name: str) -> np.ndarray[Any, Any] | None:
         """What the program has under a name that no member has changed; None where there is nothing."""
@@ -60,6 +65,8 @@ class Paths:
         self._varied |= frozenset(varied)
         if self._batch is not None and any(name in self._batch.constants for name in self._varied):
             self._batch = None
+        if self._batch is not None and not self._batch.is_current(self._copy.call):
+            self._record_first()
         if self._batch is None:
             self._batch = Batch(self._copy.assembled(self._traces), self._varied, self._members)
             self.builds += 1

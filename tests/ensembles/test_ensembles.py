@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -283,6 +285,61 @@ def test_a_wrong_program_is_found(monkeypatch: pytest.MonkeyPatch, caplog: pytes
             same(ens.state, models, "u", "h", "count")
     assert "verify.mismatch" in caplog.text
     assert "self.u" in caplog.text
+
+
+@dataclass(frozen=True)
+class Weather:
+    u: Any
+    hours: float
+
+
+class Frozen:
+    def __init__(self) -> None:
+        self.now = Weather(np.ones(3), 0.0)
+
+    def step(self) -> None:
+        self.now = Weather(self.now.u * 1.5, self.now.hours + 0.5)
+
+
+def test_what_the_program_replaces_as_a_whole_is_replaced() -> None:
+    model = Frozen()
+    before = model.now
+    ens = accel.ensemble(model.step, members=2)
+    ens.state["self.now.hours"] = [1.0, 2.0]
+    ens.step(2)
+    ens.write_back(1)
+    assert (model.now.hours, model.now.u.tolist()) == (3.0, [2.25, 2.25, 2.25])
+    assert (before.hours, before.u.tolist()) == (0.0, [1.0, 1.0, 1.0])
+
+
+GAIN = 2.0
+
+
+def _amplify(u: Any) -> None:
+    u *= GAIN * float(os.getenv("ACCEL_TEST_FACTOR", "1"))
+
+
+def test_settings_and_global_names_that_change_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    ens = accel.ensemble(_amplify, np.array([1.0, 3.0]), members=2)
+    ens.state["u"] = [[1.0, 3.0], [2.0, 6.0]]
+    ens.step()
+    monkeypatch.setitem(globals(), "GAIN", 0.5)
+    ens.step()
+    assert ens.state["u"].tolist() == [[1.0, 3.0], [2.0, 6.0]]
+    monkeypatch.setenv("ACCEL_TEST_FACTOR", "10")
+    ens.step()
+    assert ens.state["u"].tolist() == [[5.0, 15.0], [10.0, 30.0]]
+
+
+def test_an_accelerated_function_and_one_without_state() -> None:
+    @accel.accelerate
+    def half(u: Any, k: float) -> Any:
+        return u * k if u[0] > 1.0 else u + k
+
+    ens = accel.ensemble(half, np.array([1.0, 3.0]), 0.5, members=2)
+    ens.state["u"] = [[1.0, 3.0], [2.0, 6.0]]
+    ens.step(2)
+    assert ens.result.tolist() == [[1.5, 3.5], [1.0, 3.0]]
 
 
 def test_members_may_be_one_or_all_the_same() -> None:
