@@ -19,9 +19,10 @@ from accel.ir.template import fill
 from accel.lower import looping
 from accel.lower.operations import as_array, compute
 from accel.lower.passes.branches import Conditional, branched
+from accel.lower.passes.recompute import Recomputation
 from accel.pure import gates, norms
 from accel.pure.gates import EVERYWHERE, Mask
-from accel.rules import core
+from accel.rules import core, fusion
 from accel.rules.lowering import jnp, lax
 
 Part = Node | Conditional
@@ -53,6 +54,7 @@ class Evaluation:
         self._values: dict[int, Any] = dict(given)
         self._plain: dict[int, Any] = {}
         self._masks: dict[Mask, Any] = {}
+        self._recomputation = None if plan.derives else Recomputation()
 
     def run(self) -> None:
         for part in self._plan.parts:
@@ -72,7 +74,18 @@ class Evaluation:
             args, kwargs = self._operands(part)
             self._values[part.index] = norms.computed(part, args, lambda *given: compute(part, given, kwargs))
         else:
+            self._store_operands(part)
             self._values[part.index] = compute(part, *self._operands(part))
+
+    def _store_operands(self, node: Node) -> None:
+        if self._recomputation is None:
+            return
+        storing = self._recomputation.enter(node)
+        for operands, store in ((storing.copy, fusion.materialize_by_copy), (storing.materialize, fusion.materialize)):
+            for operand in operands:
+                if _is_traced(self._values[operand.index]):
+                    self._values[operand.index] = store(self._values[operand.index])
+                    self._recomputation.stored(operand)
 
     def _operands(self, node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
         live = self._plan.live.get(node.index, EVERYWHERE)

@@ -23,8 +23,11 @@ WIND = np.array([0.5, 0.1, 1.0])
 
 @pytest.fixture(params=["alone", "learning"])
 def worth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Members on unknown ways are stepped by NumPy for good, or the program learns at once."""
+    """Members on unknown ways are stepped by NumPy for good, or the program learns at once. So are all members
+    computed together, or two at a time."""
     monkeypatch.setattr(paths, "WORTH", {"alone": 1e9, "learning": 0.0}[request.param])
+    if request.param == "learning":
+        monkeypatch.setattr(batch, "TOGETHER", 6)
     return str(request.param)
 
 
