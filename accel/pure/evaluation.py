@@ -7,8 +7,9 @@ loop by data a bounded scan, and gates stand before what selections drop (see ac
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,14 @@ Part = Node | Conditional
 
 class Plan:
     """What is to be computed, found once. body: operations in order. roots: what is asked for. rounds: of a loop by
-    data at most; None: as many as its program may have. derives: loops can be differentiated.
+    data at most; None: as many as its program may have. derives: it can be differentiated; else it
+    has no gates, values are stored as programs store them, and loops have no bound but their program's.
     """
 
     def __init__(self, body: Sequence[Node], roots: Sequence[Node], rounds: int | None, derives: bool = True) -> None:
         self.nodes = {node.index: node for node in body}
         self.parts: list[Part] = branched(body, frozenset(node.index for node in roots))
-        self.live = gates.live_masks(body, roots)
+        self.live = gates.live_masks(body, roots) if derives else {}
         self.rounds = rounds
         self.derives = derives
         self.bodies = {
@@ -76,8 +78,10 @@ class Evaluation:
         else:
             self._store_operands(part)
             self._values[part.index] = compute(part, *self._operands(part))
+            self._take_padded(part)
 
     def _store_operands(self, node: Node) -> None:
+        """Have XLA store what it would compute again, as programs do (see accel.lower.values)."""
         if self._recomputation is None:
             return
         storing = self._recomputation.enter(node)
@@ -86,6 +90,12 @@ class Evaluation:
                 if _is_traced(self._values[operand.index]):
                     self._values[operand.index] = store(self._values[operand.index])
                     self._recomputation.stored(operand)
+
+    def _take_padded(self, node: Node) -> None:
+        """Whoever reads an operand next shall read the padded copy that the rule may have stored."""
+        if self._recomputation is not None:
+            for operand in node.operands():
+                self._values[operand.index] = fusion.from_padded(self._values[operand.index])
 
     def _operands(self, node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
         live = self._plan.live.get(node.index, EVERYWHERE)
@@ -175,8 +185,9 @@ class Evaluation:
                 try:
                     for node in outside.values():
                         self._values[node.index] = self._entering(node, here)
-                    for part in conditional.sides[place]:
-                        self._compute(part)
+                    with self._apart():
+                        for part in conditional.sides[place]:
+                            self._compute(part)
                     return [self._chosen(phi, phi.args[1][place]) for phi in conditional.phis]
                 finally:
                     self._values, self._plain, self._masks = before
@@ -187,9 +198,18 @@ class Evaluation:
         for phi, value in zip(conditional.phis, results, strict=True):
             self._values[phi.index] = value
 
+    @contextlib.contextmanager
+    def _apart(self) -> Iterator[None]:
+        """While one side is traced: what is stored there is not there for others."""
+        with contextlib.ExitStack() as stack:
+            if self._recomputation is not None:
+                stack.enter_context(self._recomputation.in_side())
+                stack.enter_context(fusion.inside())
+            yield
+
     def _entering(self, node: Node, here: Any) -> Any:
         value = self.fetch(node)
-        if not _has_derivatives(node) or not _is_traced(value):
+        if not self._plan.derives or not _has_derivatives(node) or not _is_traced(value):
             return value
         return gates.gate(value, jnp.broadcast_to(here, value.shape))
 
@@ -243,12 +263,13 @@ def bounded(body: Body, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any
         here = goes_on(carry)
         given = {
             node.index: gates.gate(jnp.asarray(value), jnp.broadcast_to(here, jnp.shape(value)))
-            if _has_derivatives(node)
+            if plan.derives and _has_derivatives(node)
             else value
             for node, value in zip(body.parameters, (*carry[0], *fixed), strict=True)
         }
         values = Evaluation(plan, given)
-        values.run()
+        with fusion.inside():
+            values.run()
         return looping.after_round(body, values.fetch, carry)
 
     def one(carry: Any, _: Any) -> Any:
