@@ -31,8 +31,8 @@ Part = Node | Conditional
 
 class Plan:
     """What is to be computed, found once. body: operations in order. roots: what is asked for. rounds: of a loop by
-    data at most; None: as many as its program may have. derives: it can be differentiated; else it
-    has no gates, values are stored as programs store them, and loops have no bound but their program's.
+    data at most; None: as many as its program may have. derives: it can be differentiated; else it has no gates,
+    values are stored as programs store them, and loops have no bound but their program's.
     """
 
     def __init__(self, body: Sequence[Node], roots: Sequence[Node], rounds: int | None, derives: bool = True) -> None:
