@@ -10,6 +10,7 @@ explain         record one call, and show what it gives, or where the recording 
 to_jax          a pure function of JAX's from a NumPy function and example calls
 grad, value_and_grad, jacobian, vmap
                 derivatives and batches of NumPy functions, NumPy in and out
+ensemble        copies of a program's state, stepped as one program
 report, summary_line, reset_report
                 what happened to each function, as text, JSON or Markdown; and counting it anew
 gather_children
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from accel import ndimage
     from accel.config import SettingError, Settings, override
     from accel.dispatch.refusals import Refused
+    from accel.ensembles.ensemble import ensemble
     from accel.hook.patching import install, installed, uninstall
     from accel.inspect.explain import explain
     from accel.lift.decorator import accelerate
@@ -46,6 +48,7 @@ __all__ = [
     "SettingError",
     "Settings",
     "accelerate",
+    "ensemble",
     "explain",
     "gather_children",
     "grad",
@@ -80,6 +83,7 @@ _HOMES = {
     "report": "accel.reports.reporting",
     "reset_report": "accel.reports.reporting",
     "to_jax": "accel.pure.function",
+    "ensemble": "accel.ensembles.ensemble",
     "grad": "accel.pure.transforms",
     "jacobian": "accel.pure.transforms",
     "value_and_grad": "accel.pure.transforms",

@@ -271,8 +271,8 @@ _ROWS = (
     ),
     Reason(
         "pure.alias",
-        "after a call two names hold one array, which is changed in place: in the next call, both are",
-        "store a copy",
+        "two names hold one array before or after a call, and one is changed: the next call sees it in both",
+        "store a copy, or call the function once before",
     ),
     Reason(
         "pure.host",
@@ -288,6 +288,17 @@ _ROWS = (
         "pure.unrecorded",
         "the call takes a way that recording it did not make known",
         "simplify the branches, or pass each member by itself",
+    ),
+    # -- ensembles (accel.ensemble) ----------------------------------------------------------------------------------
+    Reason(
+        "ensemble.copy",
+        "the objects of the call cannot be copied for the members",
+        "keep locks, files and the like out of them, or give the classes a __deepcopy__",
+    ),
+    Reason(
+        "ensemble.place",
+        "what differs between members has to live in an argument of the call, or in an object below one",
+        "make it an argument, or an attribute of one",
     ),
     # -- choices ---------------------------------------------------------------------------------------------------
     Reason(

@@ -7,8 +7,9 @@ loop by data a bounded scan, and gates stand before what selections drop (see ac
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,10 @@ from accel.ir.template import fill
 from accel.lower import looping
 from accel.lower.operations import as_array, compute
 from accel.lower.passes.branches import Conditional, branched
-from accel.pure import gates
+from accel.lower.passes.recompute import Recomputation
+from accel.pure import gates, norms
 from accel.pure.gates import EVERYWHERE, Mask
-from accel.rules import core
+from accel.rules import core, fusion
 from accel.rules.lowering import jnp, lax
 
 Part = Node | Conditional
@@ -29,16 +31,18 @@ Part = Node | Conditional
 
 class Plan:
     """What is to be computed, found once. body: operations in order. roots: what is asked for. rounds: of a loop by
-    data at most; None: as many as its program may have.
+    data at most; None: as many as its program may have. derives: it can be differentiated; else it has no gates,
+    values are stored as programs store them, and loops have no bound but their program's.
     """
 
-    def __init__(self, body: Sequence[Node], roots: Sequence[Node], rounds: int | None) -> None:
+    def __init__(self, body: Sequence[Node], roots: Sequence[Node], rounds: int | None, derives: bool = True) -> None:
         self.nodes = {node.index: node for node in body}
         self.parts: list[Part] = branched(body, frozenset(node.index for node in roots))
-        self.live = gates.live_masks(body, roots)
+        self.live = gates.live_masks(body, roots) if derives else {}
         self.rounds = rounds
+        self.derives = derives
         self.bodies = {
-            node.index: Plan(inner.operations, inner.roots, rounds)
+            node.index: Plan(inner.operations, inner.roots, rounds, derives)
             for node in body
             if (inner := body_of(node)) is not None
         }
@@ -52,6 +56,7 @@ class Evaluation:
         self._values: dict[int, Any] = dict(given)
         self._plain: dict[int, Any] = {}
         self._masks: dict[Mask, Any] = {}
+        self._recomputation = None if plan.derives else Recomputation()
 
     def run(self) -> None:
         for part in self._plan.parts:
@@ -67,8 +72,30 @@ class Evaluation:
             self._compute_conditional(part)
         elif body_of(part) is not None:
             self._values[part.index] = self._rounds(part)
+        elif self._plan.derives and norms.is_norm(part):
+            args, kwargs = self._operands(part)
+            self._values[part.index] = norms.computed(part, args, lambda *given: compute(part, given, kwargs))
         else:
+            self._store_operands(part)
             self._values[part.index] = compute(part, *self._operands(part))
+            self._take_padded(part)
+
+    def _store_operands(self, node: Node) -> None:
+        """Have XLA store what it would compute again, as programs do (see accel.lower.values)."""
+        if self._recomputation is None:
+            return
+        storing = self._recomputation.enter(node)
+        for operands, store in ((storing.copy, fusion.materialize_by_copy), (storing.materialize, fusion.materialize)):
+            for operand in operands:
+                if _is_traced(self._values[operand.index]):
+                    self._values[operand.index] = store(self._values[operand.index])
+                    self._recomputation.stored(operand)
+
+    def _take_padded(self, node: Node) -> None:
+        """Whoever reads an operand next shall read the padded copy that the rule may have stored."""
+        if self._recomputation is not None:
+            for operand in node.operands():
+                self._values[operand.index] = fusion.from_padded(self._values[operand.index])
 
     def _operands(self, node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
         live = self._plan.live.get(node.index, EVERYWHERE)
@@ -158,8 +185,9 @@ class Evaluation:
                 try:
                     for node in outside.values():
                         self._values[node.index] = self._entering(node, here)
-                    for part in conditional.sides[place]:
-                        self._compute(part)
+                    with self._apart():
+                        for part in conditional.sides[place]:
+                            self._compute(part)
                     return [self._chosen(phi, phi.args[1][place]) for phi in conditional.phis]
                 finally:
                     self._values, self._plain, self._masks = before
@@ -170,9 +198,18 @@ class Evaluation:
         for phi, value in zip(conditional.phis, results, strict=True):
             self._values[phi.index] = value
 
+    @contextlib.contextmanager
+    def _apart(self) -> Iterator[None]:
+        """While one side is traced: what is stored there is not there for others."""
+        with contextlib.ExitStack() as stack:
+            if self._recomputation is not None:
+                stack.enter_context(self._recomputation.in_side())
+                stack.enter_context(fusion.inside())
+            yield
+
     def _entering(self, node: Node, here: Any) -> Any:
         value = self.fetch(node)
-        if not _has_derivatives(node) or not _is_traced(value):
+        if not self._plan.derives or not _has_derivatives(node) or not _is_traced(value):
             return value
         return gates.gate(value, jnp.broadcast_to(here, value.shape))
 
@@ -211,7 +248,8 @@ def bounded(body: Body, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any
     """A loop by data with a bound on its rounds, so that reverse mode can go back through them.
 
     It gives what `accel.lower.looping.run` gives. Rounds are computed in chunks, of which only the beginnings are kept;
-    those after the last one cost next to nothing, unless the function is mapped over members.
+    those after the last one cost next to nothing, unless the function is mapped over members. A plan that does not
+    derive has a `lax.while_loop`, which ends with the last round of the last member.
     """
     import jax
 
@@ -225,12 +263,13 @@ def bounded(body: Body, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any
         here = goes_on(carry)
         given = {
             node.index: gates.gate(jnp.asarray(value), jnp.broadcast_to(here, jnp.shape(value)))
-            if _has_derivatives(node)
+            if plan.derives and _has_derivatives(node)
             else value
             for node, value in zip(body.parameters, (*carry[0], *fixed), strict=True)
         }
         values = Evaluation(plan, given)
-        values.run()
+        with fusion.inside():
+            values.run()
         return looping.after_round(body, values.fetch, carry)
 
     def one(carry: Any, _: Any) -> Any:
@@ -244,4 +283,6 @@ def bounded(body: Body, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any
         return lax.cond(goes_on(carry), several, lambda same: same, carry), None
 
     first = looping.before_rounds(body, begin, entry, moving)
+    if not plan.derives:
+        return looping.after_rounds(lax.while_loop(goes_on, turn, first))
     return looping.after_rounds(lax.scan(more, first, None, length=-(-limit // chunk))[0])

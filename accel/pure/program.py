@@ -38,15 +38,33 @@ class Output:
 
 
 class Program:
-    """A recorded function as a computation by JAX. names: of the leaves that it takes; all others are constants."""
+    """A recorded function as a computation by JAX. names: of the leaves that it takes; all others are constants.
 
-    def __init__(self, recorded: Recorded, places: Places, names: Sequence[str], rounds: int | None = None) -> None:
+    takes_state: it takes all leaves that it changes, too. derives: it can be differentiated, and floats are NaN where a
+    call takes no known way.
+    """
+
+    def __init__(
+        self,
+        recorded: Recorded,
+        places: Places,
+        names: Sequence[str],
+        rounds: int | None = None,
+        *,
+        takes_state: bool = False,
+        derives: bool = True,
+    ) -> None:
         self.recorded, self.places = recorded, places
         self.ways = ways_of(recorded.trace, recorded.values)
         self.returned = [results.returned_by(way, recorded, places) for way in self.ways]
         results.with_written(recorded, places, self.returned, self.ways)
         self._check_forms()
+        results.check_known(recorded, places, self.state_names())
         results.check_aliases(recorded, places, self.ways, self.returned)
+        if takes_state:
+            names = list(dict.fromkeys([*names, *(each for each in self.state_names() if each in places.leaves)]))
+        self.names = names
+        self.derives = derives
         self._given = {leaf.slot: name for name in names if (leaf := places.leaves[name]).slot is not None}
         self._folding = Folding(recorded.trace, self._known())
         self._fixed: dict[int, Any] = {}
@@ -56,6 +74,12 @@ class Program:
     def form(self) -> Any:
         """The result, with a hole for each of its leaves."""
         return self.returned[0].form
+
+    def state_names(self) -> list[str]:
+        """What calls may change, by name."""
+        names = dict.fromkeys(name for each in self.returned for name in each.state)
+        names.update(dict.fromkeys(self.places.names[slot] for each in self.returned for slot in each.changed))
+        return list(names)
 
     def _known(self) -> Known:
         values = enumerate(self.recorded.values)
@@ -74,7 +98,9 @@ class Program:
         roots += [node for way in self.ways for node, _ in way.assumed]
         body = self._needed(roots)
         device = [node for node in body if not node.host]
-        return Plan(device, [node for node in roots if not node.host], rounds), [node for node in body if node.host]
+        return Plan(device, [node for node in roots if not node.host], rounds, self.derives), [
+            node for node in body if node.host
+        ]
 
     def _needed(self, roots: Iterable[Node]) -> list[Node]:
         found: dict[int, Node] = {}
@@ -183,17 +209,11 @@ class _Run:
             self._chosen([self._part(way, each, each.leaves[at]) for way, each in self._both()], truths, ok)
             for at in range(count)
         ]
-        state = {name: self._chosen(self._of_state(name), truths, ok) for name in self._state_names()}
+        state = {name: self._chosen(self._of_state(name), truths, ok) for name in program.state_names()}
         return Output(result, state, ok)
 
     def _both(self) -> Iterable[tuple[Way, Returned]]:
         return zip(self._program.ways, self._program.returned, strict=True)
-
-    def _state_names(self) -> list[str]:
-        places = self._program.places
-        names = dict.fromkeys(name for each in self._program.returned for name in each.state)
-        names.update(dict.fromkeys(places.names[slot] for each in self._program.returned for slot in each.changed))
-        return list(names)
 
     def _of_state(self, name: str) -> list[tuple[Any, Any]]:
         """A state's new value on each way."""
@@ -257,7 +277,7 @@ class _Run:
         for (other, another), truth in zip(found[1:], truths[1:], strict=True):
             if other != key:
                 value = lax.select(jnp.broadcast_to(truth, value.shape), jnp.asarray(another), value)
-        return _poisoned(value, ok)
+        return _poisoned(value, ok) if self._program.derives else value
 
 
 def _as_number(value: Any, node: Node) -> Any:

@@ -80,18 +80,19 @@ def recorded_calls(function: Any, calls: Sequence[Arguments]) -> Recorded:
     traces: list[Trace] = []
     for each in plain:
         traces.append(_recorded(each, name))
-    return assembled(name, traces, plain, _skipped(function, plain[0], calls[0][0]))
+    return assembled(name, traces, plain, skipped(function, plain[0], calls[0][0]))
 
 
-def _skipped(function: object, call: PlainCall, given: Sequence[Any]) -> int:
+def skipped(function: object, call: PlainCall, given: Sequence[Any]) -> int:
+    """How many of a call's arguments its caller does not give, as `self`."""
     return len(call.args) - len(given) if isinstance(function, MethodType) or len(call.args) > len(given) else 0
 
 
 def assembled(name: str, traces: Sequence[Trace], calls: Sequence[PlainCall], skipped: int) -> Recorded:
     """Recorded paths as one trace, with the inputs as they are now. Raises Refused."""
-    distinct = _distinct(traces)
+    each_once = distinct(traces)
     try:
-        trace = merged(distinct)
+        trace = merged(each_once)
     except NotMergeable as why:
         raise refused(name, "pure.paths", str(why)) from None
     if trace.draws:
@@ -117,7 +118,7 @@ def _check_guards(name: str, trace: MergedTrace, guarded: int) -> None:
             raise refused(name, "pure.example", detail)
 
 
-def _distinct(traces: Sequence[Trace]) -> list[Trace]:
+def distinct(traces: Sequence[Trace]) -> list[Trace]:
     """Each path once: examples may take the same."""
     found: dict[Any, Trace] = {}
     for trace in traces:
@@ -130,12 +131,16 @@ def _copied(values: list[Any]) -> list[Any]:
     return [value.copy() if type(value) is np.ndarray else value for value in values]
 
 
-def recorded_call(call: PlainCall) -> Trace:
-    """The trace of one more call. Raises Refused."""
-    return _recorded(call, call.name)
+def recorded_call(call: PlainCall, look: Look | None = None) -> Trace:
+    """The trace of one more call. look: is given the trace and what the call returned, before it is undone. Raises
+    Refused."""
+    return _recorded(call, call.name, look)
 
 
-def _recorded(call: PlainCall, name: str) -> Trace:
+Look = Callable[[Trace, Any], None]
+
+
+def _recorded(call: PlainCall, name: str, look: Look | None = None) -> Trace:
     undo: list[Callable[[], None]] = []
     with np.errstate(all="ignore"):
         result = record(call.function, call.args, call.kwargs, max_nodes=config.current().max_nodes, watch=_watch(undo))
@@ -146,8 +151,12 @@ def _recorded(call: PlainCall, name: str) -> Trace:
         if refusal is None:
             raise refused(name, "recorder.gap")
         raise Refused(refusal.message(name, "has no pure form"))
-    while undo:
-        undo.pop()()
+    try:
+        if look is not None:
+            look(result.trace, result.result)
+    finally:
+        while undo:
+            undo.pop()()
     try:
         return rolled(result.trace)
     except Unsupported as gap:

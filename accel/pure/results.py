@@ -194,9 +194,39 @@ def _attribute(name: str, recorded: Recorded, places: Places, ways: Sequence[Way
 # -- aliases ----------------------------------------------------------------------------------------------------------
 
 
+def check_known(recorded: Recorded, places: Places, changed: Sequence[str]) -> None:
+    """Refuse where a call changes what the program takes for a constant, or for one with another leaf: the next call
+    would read it, and no leaf stands for it."""
+    read = set(places.names.values())
+    for name in changed:
+        if name in read and name not in places.leaves:
+            slot = next(slot for slot, known in places.names.items() if known == name)
+            other = next((each for each in places.leaves.values() if _is_one(recorded, each, slot)), None)
+            if other is not None:
+                raise refused(recorded.name, "pure.alias", f"{name} and {other.name} are one array before the call")
+            raise refused(recorded.name, "pure.static", f"{name} decides which path a call takes")
+
+
+def _is_one(recorded: Recorded, leaf: Leaf, slot: int) -> bool:
+    """Whether a leaf is the array that a slot holds."""
+    value = recorded.values[slot]
+    if leaf.slot is None or not isinstance(value, np.ndarray):
+        return False
+    members = recorded.trace.members
+    pairs = ({each.placement.slots[one] for one in pair} for each in members for pair in each.trace.aliases)
+    return any(pair == {slot, leaf.slot} for pair in pairs)
+
+
 def check_aliases(recorded: Recorded, places: Places, ways: Sequence[Way], returned: Sequence[Returned]) -> None:
     """Refuse where two leaves are one array after a call that a call changes in place: in the next one both change."""
     written = {places.names[slot] for each in returned for slot in each.changed}
+    for names in shared_arrays(places, ways, returned):
+        if not written.isdisjoint(names):
+            raise refused(recorded.name, "pure.alias", " and ".join(names))
+
+
+def shared_arrays(places: Places, ways: Sequence[Way], returned: Sequence[Returned]) -> Iterator[list[str]]:
+    """The names that hold one array after a call, for each such array."""
     for way, each in zip(ways, returned, strict=True):
         holders: dict[Any, list[str]] = {}
         for name, leaf in places.leaves.items():
@@ -207,9 +237,7 @@ def check_aliases(recorded: Recorded, places: Places, ways: Sequence[Way], retur
                 holders.setdefault(("made", way.outputs.arrays[part.index]), []).append(name)
             elif isinstance(part, FromSlot):
                 holders.setdefault(("slot", way.slots[part.slot]), []).append(name)
-        for names in holders.values():
-            if len(names) > 1 and not written.isdisjoint(names):
-                raise refused(recorded.name, "pure.alias", " and ".join(names))
+        yield from (names for names in holders.values() if len(names) > 1)
 
 
 def chain_read(value: Any, chain: Sequence[Any], number: Callable[[Number], Any]) -> Any:

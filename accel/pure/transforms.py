@@ -68,7 +68,7 @@ class _Family:
         if alive != self._everybody or not all(guards.hold(values) for guards in self._guards):
             return None
         for slot in range(Inputs.ROOTS, len(values)):
-            if self.places.leaf_of(slot) is None and not _is_same(values[slot], self.recorded.values[slot]):
+            if self.places.leaf_of(slot) is None and not is_same_constant(values[slot], self.recorded.values[slot]):
                 return None
         return {
             name: np.array(leaf.value if leaf.slot is None else values[leaf.slot])
@@ -76,7 +76,7 @@ class _Family:
         }
 
 
-def _is_same(value: object, known: object) -> bool:
+def is_same_constant(value: object, known: object) -> bool:
     """Whether a number or array that the program takes for constant is what it was. Guards see to all else."""
     if type(known) in (float, complex, int):
         return type(value) is type(known) and same_number(value, known)

@@ -97,6 +97,32 @@ def test_a_true_singularity_stays_one() -> None:
     assert not np.isfinite(accel.grad(lambda x: float(np.sqrt(x).sum()))(np.array([0.0, 1.0]))).all()
 
 
+@pytest.mark.parametrize(
+    "norm",
+    [
+        lambda u, v: np.sqrt(u**2 + v**2),
+        lambda u, v: np.sqrt(u * u + np.square(v)),
+        lambda u, v: (1.0 * u**2 + v**2) ** 0.5,
+        np.hypot,
+    ],
+)
+def test_a_norm_has_the_derivative_zero_where_it_is_zero(norm: Any) -> None:
+    u, v = np.array([0.0, 3.0, 0.0, -0.0]), np.array([0.0, 4.0, 2.0, 0.0])
+
+    def speed(u: Any, v: Any) -> float:
+        return float(norm(u, v).sum())
+
+    value, (by_u, by_v) = accel.value_and_grad(speed, (0, 1))(u, v)
+    assert value == speed(u, v)
+    np.testing.assert_allclose(by_u, [0.0, 0.6, 0.0, 0.0], rtol=1e-14)
+    np.testing.assert_allclose(by_v, [0.0, 0.8, 1.0, 0.0], rtol=1e-14)
+    pure = accel.to_jax(speed, u, v)
+    found = jax.jvp(lambda u: pure({"u": u})["result"], (u,), (np.ones(4),))[1]
+    np.testing.assert_allclose(found, 0.6, rtol=1e-14)  # forward mode, too
+    distance = accel.grad(lambda u, v: float(np.sqrt(np.sum((u - v) ** 2))))
+    np.testing.assert_array_equal(distance(u, u.copy()), np.zeros(4))
+
+
 def _changes_its_argument(a: Any, b: Any) -> float:
     a += b
     return float((a * b).sum())

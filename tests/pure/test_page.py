@@ -16,7 +16,7 @@ jax = pytest.importorskip("jax")
 def test_the_examples_of_the_page_give_what_it_says() -> None:
     text = (ROOT / "docs" / "gradients.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```pycon\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names: dict[str, Any] = {"__name__": "page"}
     before = jax.config.jax_enable_x64
     try:

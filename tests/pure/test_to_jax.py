@@ -146,6 +146,7 @@ def test_precision_is_asked_for() -> None:
 class _Flagged:
     def __init__(self) -> None:
         self.u, self.v, self.first, self.log = np.ones(3), np.ones(3), True, [0.0]
+        self.w = self.v
 
     def flag(self, x: Any) -> Any:
         self.first = False
@@ -163,6 +164,9 @@ class _Flagged:
         self.v = self.u
         self.u += x
 
+    def moves_on(self, x: Any) -> None:
+        self.w, self.v = self.v, self.w + x
+
     def swaps(self, x: Any) -> None:
         self.u, self.v = self.v, self.u + x
 
@@ -173,6 +177,7 @@ class _Flagged:
         (_Flagged().reads_flag, "pure.static"),
         (_Flagged().appends, "pure.state"),
         (_Flagged().aliases, "pure.alias"),
+        (_Flagged().moves_on, "pure.alias"),
         (lambda x: "text", "pure.result"),
         (lambda x: np.random.default_rng(1).normal() * x, "effect.random"),
         (lambda x: x.sum(), "pure.example"),

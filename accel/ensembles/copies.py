@@ -1,0 +1,133 @@
+"""Copies of a call's arguments and all that they hold. Arrays that share memory do so in the copy, too."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gc
+import weakref
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MappingProxyType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from accel.ensembles.addresses import Roots
+from accel.inspect.explain.callables import PlainCall
+from accel.process import interrupts
+from accel.pure.recorded import refused
+
+Array = np.ndarray[Any, Any]
+
+_WHOLE = (ModuleType, type, FunctionType, BuiltinFunctionType, CodeType, FrameType, MappingProxyType, str, bytes)
+"""What `copy.deepcopy` does not look into."""
+
+
+@dataclass(slots=True)
+class Copy:
+    """A call's arguments, copied. held: how often the copied objects hold each array, by its id in the copy.
+
+    originals: what was copied, arrays by weak references, by id.
+    """
+
+    roots: Roots
+    held: Counter[int]
+    originals: dict[int, Callable[[], Any]]
+
+    def is_shared(self, array: object) -> bool:
+        """Whether an array of the copy is held in two places, or shares its memory with another one."""
+        return self.held[id(array)] > 1
+
+    def was_copied(self, value: object) -> bool:
+        """Whether a value is one of the originals."""
+        found = self.originals.get(id(value))
+        return found is not None and found() is value
+
+
+def copied(call: PlainCall) -> Copy:
+    """A copy of a call's arguments. Raises Refused."""
+    given = call.args, call.kwargs
+    arrays, others, held = _parts_of(given)
+    memo: dict[int, Any] = _copied_views(arrays, call.name)
+    try:
+        args, kwargs = copy.deepcopy(given, memo)
+    except Exception as error:
+        interrupts.pass_on(error)
+        raise refused(call.name, "ensemble.copy", f"{type(error).__name__}: {error}") from error
+    by_memory = Counter(_root(each).__array_interface__["data"][0] for each in arrays)
+    counts: Counter[int] = Counter()
+    for each in arrays:
+        if id(each) in memo:
+            sharing = by_memory[_root(each).__array_interface__["data"][0]]
+            counts[id(memo[id(each)])] = max(held[id(each)], sharing)
+    originals: dict[int, Callable[[], Any]] = {id(each): weakref.ref(each) for each in arrays}
+    for each in others:
+        if memo.get(id(each), each) is not each:
+            originals[id(each)] = functools.partial(_itself, each)
+    return Copy(Roots(list(args), kwargs), counts, originals)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _parts_of(given: object) -> tuple[list[Array], list[Any], Counter[int]]:
+    """All arrays that objects hold, all else that may change, and how often each array is held."""
+    held: Counter[int] = Counter()
+    found: list[Array] = []
+    others: list[Any] = []
+    seen: set[int] = set()
+    stack: list[Any] = [given]
+    while stack:
+        parts = gc.get_referents(stack.pop())
+        held.update(id(part) for part in parts if isinstance(part, np.ndarray))
+        for part in parts:
+            if id(part) in seen or isinstance(part, _WHOLE):
+                continue
+            seen.add(id(part))
+            if type(part) is np.ndarray:
+                found.append(part)
+            elif isinstance(part, (dict, list, set)) or hasattr(part, "__dict__"):
+                others.append(part)
+            stack.append(part)
+    return found, others, held
+
+
+def _root(array: Array) -> Array:
+    """The array that owns, or comes nearest to owning, an array's memory."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _copied_views(arrays: list[Array], name: str) -> dict[int, Any]:
+    """Copies of arrays by id: those that are views of one array are views of its copy."""
+    roots: dict[int, tuple[Array, Array]] = {}
+    foreign: set[int] = set()
+    memo: dict[int, Any] = {}
+    for array in arrays:
+        root = _root(array)
+        if root.dtype.hasobject:
+            continue
+        if not root.flags.owndata and root.base is not None:  # memory of another library's
+            if id(root.base) in foreign:
+                raise refused(name, "ensemble.copy", "two arrays share memory that is not NumPy's")
+            foreign.add(id(root.base))
+            continue
+        if id(root) not in roots:
+            roots[id(root)] = root, root.copy(order="K")
+        memo[id(array)] = _view_in(array, *roots[id(root)])
+    return memo
+
+
+def _view_in(array: Array, root: Array, other: Array) -> Array:
+    """The view of another array that an array is of its root."""
+    if array is root:
+        return other
+    offset = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+    memory = np.ndarray((other.nbytes,), np.uint8, other.T if other.flags.f_contiguous else other)
+    view: Array = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
+    view.flags.writeable = array.flags.writeable
+    return view

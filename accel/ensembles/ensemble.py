@@ -1,0 +1,250 @@
+"""Ensembles: `accel.ensemble` steps copies of a program's state as one program."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from accel.ensembles import working_copy
+from accel.ensembles.addresses import Roots
+from accel.ensembles.agreement import Sampling, differing
+from accel.ensembles.batch import Batch, BatchStep
+from accel.ensembles.joining import Joined
+from accel.ensembles.paths import Paths
+from accel.ensembles.values import MemberState, State, Values, as_like
+from accel.ensembles.working_copy import Array, Stepped, WorkingCopy
+from accel.inspect.explain.callables import PlainCall
+from accel.pure.recorded import plain_call, refused, skipped
+from accel.pure.results import filled
+
+Perturb = Callable[[MemberState, int, np.random.Generator], object]
+
+
+class Ensemble:
+    """Copies of the state that a function or method reads and changes, stepped together. Made by `accel.ensemble`.
+
+    The program's own objects stay as they are, but for `write_back`. state: the members' values by name, such as
+    "self.u", as arrays with the members along their first axis; may be set. members: how many there are. steps: how
+    many steps they have made. alone: how many steps of single members NumPy has made, since they took a way that was
+    not known.
+    """
+
+    def __init__(self, call: PlainCall, skips: int, members: int, perturb: Perturb | None, seed: int) -> None:
+        self.name, self.members = call.name, members
+        self.steps = self.alone = 0
+        self._call = call
+        self._paths = Paths(WorkingCopy(call, skips), members)
+        self._values = Values(members)
+        self._sampling = Sampling()
+        self._fault: BaseException | None = None
+        self._form: Any = None
+        self._result: list[Array] = []
+        self._prepare()
+        self.state = State(self._all, self._set, self._names)
+        if perturb is not None:
+            self._perturb(perturb, seed)
+
+    def __repr__(self) -> str:
+        return f"<ensemble of {self.members} members of {self.name} after {self.steps} steps>"
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def step(self, n: int = 1) -> None:
+        """Call the function n times for every member.
+
+        Raises accel.Refused where a member's step does what members cannot do by themselves, or ends in an exception.
+        A note says which member. All members are then as they were before that step, and the ensemble makes no more.
+        """
+        for _ in range(n):
+            self._step()
+
+    @property
+    def result(self) -> Any:
+        """What the last step has returned, in the function's own tuples, lists and dicts: arrays with the members along
+        their first axis. None before the first step."""
+        return filled(self._form, [np.array(each) for each in self._result])
+
+    def _step(self) -> None:
+        if self._fault is not None:
+            raise RuntimeError(f"the ensemble has ended with step {self.steps}: {self._fault}") from self._fault
+        batch, found, alone = self._all_known()
+        sample = self._sampling.next(found.ok, self._paths)
+        if sample is not None:
+            difference = differing(found, batch.form, sample, self._by_numpy(sample))
+            if difference is not None:
+                self._sampling.fail(self.name, difference)
+        if self._sampling.has_failed:
+            alone |= {member: self._by_numpy(member) for member in range(self.members) if member not in alone}
+        joined = Joined(self._values, found, batch.form, alone, self._pristine, self.name)
+        for name, (array, is_apart) in joined.state.items():
+            self._values.set(name, array, is_apart)
+        self._form, self._result = batch.form, joined.result
+        self.steps += 1
+        self.alone += len(alone)
+
+    def _all_known(self) -> tuple[Batch, BatchStep, dict[int, Stepped]]:
+        """The program, a step of it, and the steps of those members by NumPy whose way it does not know."""
+        alone: dict[int, Stepped] = {}
+        while True:
+            batch = self._prepare()
+            found = batch.run(self._values.arrays, self._values.apart)
+            left = [member for member in np.flatnonzero(~found.ok).tolist() if member not in alone]
+            if self._sampling.has_failed or not self._has_learned(left, alone):
+                return batch, found, alone
+
+    def _has_learned(self, left: list[int], alone: dict[int, Stepped]) -> bool:
+        """Step members by NumPy. Whether the program knows their ways before all of them are done."""
+        for position, member in enumerate(left):
+            began = time.perf_counter()
+            alone[member] = self._by_numpy(member)
+            took_s = time.perf_counter() - began
+            if self._paths.has_learned(alone[member], took_s, len(left) - position - 1):
+                return True
+        return False
+
+    def _by_numpy(self, member: int) -> Stepped:
+        try:
+            return self._paths.step_one(self._values.of(member))
+        except BaseException as error:
+            error.add_note(f"in step {self.steps + 1} of member {member}")
+            self._fault = error
+            raise
+
+    def _prepare(self) -> Batch:
+        batch = self._paths.batch(self._values.arrays)
+        for name in batch.takes:
+            if name not in self._values.arrays:
+                self._values.set(name, batch.leaves[name], False)
+        return batch
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def mean(self, name: str) -> Array:
+        """The mean over the members of what has a name in `state`, computed where it is."""
+        return self._statistic(name, lambda jnp, array: jnp.mean(array, axis=0), lambda one: one * 1.0)
+
+    def spread(self, name: str) -> Array:
+        """The standard deviation over the members, with `members - 1` as the divisor."""
+        divisor = 1 if self.members > 1 else 0
+        return self._statistic(name, lambda jnp, array: jnp.std(array, axis=0, ddof=divisor), lambda one: one * 0.0)
+
+    def write_back(self, member: int) -> None:
+        """Give the program's own objects a member's state: what steps change, and what differs between members.
+
+        Arrays that steps write to keep their place in memory. A number that is an argument is nowhere to be written to.
+        """
+        if not 0 <= member < self.members:
+            raise IndexError(f"there is no member {member} among {self.members}")
+        inventory = self._paths.inventory
+        names = (name for name in self._values.arrays if name in inventory.changed or name in self._values.apart)
+        values = {
+            name: np.asarray(np.asarray(self._values.arrays[name])[member if name in self._values.apart else ...])
+            for name in names
+            if len(inventory.addresses[name]) > 2 or inventory.kinds[name] is np.ndarray
+        }
+        roots = Roots(list(self._call.args), self._call.kwargs)
+        working_copy.place(roots, values, inventory, self.name)
+
+    def to_xarray(self, dims: Mapping[Any, tuple[str, ...]] | None = None, names: Any = None) -> Any:
+        """The state as an `xarray.Dataset` with a dimension "member". xarray has to be installed.
+
+        dims: the names of dimensions, by a name in `state` or by the shape of one member's array. names: which
+        of `state`; by default what steps change and what differs between members.
+        """
+        from accel.ensembles.dataset import dataset
+
+        chosen = list(self._values.arrays) if names is None else list(names)
+        return dataset({name: self._all(name) for name in chosen}, dims or {}, self.steps)
+
+    def _statistic(self, name: str, of: Callable[[Any, Any], Any], of_same: Callable[[Array], Any]) -> Array:
+        import jax
+        from jax import numpy as jnp
+
+        if name not in self._values.apart:
+            return np.asarray(of_same(np.asarray(self._one(name))))
+        with jax.enable_x64(True):
+            return np.array(of(jnp, jnp.asarray(self._values.arrays[name])))
+
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys([*self._values.arrays, *self._prepare().leaves]))
+
+    def _one(self, name: str) -> Any:
+        """A value, of all members or the same for each."""
+        if name in self._values.arrays:
+            return self._values.arrays[name]
+        leaves = self._prepare().leaves
+        if name not in leaves:
+            raise KeyError(f"{self.name} has no state {name!r}; it has {', '.join(self._names())}")
+        return leaves[name]
+
+    def _all(self, name: str) -> Array:
+        if name in self._values.arrays:
+            return self._values.all(name)
+        one = self._one(name)
+        return np.array(np.broadcast_to(one, (self.members, *one.shape)))
+
+    def _set(self, name: str, value: Any) -> None:
+        one = np.asarray(self._one(name))
+        like = one[0] if name in self._values.apart else one
+        self._check_place(name)
+        if np.ndim(value) == like.ndim:
+            self._values.set(name, as_like(name, value, like), False)
+        else:
+            self._values.set_all(name, as_like(name, value, like, self.members))
+
+    def _check_place(self, name: str) -> None:
+        if name not in self._paths.inventory.addresses:
+            raise refused(self.name, "ensemble.place", name)
+
+    def _pristine(self, name: str, stepped: Stepped | None = None) -> Array:
+        """What the program had before the first step. Raises Refused if it had nothing there."""
+        found = self._paths.before(name)
+        if found is None:
+            raise refused(self.name, "pure.state", f"{name} is written on some paths, and is not there before")
+        return found
+
+    def _perturb(self, perturb: Perturb, seed: int) -> None:
+        like = {name: np.asarray(self._one(name)) for name in self._names()}
+        touched: list[dict[str, Array]] = []
+        for member in range(self.members):
+            state = MemberState(like)
+            perturb(state, member, np.random.default_rng([seed, member]))
+            touched.append(state.touched)
+        for name in dict.fromkeys(name for each in touched for name in each):
+            values = [as_like(name, each.get(name, like[name]), like[name]) for each in touched]
+            if any(not working_copy.is_same(value, like[name]) for value in values):
+                self._set(name, np.stack(values))
+
+
+def ensemble(
+    step: Any, *args: Any, members: int, perturb: Perturb | None = None, seed: int = 0, **kwargs: Any
+) -> Ensemble:
+    """An ensemble of a function or method: copies of the state that it reads and changes, which step together.
+
+    step: a NumPy function or bound method. args, kwargs: what it is called with. members: how many copies. perturb: is
+    called once for each, with its state by name, its number, and a random generator of its own, and changes the state.
+    seed: of those generators.
+
+    The program's objects are copied; those that are given stay as they are. Raises accel.Refused, with a reason, for a
+    function whose members cannot be stepped as one program.
+
+    >>> import accel, numpy as np
+    >>> class Decay:
+    ...     def __init__(self):
+    ...         self.u, self.rate = np.ones(3), 0.5
+    ...     def step(self):
+    ...         self.u = self.u - self.rate * self.u
+    >>> def slower(state, member, rng):
+    ...     state["self.rate"] = 0.5 * member
+    >>> ens = accel.ensemble(Decay().step, members=2, perturb=slower)
+    >>> ens.step(2)
+    >>> ens.state["self.u"][:, 0]
+    array([1.  , 0.25])
+    """
+    if members < 1:
+        raise ValueError(f"an ensemble has at least one member, not {members}")
+    call = plain_call(step, args, kwargs)
+    return Ensemble(call, skipped(step, call, args), members, perturb, seed)

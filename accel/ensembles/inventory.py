@@ -1,0 +1,138 @@
+"""Inventories: what recorded calls read and change by name, and where in the program that lives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from accel.ensembles.addresses import Address, Hop, address_of
+from accel.pure import results
+from accel.pure.places import Places
+from accel.pure.recorded import Recorded, refused
+from accel.pure.results import Returned
+from accel.pure.ways import Way
+from accel.record import Trace
+from accel.record.changes import Write
+from accel.record.leaves import FromSlot, Literal, NewObject, Number, Shared
+
+
+@dataclass(slots=True)
+class Inventory:
+    """What calls of some paths read and change.
+
+    addresses: of leaves and of what is changed, where they are reached from the call's arguments. kinds: of numbers
+    their type, of arrays `numpy.ndarray`. changed: all names that calls change; in_place: arrays that they write to;
+    rebound: what they store anew. together: names that hold one array after a call.
+    """
+
+    addresses: dict[str, Address] = field(default_factory=dict)
+    kinds: dict[str, type] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    in_place: set[str] = field(default_factory=set)
+    rebound: set[str] = field(default_factory=set)
+    together: list[list[str]] = field(default_factory=list)
+
+    def add(self, other: Inventory, name: str) -> None:
+        """Take in another inventory. name: the function's. Raises Refused where both together have no pure form."""
+        for each, address in other.addresses.items():
+            if self.addresses.setdefault(each, address) != address:
+                raise refused(name, "ensemble.place", f"two places are called {each}")
+        self.kinds = {**other.kinds, **self.kinds}
+        self.changed = list(dict.fromkeys([*self.changed, *other.changed]))
+        self.in_place |= other.in_place
+        self.rebound |= other.rebound
+        self.together += other.together
+        for names in self.together:
+            if not self.in_place.isdisjoint(names):
+                raise refused(name, "pure.alias", " and ".join(names))
+
+
+def inventory_of(recorded: Recorded, places: Places, ways: Sequence[Way], returned: Sequence[Returned]) -> Inventory:
+    """The inventory of a recorded function. Raises Refused for a change of what no argument of the call holds."""
+    found = Inventory()
+    slots = recorded.trace.inputs.slots
+    for name, leaf in places.leaves.items():
+        if leaf.slot is not None and "#" not in name:
+            _note(found, name, address_of(slots, leaf.slot), type(recorded.values[leaf.slot]))
+    for way, each in zip(ways, returned, strict=True):
+        found.in_place |= {places.names[slot] for slot in each.changed}
+        found.rebound |= {name for name, part in each.state.items() if not _is_itself(name, part, way, places)}
+        places_of_written = dict(_written(way, slots, places))
+        for name, part in each.state.items():
+            _note(found, name, places_of_written.get(name), _kind_of(part, way, recorded))
+            found.changed.append(name)
+    found.changed = list(dict.fromkeys([*found.changed, *found.in_place]))
+    for name in found.changed:
+        if name not in found.addresses:
+            raise refused(recorded.name, "ensemble.place", name)
+    found.together = list(results.shared_arrays(places, ways, returned))
+    return found
+
+
+def _note(inventory: Inventory, name: str, address: Address | None, kind: type) -> None:
+    if address is not None:
+        inventory.addresses.setdefault(name, address)
+        inventory.kinds.setdefault(name, kind)
+
+
+def _is_itself(name: str, part: Any, way: Way, places: Places) -> bool:
+    """Whether what a way stores is there already, as after `self.u += 1`."""
+    return isinstance(part, FromSlot) and not part.chain and places.names[way.slots[part.slot]] == name
+
+
+def _kind_of(part: Any, way: Way, recorded: Recorded) -> type:
+    if isinstance(part, Number):
+        return part.kind
+    if isinstance(part, Literal):
+        return type(part.value)
+    if isinstance(part, FromSlot) and not part.chain:
+        return type(recorded.values[way.slots[part.slot]])
+    return np.ndarray
+
+
+def _written(way: Way, slots: Sequence[Any], places: Places) -> Iterator[tuple[str, Address]]:
+    """The address of each array and number that a way stores, by the names of `accel.pure.results`."""
+    for change in way.trace.outputs.writes:
+        if isinstance(change, Write):
+            owner = way.slots[change.owner]
+            address = address_of(slots, owner)
+            if address is not None:
+                step = Hop(change.is_item, change.name)
+                yield from _below(_named(places.names[owner], step), (*address, step), change.value)
+
+
+def stored(trace: Trace) -> Iterator[Address]:
+    """Where one recorded call has stored arrays and numbers, or written to arrays."""
+    slots = trace.inputs.slots
+    for slot, _ in trace.outputs.changed:
+        address = address_of(slots, slot)
+        if address is not None:
+            yield address
+    for change in trace.outputs.writes:
+        if isinstance(change, Write):
+            address = address_of(slots, change.owner)
+            if address is not None:
+                yield from (each for _, each in _below("", (*address, Hop(change.is_item, change.name)), change.value))
+
+
+def _named(owner: str, step: Hop) -> str:
+    return f"{owner}[{step.key!r}]" if step.is_item else f"{owner}.{step.key}"
+
+
+def _below(name: str, address: Address, template: Any) -> Iterator[tuple[str, Address]]:
+    if isinstance(template, Shared):
+        template = template.template
+    if isinstance(template, NewObject):
+        steps = [(Hop(False, key), part) for key, part in template.parts.items()]
+    elif isinstance(template, (tuple, list)):
+        steps = [(Hop(True, position), part) for position, part in enumerate(template)]
+    elif type(template) is dict:
+        steps = [(Hop(True, key), part) for key, part in template.items()]
+    else:
+        yield name, address
+        return
+    for step, part in steps:
+        yield from _below(_named(name, step), (*address, step), part)

@@ -1,0 +1,109 @@
+"""Paths: what is recorded of a step, its compiled program, and when that is made anew.
+
+A member whose step takes a way that is not known is stepped by NumPy itself, and recorded meanwhile. Once such steps
+have taken as long as building the program did, it is built again with what they have shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from accel import logs
+from accel.dispatch.refusals import Refused
+from accel.ensembles.batch import Batch
+from accel.ensembles.inventory import Inventory
+from accel.ensembles.working_copy import Stepped, WorkingCopy
+from accel.pure.recorded import distinct, refused
+from accel.record import Trace
+
+MOST_PATHS = 32
+"""So many paths are in one program at most."""
+
+WORTH = 1.0
+"""A program is built again once members on unknown ways have taken this many times as long as building it did."""
+
+
+class Paths:
+    """The recorded paths of a step. inventory: what all of them read and change."""
+
+    def __init__(self, copy: WorkingCopy, members: int) -> None:
+        self._copy, self._members = copy, members
+        self.inventory = Inventory()
+        self._traces: list[Trace] = []
+        self._waiting: list[Trace] = []
+        self._spent_s = 0.0
+        self._batch: Batch | None = None
+        self._record_first()
+        self._varied: frozenset[str] = frozenset()
+        self.builds = 0
+        self.grows = True
+
+    def _record_first(self) -> None:
+        """Record a step from the values that the working copy has. Raises Refused."""
+        first = self._copy.step({})
+        if first.trace.outputs.shown:
+            raise refused(self._copy.name, "effect.print", "the first step shows text")
+        self._check(first)
+        self._traces, self._waiting, self._batch = [first.trace], [], None
+
+    def before(self, name: str) -> np.ndarray[Any, Any] | None:
+        """What the program has under a name that no member has changed; None where there is nothing."""
+        return self._copy.value(self.inventory.addresses[name])
+
+    def _check(self, stepped: Stepped) -> None:
+        """Raises Refused for a step that cannot be that of one member alone."""
+        if stepped.trace.draws:
+            raise refused(self._copy.name, "effect.random", "give each member its random numbers as values")
+        self.inventory.add(stepped.inventory, self._copy.name)
+        self._copy.check_one_holder(self.inventory)
+
+    def batch(self, varied: Iterable[str]) -> Batch:
+        """The program, for values of which those named may differ between members though no step changes them."""
+        self._varied |= frozenset(varied)
+        if self._batch is not None and any(name in self._batch.constants for name in self._varied):
+            self._batch = None
+        if self._batch is not None and not self._batch.is_current(self._copy.call):
+            self._record_first()
+        if self._batch is None:
+            self._batch = Batch(self._copy.assembled(self._traces), self._varied, self._members)
+            self.builds += 1
+            self.inventory.add(self._batch.inventory, self._copy.name)
+        return self._batch
+
+    def step_one(self, values: Mapping[str, np.ndarray[Any, Any]]) -> Stepped:
+        """One member's step by NumPy. Raises Refused, and what the program raises."""
+        self._copy.place(values, self.inventory)
+        stepped = self._copy.step({name: self.inventory.addresses[name] for name in values})
+        self._check(stepped)
+        return stepped
+
+    def has_learned(self, stepped: Stepped, took_s: float, left: int) -> bool:
+        """Note a step that took a way that is not known, and how long that took. Whether the program is built anew.
+
+        left: how many members may take the same way in this step.
+        """
+        self._spent_s += took_s
+        if stepped.trace.outputs.shown or not self.grows or self._batch is None:
+            return False  # a program would lose its text
+        if len(self._traces) + len(self._waiting) < MOST_PATHS:
+            self._waiting = distinct([*self._waiting, stepped.trace])
+        return self._spent_s + left * took_s >= WORTH * self._batch.built_s and self._learn()
+
+    def _learn(self) -> bool:
+        traces = [*self._traces, *self._waiting]
+        if not self._waiting:
+            return False
+        self._waiting = []
+        try:
+            batch = Batch(self._copy.assembled(traces), self._varied, self._members)
+            self.inventory.add(batch.inventory, self._copy.name)
+        except Refused as why:
+            self.grows = False
+            logs.LOGGER.info("ensemble of %s: some members go on by NumPy: %s", self._copy.name, why)
+            return False
+        self._traces, self._batch, self._spent_s = traces, batch, 0.0
+        self.builds += 1
+        return True

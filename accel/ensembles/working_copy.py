@@ -1,0 +1,158 @@
+"""Working copies: a copy of the program's objects, on which NumPy does one member's step while that is recorded."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.ensembles import addresses
+from accel.ensembles.addresses import Address, Roots
+from accel.ensembles.copies import copied
+from accel.ensembles.inventory import Inventory, inventory_of, stored
+from accel.inspect.explain.callables import PlainCall
+from accel.pure import places as places_module
+from accel.pure import results
+from accel.pure.recorded import Recorded, assembled, recorded_call, refused
+from accel.pure.results import Hole
+from accel.pure.ways import ways_of
+from accel.record import Trace
+from accel.record.inputs import MISSING, Inputs
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(slots=True)
+class Stepped:
+    """One member's step by NumPy.
+
+    values: what it left, by name. result: what it returned, with holes, and the arrays and numbers in those. inventory:
+    of this call alone.
+    """
+
+    trace: Trace
+    values: dict[str, Array]
+    form: Any
+    result: list[Array]
+    inventory: Inventory
+
+
+class WorkingCopy:
+    """A copy of a call's objects. skipped: how many arguments the caller does not give."""
+
+    def __init__(self, call: PlainCall, skipped: int) -> None:
+        self._function, self.name, self._skipped = call.function, call.name, skipped
+        self._copy = copied(call)
+
+    @property
+    def call(self) -> PlainCall:
+        roots = self._copy.roots
+        return PlainCall(self._function, tuple(roots.args), roots.kwargs)
+
+    def read(self, address: Address) -> Any:
+        return addresses.read(self._copy.roots, address)
+
+    def value(self, address: Address) -> Array | None:
+        """The array or number at an address, as an array; None where there is none."""
+        return _value(self.read(address))
+
+    def place(self, values: Mapping[str, Array], inventory: Inventory) -> None:
+        """Give the copy a member's values. Raises Refused where it has no place for them."""
+        place(self._copy.roots, values, inventory, self.name)
+
+    def assembled(self, traces: Sequence[Trace]) -> Recorded:
+        """Recorded calls as one trace, with the copy's values. Raises Refused."""
+        recorded = assembled(self.name, traces, [self.call], self._skipped)
+        self._check_owners(recorded)
+        return recorded
+
+    def _check_owners(self, recorded: Recorded) -> None:
+        """What the copy holds must not be read past it, by a name of the module's, where the original is."""
+        call, inputs = self.call, recorded.trace.inputs
+        values, _ = inputs.fetch(call.args, call.kwargs)  # the values of `recorded` are copies
+        for slot, value in enumerate(values[Inputs.ROOTS :], start=Inputs.ROOTS):
+            if self._copy.was_copied(value):
+                name = inputs.slots[slot - Inputs.ROOTS].name
+                raise refused(self.name, "ensemble.place", f"{name} is below an argument, too")
+
+    def step(self, names: Mapping[str, Address]) -> Stepped:
+        """One step by NumPy, from the values that were placed; what it changes is put back. names: what to read then.
+
+        Raises Refused where a step changes what no name stands for, and what the program raises.
+        """
+        after: dict[Address, Array | None] = {}
+        returned: list[Any] = []
+
+        def look(trace: Trace, result: Any) -> None:
+            after.update((address, _value(self.read(address))) for address in (*names.values(), *stored(trace)))
+            returned.append(copy.deepcopy(result))  # undoing may change what it holds
+
+        trace = recorded_call(self.call, look)
+        inventory, form = self._inventory(trace)
+        values = {}
+        for name, address in {**names, **{each: inventory.addresses[each] for each in inventory.changed}}.items():
+            value = after.get(address)
+            if value is None:
+                raise refused(self.name, "pure.state", f"{name} is no array or number after a step")
+            values[name] = value
+        return Stepped(trace, values, form, leaves_in(form, returned[0], self.name), inventory)
+
+    def _inventory(self, trace: Trace) -> tuple[Inventory, Any]:
+        recorded = self.assembled([trace])
+        places = places_module.places_of(recorded)
+        ways = ways_of(recorded.trace, recorded.values)
+        returned = [results.returned_by(way, recorded, places) for way in ways]
+        names = list(dict.fromkeys(name for each in returned for name in each.state))
+        results.check_known(recorded, places, names)
+        results.check_aliases(recorded, places, ways, returned)
+        inventory = inventory_of(recorded, places, ways, returned)
+        return inventory, returned[0].form
+
+    def check_one_holder(self, inventory: Inventory) -> None:
+        """Refuse an array that is written to in some steps, and replaced in others, where someone else holds it: which
+        of them saw the writes would be another matter for each member."""
+        for name in inventory.in_place & inventory.rebound:
+            if self._copy.is_shared(self.read(inventory.addresses[name])):
+                raise refused(self.name, "pure.alias", f"another name holds {name}")
+
+
+def place(roots: Roots, values: Mapping[str, Array], inventory: Inventory, function: str) -> None:
+    """Let values live where their names say. Raises Refused where that is not possible."""
+    for name, value in values.items():
+        in_place = name in inventory.in_place or name not in inventory.rebound
+        try:
+            addresses.put(roots, inventory.addresses[name], value, inventory.kinds[name], in_place)
+        except (LookupError, AttributeError, TypeError) as error:
+            raise refused(function, "ensemble.place", f"{name}: {error}") from error
+    for name, value in values.items():
+        there = _value(addresses.read(roots, inventory.addresses[name]))
+        if there is None or not is_same(there, value):
+            raise refused(function, "ensemble.place", f"{name} shares its place with another")
+
+
+def leaves_in(form: Any, result: Any, name: str) -> list[Array]:
+    """The arrays and numbers of what a call has returned, where its form has holes. Raises Refused."""
+    if isinstance(form, Hole):
+        if not results.is_leaf(result):
+            raise refused(name, "pure.result", f"it returns a {type(result).__name__}")
+        return [np.array(result)]
+    found: list[Array] = []
+    if isinstance(form, dict):
+        for key, part in form.items():
+            found += leaves_in(part, result[key] if isinstance(result, dict) else getattr(result, key), name)
+    elif isinstance(form, (tuple, list)):
+        for part, value in zip(form, result, strict=True):
+            found += leaves_in(part, value, name)
+    return found
+
+
+def _value(found: Any) -> Array | None:
+    return np.array(found) if found is not MISSING and results.is_leaf(found) else None
+
+
+def is_same(one: Array, other: Array) -> bool:
+    """Whether two arrays are of the same elements, dtype and shape."""
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
