@@ -85,6 +85,8 @@ class Twins:
             assert is_same_state(state(left), state(right)), f"{name}: the state of a generator"
         elif isinstance(left, FunctionType):
             assert left.__code__ is right.__code__, name
+        elif hasattr(left, "cache_info"):
+            assert left.cache_info() == right.cache_info(), f"{name}: hits and misses"
         elif isinstance(left, (str, bytes, type, type(None), range, slice)) or callable(left):
             assert left == right, name
         else:
