@@ -43,11 +43,10 @@ from accel.record.draws.generators import KINDS, is_maker, is_method, kind_of
 from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
 from accel.record.effects import loggers, streams
 from accel.record.effects.sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy, StreamProxy, is_stream
-from accel.record.library import callbacks, copies
+from accel.record.library import callbacks, copies, scientific, wrappers  # noqa: F401 - the last two add what they know
 from accel.record.library.cached import Cached
 from accel.record.library.caches import Wrapper as CacheWrapper
 from accel.record.library.copies import Copying
-from accel.record.library.wrappers import KNOWN as _KNOWN_WRAPPERS  # noqa: F401 - its rows are added by importing it
 from accel.record.names.bodies import enter_body
 from accel.record.names.namespaces import is_pythons
 from accel.record.objects.dataclass import Replace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
@@ -47,7 +48,7 @@ class Followed(StandIn):
         if isinstance(function.__globals__, SubstitutedGlobals):
             return function(*args, **kwargs)
         if recording.active:
-            known = WRAPPERS.get(function.__code__)
+            known = WRAPPERS.get(function.__code__) or _known_late(function)
             if known is not None:
                 return known(recording, function, args, kwargs)
             stop = why_not(recording, function)
@@ -80,6 +81,19 @@ class Followed(StandIn):
 
 WRAPPERS: dict[CodeType, Callable[[Recording, FunctionType, tuple[Any, ...], dict[str, Any]], Any]] = {}
 """How functions of libraries are called that modules above know: by their code, what the call gives."""
+
+LATE: dict[str, Callable[[], None]] = {}
+"""What adds such functions of a library, once the program has imported it."""
+
+
+def _known_late(function: FunctionType) -> Any:
+    if LATE and (function.__module__ or "").startswith("scipy."):
+        for module in tuple(LATE):
+            if module in sys.modules:
+                add = LATE.pop(module, None)
+                if add is not None:
+                    add()
+    return WRAPPERS.get(function.__code__)
 
 
 def why_not(recording: Recording, function: FunctionType, *, as_generator: bool = False) -> Refusal | None:

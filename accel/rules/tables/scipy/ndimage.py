@@ -58,6 +58,7 @@ def _add_rows() -> None:
         static = [p for p in parameters if p not in OPERANDS and p != "output"]
         names = f"{' '.join(operands)} | {' '.join(static)}"
         add_rule(function, _lowered(name), names, scattered=("input",), **FACTS.get(name, {}))
+    from accel.rules.tables.scipy import labels, morphology  # noqa: F401 - importing them adds their rows
 
 
 _add_rows()
