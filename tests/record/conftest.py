@@ -87,6 +87,8 @@ class Twins:
             assert left.__code__ is right.__code__, name
         elif hasattr(left, "cache_info"):
             assert left.cache_info() == right.cache_info(), f"{name}: hits and misses"
+        elif type(left).__module__.startswith("scipy.interpolate."):  # they can be called, and have no `==`
+            self._object(left, right, name)
         elif isinstance(left, (str, bytes, type, type(None), range, slice)) or callable(left):
             assert left == right, name
         else:

@@ -271,7 +271,7 @@ ROWS: list[Row] = [
         np.argwhere: len(np.argwhere(a))
         # along axes
         np.diff: np.diff(a) | np.diff(a, axis=0) | np.diff(a, n=2) | np.diff(a, prepend=0) | np.diff(v, append=u) | np.diff(a, n=0)
-        np.ediff1d: np.ediff1d(a) | np.ediff1d(v, to_begin=v[:2]) | np.ediff1d(v, to_end=v[:1])
+        np.ediff1d: np.ediff1d(a) | np.ediff1d(v, to_begin=v[:2]) | np.ediff1d(v, to_end=v[:1]) | np.ediff1d(a, to_end=0, to_begin=[1, 0]) | np.ediff1d(v, to_begin=z) | np.ediff1d(v, [[1]])
         np.convolve: np.convolve(v, s[0]) | np.convolve(v, s[0], mode="same") | np.convolve(s[0], v, "valid") | np.convolve(v, v) | np.convolve(v, 3) | np.convolve(v, u, 0)
         np.correlate: np.correlate(v, s[0]) | np.correlate(v, s[0], mode="same") | np.correlate(s[0], v, "full")
         np.cross: np.cross(s, t) | np.cross(s[0], t) | np.cross(s, t, axis=0) | np.cross(a[:, :3], b[:, 1:4]) | np.cross(a[:, :2], b[:, :3]) | np.cross(a[:, :3], b[:, :2]) | np.cross(a[:, :2], b[:, :2]) | np.linalg.cross(a[:, :3], b[:, 1:4])

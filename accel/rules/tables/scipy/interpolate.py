@@ -144,7 +144,7 @@ def _on_grid_holds(grid: Any, xi: Any, bounds_error: bool = True, **rest: Any) -
     "*grid values xi | method bounds_error fill_value",
     holds=_on_grid_holds,
     scattered=("values",),
-    jumps=lambda node: True if node.kwargs.get("method") == "nearest" or not node.kwargs["bounds_error"] else None,
+    jumps=lambda node: True if node.kwargs.get("method") == "nearest" or not node.kwargs.get("bounds_error", True) else None,
     work=10.0,
 )
 def _on_grid(

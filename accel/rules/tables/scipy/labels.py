@@ -59,6 +59,12 @@ def _stats(input: Any, labels: Any, index: Any, *, centred: bool = False) -> tup
     return count, total, (distance * distance).sum(axis=1), shape
 
 
+def _not_single(input: Any, index: Any) -> None:
+    """SciPy sums up singles as singles, and makes a double of the sum: nobody sees how few of its digits hold."""
+    if input.dtype == np.float32 and np.ndim(index) == 0:
+        raise Unsupported("rule.parameter", "a mean or variance of singles, whose result is a double")
+
+
 def _count(values: Any) -> Any:
     """How many there are: of what a mask selects, another number in each call."""
     return np.ones_like(values, int).sum()
@@ -81,12 +87,14 @@ def sum_of(input: Any, labels: Any = None, index: Any = None) -> Any:
 
 @rewritten(ndimage.mean, "input labels index")
 def mean(input: Any, labels: Any = None, index: Any = None) -> Any:
+    _not_single(input, index)
     count, total, _, shape = _stats(input, labels, index)
     return _shaped(total / count.astype(float), shape)
 
 
 @rewritten(ndimage.variance, "input labels index")
 def variance(input: Any, labels: Any = None, index: Any = None) -> Any:
+    _not_single(input, index)
     count, _, squares, shape = _stats(input, labels, index, centred=True)
     return _shaped(squares / count.astype(float), shape)
 

@@ -43,7 +43,7 @@ def _rows_times(
         raise Unsupported("rule.parameter", "a sparse matrix of truths or halves")
     if sizes[0] * longest > MOST_WASTED * data.shape[0] + 1024:
         raise Unsupported("rule.parameter", "a sparse matrix with rows of very different lengths")
-    dtype = jnp.promote_types(data.dtype, other.dtype)
+    dtype = np.promote_types(data.dtype, other.dtype)
     start, end = indptr[:-1], indptr[1:]
     columns = (-1,) + (1,) * (other.ndim - 1)
     total = jnp.zeros((sizes[0], *other.shape[1:]), dtype)
