@@ -163,7 +163,15 @@ class Recording:
         self.registry.let_go()
         self.kept.let_go()
         self.joins.let_go()
-        for held in (self.attributes, self.entered, self.storages, self.changed, self._foreseen, self.made, self.new_names):
+        for held in (
+            self.attributes,
+            self.entered,
+            self.storages,
+            self.changed,
+            self._foreseen,
+            self.made,
+            self.new_names,
+        ):
             held.clear()
         if self.heads is not None:
             self.heads.let_go()

@@ -572,7 +572,7 @@ def test_items_of_numpy_scalars(check: Any) -> None:
         return array, one[...], one[()], one[None, None], x.sum()[np.newaxis], hasattr(float(one), "__getitem__")
 
     check(work, some)
-    check(lambda x: [v for v in x[0]], some, reason="path.exception")
+    check(lambda x: list(x[0]), some, reason="path.exception")
     check(lambda x: x[0][0], some, reason="path.exception")
     check(lambda x: float(x[0])[None], some, reason="path.exception")  # type: ignore[index]
 

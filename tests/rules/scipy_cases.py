@@ -12,6 +12,8 @@ SCIPY_ROWS: list[Row] = [
         special.expit: special.expit(a) | special.log_expit(a) | special.ndtr(a) | special.logit(special.expit(a))
         special.xlogy: special.xlogy(a, b) | special.xlog1py(a, np.abs(b)) | special.entr(a) | special.exprel(a)
         special.i0: special.i0(a) | special.i0e(a) | special.i1(a) | special.i1e(a)
+        special.j0: special.j0(a) | special.j0(a * 0.3) | special.j1(a) | special.j1(a * 0.3) | special.j0(a * 7.0)
+        special.exp10: special.exp10(a) | special.huber(b, a) | special.huber(1.5, a) | special.boxcox(a, b) | special.boxcox(np.abs(a), 0.0) | special.spence(a)
         special.ndtri: special.ndtri(special.expit(a)) | special.erfinv(np.tanh(a))
         """,
         dtypes=("f", "d", "q", "i", "D"),

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from accel.record.arrays import compressed
-from accel.record.arrays.arrays import NUMBERS, CompressedArray, RecordedArray, RecordedNumPyScalar, RecordedScalar, RecordedValue, known
+from accel.record.arrays.arrays import (
+    NUMBERS,
+    CompressedArray,
+    RecordedArray,
+    RecordedNumPyScalar,
+    RecordedScalar,
+    RecordedValue,
+    known,
+)
 from accel.record.arrays.calls.call import call
 from accel.record.arrays.indexing import get_item, get_item_of_selection, set_item
 from accel.record.arrays.methods import attribute_of

@@ -81,7 +81,7 @@ _KEYS = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
 def _is_key(value: Any) -> bool:
-    """Whether a cache tells the value from others without running code of the program's; NaN it would not find again."""
+    """Whether a cache tells the value from others, and no code of the program's runs for it; NaN is never found."""
     if type(value) is tuple:
         return all(map(_is_key, value))
     return (type(value) in _KEYS or issubclass(type(value), np.number)) and bool(value == value)

@@ -73,7 +73,7 @@ def shallow(recording: Recording, value: Any) -> Any:
         return value
     if issubclass(kind, (RecordedArray, CompressedArray)):
         return value.copy()
-    if kind in (list, dict, set, deque, defaultdict, OrderedDict, Counter) or is_bare_namedtuple(kind):
+    if kind in (list, dict, set, deque, defaultdict, OrderedDict, Counter) or is_bare_namedtuple(kind):  # type: ignore[arg-type]
         return copy.copy(value)
     raise Unsupported("call.opaque", f"a copy of a {type(unwrap(value)).__name__}")
 
@@ -130,7 +130,7 @@ class _Deep:
         parts = [self.copied(part) for part in value]
         if id(value) in self._made:  # a part of it holds it
             return self._made[id(value)][1]
-        if is_bare_namedtuple(type(value)):
+        if is_bare_namedtuple(type(value)):  # type: ignore[arg-type]
             return self._note(value, type(value)(*parts))
         if type(value) is not tuple:
             raise Unsupported("call.opaque", f"a deep copy of a {type(value).__name__}")
@@ -177,7 +177,9 @@ def _check_copies_plainly(kind: type) -> None:
     own = _own_methods(kind)
     is_plain = followable_class(kind) and find_in_class(kind, "__new__")[0] is object
     if own or not is_plain or issubclass(kind, BaseException):
-        raise Unsupported("call.opaque", f"a copy of a {kind.__name__}" + (f", which has its own {own[0]}" if own else ""))
+        raise Unsupported(
+            "call.opaque", f"a copy of a {kind.__name__}" + (f", which has its own {own[0]}" if own else "")
+        )
     has_slots = any(is_slot(found) for each in kind.__mro__ for found in vars(each).values())
     if has_slots and find_in_class(kind, "__setattr__")[0] is not object:
         raise Unsupported("call.opaque", f"a copy of a {kind.__name__}, which has slots and its own __setattr__")
@@ -265,7 +267,7 @@ class _Parts:
             return kind([self._of(part) for part in value])
         if kind is dict:
             return {_atom(key): self._of(value[key]) for key in list(value)}
-        if is_bare_namedtuple(kind):
+        if is_bare_namedtuple(kind):  # type: ignore[arg-type]
             return kind(*map(self._of, value))
         if issubclass(kind, (list, tuple, dict)):
             raise Unsupported("call.opaque", f"a {kind.__name__} in a dataclass, as a dict or tuple")

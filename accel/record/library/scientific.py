@@ -132,7 +132,13 @@ def _matrices() -> None:
         _method(function, kinds, _times)
 
 
-LATE.update({"scipy.interpolate": _interpolators, "scipy.sparse": _matrices})
-MODULES = frozenset({*LATE})
-"""SciPy's modules whose objects are known."""
+OBJECTS = {
+    "scipy.interpolate": "calls of CubicSpline, PchipInterpolator, Akima1DInterpolator and PPoly (derivatives and "
+    "periodic ones too), of interp1d of kind linear with one column, and of RegularGridInterpolator by the methods "
+    "linear and nearest",
+    "scipy.sparse": "products of a csr_array or csr_matrix and a vector or matrix, by `@`, `dot` and `*`, where its "
+    "rows have lengths that do not differ much",
+}
+"""What is known of objects that the program holds, in words."""
 
+LATE.update({"scipy.interpolate": _interpolators, "scipy.sparse": _matrices})

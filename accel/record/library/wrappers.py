@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
+import itertools
 import sys
 from collections.abc import Callable
 from contextlib import _GeneratorContextManager
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from accel.record import inputs
 from accel.record.inputs import Code
 from accel.record.objects.follow import WRAPPERS, substituted, target_function, why_not
 from accel.record.opaque import call_opaque
@@ -33,7 +33,7 @@ def _enclosed(function: FunctionType, name: str) -> Any:
 def _with_statements(code: CodeType) -> frozenset[int]:
     """The offsets of calls whose result a `with` statement enters at once."""
     instructions = list(dis.get_instructions(code))
-    pairs = zip(instructions, instructions[1:], strict=False)
+    pairs = itertools.pairwise(instructions)
     return frozenset(call.offset for call, after in pairs if after.opname == "BEFORE_WITH")
 
 

@@ -54,9 +54,7 @@ def _ends_in_nothing(node: Node) -> bool | None:
     jumps=_ends_in_nothing,
     work=10.0,
 )
-def _piecewise_polynomial(
-    *, c: Array, x: Array, xp: Any, nu: int = 0, extrapolate: Any = True, axis: int = 0
-) -> Any:
+def _piecewise_polynomial(*, c: Array, x: Array, xp: Any, nu: int = 0, extrapolate: Any = True, axis: int = 0) -> Any:
     """The sum of the powers, the lowest first, as SciPy adds them up."""
     if nu < 0 or extrapolate not in (True, False, "periodic") or c.dtype not in (np.float64, np.complex128):
         raise Unsupported("rule.parameter", f"scipy.interpolate.PPoly: nu={nu!r}, extrapolate={extrapolate!r}")
@@ -144,7 +142,9 @@ def _on_grid_holds(grid: Any, xi: Any, bounds_error: bool = True, **rest: Any) -
     "*grid values xi | method bounds_error fill_value",
     holds=_on_grid_holds,
     scattered=("values",),
-    jumps=lambda node: True if node.kwargs.get("method") == "nearest" or not node.kwargs.get("bounds_error", True) else None,
+    jumps=lambda node: (
+        True if node.kwargs.get("method") == "nearest" or not node.kwargs.get("bounds_error", True) else None
+    ),
     work=10.0,
 )
 def _on_grid(
@@ -164,8 +164,8 @@ def _on_grid(
     ]
     rest = [1] * (values.ndim - count)
     if method == "nearest":
-        corner = [where(share <= 0.5, place, place + 1) for place, share in zip(places, shares, strict=True)]
-        found = values[tuple(corner)]
+        nearest = [where(share <= 0.5, place, place + 1) for place, share in zip(places, shares, strict=True)]
+        found = values[tuple(nearest)]
     else:
         found = jnp.zeros((at.shape[1], *values.shape[count:]))
         sides = [((place, 1 - share), (place + 1, share)) for place, share in zip(places, shares, strict=True)]

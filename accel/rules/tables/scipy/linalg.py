@@ -24,6 +24,7 @@ jla: Any = Lazy("jax.scipy.linalg")
 
 _finite = all_finite  # SciPy raises for infinities and NaN
 
+
 def _floating(*arrays: Any) -> list[Any]:
     """Single and double precision as they are, all else as double."""
     if any(array.dtype == np.float16 or not array.size for array in arrays):

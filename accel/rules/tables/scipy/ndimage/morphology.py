@@ -83,18 +83,14 @@ def _binary_row(steps: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
         *, input: Array, structure: Any = None, iterations: int = 1, border_value: int = 0, origin: Any = 0
     ) -> Any:
         for step in steps:
-            input = step(
-                input, structure=structure, iterations=iterations, border_value=border_value, origin=origin
-            )
+            input = step(input, structure=structure, iterations=iterations, border_value=border_value, origin=origin)
         return input
 
     return lower
 
 
 for _function, _steps in _BINARY.items():
-    add_rule(
-        _function, _binary_row(_steps), "input | structure iterations border_value origin", scattered=("input",)
-    )
+    add_rule(_function, _binary_row(_steps), "input | structure iterations border_value origin", scattered=("input",))
 
 
 # -- of numbers -------------------------------------------------------------------------------------------------------
@@ -104,9 +100,7 @@ def _least(input: Array, **about: Any) -> Any:
     return _filtered("minimum_filter", input=input, **about)
 
 
-def _largest(
-    input: Array, size: Any = None, footprint: Any = None, origin: Any = 0, **about: Any
-) -> Any:
+def _largest(input: Array, size: Any = None, footprint: Any = None, origin: Any = 0, **about: Any) -> Any:
     at = _per_axis(origin, input.ndim)
     if footprint is not None:
         footprint = np.asarray(footprint)
@@ -115,9 +109,7 @@ def _largest(
         shape, footprint = footprint.shape, footprint[(slice(None, None, -1),) * footprint.ndim]
     else:
         shape = tuple(_per_axis(size, input.ndim))
-    return _filtered(
-        "maximum_filter", input=input, size=size, footprint=footprint, origin=_turned(shape, at), **about
-    )
+    return _filtered("maximum_filter", input=input, size=size, footprint=footprint, origin=_turned(shape, at), **about)
 
 
 def _opening(input: Array, **about: Any) -> Any:
@@ -146,7 +138,13 @@ _GREY: dict[Any, Callable[..., Any]] = {
 
 def _grey_row(compute: Callable[..., Any]) -> Callable[..., Any]:
     def lower(
-        *, input: Array, size: Any = None, footprint: Any = None, mode: str = "reflect", cval: float = 0.0, origin: Any = 0
+        *,
+        input: Array,
+        size: Any = None,
+        footprint: Any = None,
+        mode: str = "reflect",
+        cval: float = 0.0,
+        origin: Any = 0,
     ) -> Any:
         if input.dtype.kind not in "fiu" or input.dtype == np.float16 or not input.ndim:
             raise Unsupported("rule.parameter", "grey morphology of truths, halves or complex numbers")

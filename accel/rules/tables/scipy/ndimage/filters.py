@@ -1,4 +1,4 @@
-"""scipy.ndimage: its functions by the table of accel.ndimage, where SciPy is there."""
+"""scipy.ndimage: its filters and interpolation by the table of accel.ndimage, where SciPy is there."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ def _add_rows() -> None:
         static = [p for p in parameters if p not in OPERANDS and p != "output"]
         names = f"{' '.join(operands)} | {' '.join(static)}"
         add_rule(function, _lowered(name), names, scattered=("input",), **FACTS.get(name, {}))
-    from accel.rules.tables.scipy import labels, morphology  # noqa: F401 - importing them adds their rows
 
 
 _add_rows()
