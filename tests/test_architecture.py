@@ -42,6 +42,7 @@ LAYERS = (
     ("merge.members",),
     ("merge.walks",),
     ("merge.following",),
+    ("merge.placing",),
     ("merge.crossings",),
     ("merge.trace",),
     ("merge",),

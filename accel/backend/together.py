@@ -43,9 +43,9 @@ class TraceOnDisk:
         self._plain = saved.job.trace()
         self._placements, self._names = saved.placements, saved.names
 
-    def has(self, path: str | None) -> bool:
-        """Whether a path, by its key, is one of its paths."""
-        return path in self._placements
+    def placement_of(self, path: str | None) -> Placement | None:
+        """Where a path, by its key, finds what, if it is one of its paths."""
+        return None if path is None else self._placements.get(path)
 
     def with_members(self, traces: Mapping[str, Trace]) -> MergedTrace:
         """The merged trace with those of its paths that have been recorded, by their keys. Raises NotMergeable.

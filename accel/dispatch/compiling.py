@@ -11,6 +11,7 @@ from accel.backend import cache
 from accel.dispatch import joining, late
 from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget
+from accel.dispatch.costs.account import EXPECTED_GAIN_SHARE
 from accel.dispatch.joint import JointPath
 from accel.dispatch.known import KnownPaths
 from accel.dispatch.paths import Path, Stage
@@ -29,9 +30,8 @@ MAX_OBSERVED = 12
 """In a process that compiles for later runs, a path waits until nested targets have programs of their own, but no
 longer than this many calls."""
 
-EXPECTED_GAIN_SHARE, LAUNCH_S = 2 / 3, 1e-4
-"""What a program is expected to save per call: this share of the call's time on NumPy, less these seconds for launching
-the program."""
+LAUNCH_S = 1e-4
+"""Seconds that launching a program takes off what it saves."""
 
 
 class Compiling:
@@ -112,14 +112,10 @@ class Compiling:
         note_counted(waited)
 
     def join_at_once(self, path: Path) -> None:
-        """Let a new path have the program of others without waiting, where nothing has to be compiled for that."""
+        """Let a new path have the program of others without waiting, if that computes it."""
         joint = self._paths.joint
-        if joint is None or budget.for_later_runs or joint.admit(path) or not joining.may_start(self._paths):
-            return
-        # where all of its operations are those of other paths, the same program is found on disk by what it computes
-        wider = joining.joint_of([path, *joint.members], self._name) if cache.is_used() else None
-        if wider is not None and wider.trace.operations == joint.trace.operations:
-            path.start(wider)
+        if joint is not None and not budget.for_later_runs:
+            joint.admit(path)
 
     def finish(self, path: Path) -> Refusal | None:
         """Put the program that is ready to use. Returns why there is none, if so."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from accel import logs
 from accel.dispatch.paths import Path, Stage, is_same_value
 
 if TYPE_CHECKING:
@@ -83,14 +84,17 @@ class JointPath(Path):
         return super()._foldable_now() if self._source is None else self._known(self.constants)
 
     def admit(self, path: Path) -> bool:
-        """Replay the calls of one more path, if the program in use is of that path too. Returns whether it is."""
-        if self._source is None or self.stage is not Stage.COMPILED or not self._source.has(path.key):
+        """Replay the calls of one more path, if the program in use computes that path, too. Returns whether it does."""
+        if self.stage is not Stage.COMPILED:
             return False
-        from accel.merge import NotMergeable
+        from accel.merge import Member, NotMergeable
 
+        placement = None if self._source is None else self._source.placement_of(path.key)
         try:
-            trace = self._source.with_members(traces_of([*self.members, path]))
-        except NotMergeable:
+            member = Member(path.trace, placement or self.trace.placement_of(path.trace))
+            trace = self.trace.with_member(member)
+        except NotMergeable as why:
+            logs.LOGGER.debug("%s: its program does not have the new path: %s", self.name, why)
             return False
         self.members.append(path)
         self._by_trace[id(path.trace)] = path

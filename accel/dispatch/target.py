@@ -310,7 +310,8 @@ class Target:
 
     @property
     def _covers_recording(self) -> bool:
-        return self.account.covers_recording(found=self.parts.is_known)
+        found = self.parts.is_known or any(path.is_on_disk for path in self.paths)
+        return self.account.covers_recording(found=found)
 
     def _pays_for_another(self) -> bool:
         """Whether calls of new kinds come often enough for another recording."""
@@ -336,14 +337,26 @@ class Target:
     def _run_unmatched(self, call: Call, *, quiet: bool = False) -> Any:
         """Answer a call that no known path takes, and that is not recorded either."""
         if not self.parts.used:
-            return self._run_uncovered(call, quiet=quiet)
+            try:
+                return self._run_uncovered(call, quiet=quiet)
+            finally:
+                self._note_unmatched(call)
         result, missed_s = self._run_in_parts(call)
         self.parts.note_unmatched(missed_s)
         return result
 
+    def _note_unmatched(self, call: Call) -> None:
+        if self.paths.with_program:
+            self.account.note_unmatched(call.seconds or 0.0)
+
     def _run_late(self, call: Call) -> Any:
         """Answer a call whose program backs off."""
-        return self._run_in_parts(call)[0] if self.parts.used else self._run_numpy(call)
+        if self.parts.used:
+            return self._run_in_parts(call)[0]
+        try:
+            return self._run_numpy(call)
+        finally:
+            self._note_unmatched(call)
 
     def _run_in_parts(self, call: Call) -> tuple[Any, float]:
         """Answer a call by the programs of the targets inside it, where they have some: that is no time of NumPy's.
@@ -391,6 +404,7 @@ class Target:
             return result
         run = self._run_uncovered if budget.for_later_runs else self._run_numpy
         result = run(call, quiet=quiet)
+        self._note_unmatched(call)
         self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
         return result
 

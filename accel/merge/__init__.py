@@ -8,6 +8,7 @@ outputs     what the paths return and leave, as one list of arrays and numbers
 members     where each path finds what
 walks       calls that no recorded path takes, but that go from one to another where branches join
 following   the proof that the merged tape computes one of them
+placing     the proof that it computes a path that was recorded later
 crossings   those that it computes
 trace       a merged trace, and what its paths find where in it: `merged`
 

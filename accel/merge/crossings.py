@@ -6,15 +6,13 @@ proved to compute (accel.merge.following).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
-from accel.ir.tape import Node, Tape
-from accel.merge.alignment import static_form
-from accel.merge.following import Accepted, Following, NotThere
+from accel.ir.tape import Tape
+from accel.merge.following import Accepted, Computing, Following, NotThere
 from accel.merge.members import Member
 from accel.merge.walks import Shown, Walks
 from accel.record.outputs import Outputs
-from accel.rules import core
 
 MOST_TRIED = 16
 """So many walks that agree with a run are followed."""
@@ -27,7 +25,7 @@ class Crossings:
         self._tape = tape
         self._outputs = outputs
         self._walks = Walks(members)
-        self._alike: dict[Hashable, list[Node]] = {}
+        self._computing = Computing(tape)
         self.exist = self._walks.exist
 
     def may_be(self, members: int, shown: Shown) -> bool:
@@ -45,20 +43,3 @@ class Crossings:
                 except NotThere:
                     continue
         return None
-
-    def _computing(self, node: Node) -> list[Node]:
-        """The merged nodes that compute what a recorded node does, if their operands are what they should be."""
-        if not self._alike:
-            for each in self._tape.nodes:
-                if not each.is_input and each.rule is not core.PHI and each.rule is not core.CHOICE:
-                    self._alike.setdefault(_operation(each), []).append(each)
-        return self._alike.get(_operation(node), [])
-
-
-def _operation(node: Node) -> Hashable:
-    form = static_form((node.args, node.kwargs), _nothing)
-    return id(node.rule), form, node.shape, node.dtype, node.scalar, node.host
-
-
-def _nothing(node: Node) -> None:
-    return None

@@ -8,11 +8,12 @@ it assumes. So each accepted walk is proved as the recorded paths are (`Writer.c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from accel.ir.tape import Node, Outcome, Tape
+from accel.merge.alignment import static_form
 from accel.merge.members import Member
 from accel.merge.outputs import OutputPlaces
 from accel.merge.walks import Part, Walks
@@ -55,33 +56,107 @@ class Accepted:
     arrays: list[int]
 
 
-Alike = Callable[[Node], Sequence[Node]]
-"""Gives the merged nodes that compute what a recorded one does, if their operands are what they should be."""
+class Computing:
+    """Gives the merged nodes that compute what a recorded one does, if their operands are what they should be."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._alike: dict[Hashable, list[Node]] = {}
+
+    def __call__(self, node: Node) -> Sequence[Node]:
+        if not self._alike:
+            for each in self._tape.nodes:
+                if not each.is_input and each.rule is not core.PHI and each.rule is not core.CHOICE:
+                    self._alike.setdefault(_operation(each), []).append(each)
+        return self._alike.get(_operation(node), [])
 
 
 class NotThere(Exception):
     """The merged tape does not compute a walk."""
 
 
-class Following:
-    """Follows one walk through the merged tape. Raises NotThere.
+class Way:
+    """What a merged tape computes for one call, as far as is known what the call shows. Raises nothing.
 
-    Every step holds for any call that shows what the steps before have relied on. So phis are followed by what is known
-    already, and an outcome is known where following has led to its node.
+    Phis are followed by what is known already, and an outcome is known where following has led to its node. So every
+    step holds for any call that shows what the steps before have relied on.
+
+    outcomes, on_host: what the call shows, as in `Accepted`.
     """
 
-    def __init__(self, walks: Walks, tape: Tape, outputs: Outputs, alike: Alike, walk: list[Part]) -> None:
+    def __init__(self, tape: Tape) -> None:
+        self.outcomes: dict[int, Any] = {}
+        self.on_host: dict[int, Any] = {}
+        self._tape = tape
+        self._known: dict[int, Any] = {}  # by index of a merged node
+
+    def follow(self, node: Node) -> Node | None:
+        """What a merged node stands for; None where that is not known."""
+        while node.rule is core.PHI:
+            choice, sides = node.args
+            decision, cases = choice.args
+            by = self.follow(decision)
+            if by is None or by.index not in self._known:
+                return None
+            value = self._known[by.index]
+            side = next((side for side, case in zip(sides, cases, strict=True) if value in case), None)
+            if side is None:
+                return None
+            node = side
+        return node
+
+    def leads_to(self, node: Node, index: int) -> bool:
+        """Whether a merged node is known to stand for the one of this index."""
+        found = self.follow(node)
+        return found is not None and found.index == index
+
+    def computes(self, merged: Node, operands: Sequence[int]) -> bool:
+        """Whether a merged node is computed from these, by their indices."""
+        own = merged.operands()
+        return len(own) == len(operands) and all(map(self.leads_to, own, operands))
+
+    def shows(self, merged: Node, expected: Any, likely: int | None = None) -> bool:
+        """Whether a run shows the value of a merged node. If so, it is known from here on to be the expected one.
+
+        likely: the position of the outcome that probably shows it.
+        """
+        if merged.host:
+            is_shown = _same(self.on_host.setdefault(merged.index, expected), expected)
+        else:
+            positions = range(len(self._tape.outcomes))
+            order = positions if likely is None else (likely, *positions)
+            found = next((at for at in order if self.leads_to(self._tape.outcomes[at].node, merged.index)), None)
+            is_shown = found is not None and _same(self.outcomes.setdefault(found, expected), expected)
+        if is_shown:
+            self._known[merged.index] = outcome_key(expected)
+        return is_shown
+
+    def place(self, node: Node, computed: Node, outputs: Sequence[Node | None], likely: int | None = None) -> int:
+        """Where among the merged outputs the value of a recorded node is. computed: the merged node that computes it.
+
+        Raises NotThere. likely: where it probably is.
+        """
+        positions = range(len(outputs))
+        for at in positions if likely is None else (likely, *positions):
+            output = outputs[at]
+            if output is not None and _form(output) == _form(node) and self.leads_to(output, computed.index):
+                return at
+        raise NotThere(f"an output of line {node.where[1]}")
+
+
+class Following:
+    """Follows one walk through the merged tape. Raises NotThere."""
+
+    def __init__(self, walks: Walks, tape: Tape, outputs: Outputs, computing: Computing, walk: list[Part]) -> None:
         self._walks = walks
         self._walk = walk
         self._tape = tape
         self._merged_outputs = outputs
-        self._alike = alike
-        self._known: dict[int, Any] = {}  # by index of a merged node
+        self._computing = computing
+        self._way = Way(tape)
         self._values: dict[int, Node] = {}  # of the part's recording, by index of the node
         self._doubtful: dict[int, int | None] = {}  # as in Substitution
         self._host: set[int] = set()
-        self._outcomes: dict[int, Any] = {}
-        self._on_host: dict[int, Any] = {}
 
     def accepted(self) -> Accepted:
         before: Part | None = None
@@ -99,8 +174,8 @@ class Following:
             self._trace(last),
             last.placement.slots,
             members,
-            self._outcomes,
-            self._on_host,
+            self._way.outcomes,
+            self._way.on_host,
             places,
             frozenset(self._host),
             sorted(self._walks.recorded(self._walk[-1].member).changed),
@@ -166,7 +241,7 @@ class Following:
         merged = self._tape.nodes[self._walks.member(member).placement.node_of[node.index]]
         if not node.is_input and not node.constant:
             wanted = [self._value(member, operand).index for operand in node.operands()]
-            found = next((each for each in (merged, *self._alike(node)) if self._is(each, wanted)), None)
+            found = next((each for each in (merged, *self._computing(node)) if self._way.computes(each, wanted)), None)
             if found is None:
                 raise NotThere
             merged = found
@@ -174,33 +249,9 @@ class Following:
         if merged.host:
             self._host.add(merged.index)
 
-    def _is(self, merged: Node, wanted: list[int]) -> bool:
-        operands = merged.operands()
-        if len(operands) != len(wanted):
-            return False
-        for operand, index in zip(operands, wanted, strict=True):
-            followed = self._follow(operand)
-            if followed is None or followed.index != index:
-                return False
-        return True
-
-    def _follow(self, node: Node) -> Node | None:
-        """What a merged node stands for on the walk; None where that is not known."""
-        while node.rule is core.PHI:
-            choice, sides = node.args
-            decision, cases = choice.args
-            by = self._follow(decision)
-            if by is None or by.index not in self._known:
-                return None
-            value = self._known[by.index]
-            side = next((side for side, case in zip(sides, cases, strict=True) if value in case), None)
-            if side is None:
-                return None
-            node = side
-        return node
-
     def _assume(self, member: int, waiting: dict[int, tuple[Node, Any]]) -> None:
         """Note what is known once the run has shown it, as far as following leads to it by now."""
+        observed = self._walks.member(member).placement.observed
         again = True
         while again:
             again = False
@@ -208,22 +259,10 @@ class Following:
                 merged = self._values.get(index)
                 if merged is None and self._walks.recorded(member).may_be_read_again(node):
                     merged = self._value(member, node)
-                if merged is not None and self._is_shown(member, merged, expected):
-                    self._known[merged.index] = outcome_key(expected)
+                likely = None if merged is None else observed.get(merged.index)
+                if merged is not None and self._way.shows(merged, expected, likely):
                     del waiting[index]
                     again = True
-
-    def _is_shown(self, member: int, merged: Node, expected: Any) -> bool:
-        """Whether a run shows the value of a merged node."""
-        if merged.host:
-            return _same(self._on_host.setdefault(merged.index, expected), expected)
-        own = self._walks.member(member).placement.observed.get(merged.index)
-        positions = range(len(self._tape.outcomes))
-        for position in positions if own is None else (own, *positions):
-            found = self._follow(self._tape.outcomes[position].node)
-            if found is not None and found.index == merged.index:
-                return _same(self._outcomes.setdefault(position, expected), expected)
-        return False
 
     # -- what it leaves -----------------------------------------------------------------------------------------------
 
@@ -241,15 +280,20 @@ class Following:
 
     def _place(self, node: Node, place: int, merged: Sequence[Node | None]) -> int:
         """Where among the merged outputs the value of a node of the last part's is."""
-        wanted = self._value(self._walk[-1].member, node)
-        for at in (place, *range(len(merged))):
-            output = merged[at]
-            if output is None or (output.shape, output.dtype, output.scalar) != (node.shape, node.dtype, node.scalar):
-                continue
-            found = self._follow(output)
-            if found is not None and found.index == wanted.index:
-                return int(at)
-        raise NotThere
+        return self._way.place(node, self._value(self._walk[-1].member, node), merged, place)
+
+
+def _operation(node: Node) -> Hashable:
+    form = static_form((node.args, node.kwargs), _nothing)
+    return id(node.rule), form, node.shape, node.dtype, node.scalar, node.host
+
+
+def _nothing(node: Node) -> None:
+    return None
+
+
+def _form(node: Node) -> Hashable:
+    return node.shape, node.dtype, node.scalar
 
 
 def _same(one: Any, other: Any) -> bool:

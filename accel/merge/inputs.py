@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from accel.ir.tape import Tape
 from accel.record import Trace
 from accel.record.inputs import Check, Code, Environment, Fetch, Inputs, Names, is_same_code
 
@@ -57,8 +58,7 @@ class MergedInputs:
         Where a slot that is wanted is fetched otherwise by another path, the slot that is returned is not that one.
         """
         # one input that is an array on one path and a number, or anything else, on another is two slots
-        forms = {node.args[0]: (node.shape, node.dtype, node.scalar) for node in trace.tape.nodes if node.is_input}
-        inputs = trace.inputs
+        inputs, forms = trace.inputs, _forms_of(trace.tape)
         self.all_paths |= path
         places = list(range(Inputs.ROOTS))
         for position, slot in enumerate(inputs.slots):
@@ -77,8 +77,38 @@ class MergedInputs:
             self._variables[variable] = self._variables.get(variable, 0) | path
         return places
 
+    def places_for(self, trace: Trace, merged: Tape) -> list[int]:
+        """The slots that a path would have: those that are there, as far as they may be its own, and new ones.
+
+        merged: the tape that reads the slots. Nothing is added.
+        """
+        inputs, forms, known = trace.inputs, _forms_of(trace.tape), _forms_of(merged)
+        places = list(range(Inputs.ROOTS))
+        new = len(self.slots) + Inputs.ROOTS
+        for position, slot in enumerate(inputs.slots, Inputs.ROOTS):
+            parent = slot.fetch.parent
+            fetch = slot.fetch if parent is None else slot.fetch._replace(parent=places[parent])
+            form = forms.get(position)
+            place = self._alike_place(fetch, (fetch.text, fetch.parent, form))
+            if place is None:
+                place = self._unread_place(slot.name, form, known, places)
+            if place is None:
+                place, new = new, new + 1
+            places.append(place)
+        return places
+
+    def _unread_place(self, name: str, form: Hashable, known: Mapping[int, Hashable], taken: list[int]) -> int | None:
+        """A slot of this name and form that no path of this process reads."""
+        for place, slot in enumerate(self.slots, Inputs.ROOTS):
+            is_free = slot.fetch is NOT_FETCHED and place not in taken
+            if is_free and slot.name == name and known.get(place) == form:
+                return place
+        return None
+
     def _want(self, place: int, fetch: Fetch, key: Hashable) -> None:
         """Let a slot that no path reads yet be fetched so."""
+        if place >= len(self.slots) + Inputs.ROOTS:
+            return
         slot = self.slots[place - Inputs.ROOTS]
         if slot.fetch is NOT_FETCHED:
             slot.fetch = fetch
@@ -86,13 +116,17 @@ class MergedInputs:
 
     def _place(self, name: str, fetch: Fetch, key: Hashable) -> int:
         """The slot that is fetched so, an old one or a new one. key: equal for slots that may be one."""
-        alike = self._alike.setdefault(key, [])
-        for place in alike:
-            if is_same_code(self.slots[place - Inputs.ROOTS].fetch, fetch):
-                return place
-        self.slots.append(MergedSlot(name, fetch))
-        alike.append(len(self.slots) + Inputs.ROOTS - 1)
-        return alike[-1]
+        place = self._alike_place(fetch, key)
+        if place is None:
+            self.slots.append(MergedSlot(name, fetch))
+            place = len(self.slots) + Inputs.ROOTS - 1
+            self._alike.setdefault(key, []).append(place)
+        return place
+
+    def _alike_place(self, fetch: Fetch, key: Hashable) -> int | None:
+        """The slot that is fetched so, if there is one."""
+        alike = self._alike.get(key, ())
+        return next((at for at in alike if is_same_code(self.slots[at - Inputs.ROOTS].fetch, fetch)), None)
 
     def name(self, place: int) -> str:
         return self.slots[place - Inputs.ROOTS].name
@@ -151,6 +185,11 @@ class MergedInputs:
             return ruled_out
 
         return changed
+
+
+def _forms_of(tape: Tape) -> dict[int, Hashable]:
+    """The form of each slot that an operation may read."""
+    return {node.args[0]: (node.shape, node.dtype, node.scalar) for node in tape.nodes if node.is_input}
 
 
 def _ruling_out(paths: int, body: list[str]) -> list[str]:

@@ -12,9 +12,11 @@ from accel.merge.alignment import TooLong
 from accel.merge.certificates import Recorded
 from accel.merge.crossings import Crossings
 from accel.merge.draws import merged_draws
+from accel.merge.following import Computing, NotThere
 from accel.merge.inputs import MergedInputs
 from accel.merge.members import Member, Placement
 from accel.merge.outputs import for_all_paths, merged_outputs
+from accel.merge.placing import Placing
 from accel.merge.writer import Writer
 from accel.record import Trace
 from accel.record.draws.draw import Draw
@@ -54,6 +56,28 @@ class MergedTrace:
     def crossings(self) -> Crossings:
         """The calls that are none of its paths, but go from one to another of them."""
         return Crossings(self.tape, self.outputs, self.members)
+
+    def placement_of(self, trace: Trace) -> Placement:
+        """Where a path that was recorded later finds what. Raises NotMergeable where the tape does not compute it."""
+        pinned = {slot: content.tobytes() for slot, content in self.pinned.items()}
+        slots = self.inputs.places_for(trace, self.tape)
+        if trace.draws or self.draws:
+            raise NotMergeable("what draws random numbers is merged anew")
+        if pinned != {slots[slot]: content.tobytes() for slot, content in trace.pinned.items()}:
+            raise NotMergeable("an array decides which path is taken, and holds something else")
+        try:
+            return Placing(trace, slots, self.tape, self.outputs, self._computing).placement()
+        except NotThere as what:
+            raise NotMergeable(f"it does what none of the merged paths does: {what}") from None
+
+    @functools.cached_property
+    def _computing(self) -> Computing:
+        return Computing(self.tape)
+
+    def with_member(self, member: Member) -> MergedTrace:
+        """The same with one more path. A program of its tape, the same object, serves both. Raises NotMergeable."""
+        names = [slot.name for slot in self.inputs.slots]
+        return reassembled(self.tape, self.outputs, self.pinned, self.draws, [*self.members, member], names)
 
     @property
     def operations(self) -> int:

@@ -201,6 +201,12 @@ class Ledger:
         return self.gained_s - sum(self.costs.values())
 
     @property
+    def saved_share(self) -> float:
+        """What compiled calls have saved, as a share of what they would have taken on NumPy; 0 before the first."""
+        usual_s = self.compiled_total_s + self.gained_s
+        return max(0.0, self.gained_s / usual_s) if usual_s > 0.0 else 0.0
+
+    @property
     def spent_s(self) -> float:
         """Seconds of all its calls, costs included, without the time of other targets called inside them."""
         return self.numpy_total_s + self.compiled_total_s + sum(self.costs.values())

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from accel.backend.compile import compile_trace
+from accel.backend.compile import Executable, compile_trace
 from accel.backend.job import samples_of
 from accel.dispatch.replay import GuardFailure, MergedMatcher, MergedVariant, SideExit
 from accel.dispatch.replay.commit import commit
 from accel.lower import Known
-from accel.merge import MergedTrace, merged
+from accel.merge import Member, MergedTrace, merged
 from accel.record import Recorded, Trace, record
 
 
@@ -50,9 +50,17 @@ class Merged:
     """One program of several traces."""
 
     def __init__(self, traces: list[Trace]) -> None:
-        self.trace: MergedTrace = merged(traces)
-        self.matcher = MergedMatcher(self.trace)
-        self.variant = MergedVariant(self.trace, compile_trace(self.trace, Known(), samples_of(self.trace)))
+        trace = merged(traces)
+        self._use(trace, compile_trace(trace, Known(), samples_of(trace)))
+
+    def _use(self, trace: MergedTrace, executable: Executable) -> None:
+        self.trace, self._executable = trace, executable
+        self.matcher = MergedMatcher(trace)
+        self.variant = MergedVariant(trace, executable)
+
+    def admit(self, trace: Trace) -> None:
+        """Let the program take the calls of one more path, as it is. Raises NotMergeable."""
+        self._use(self.trace.with_member(Member(trace, self.trace.placement_of(trace))), self._executable)
 
     @property
     def crossed(self) -> int:

@@ -13,6 +13,9 @@ from accel.reports.ledger import Ledger, open_ledger
 RECORDING_SLOWDOWN = 5.0
 """How many times as long as on NumPy a first recorded call takes, about."""
 
+EXPECTED_GAIN_SHARE = 2 / 3
+"""What a program is expected to save of a call's time on NumPy, before any call has shown it."""
+
 RELIABLE_CALL_S = 1e-3
 """A first call that takes longer tells how long later calls take. A shorter one may mostly have warmed something up."""
 
@@ -32,6 +35,10 @@ class Account:
         self._name = name
         self._recording_s: float | None = None
         self._rested = self.rest.ever
+        # since the last recording: seconds of calls that no known path has taken; and what others had gained by then
+        self._unmatched_s = 0.0
+        self._gained_s = 0.0
+        self._in_vain = 0  # recordings in a row
 
     @property
     def ledger(self) -> Ledger:
@@ -85,8 +92,20 @@ class Account:
     # -- recordings ---------------------------------------------------------------------------------------------------
 
     def covers_recording(self, *, found: bool) -> bool:
-        """Whether the budget covers another recording. found: whether a program of the target was on disk."""
+        """Whether another recording is worth its cost. found: whether a program of the target was on disk.
+
+        So it is where the budget covers it. And so it is where calls that no known path takes have lost as much by not
+        having a program, if it saves what the target's programs save on other calls. Each recording in a row
+        after which nothing is gained doubles what must have been lost.
+        """
+        share = self.ledger.saved_share if self.ledger.compiled_calls else EXPECTED_GAIN_SHARE
+        if self._unmatched_s and self.recording_s * 2**self._in_vain <= share * self._unmatched_s:
+            return True
         return budget.covers(self.ledger, self.recording_s, self.call_s, self.total_s, found=found)
+
+    def note_unmatched(self, seconds: float) -> None:
+        """Note a call on NumPy that no known path takes, though there are programs of others."""
+        self._unmatched_s += seconds
 
     @property
     def recording_s(self) -> float:
@@ -97,15 +116,24 @@ class Account:
         """Count a recorded call: as NumPy's call, which it is, and what it took longer."""
         # its own time on NumPy cannot be told from the recording's: the last call's stands for it
         usual = min(spent, self.call_s)
-        self._recording_s = spent - usual
+        self._begin_unmatched(spent - usual)
         self.ledger.count_numpy(None, usual)
         self.ledger.charge("recording", spent - usual)
         note_counted(spent)
 
     def charge_undone(self, spent: float) -> None:
         """Charge a recording that was undone: NumPy answers its call all over again."""
-        self._recording_s = spent
+        self._begin_unmatched(spent)
         self.ledger.charge("recording", spent)
+
+    def _begin_unmatched(self, recording_s: float) -> None:
+        """A recording has been made, in so many seconds: count anew what calls lose without one."""
+        gained_s = self.ledger.gained_s
+        if gained_s > self._gained_s:
+            self._in_vain = 0
+        elif self._unmatched_s:
+            self._in_vain += 1
+        self._recording_s, self._unmatched_s, self._gained_s = recording_s, 0.0, gained_s
 
     def charge_discarded(self, call: Call) -> float:
         """Charge what a call has taken so far, which was in vain. Returns the seconds."""

@@ -1,0 +1,102 @@
+"""Placing: the proof that a merged tape computes a path that was recorded after it was made.
+
+The program of some paths often computes another one, too, whose branches are all among theirs: in this process, or in
+an earlier one whose program is on disk. So a new path is followed through the merged tape, as walks are (see
+accel.merge.following): each of its operations must be there, with the right operands. Then the program that is in use
+takes its calls as well, and nothing is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from accel.ir.tape import Node, Outcome, Tape
+from accel.merge.following import Computing, NotThere, Way
+from accel.merge.members import Placement
+from accel.merge.outputs import OutputPlaces
+from accel.record import Trace
+from accel.record.outputs import Outputs
+
+
+class Placing:
+    """Finds the place of one recorded path in a merged trace. slots: the merged slot of each of its own."""
+
+    def __init__(self, trace: Trace, slots: Sequence[int], tape: Tape, outputs: Outputs, computing: Computing) -> None:
+        self._trace = trace
+        self._slots = list(slots)
+        self._tape = tape
+        self._merged_outputs = outputs
+        self._computing = computing
+        self._inputs = {node.args[0]: node for node in tape.nodes if node.is_input}
+        self._way = Way(tape)
+        self._computed: list[Node] = []  # the merged node of each of the path's
+        self._assumed: list[Outcome] = []
+
+    def placement(self) -> Placement:
+        """Where the path finds what. Raises NotThere where the merged tape does not compute it."""
+        self._assumed = list(self._trace.tape.outcomes)
+        for node in self._trace.tape.nodes:
+            self._computed.append(self._input(node) if node.is_input else self._operation(node))
+            self._assume()
+        if self._assumed:
+            raise NotThere(f"the branch of line {self._assumed[0].where[1]}")
+        return Placement(
+            self._slots,
+            self._places(),
+            self._way.outcomes,
+            self._observed(),
+            self._way.on_host,
+            [node.index for node in self._computed],
+        )
+
+    def _input(self, node: Node) -> Node:
+        found = self._inputs.get(self._slots[node.args[0]])
+        if found is None or (found.shape, found.dtype, found.scalar) != (node.shape, node.dtype, node.scalar):
+            raise NotThere(f"an input of line {node.where[1]}")
+        return found
+
+    def _operation(self, node: Node) -> Node:
+        operands = [self._computed[operand.index].index for operand in node.operands()]
+        found = next((each for each in self._computing(node) if self._way.computes(each, operands)), None)
+        if found is None:
+            raise NotThere(f"{node.rule.name} of line {node.where[1]}")
+        return found
+
+    def _assume(self) -> None:
+        """Note which outcomes are shown, as far as following leads to them by now."""
+        before = -1
+        while before != len(self._assumed):  # what is known now may lead to others
+            before = len(self._assumed)
+            self._assumed = [outcome for outcome in self._assumed if not self._is_shown(outcome)]
+
+    def _is_shown(self, outcome: Outcome) -> bool:
+        computed = outcome.node.index < len(self._computed)
+        return computed and self._way.shows(self._computed[outcome.node.index], outcome.expected)
+
+    def _observed(self) -> dict[int, int]:
+        """The positions of the outcomes on the device, by index of the merged node that each shows."""
+        observed: dict[int, int] = {}
+        for position, expected in self._way.outcomes.items():
+            common = self._tape.outcomes[position].expected
+            # a program does not check what all of its paths assume where that depends on its constants alone
+            if common is not None and repr(common) != repr(expected):
+                raise NotThere(f"the branch of line {self._tape.outcomes[position].where[1]}")
+            shown = self._way.follow(self._tape.outcomes[position].node)
+            assert shown is not None
+            observed[shown.index] = position
+        return observed
+
+    def _places(self) -> OutputPlaces:
+        own, merged = self._trace.outputs, self._merged_outputs
+        changed = [(self._slots[slot], node) for slot, node in own.changed]
+        return OutputPlaces(
+            [self._place(node, merged.arrays) for node in own.arrays],
+            [self._place(node, merged.numbers) for node in own.numbers],
+            [
+                self._place(node, [each if at == slot else None for at, each in merged.changed])
+                for slot, node in changed
+            ],
+        )
+
+    def _place(self, node: Node, merged: Sequence[Node | None]) -> int:
+        return self._way.place(node, self._computed[node.index], merged)
