@@ -8,7 +8,7 @@ run in the middle of it.
 from __future__ import annotations
 
 import functools
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -31,10 +31,11 @@ from accel.rules.rule import Unsupported
 class Cached(StandIn):
     """A function with a cache. owner: the proxy of the object whose method it is."""
 
-    __slots__ = ("_owner",)
+    __slots__ = ("_function", "_owner")
 
     def __init__(self, recording: Recording, function: Any, owner: Any = None) -> None:
-        self._recording_, self._plain_, self._owner = recording, function, owner
+        self._recording_, self._function, self._owner = recording, function, owner
+        self._plain_ = function if owner is None else MethodType(function, unwrap(owner))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording = self._recording_
@@ -43,11 +44,17 @@ class Cached(StandIn):
         if found[-1] is not MISSING and recording.active:
             return found[-1]
         bound = () if self._owner is None else (self._owner,)
-        return call_opaque(recording, self._plain_, (*bound, *args), kwargs)
+        return call_opaque(recording, self._function, (*bound, *args), kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        # how often it was asked, and what it forgets, is known only once the call is over
+        if name not in _NAMES:
+            self._recording_.break_("call.opaque", f".{name} of a cached function", touched=True)
+        return getattr(self._plain_, name)
 
     def _kept(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result that is kept, entered. Raises Unsupported."""
-        recording, function = self._recording_, self._plain_
+        recording, function = self._recording_, self._function
         name = getattr(function, "__qualname__", "a cached function")
         args, kwargs = as_static((args, kwargs))
         if not all(map(_is_key, (*args, *kwargs.values()))):
@@ -77,6 +84,7 @@ class Cached(StandIn):
         return recording.enter(value, place, text, fetch)
 
 
+_NAMES = frozenset({"__name__", "__qualname__", "__annotations__"})
 _KEYS = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 

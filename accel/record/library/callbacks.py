@@ -6,6 +6,7 @@ order, and what it returns is known.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -29,9 +30,10 @@ class CallsBack(RuleFunction):
         self._recording_, self._make = recording, make
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        rule = lookup(unwrap(args[0])) if args else None
+        given = args[0] if args else kwargs.get(next(iter(inspect.signature(self._make).parameters)))
+        rule = lookup(unwrap(given))
         # what takes an axis itself is one operation
-        if self._recording_.active and args and (rule is None or "axis" not in rule.static):
+        if self._recording_.active and callable(unwrap(given)) and (rule is None or "axis" not in rule.static):
             return self._make(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
@@ -57,6 +59,21 @@ def _along_axis(func1d: Callable[..., Any], axis: Any, arr: Any, *args: Any, **k
     return call(np.transpose, (found, order), {})
 
 
+def _over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
+    """numpy.apply_over_axes: one axis after another, each of which stays, of length 1."""
+    found = call(np.asarray, (a,), {})
+    count = unwrap(found).ndim
+    for axis in unwrap(axes) if np.ndim(unwrap(axes)) else (unwrap(axes),):
+        place = count + axis if axis < 0 else axis
+        reduced = func(found, place)
+        if unwrap(reduced).ndim != unwrap(found).ndim:
+            reduced = call(np.expand_dims, (reduced, place), {})
+        if unwrap(reduced).ndim != unwrap(found).ndim:
+            raise ValueError("function is not returning an array of the correct shape")
+        found = reduced
+    return found
+
+
 def _from_function(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
     """numpy.fromfunction: one call with the indices of all elements."""
     return function(*call(np.indices, (shape,), {"dtype": dtype}), **kwargs)
@@ -77,5 +94,9 @@ class Vectorize(TypeStandIn):
 
 TYPE_STAND_INS[np.vectorize] = Vectorize(np.vectorize)
 
-MAKERS: dict[Any, Callable[..., Any]] = {np.apply_along_axis: _along_axis, np.fromfunction: _from_function}
+MAKERS: dict[Any, Callable[..., Any]] = {
+    np.apply_along_axis: _along_axis,
+    np.apply_over_axes: _over_axes,
+    np.fromfunction: _from_function,
+}
 """NumPy's function -> its algorithm."""

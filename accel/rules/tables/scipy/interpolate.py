@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 _DOUBLE = np.dtype(float)
 
 
+def _points(x: Any) -> Array:
+    """Where to evaluate; SciPy drops what is imaginary, with a warning."""
+    found = jnp.asarray(x)
+    if found.dtype.kind == "c":
+        raise Unsupported("rule.parameter", "an interpolator at complex numbers")
+    return cast(found, _DOUBLE)  # type: ignore[no-any-return]
+
+
 def _rises(points: Any) -> Any:
     return (points[:-1] < points[1:]).all()
 
@@ -58,7 +66,7 @@ def _piecewise_polynomial(*, c: Array, x: Array, xp: Any, nu: int = 0, extrapola
     """The sum of the powers, the lowest first, as SciPy adds them up."""
     if nu < 0 or extrapolate not in (True, False, "periodic") or c.dtype not in (np.float64, np.complex128):
         raise Unsupported("rule.parameter", f"scipy.interpolate.PPoly: nu={nu!r}, extrapolate={extrapolate!r}")
-    at = cast(jnp.asarray(xp), _DOUBLE)
+    at = _points(xp)
     x = cast(x, _DOUBLE)
     if extrapolate == "periodic":
         at = x[0] + jnp.mod(at - x[0], x[-1] - x[0])
@@ -110,7 +118,7 @@ def _linear_on_line(
 ) -> Any:
     if y.dtype != np.float64 or y.ndim != 1:
         raise Unsupported("rule.parameter", "scipy.interpolate.interp1d of several columns, or of other than doubles")
-    at, x = cast(jnp.asarray(xp), _DOUBLE), cast(x, _DOUBLE)
+    at, x = _points(xp), cast(x, _DOUBLE)
     high = jnp.clip(find_places(x, at, "left"), 1, x.shape[0] - 1)
     low = high - 1
     found = (y[high] - y[low]) / (x[high] - x[low]) * (at - x[low]) + y[low]
@@ -155,7 +163,7 @@ def _on_grid(
     if method not in ("linear", "nearest") or values.dtype != np.float64 or any(p.shape[0] < 2 for p in grid):
         raise Unsupported("rule.parameter", f"scipy.interpolate.RegularGridInterpolator: method={method!r}")
     shape = xi.shape if xi.ndim > 1 else (xi.size // count, count)
-    at = cast(xi, _DOUBLE).reshape(-1, count).T
+    at = _points(xi).reshape(-1, count).T
     grid = [cast(points, _DOUBLE) for points in grid]
     places = [_left_of(points, one) for points, one in zip(grid, at, strict=True)]
     shares = [
