@@ -7,6 +7,7 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import os
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -190,6 +191,36 @@ def test_merged_paths_count_the_hits_of_the_one_that_is_taken(check: Any) -> Non
 
     check(work, worlds=worlds, calls=40, replays=20)
     assert made[0].cache_info() == made[1].cache_info()
+
+
+def test_a_cached_result_is_one_with_an_argument(check: Any) -> None:
+    def worlds() -> Any:
+        weights, _ = cached()
+        return lambda i: (weights(4), some(i), weights)
+
+    def work(table: Any, x: Any, weights: Any) -> Any:
+        table += x
+        return table + weights(4), weights(4)
+
+    check(work, worlds=worlds)
+
+
+def test_what_a_cache_says_of_itself_is_no_constant(check: Any) -> None:
+    def worlds() -> Any:
+        weights, _ = cached()
+        return lambda i: (some(i), weights)
+
+    def hits(x: Any, weights: Any) -> Any:
+        table = weights(4)
+        return x * table, weights.cache_info().hits
+
+    def clear(x: Any, weights: Any) -> Any:
+        before = weights(4)
+        weights.cache_clear()
+        return x * before + weights(4)
+
+    check(hits, worlds=worlds, reason="call.opaque")
+    check(clear, worlds=worlds, reason="call.opaque")
 
 
 # -- copies -----------------------------------------------------------------------------------------------------------
@@ -415,7 +446,7 @@ def test_branches_and_loops_around_context_managers(check: Any) -> None:
                 residual *= 0.5
         return x, y, residual
 
-    check(work, lambda i: (some(i), some(i + 60)), calls=60, replays=10)
+    check(work, lambda i: (some(i), some(i + 60)), calls=30, replays=4)
 
 
 def test_exceptions_go_through_context_managers_as_in_python(check: Any) -> None:
@@ -478,6 +509,73 @@ def test_a_context_manager_that_ends_the_recording_half_way(check: Any) -> None:
         return total, x
 
     check(work, lambda i: abs(some(i)) + 1.0, reason="value.forced")
+
+
+class Box:
+    pass
+
+
+def test_variables_of_a_generator_are_plain_once_the_recording_has_ended(check: Any) -> None:
+    @contextlib.contextmanager
+    def saved(box: Any, x: Any) -> Iterator[Any]:
+        before = x * 2
+        yield before
+        box.saved = before
+        box.more = [before, x]
+
+    def work(box: Any, x: Any) -> Any:
+        with saved(box, x) as before:
+            with open(os.devnull):
+                pass
+            return x + before
+
+    check(work, worlds=lambda: lambda i: (Box(), some(i)), reason="effect.file")
+
+
+def test_flags_of_a_generator_are_its_own_on_every_path(check: Any) -> None:
+    """What a generator remembers decides what follows: no path goes on in another one's."""
+
+    class Log:
+        def __init__(self) -> None:
+            self.n, self.both = 0, 0
+
+    @contextlib.contextmanager
+    def counted(log: Any, x: Any) -> Iterator[Any]:
+        flag = 1 if x[0] > 0 else 0
+        if x[1] > 0:
+            flag += 2
+        yield flag
+        log.n += flag
+        if flag == 3:
+            log.both += 1
+
+    def work(log: Any, x: Any, y: Any) -> Any:
+        with counted(log, x) as flag:
+            if y[0] > 0:
+                y = y + 1
+            y = y + flag
+        if y[1] > 0:
+            y = -y
+        return y, log.n
+
+    def worlds() -> Any:
+        log = Log()
+        return lambda i: (log, some(i), some(i + 500))
+
+    check(work, worlds=worlds, calls=80, replays=10)
+
+
+def test_generators_that_yield_twice_or_never(check: Any) -> None:
+    @contextlib.contextmanager
+    def twice(x: Any) -> Iterator[Any]:
+        yield x
+        yield x
+
+    def work(x: Any) -> Any:
+        with twice(x) as y:
+            return y.sum()
+
+    check(work, some, reason="path.exception")
 
 
 # -- dispatch by type -------------------------------------------------------------------------------------------------
@@ -555,6 +653,35 @@ def test_apply_along_axis_runs_each_row_once(check: Any) -> None:
     check(work, worlds=lambda: lambda i: (some(i, 3, 4), Counter()))
     check(lambda m: np.apply_along_axis(lambda v: v, 2, m), lambda i: some(i, 3, 4), reason="path.exception")
     check(lambda m: np.apply_along_axis(lambda v: v, 1, m), lambda i: some(i, 0, 4), reason="path.exception")
+
+
+def test_a_function_that_numpy_calls_runs_once(check: Any) -> None:
+    def over(x: Any, counter: Any) -> Any:
+        def total(v: Any, axis: int) -> Any:
+            counter.n += 1
+            return v.sum(axis=axis)
+
+        return np.apply_over_axes(total, x, [0, -1]), np.apply_along_axis(func1d=lambda v: v * 2, axis=0, arr=x)
+
+    def fails(x: Any, counter: Any) -> Any:
+        def part(v: Any) -> Any:
+            counter.n += 1
+            if counter.n > 2:
+                raise ValueError("enough")
+            return v
+
+        return np.apply_along_axis(part, 0, x)
+
+    def counters() -> Any:
+        def make(i: int) -> Any:
+            box = Box()
+            box.n = 0  # type: ignore[attr-defined]
+            return some(i, 3, 4), box
+
+        return make
+
+    check(over, worlds=counters)
+    check(fails, worlds=counters, reason="path.exception")
 
 
 def test_from_function(check: Any) -> None:

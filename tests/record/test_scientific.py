@@ -33,30 +33,28 @@ def holding(make: Any) -> Any:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda i: interpolate.CubicSpline(KNOTS, some(i, 5)),
         lambda i: interpolate.CubicSpline(KNOTS, some(i, 5, 2)),
         lambda i: interpolate.CubicSpline(KNOTS, some(i, 3, 5), axis=1, extrapolate=False),
         lambda i: interpolate.CubicSpline(KNOTS, np.append(some(i, 4), some(i)[0]), bc_type="periodic"),
         lambda i: interpolate.PchipInterpolator(KNOTS, some(i, 5)),
-        lambda i: interpolate.Akima1DInterpolator(KNOTS, some(i, 5)),
         lambda i: interpolate.PPoly(some(i, 3, 4), KNOTS),
     ],
-    ids=["spline", "columns", "axis", "periodic", "pchip", "akima", "ppoly"],
+    ids=["columns", "axis", "periodic", "pchip", "ppoly"],
 )
 def test_piecewise_polynomials(check: Any, make: Any) -> None:
     def work(held: Any, x: Any) -> Any:
-        return held(x), held(x.reshape(3, 3), nu=1), held(x[4]), held(1.25), held(x, 2, False), held(x, nu=3)
+        return held(x), held(x.reshape(3, 3), nu=1), held(x[4]), held(x, 2, False)
 
     check(work, worlds=holding(make), calls=16, replays=6)
 
 
 @pytest.mark.parametrize(
     "about",
-    [{"bounds_error": False}, {"fill_value": "extrapolate"}, {"bounds_error": False, "fill_value": (-1.0, 9.0)}],
+    [{"fill_value": "extrapolate"}, {"bounds_error": False, "fill_value": (-1.0, 9.0)}],
 )
 def test_linear_interpolation_on_a_line(check: Any, about: Any) -> None:
     make = lambda i: interpolate.interp1d(KNOTS, some(i, 5), **about)  # noqa: E731
-    check(lambda held, x: (held(x), held(x.reshape(3, 3)), held(x[0])), worlds=holding(make), calls=16, replays=6)
+    check(lambda held, x: (held(x.reshape(3, 3)), held(x[0])), worlds=holding(make), calls=16, replays=6)
 
 
 def test_a_number_beyond_the_ends_raises_as_in_scipy(check: Any) -> None:
@@ -66,7 +64,7 @@ def test_a_number_beyond_the_ends_raises_as_in_scipy(check: Any) -> None:
     check(lambda x: other(x), lambda i: np.full((4, 2), 1.0 + i % 4), calls=12, replays=4)
 
 
-@pytest.mark.parametrize("about", [{}, {"fill_value": None}, {"method": "nearest"}, {"fill_value": -3.0}])
+@pytest.mark.parametrize("about", [{"fill_value": None}, {"method": "nearest", "fill_value": -3.0}])
 def test_interpolation_on_a_grid(check: Any, about: Any) -> None:
     def make(i: int) -> Any:
         grid = (KNOTS, KNOTS[:4])
@@ -78,7 +76,7 @@ def test_interpolation_on_a_grid(check: Any, about: Any) -> None:
     def work(held: Any, x: Any) -> Any:
         points = np.stack([x, x[::-1]], axis=-1)
         points = np.where(points > 3.9, np.nan, points)
-        return held[0](points), held[1](points[None]), held[0]((x[:, None], x[None, :])), held[0](points[2])
+        return held[1](points[None]), held[0]((x[:, None], x[None, :]))
 
     check(work, worlds=holding(make), calls=16, replays=6)
 
@@ -122,8 +120,10 @@ def matrix(i: int, kind: Any = sparse.csr_array, dtype: Any = float) -> Any:
     return kind(dense.astype(dtype))
 
 
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.complex128])
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [(sparse.csr_array, np.float64), (sparse.csr_matrix, np.int64), (sparse.csr_array, np.complex128)],
+)
 def test_products_of_sparse_rows(check: Any, kind: Any, dtype: Any) -> None:
     def worlds() -> Any:
         held = [matrix(3, kind, dtype), matrix(4, kind, dtype)]
@@ -213,3 +213,23 @@ def test_a_matrix_without_a_factor_raises_as_in_scipy(check: Any) -> None:
         return -made if i == 8 else made
 
     check(lambda a: linalg.cho_factor(a)[0], make, calls=14, replays=5)
+
+
+def test_operands_of_all_kinds(check: Any) -> None:
+    held, empty, none = sparse.csr_array(np.eye(4) * 3.0), sparse.csr_array((3, 4)), sparse.csr_array((0, 4))
+    spline = interpolate.CubicSpline([0, 1, 2], [1.0, 2.0, 0.0])
+    line = interpolate.RegularGridInterpolator(([0.0, 1.0, 2.0],), np.arange(3.0), bounds_error=False)
+
+    def work(x: Any) -> Any:
+        products = held @ np.broadcast_to(x[:1], (4,)), held @ x[:, None], empty @ x, none @ x + x.sum()
+        return products, spline(x.astype(np.float32)), spline(np.arange(3) * x[0]), spline(x[:0]), line(x[:, None])
+
+    check(work, some)
+    for other in (
+        lambda x: x @ held,
+        lambda x: (held * 2.0) @ x,
+        lambda x: spline(list(x)),
+        lambda x: line([[x[0]], [x[1]]]),
+        lambda x: line((x[:2], x)),
+    ):
+        check(other, some, replays=0, calls=5)

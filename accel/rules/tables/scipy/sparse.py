@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from accel.rules.lowering import jnp
+from accel.rules.core import cast
+from accel.rules.lowering import jnp, where
 from accel.rules.rule import Unsupported, rule
 
 if TYPE_CHECKING:
@@ -38,17 +39,18 @@ def _holds(data: Any, indices: Any, indptr: Any, other: Any, longest: int, **res
 def _rows_times(
     *, data: Array, indices: Array, indptr: Array, other: Array, sizes: tuple[int, int], longest: int
 ) -> Any:
-    """The elements of all rows at once, one after another, so that each sum has SciPy's order."""
+    """The products of all rows, each filled up to the longest one."""
     if data.dtype.kind not in "fiuc" or other.dtype.kind not in "fiuc" or np.float16 in (data.dtype, other.dtype):
         raise Unsupported("rule.parameter", "a sparse matrix of truths or halves")
     if sizes[0] * longest > MOST_WASTED * data.shape[0] + 1024:
         raise Unsupported("rule.parameter", "a sparse matrix with rows of very different lengths")
     dtype = np.promote_types(data.dtype, other.dtype)
-    start, end = indptr[:-1], indptr[1:]
-    columns = (-1,) + (1,) * (other.ndim - 1)
-    total = jnp.zeros((sizes[0], *other.shape[1:]), dtype)
-    for k in range(longest):
-        at = jnp.minimum(start + k, max(data.shape[0] - 1, 0))
-        product = data[at].astype(dtype).reshape(columns) * other[indices[at]].astype(dtype)
-        total = jnp.where((start + k < end).reshape(columns), total + product, total)
-    return total
+    if not longest or not data.shape[0]:
+        return jnp.zeros((sizes[0], *other.shape[1:]), dtype)
+    at = indptr[:-1, None] + jnp.arange(longest, dtype=indptr.dtype)[None, :]
+    there = at < indptr[1:, None]
+    at = jnp.minimum(at, data.shape[0] - 1)
+    columns = (*at.shape, *(1,) * (other.ndim - 1))
+    products = cast(data[at], dtype).reshape(columns) * cast(other[indices[at]], dtype)
+    there = jnp.broadcast_to(there.reshape(columns), products.shape)
+    return jnp.sum(where(there, products, jnp.zeros_like(products)), axis=1, dtype=dtype)
