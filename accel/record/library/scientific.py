@@ -20,8 +20,12 @@ from accel.record.objects.own_attributes import own_names
 from accel.record.opaque import call_opaque
 from accel.record.recording import Recording
 from accel.record.wrapper import unwrap
+from accel.rules.lowering import Lazy
 
 Made = Callable[..., Any]
+
+# SciPy's modules are imported with them: the program has done that by then
+_interpolate, _sparse = (Lazy(f"accel.rules.tables.scipy.{name}") for name in ("interpolate", "sparse"))
 
 
 def _method(function: Any, kinds: tuple[type, ...], make: Made) -> None:
@@ -53,18 +57,14 @@ def _is_numbers(value: Any) -> bool:
 
 
 def _piecewise(proxy: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
-    from accel.rules.tables.scipy.interpolate import piecewise_polynomial
-
     if not _is_numbers(x):
         return NotImplemented
     c, points, axis = _read(proxy, "c", "x", "axis")
     extrapolate = getattr(proxy, "extrapolate") if extrapolate is None else extrapolate  # noqa: B009
-    return call(piecewise_polynomial, (c, points, x), {"nu": nu, "extrapolate": extrapolate, "axis": axis})
+    return call(_interpolate.piecewise_polynomial, (c, points, x), {"nu": nu, "extrapolate": extrapolate, "axis": axis})
 
 
 def _on_line(proxy: Any, x: Any) -> Any:
-    from accel.rules.tables.scipy.interpolate import linear_on_line
-
     if not _is_numbers(x) or unwrap(proxy)._kind != "linear" or getattr(proxy, "_kind") != "linear":  # noqa: B009
         return NotImplemented
     points, values, axis = (getattr(proxy, name) for name in ("x", "y", "axis"))
@@ -73,17 +73,15 @@ def _on_line(proxy: Any, x: Any) -> Any:
     extrapolates, raises = (bool(_read(proxy, name)[0]) for name in ("extrapolate", "bounds_error"))
     bounds = "extrapolate" if extrapolates else "error" if raises else "fill"
     if bounds != "fill":
-        return call(linear_on_line, (points, values, x), {"axis": axis, "bounds": bounds})
+        return call(_interpolate.linear_on_line, (points, values, x), {"axis": axis, "bounds": bounds})
     below, above = (getattr(proxy, f"_fill_value_{side}") for side in ("below", "above"))
     if any(np.ndim(unwrap(side)) and unwrap(side).shape != (1,) for side in (below, above)):
         return NotImplemented
     ends = [side[0] if np.ndim(unwrap(side)) else side for side in (below, above)]
-    return call(linear_on_line, (points, values, x, *ends), {"axis": axis, "bounds": bounds})
+    return call(_interpolate.linear_on_line, (points, values, x, *ends), {"axis": axis, "bounds": bounds})
 
 
 def _on_grid(proxy: Any, xi: Any, method: Any = None, *, nu: Any = None) -> Any:
-    from accel.rules.tables.scipy.interpolate import on_grid
-
     if nu is not None:
         return NotImplemented
     if type(xi) is tuple and len(xi) > 1 and all(map(_is_numbers, xi)):
@@ -94,12 +92,10 @@ def _on_grid(proxy: Any, xi: Any, method: Any = None, *, nu: Any = None) -> Any:
         return NotImplemented
     bounds_error, fill_value = (getattr(proxy, name) for name in ("bounds_error", "fill_value"))
     about = {"method": method, "bounds_error": bounds_error, "fill_value": fill_value}
-    return call(on_grid, (grid, values, xi), about)
+    return call(_interpolate.on_grid, (grid, values, xi), about)
 
 
 def _times(proxy: Any, other: Any) -> Any:
-    from accel.rules.tables.scipy.sparse import rows_times
-
     if not issubclass(type(other), RecordedArray) or unwrap(other).ndim not in (1, 2):
         return NotImplemented
     shape = tuple(map(int, getattr(proxy, "_shape")))  # noqa: B009
@@ -107,7 +103,7 @@ def _times(proxy: Any, other: Any) -> Any:
         return NotImplemented
     data, indices, indptr = (getattr(proxy, name) for name in ("data", "indices", "indptr"))
     longest = int(np.diff(unwrap(indptr)).max(initial=0))
-    return call(rows_times, (data, indices, indptr, other), {"sizes": shape, "longest": longest})
+    return call(_sparse.rows_times, (data, indices, indptr, other), {"sizes": shape, "longest": longest})
 
 
 def _interpolators() -> None:
