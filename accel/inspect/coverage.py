@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from accel.record.arrays.methods import METHODS
+from accel.record.library.scientific import OBJECTS
 from accel.rules import load
 from accel.rules.rule import RULES, Rule, Unsupported
 from accel.rules.special import ArrayOf, Flip, Indices, Like, NanToNum, Split, Static, Unrecordable, Where
@@ -190,7 +191,8 @@ def _scipy_lines() -> list[str]:
             "|---|---|---|",
             *(f"| `{entry.name}` | {entry.status} | {_cell(entry)} |" for entry in compiled),
         ]
-    return lines
+    lines += ["", "### Objects that the program holds", ""]
+    return lines + [f"- {module}: {what}." for module, what in OBJECTS.items()]
 
 
 _STATUSES = ("compiled", "compiled with limits", "refused")

@@ -69,6 +69,7 @@ _CALLBACK = "it calls a Python function for every window"
 _FOURIER = "it multiplies a Fourier transform that the program made elsewhere; SciPy's cost is negligible beside that"
 _LABELS = "its result depends on labels whose number is known only from the data"
 _MORPHOLOGY = "it iterates over a structuring element until the data stop changing"
+_IN_RULES = "it is made of others: the rules have it, in accel.rules.tables.scipy.ndimage"
 
 REFUSED: dict[str, str] = {
     **dict.fromkeys(("generic_filter", "generic_filter1d", "vectorized_filter"), _CALLBACK),
@@ -81,45 +82,50 @@ REFUSED: dict[str, str] = {
             "histogram",
             "label",
             "labeled_comprehension",
-            "maximum",
             "maximum_position",
-            "mean",
             "median",
-            "minimum",
             "minimum_position",
-            "standard_deviation",
-            "sum",
-            "sum_labels",
             "value_indices",
-            "variance",
             "watershed_ift",
         ),
         _LABELS,
     ),
     **dict.fromkeys(
         (
-            "binary_closing",
-            "binary_dilation",
-            "binary_erosion",
             "binary_fill_holes",
             "binary_hit_or_miss",
-            "binary_opening",
             "binary_propagation",
-            "black_tophat",
             "distance_transform_bf",
             "distance_transform_cdt",
             "distance_transform_edt",
+            "iterate_structure",
+        ),
+        _MORPHOLOGY,
+    ),
+    **dict.fromkeys(
+        (
+            "binary_closing",
+            "binary_dilation",
+            "binary_erosion",
+            "binary_opening",
+            "black_tophat",
             "generate_binary_structure",
             "grey_closing",
             "grey_dilation",
             "grey_erosion",
             "grey_opening",
-            "iterate_structure",
+            "maximum",
+            "mean",
+            "minimum",
             "morphological_gradient",
             "morphological_laplace",
+            "standard_deviation",
+            "sum",
+            "sum_labels",
+            "variance",
             "white_tophat",
         ),
-        _MORPHOLOGY,
+        _IN_RULES,
     ),
 }
-"""SciPy's name -> why there is no lowering. The engine leaves these calls to SciPy."""
+"""SciPy's name -> why there is no lowering here. The engine leaves these calls to SciPy, unless it has own rows."""

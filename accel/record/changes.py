@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 Template = Any
@@ -99,3 +100,21 @@ class Emptied:
 
 
 Change = Write | Ends | Members | Emptied
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The call takes a result from a cache (functools.lru_cache), for which that counts, and is its latest use.
+
+    owner: the slot of the object whose method is cached; None for a function.
+    """
+
+    function: Callable[..., Any]
+    owner: int | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def step(self, owner: object) -> Callable[[], Any]:
+        """What asks the cache again, once everything else is done. owner: the object in that slot."""
+        bound = () if self.owner is None else (owner,)
+        return partial(self.function, *bound, *self.args, **self.kwargs)

@@ -44,6 +44,10 @@ from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
 from accel.record.effects import loggers, streams
 from accel.record.effects.logger_sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy
 from accel.record.effects.sinks import StreamProxy, is_stream
+from accel.record.library import callbacks, copies, scientific, wrappers  # noqa: F401 - the last two add what they know
+from accel.record.library.cached import Cached
+from accel.record.library.caches import Wrapper as CacheWrapper
+from accel.record.library.copies import Copying
 from accel.record.names.bodies import enter_body
 from accel.record.names.namespaces import is_pythons
 from accel.record.objects.dataclass import Replace
@@ -255,6 +259,9 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
         return method_stand_in(recording, value)
     # First what has a rule, whatever it looks like; then Python's own; a function is followed only if nothing is known
     # of it.
+    stand_in, make = _in_library(value)
+    if stand_in is not None:
+        return stand_in(recording, value, make)
     if lookup(value) is not None or isinstance(value, np.ufunc) or _is_pure(value):
         return RuleFunction(value)
     if is_maker(value):
@@ -263,6 +270,8 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
         return EnvironmentFunction(recording)
     if value is dataclasses.replace:
         return Replace(recording, value)
+    if type(value) is CacheWrapper:
+        return Cached(recording, value)
     if isinstance(value, FunctionType) and value in LOG_FUNCTIONS:
         return LogFunction(recording, value)
     if value is logging.getLogger:
@@ -276,6 +285,17 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
         return RuleFunction(value)
     function = target_function(recording, value)
     return Followed(recording, function, (), value) if isinstance(function, FunctionType) else Opaque(recording, value)
+
+
+def _in_library(value: object) -> tuple[Callable[..., Any] | None, Any]:
+    """What stands for a function of a library that copies or calls back, and what that is made with."""
+    try:
+        return next((each, makers[value]) for each, makers in _MAKERS if value in makers)
+    except (StopIteration, TypeError):  # none of them, or not hashable
+        return None, None
+
+
+_MAKERS = ((Copying, copies.MAKERS), (callbacks.CallsBack, callbacks.MAKERS))
 
 
 def _is_pure(value: object) -> bool:

@@ -17,7 +17,7 @@ from accel.ir.views import At, Chain, Index, Placed, Reshape, seen_through
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedScalar
 from accel.record.arrays.numbers import TypeStandIn
 from accel.record.arrays.settling import settle
-from accel.record.changes import Change, Emptied, Ends, Write
+from accel.record.changes import Asked, Change, Emptied, Ends, Write
 from accel.record.containers.container import is_simple_key
 from accel.record.containers.tuples import NamedTupleProxy
 from accel.record.effects.shown import Effect, Seen
@@ -55,7 +55,7 @@ class Outputs:
     arrays: nodes of new arrays. numbers: nodes of scalars. changed: (slot, node) of input arrays written in place.
     writes: what is done to objects and containers, in order. result: template with `Leaf`s. state: what of all that is
     left where the next call reads an input: its slot, and the node. shown: what is shown once all that is done, in
-    order.
+    order. asked: the results that it takes from caches.
     """
 
     arrays: list[Node] = field(default_factory=list)
@@ -65,6 +65,7 @@ class Outputs:
     result: Any = None
     state: list[tuple[int, Node]] = field(default_factory=list)
     shown: list[Effect] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
 
     def nodes(self, template: Any) -> Iterator[Node]:
         """The nodes of a result or of a written value."""
@@ -116,6 +117,7 @@ class Planner:
         for write in outputs.writes:
             write.replace_values(self._in_one_place)
         outputs.shown = [effect.with_leaves(self._seen) for effect in recording.shown]
+        outputs.asked = list(recording.asked)
         return outputs
 
     def _seen(self, seen: Seen) -> Leaf:

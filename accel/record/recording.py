@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from accel.ir.tape import Node, Place, nodes_in
 from accel.process import interrupts
 from accel.reasons import Refusal, source_line
+from accel.record.changes import Asked
 from accel.record.draws.draw import Draw
 from accel.record.effects.shown import Effect
 from accel.record.effects.texts import Texts
@@ -75,6 +76,7 @@ class Recording:
     followed code does (see accel.record.objects.follow). watcher: told of the first exception, of the break and of the
     end, while everything is still there (accel.explain). worth: see Writer. effects: whether replays may show text.
     shown: what the call shows so far, in order. waiting: what shows it, once the call cannot be undone any more.
+    asked: the results that it takes from caches, in order.
     of_sink: what a stream raised then. marker: see accel.record.effects.markers.
 
     Its parts: inputs, what the call read; storages, the memory of its arrays; writer, the tape; registry, what stands
@@ -104,6 +106,7 @@ class Recording:
         self.texts = Texts()
         self.shown: list[Effect] = []
         self.waiting: list[Callable[[], Any]] = []
+        self.asked: list[Asked] = []
         self.of_sink: Exception | None = None
         self.shows_effects = effects
         self.marker: Callable[..., str | None] = _no_marker
@@ -131,6 +134,7 @@ class Recording:
         self.drawn_from: set[int] = set()  # ids of generators whose state is journalled
         self.absent: dict[int, set[str]] = {}  # slot of an object -> names that it must not have of its own
         self.builtins: dict[str, Any] = {}
+        self.new_names: set[tuple[int, str]] = set()  # attributes that objects, by id, got only in this call
         self.made: dict[int, int] = {}  # objects that the call made, by id -> number (see accel.ir.tape.SERIAL)
         self.heads: Heads | None = None
         self._foreseen: list[Exception] = []
@@ -160,7 +164,7 @@ class Recording:
         self.kept.let_go()
         self.joins.let_go()
         self.storages.let_go()
-        for held in (self.attributes, self.entered, self.changed, self._foreseen, self.made):
+        for held in (self.attributes, self.entered, self.changed, self._foreseen, self.made, self.new_names):
             held.clear()
         if self.heads is not None:
             self.heads.let_go()

@@ -90,6 +90,16 @@ def every(truths: Any) -> Any:
     return truths if isinstance(truths, bool) else truths.all()
 
 
+def all_finite(**bound: Any) -> Any:
+    """Whether no floating-point argument, nor one in a tuple of them, has an infinity or NaN; on NumPy and JAX."""
+    found: Any = True
+    for value in bound.values():
+        for part in value if isinstance(value, tuple) else (value,):
+            if hasattr(part, "dtype") and part.dtype.kind in "fc":
+                found = found & (abs(part) < np.inf).all()
+    return found
+
+
 def fits(x: Array | NDArray[Any] | float, dtype: np.dtype[Any]) -> Any:
     """Whether every element of `x`, or its real part, can be cast to the integer `dtype`; works on NumPy and JAX."""
     x = x.real if np.iscomplexobj(x) else x

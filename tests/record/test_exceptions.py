@@ -288,7 +288,7 @@ def test_generators_and_context_managers_of_the_program(check: Any) -> None:
         with inside(x) as y:
             return y + sum(rows(x))
 
-    check(work, some, reason="call.opaque", replays=0)
+    check(work, some, reason="call.generator", replays=0)
 
 
 def test_next_and_stop_iteration(check: Any) -> None:

@@ -262,7 +262,7 @@ ROWS: list[Row] = [
         np.argwhere: np.argwhere(a) | np.argwhere(a > 0)
         np.histogram: np.histogram(a, bins=4, range=(-3, 3)) | np.histogram(v, bins=[-2, 0, 1, 4]) | np.histogram(v, bins=[-2.0, 0.0, np.nan]) | np.histogram(a, bins=x) | np.histogram(v, bins=np.array([0, 1, 3])) | np.histogram([z, 1, 2], bins=[0, 1, 2]) | np.histogram(v, bins=x, weights=u.astype(float)) | np.histogram(v, bins=[-2, 0, 1, 4], weights=u) | np.histogram(v, bins=5) | np.histogram(v, bins=4, range=(-3, 3), density=True)
         np.histogram_bin_edges: np.histogram_bin_edges(v, bins=4, range=(-3, 3)) | np.histogram_bin_edges(v, bins=[0, 1, 3])
-        np.histogram2d: np.histogram2d(v, u, bins=3, range=[[-3, 3], [-3, 3]])
+        np.histogram2d: np.histogram2d(v, u, bins=3, range=[[-3, 3], [-3, 3]]) | np.histogram2d(v, u) | np.histogram2d(v, u, bins=(2, 3)) | np.histogram2d(v, u, [[-2, 0, 1], x]) | np.histogram2d(v, u, bins=x) | np.histogram2d(v, u, 4, weights=v) | np.histogram2d(v, v * 0, 2)
         np.histogramdd: np.histogramdd(s, bins=3, range=[[-3, 3]] * 3)
         np.unravel_index: np.unravel_index(n, (4, 5)) | np.unravel_index(7, (3, 4)) | np.unravel_index([1, k], (3, 4)) | np.unravel_index(np.argmax(a), (4, 5))
         np.ravel_multi_index: np.ravel_multi_index((n, n), (5, 5)) | np.ravel_multi_index((n, n + 2), (5, 5), mode="clip") | np.ravel_multi_index((n, n + 2), (5, 5), mode="wrap") | np.ravel_multi_index((n, n + 2), (5, 5), mode=("raise", "clip")) | np.ravel_multi_index((n.astype(np.uint8), n), (300, 400)) | np.ravel_multi_index((k, 1), (4, 4))
@@ -271,7 +271,7 @@ ROWS: list[Row] = [
         np.argwhere: len(np.argwhere(a))
         # along axes
         np.diff: np.diff(a) | np.diff(a, axis=0) | np.diff(a, n=2) | np.diff(a, prepend=0) | np.diff(v, append=u) | np.diff(a, n=0)
-        np.ediff1d: np.ediff1d(a) | np.ediff1d(v, to_begin=v[:2]) | np.ediff1d(v, to_end=v[:1])
+        np.ediff1d: np.ediff1d(a) | np.ediff1d(v, to_begin=v[:2]) | np.ediff1d(v, to_end=v[:1]) | np.ediff1d(a, to_end=0, to_begin=[1, 0]) | np.ediff1d(v, to_begin=z) | np.ediff1d(v, [[1]])
         np.convolve: np.convolve(v, s[0]) | np.convolve(v, s[0], mode="same") | np.convolve(s[0], v, "valid") | np.convolve(v, v) | np.convolve(v, 3) | np.convolve(v, u, 0)
         np.correlate: np.correlate(v, s[0]) | np.correlate(v, s[0], mode="same") | np.correlate(s[0], v, "full")
         np.cross: np.cross(s, t) | np.cross(s[0], t) | np.cross(s, t, axis=0) | np.cross(a[:, :3], b[:, 1:4]) | np.cross(a[:, :2], b[:, :3]) | np.cross(a[:, :3], b[:, :2]) | np.cross(a[:, :2], b[:, :2]) | np.linalg.cross(a[:, :3], b[:, 1:4])

@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from scipy import fft, integrate, linalg, signal, special
+from scipy import fft, integrate, linalg, ndimage, signal, special
 from scipy.spatial import distance
 
 from accel.backend.compile import Executable, entry
@@ -46,6 +46,7 @@ SCIPY = {
     "fft": fft,
     "integrate": integrate,
     "linalg": linalg,
+    "ndimage": ndimage,
     "signal": signal,
     "special": special,
 }

@@ -12,6 +12,8 @@ SCIPY_ROWS: list[Row] = [
         special.expit: special.expit(a) | special.log_expit(a) | special.ndtr(a) | special.logit(special.expit(a))
         special.xlogy: special.xlogy(a, b) | special.xlog1py(a, np.abs(b)) | special.entr(a) | special.exprel(a)
         special.i0: special.i0(a) | special.i0e(a) | special.i1(a) | special.i1e(a)
+        special.j0: special.j0(a) | special.j0(a * 0.3) | special.j1(a) | special.j1(a * 0.3) | special.j0(a * 7.0)
+        special.exp10: special.exp10(a) | special.huber(b, a) | special.huber(1.5, a) | special.boxcox(a, b) | special.boxcox(np.abs(a), 0.0) | special.spence(a)
         special.ndtri: special.ndtri(special.expit(a)) | special.erfinv(np.tanh(a))
         """,
         dtypes=("f", "d", "q", "i", "D"),
@@ -47,6 +49,10 @@ SCIPY_ROWS: list[Row] = [
         linalg.expm: linalg.expm(s) | linalg.expm(p * 0.1) | linalg.expm(s * 0)
         linalg.solve_banded: linalg.solve_banded((1, 1), np.stack([v, np.abs(v) * 2 + 20, u]), u) | linalg.solve_banded((1, 1), np.stack([v, np.abs(v) * 2 + 20, u]), np.outer(u, v)) | linalg.solve_banded((2, 1), np.stack([v, np.abs(v) + 9, u, v]), u)
         linalg.solveh_banded: linalg.solveh_banded(np.stack([v, np.abs(v) * 2 + 20]), u) | linalg.solveh_banded(np.stack([np.abs(v) * 2 + 20, v]), u, lower=True)
+        linalg.cho_factor: linalg.cho_factor(p) | linalg.cho_factor(p, lower=True) | linalg.cho_factor(p + np.triu(s, 1), True) | linalg.cho_factor(-p)
+        linalg.cho_solve: linalg.cho_solve(linalg.cho_factor(p), t) | linalg.cho_solve(linalg.cho_factor(p, True), v[:3]) | linalg.cho_solve((p, False), v[:3])
+        linalg.lu_factor: linalg.lu_factor(s) | linalg.lu_factor(np.outer(v, u)[:, :2])
+        linalg.lu_solve: linalg.lu_solve(linalg.lu_factor(s), t) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=1) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=2)
         linalg.toeplitz: linalg.toeplitz(v) | linalg.toeplitz(v, u) | linalg.toeplitz(v, x)
         """,
         dtypes=("f", "d", "D", "q"),
@@ -87,5 +93,38 @@ SCIPY_ROWS: list[Row] = [
         dtypes=("f", "d", "q", "?"),
         loose=64.0,
         tame=True,
+    ),
+    *rows(
+        """
+        ndimage.binary_erosion: ndimage.binary_erosion(a) | ndimage.binary_erosion(a > 0, iterations=2) | ndimage.binary_erosion(m, np.ones((2, 3), bool), border_value=1) | ndimage.binary_erosion(v, origin=1) | ndimage.binary_erosion(m, ndimage.generate_binary_structure(2, 2)) | ndimage.binary_erosion(m, iterations=-1) | ndimage.binary_erosion(m, mask=m) | ndimage.binary_erosion(v, [True, False], iterations=3)
+        ndimage.binary_dilation: ndimage.binary_dilation(a) | ndimage.binary_dilation(m, iterations=3) | ndimage.binary_dilation(m, np.eye(2, 3, dtype=bool), border_value=1) | ndimage.binary_dilation(v, [True, False], origin=-1)
+        ndimage.binary_opening: ndimage.binary_opening(a) | ndimage.binary_opening(m, np.ones((2, 2)), iterations=2) | ndimage.binary_closing(a) | ndimage.binary_closing(m, np.eye(2), origin=(0, -1), border_value=1)
+        """,
+        dtypes=("d", "q", "?", "B", "D"),
+        shapes=("matrix", "transposed", "reversed", "vector", "cube", "one"),
+    ),
+    *rows(
+        """
+        ndimage.grey_erosion: ndimage.grey_erosion(a, 3) | ndimage.grey_erosion(v, (2,), mode="constant", cval=1.5) | ndimage.grey_erosion(s, footprint=np.eye(3), origin=1) | ndimage.grey_erosion(s, structure=np.ones((3, 3)))
+        ndimage.grey_dilation: ndimage.grey_dilation(a, 3) | ndimage.grey_dilation(a, 2, mode="wrap") | ndimage.grey_dilation(s, footprint=[[1, 1], [0, 1]]) | ndimage.grey_dilation(v, 4, origin=1)
+        ndimage.grey_opening: ndimage.grey_opening(a, 3) | ndimage.grey_opening(v, 2) | ndimage.grey_closing(a, 3, mode="nearest") | ndimage.grey_closing(v, 4)
+        ndimage.morphological_gradient: ndimage.morphological_gradient(a, 3) | ndimage.morphological_laplace(a, 2) | ndimage.white_tophat(a, 3) | ndimage.black_tophat(a, 2)
+        """,
+        dtypes=("d", "f", "q", "?", "B", "h"),
+        shapes=("matrix", "transposed", "reversed", "vector", "cube", "one"),
+        loose=4.0,
+        tame=True,
+    ),
+    *rows(
+        """
+        ndimage.sum_labels: ndimage.sum_labels(a) | ndimage.sum_labels(a, m) | ndimage.sum_labels(v, n, 2) | ndimage.sum_labels(v, n, [0, 2, 9]) | ndimage.sum(v, n, np.arange(4)) | ndimage.sum_labels(v, n - 2, [[-1, 0], [1, 1]]) | ndimage.sum_labels(v, n) | ndimage.sum_labels(v, n, [1.5]) | ndimage.sum_labels(v, u, [1, 2])
+        ndimage.mean: ndimage.mean(a) | ndimage.mean(v, n) | ndimage.mean(v, n, 2) | ndimage.mean(v, n, [0, 1, 2, 3]) | ndimage.mean(a, m, [0, 1])
+        ndimage.variance: ndimage.variance(a) | ndimage.variance(v, n, (0, 1, 2)) | ndimage.variance(v, n, 1) | ndimage.standard_deviation(v, n) | ndimage.standard_deviation(a, m, [0, 1])
+        ndimage.maximum: ndimage.maximum(a) | ndimage.maximum(v, n) | ndimage.maximum(v, n, 2) | ndimage.maximum(v, n, [0, 1, 2, 9]) | ndimage.maximum(a, m, [1, 0])
+        ndimage.minimum: ndimage.minimum(a) | ndimage.minimum(v, n) | ndimage.minimum(v, n, 2) | ndimage.minimum(v, n, [0, 1, 2, 9]) | ndimage.minimum(a, m, [1, 0])
+        """,
+        dtypes=("d", "f", "q", "B", "D", "?"),
+        shapes=("matrix", "transposed", "vector", "cube"),
+        loose=64.0,
     ),
 ]

@@ -66,6 +66,7 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     ]
     for change in outputs.writes:
         steps += steps_of(change, values[change.owner], build)
+    steps += [asked.step(None if asked.owner is None else values[asked.owner]) for asked in outputs.asked]
     result = build(outputs.result)
     build.finish()
     effects = ready_effects(staged) if outputs.shown else ()

@@ -116,9 +116,12 @@ class RecordedValue(Wrapper):
 
 
 class RecordedScalar(RecordedValue):
-    """A Python number or NumPy scalar. Has no length and no items, as they have none."""
+    """A Python number or NumPy scalar. Has no length, as they have none."""
 
     __slots__ = ("_node",)
+
+    def __new__(cls, recording: Recording, value: object, node: Node) -> RecordedScalar:
+        return object.__new__(RecordedNumPyScalar if isinstance(value, np.generic) else RecordedScalar)
 
     def __init__(self, recording: Recording, value: object, node: Node) -> None:
         self._recording_ = recording
@@ -132,6 +135,12 @@ class RecordedScalar(RecordedValue):
     def tie(self, node: Node) -> None:
         """Let another node stand for the number from now on (see accel.record.loops.trimming)."""
         self._node = node
+
+
+class RecordedNumPyScalar(RecordedScalar):
+    """A NumPy scalar, which has items where a Python number has none: `x[None]`, `x[...]`, `x[()]`."""
+
+    __slots__ = ()
 
 
 class _ArrayValue(RecordedValue):

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from accel.record.arrays import compressed
-from accel.record.arrays.arrays import NUMBERS, CompressedArray, RecordedArray, RecordedScalar, RecordedValue, known
+from accel.record.arrays.arrays import (
+    NUMBERS,
+    CompressedArray,
+    RecordedArray,
+    RecordedNumPyScalar,
+    RecordedScalar,
+    RecordedValue,
+    known,
+)
 from accel.record.arrays.calls.call import call
 from accel.record.arrays.indexing import get_item, get_item_of_selection, set_item
 from accel.record.arrays.methods import attribute_of
@@ -196,6 +204,19 @@ def _round(self: RecordedScalar, *digits: Any) -> Any:
     return scalar_call(self._recording_, round, (self, *digits))
 
 
+def _item_of_scalar(self: RecordedNumPyScalar, key: Any) -> Any:
+    """`x[None]` of a NumPy scalar: an array with that number, or for `x[()]` the scalar."""
+    recording = self._recording_
+    try:
+        result = self._plain_[unwrap(key)]
+    except IndexError as error:  # one that iteration takes for the end of it
+        recording.note_exception(error, recording.writer.where())
+        raise
+    if not recording.active or not isinstance(result, np.ndarray):
+        return self if recording.active else result
+    return call(np.array, (self,), {})[key]
+
+
 def attach() -> None:
     """Give the classes of recorded values their operators."""
     for name, (function, ufunc) in _BINARY.items():
@@ -222,6 +243,7 @@ _OTHERS: tuple[tuple[type, str, Callable[..., Any]], ...] = (
     (RecordedValue, "__array_ufunc__", _array_ufunc),
     (RecordedValue, "__array_function__", _array_function),
     (RecordedValue, "__getattr__", attribute_of),
+    (RecordedNumPyScalar, "__getitem__", _item_of_scalar),
     (RecordedArray, "__getitem__", get_item),
     (RecordedArray, "__setitem__", set_item),
     (CompressedArray, "__getitem__", get_item_of_selection),

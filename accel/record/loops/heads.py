@@ -85,7 +85,11 @@ def _is_number(value: Any) -> bool:
     """Whether a variable holds a number that the device does not compute, and could."""
     if type(value) in (int, float):
         return type(value) is float or abs(value) <= scalars.LARGEST_EXACT
-    return type(value) is RecordedScalar and value.node().host and type(value._plain_) in (int, float, np.float64)
+    return (
+        issubclass(type(value), RecordedScalar)
+        and value.node().host
+        and type(value._plain_) in (int, float, np.float64)
+    )
 
 
 def _form_of(head: Head) -> Hashable:

@@ -144,8 +144,11 @@ class _Walk:
         variables = frame.f_locals
         code = frame.f_code
         names = [*sorted(live), *code.co_cellvars, *code.co_freevars]
-        # a random number drawn in each round is another one in each, and what each shows is shown as often
-        parts: list[Hashable] = [len(self._recording.draws), len(self._recording.shown)]
+        # a random number drawn in each round is another one in each, and what each shows is shown as often; and a cache
+        # counts how often it is asked
+        parts: list[Hashable] = [
+            len(each) for each in (self._recording.draws, self._recording.shown, self._recording.asked)
+        ]
         parts += [self._variable(variables, name) for name in names]
         parts += [None if each is None else self._walk(each) for each in iterators]
         parts += [(owner, *self._attributes_of(owner)) for owner in self._attributes if self._is_outside(owner)]

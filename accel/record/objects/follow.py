@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
@@ -46,6 +48,9 @@ class Followed(StandIn):
         if isinstance(function.__globals__, SubstitutedGlobals):
             return function(*args, **kwargs)
         if recording.active:
+            known = WRAPPERS.get(function.__code__) or _known_late(function)
+            if known is not None:
+                return known(recording, function, args, kwargs)
             stop = why_not(recording, function)
             if stop is None:
                 return substituted(recording, function)(*args, **kwargs)
@@ -74,18 +79,45 @@ class Followed(StandIn):
         setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
 
 
-def why_not(recording: Recording, function: FunctionType) -> Refusal | None:
-    """The refusal that keeps a function from being followed, or None."""
+WRAPPERS: dict[CodeType, Callable[[Recording, FunctionType, tuple[Any, ...], dict[str, Any]], Any]] = {}
+"""How functions of libraries are called that modules above know: by their code, what the call gives."""
+
+LATE: dict[str, Callable[[], None]] = {}
+"""What adds such functions of a library, once the program has imported it."""
+
+
+def _known_late(function: FunctionType) -> Any:
+    if LATE and (function.__module__ or "").startswith("scipy."):
+        for module in tuple(LATE):
+            if module in sys.modules:
+                add = LATE.pop(module, None)
+                if add is not None:
+                    add()
+    return WRAPPERS.get(function.__code__)
+
+
+def why_not(recording: Recording, function: FunctionType, *, as_generator: bool = False) -> Refusal | None:
+    """The refusal that keeps a function from being followed, or None. as_generator: it may be one."""
     root = (function.__module__ or "").partition(".")[0]
     is_targets = root == recording.package or function.__globals__.get("__name__") == recording.module
-    if not (is_targets or is_of_project(function)):
+    if not (is_targets or is_of_project(function) or is_followed_in_library(function)):
         name = f"{function.__module__}.{function.__qualname__}"
         return Refusal(opaque_reason(function), recording.writer.where_text(), name)
-    found = scan.problem(function.__code__) or _unseen_later(recording, function.__code__)
+    found = scan.problem(function.__code__, as_generator) or _unseen_later(recording, function.__code__)
     if found is None:
         return None
     reason, detail, line = found
     return Refusal(reason, place_text((function.__code__.co_filename, line)), f"{function.__qualname__} {detail}")
+
+
+def is_followed_in_library(function: FunctionType) -> bool:
+    """Whether it is of Python's own classes that only call back what they are given."""
+    owner = function.__qualname__.partition(".")[0]
+    return owner in _FOLLOWED.get(function.__module__ or "", ())
+
+
+_FOLLOWED = {"contextlib": frozenset({"nullcontext", "closing", "suppress", "AbstractContextManager"})}
+"""Classes of Python's library that are followed as the program's own are, by module."""
 
 
 def _unseen_later(recording: Recording, code: CodeType) -> tuple[str, str, int] | None:

@@ -77,7 +77,7 @@ def get_attribute(proxy: Any, name: str) -> Any:
         return _current_attribute(proxy, name, state)
     # A data descriptor (functools.cached_property is none, a validating field is): its __get__ runs unseen.
     if hasattr(type(found), "__set__") and not is_slot(found):
-        return _opaque_attribute(proxy, name)
+        return opaque_attribute(proxy, name)
     own = own_attribute(real, name)
     # An instance attribute hides what the class has under the name, unless that is a data descriptor.
     if own is not MISSING:
@@ -127,7 +127,7 @@ def _missing_attribute(proxy: Any, name: str) -> Any:
     recording, slot = proxy._recording_, proxy._slot_
     kind = type(proxy._plain_)
     if find_in_class(kind, "__getattr__")[0] is not None:
-        return _opaque_attribute(proxy, name)
+        return opaque_attribute(proxy, name)
     if slot is not None:
         recording.inputs.add(
             ("missing", slot, name),
@@ -140,7 +140,8 @@ def _missing_attribute(proxy: Any, name: str) -> Any:
         return getattr(proxy._plain_, name)
 
 
-def _opaque_attribute(proxy: Any, name: str) -> Any:
+def opaque_attribute(proxy: Any, name: str) -> Any:
+    """What a descriptor gives, whose code runs unseen: the tape ends here."""
     proxy._recording_.break_("call.opaque", f".{name} is computed by a descriptor")
     return getattr(proxy._plain_, name)
 
@@ -163,6 +164,10 @@ def property_of(proxy: Any, name: str, kind: type, found: property) -> Any:
     return Followed(proxy._recording_, found.fget, (proxy,))()
 
 
+DESCRIPTORS: dict[type, Callable[[Any, str, type, Any], Any]] = {}
+"""Kinds of descriptors that modules above know how to ask: (proxy, name, kind, descriptor) -> what `object.name` is."""
+
+
 def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     """A method, or a value that a class holds. kind: the class that the lookup begins at."""
     recording = proxy._recording_
@@ -182,9 +187,12 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
         if isinstance(inner, FunctionType):
             bound = (class_proxy(recording, type(proxy._plain_)),) if isinstance(function, classmethod) else ()
             return Followed(recording, inner, bound, found.__get__(proxy._plain_, type(proxy._plain_)))
-    # Any other descriptor, such as functools.cached_property or a C method: its __get__ runs unseen.
+    known_kind = DESCRIPTORS.get(type(found))
+    if known_kind is not None:
+        return known_kind(proxy, name, kind, found)
+    # Any other descriptor, such as a C method: its __get__ runs unseen.
     if hasattr(type(found), "__get__"):
-        return _opaque_attribute(proxy, name)
+        return opaque_attribute(proxy, name)
     recording.registry.keep_alive(kind)
     return recording.enter(found, ("class", id(kind), name), f"{kind.__name__}.{name}", inputs.of_class(kind, name))
 
@@ -210,6 +218,8 @@ def set_attribute(proxy: ObjectProxy, name: str, value: object, *, generic: bool
     else:
         # before the write: nothing may come in between
         recording.journal.add(lambda: restore_attribute(real, name, before))
+        if before is MISSING:
+            recording.new_names.add((id(real), name))
     (object.__setattr__ if generic else setattr)(real, name, recording.kept.unwrap_to_store(value))
     if ordinary and recording.active:
         note_attribute(proxy, name, value, written=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 from collections.abc import Sequence
 from types import CodeType
 
@@ -26,9 +27,9 @@ _CONSTANTS = (None, True, False, Ellipsis)
 
 
 @functools.lru_cache(maxsize=4096)
-def problem(code: CodeType) -> tuple[str, str, int] | None:
-    """Reason id, what is wrong and the line, or None where the code can be followed."""
-    if code.co_flags & GENERATORS:
+def problem(code: CodeType, as_generator: bool = False) -> tuple[str, str, int] | None:
+    """Reason id, what is wrong and the line, or None where the code can be followed. as_generator: it may be one."""
+    if code.co_flags & GENERATORS and not (as_generator and code.co_flags & inspect.CO_GENERATOR):
         return "call.generator", f"{code.co_name} is a generator or coroutine", code.co_firstlineno
     return _unseen_write(code) or _problem(code)
 

@@ -15,13 +15,13 @@ from accel.record.wrapper import unwrap
 def _special(name: str) -> Callable[..., Any]:
     """A special method of the user's class, followed; Python's own default where it has none."""
 
-    def method(self: Any, *args: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:  # `__call__` alone is given names
         recording = self._recording_
         kind = type(self._plain_)
         _, found = find_in_class(kind, name)
         # Looked up in the class, as Python does: what an object has under such a name itself is not asked.
         if recording.active and isinstance(found, FunctionType):
-            return getattr(self, name)(*args)
+            return getattr(self, name)(*args, **kwargs)
         if found is MISSING or found is getattr(object, name, None):
             # Python's fallback for sequences; likewise the truth of an object by its length, below.
             if name == "__reversed__" and find_in_class(kind, "__getitem__")[0] is not None:
@@ -34,9 +34,9 @@ def _special(name: str) -> Callable[..., Any]:
                 return NotImplemented
             if found is MISSING:
                 raise TypeError(f"{kind.__name__!r} object has no {name}")
-            return getattr(self._plain_, name)(*unwrap(args))
+            return getattr(self._plain_, name)(*unwrap(args), **unwrap(kwargs))
         recording.break_("call.opaque", f"{kind.__name__}.{name}", touched=True)
-        return getattr(kind, name)(self._plain_, *unwrap(args))
+        return getattr(kind, name)(self._plain_, *unwrap(args), **unwrap(kwargs))
 
     method.__name__ = name
     return method

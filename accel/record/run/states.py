@@ -14,6 +14,7 @@ import numpy as np
 from accel.ir.tape import Storage
 from accel.ir.template import frozen_static
 from accel.record.arrays.arrays import RecordedArray, RecordedScalar
+from accel.record.changes import Asked
 from accel.record.inputs import MISSING
 from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.names.variables import contents_of
@@ -81,6 +82,7 @@ class _Describer:
         if self._recording.shown or self._recording.texts.are_made:
             raise Opaque  # a part of what is shown, or of its text, is made already
         template = [(name, self._form(value)) for name, value in roots]
+        template.append(("asked", Literal(tuple(map(_of_cache, self._recording.asked)))))
         written: list[tuple[int, Hashable, Any]] = []
         for state in self._recording.attributes.values():
             owner = state.owner._slot_
@@ -196,6 +198,11 @@ class _Same:
 
     def __hash__(self) -> int:
         return id(self._object)
+
+
+def _of_cache(asked: Asked) -> Hashable:
+    """How a cache is asked, as a key."""
+    return _Same(asked.function), asked.owner, repr((asked.args, asked.kwargs))
 
 
 def _is_bound(value: object) -> bool:

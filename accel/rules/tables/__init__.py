@@ -3,9 +3,11 @@
 WAITING = {
     "scipy.fft": "accel.rules.tables.scipy.fft",
     "scipy.integrate": "accel.rules.tables.scipy.integrate",
+    "scipy.interpolate": "accel.rules.tables.scipy.interpolate",
     "scipy.linalg": "accel.rules.tables.scipy.linalg",
     "scipy.ndimage": "accel.rules.tables.scipy.ndimage",
     "scipy.signal": "accel.rules.tables.scipy.signal",
+    "scipy.sparse": "accel.rules.tables.scipy.sparse",
     "scipy.spatial.distance": "accel.rules.tables.scipy.distance",
     "scipy.special": "accel.rules.tables.scipy.special",
 }

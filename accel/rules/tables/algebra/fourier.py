@@ -13,10 +13,11 @@ from accel.rules.rule import Unsupported, add_rule
 _function: Any
 
 
-def _transform(name: str) -> Callable[..., Any]:
-    """jax.numpy's transform, in the precision that NumPy computes it in."""
+def transform(name: str, operand: str) -> Callable[..., Any]:
+    """jax.numpy's transform, in the precision that NumPy and SciPy compute it in. operand: what the array is called."""
 
-    def lower(*, a: Any, **bound: Any) -> Any:
+    def lower(**bound: Any) -> Any:
+        a = bound.pop(operand)
         if a.dtype == np.float16:
             raise Unsupported("rule.parameter", "transforms of halves")
         axes, sizes = bound.get("axes"), bound.get("s")
@@ -32,7 +33,7 @@ for _name, _names in (
     *((name, "a | n axis norm") for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")),
     *((name, "a | s axes norm") for name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split()),
 ):
-    add_rule(getattr(np.fft, _name), _transform(_name), _names)
+    add_rule(getattr(np.fft, _name), transform(_name, "a"), _names)
 
 
 def _frequencies(name: str) -> Callable[..., Any]:

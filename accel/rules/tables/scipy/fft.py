@@ -10,27 +10,15 @@ from scipy import fft
 
 from accel.rules.lowering import Lazy, jnp, same
 from accel.rules.rule import Unsupported, add_rule, rule
+from accel.rules.tables.algebra.fourier import transform
 
 jfft: Any = Lazy("jax.scipy.fft")
 
 
-def _transform(name: str) -> Callable[..., Any]:
-    def lower(*, x: Any, **bound: Any) -> Any:
-        if x.dtype == np.float16:
-            raise Unsupported("rule.parameter", "transforms of halves")
-        axes, sizes = bound.get("axes"), bound.get("s")
-        if (axes is not None and len({axis % x.ndim for axis in axes}) < len(axes)) or -1 in (sizes or ()):
-            raise Unsupported("rule.parameter", "an axis that is transformed twice, or a size of -1")
-        x = x.astype(float) if x.dtype.kind in "biu" else x
-        return getattr(jnp.fft, name)(x, **bound)
-
-    return lower
-
-
 for _name in "fft ifft rfft irfft hfft ihfft".split():
-    add_rule(getattr(fft, _name), _transform(_name), "x | n axis norm")
+    add_rule(getattr(fft, _name), transform(_name, "x"), "x | n axis norm")
 for _name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split():
-    add_rule(getattr(fft, _name), _transform(_name), "x | s axes norm")
+    add_rule(getattr(fft, _name), transform(_name, "x"), "x | s axes norm")
 for _name in ("fftshift", "ifftshift"):
     add_rule(getattr(fft, _name), same(_name, "jax.numpy.fft"), "x | axes")
 

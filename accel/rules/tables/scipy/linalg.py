@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg
 
-from accel.rules.core import cast, in_common_dtype
+from accel.rules.core import all_finite, cast, in_common_dtype
 from accel.rules.lowering import Lazy, jnp, lax
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.special import Finite
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 jla: Any = Lazy("jax.scipy.linalg")
 
 
-def _finite(**bound: Any) -> Any:
-    """SciPy raises for infinities and NaN."""
-    found: Any = True
-    for value in bound.values():
-        if hasattr(value, "dtype") and value.dtype.kind in "fc":
-            found = found & (abs(value) < np.inf).all()
-    return found
+_finite = all_finite  # SciPy raises for infinities and NaN
 
 
 def _floating(*arrays: Any) -> list[Any]:
@@ -100,6 +94,49 @@ def cholesky(*, a: Array, lower: bool = False, check_finite: bool = True) -> Any
     _square(a)
     (a,) = _floating(a)
     return _factor(a, lower)
+
+
+@rewritten(linalg.cho_factor, "a | lower check_finite")
+def cho_factor(a: Any, lower: bool = False, check_finite: bool = True) -> Any:
+    """The factor in its triangle; in the other one LAPACK leaves the matrix as it was."""
+    _square(a)
+    if a.dtype not in (np.float64, np.float32, np.complex128, np.complex64):
+        raise Unsupported("rule.parameter", "scipy.linalg.cho_factor of whole numbers or halves")
+    if check_finite and not np.isfinite(a).all():
+        raise Unsupported("rule.parameter", "scipy.linalg.cho_factor of infinities or NaN")
+    half = np.tril(a) if lower else np.conj(np.triu(a)).T
+    factor = np.linalg.cholesky(half + np.conj(np.tril(half, -1)).T)
+    return (factor + np.triu(a, 1) if lower else np.conj(factor).T + np.tril(a, -1)), lower
+
+
+@rule(linalg.cho_solve, "*c_and_lower b | check_finite", holds=_finite)
+def cho_solve(*, c_and_lower: Any, b: Array, check_finite: bool = True) -> Any:
+    factor, lower = c_and_lower
+    _square(factor)
+    c, b = _floating(factor, b)
+    if not isinstance(lower, (bool, int, np.bool_)) or b.ndim > 2:
+        raise Unsupported("rule.parameter", "scipy.linalg.cho_solve of a triangle that data decide, or of several")
+    return jla.cho_solve((c, bool(lower)), b)
+
+
+@rule(linalg.lu_factor, "a | check_finite", holds=_finite, jumps=True)
+def lu_factor(*, a: Array, check_finite: bool = True) -> Any:
+    """By the largest pivots. SciPy warns of a zero among them, which replays do not."""
+    if a.ndim != 2:
+        raise Unsupported("rule.parameter", "several matrices at once")
+    (a,) = _floating(a)
+    factors, pivots, _ = lax.linalg.lu(a)
+    return factors, pivots
+
+
+@rule(linalg.lu_solve, "*lu_and_piv b | trans check_finite", holds=_finite)
+def lu_solve(*, lu_and_piv: Any, b: Array, trans: int = 0, check_finite: bool = True) -> Any:
+    factors, pivots = lu_and_piv
+    _square(factors)
+    lu, b = _floating(factors, b)
+    if trans not in (0, 1, 2) or b.ndim > 2:
+        raise Unsupported("rule.parameter", f"scipy.linalg.lu_solve: trans={trans!r}, or several right-hand sides")
+    return jla.lu_solve((lu, pivots), b, trans=trans)
 
 
 @rule(linalg.solveh_banded, "ab b | lower check_finite", holds=_finite, special=Finite())

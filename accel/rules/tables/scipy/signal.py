@@ -12,7 +12,7 @@ import numpy as np
 from scipy import signal
 
 from accel.ndimage.table import lowering as of_ndimage
-from accel.rules.core import cast, in_common_dtype
+from accel.rules.core import all_finite, cast, in_common_dtype
 from accel.rules.lowering import jnp, lax, number
 from accel.rules.rule import Unsupported, rule
 
@@ -23,13 +23,8 @@ MOST_TAPS = 512
 """Kernels up to so many elements are written out as sums of slices. Larger ones are products of transforms."""
 
 
-def _finite(*, shape: object, **operands: Any) -> Any:
-    """The padding's zeros times an infinity would be NaN, and a transform spreads one over everything."""
-    found: Any = True
-    for value in operands.values():
-        if hasattr(value, "dtype") and value.dtype.kind in "fc":
-            found = found & (abs(value) < np.inf).all()
-    return found
+_finite = all_finite
+"""The padding's zeros times an infinity would be NaN, and a transform spreads one over everything."""
 
 
 def _convolved(a: Any, v: Any, mode: str) -> Any:

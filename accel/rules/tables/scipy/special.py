@@ -11,6 +11,7 @@ from scipy import special
 from accel.rules.lowering import Lazy, jnp, lax, number, where
 from accel.rules.rule import Unsupported, rewritten
 from accel.rules.tables import ufuncs
+from accel.rules.tables.scipy import bessel
 
 if TYPE_CHECKING:
     from jax import Array
@@ -19,10 +20,11 @@ jsp: Any = Lazy("jax.scipy.special")
 
 
 def _real(name: str, lower: Callable[..., Any]) -> Callable[..., Any]:
-    def of_real(*operands: Array) -> Any:
-        if any(operand.dtype.kind == "c" for operand in operands):
+    def of_real(*operands: Any) -> Any:
+        arrays = [operand for operand in operands if hasattr(operand, "dtype")]
+        if any(array.dtype.kind == "c" for array in arrays):
             raise Unsupported("rule.parameter", f"scipy.special.{name} of complex numbers")
-        return lower(*operands)
+        return lower(*(each if hasattr(each, "dtype") else number(each, arrays[0]) for each in operands))
 
     return of_real
 
@@ -52,9 +54,31 @@ def _log_expit(x: Array) -> Any:
     return lax.neg(lax.max(-x, number(0, x)) + jnp.log1p(jnp.exp(-abs(x))))
 
 
-_OWN = {"gammaln": _gammaln, "psi": _psi, "exprel": _exprel, "log_expit": _log_expit}
+def _huber(delta: Array, r: Array) -> Any:
+    size = abs(r)
+    inner, outer = 0.5 * r * r, delta * (size - 0.5 * delta)
+    return where(delta < 0, jnp.full_like(inner, np.inf), where(size <= delta, inner, outer))
 
-for _name in "erf erfc expit logit ndtr ndtri erfinv gamma i0 i0e i1 i1e entr xlogy xlog1py".split():
+
+def _boxcox(x: Array, lmbda: Array) -> Any:
+    log = jnp.log(x)
+    small = abs(lmbda) < number(1e-19, x)
+    return where(small, log, jnp.expm1(lmbda * log) / where(small, number(1, x), lmbda))
+
+
+_OWN: dict[str, Callable[..., Any]] = {
+    "gammaln": _gammaln,
+    "psi": _psi,
+    "exprel": _exprel,
+    "log_expit": _log_expit,
+    "huber": _huber,
+    "boxcox": _boxcox,
+    "exp10": lambda x: jnp.power(number(10, x), x),
+    "j0": bessel.j0,
+    "j1": bessel.j1,
+}
+
+for _name in "erf erfc expit logit ndtr ndtri erfinv gamma i0 i0e i1 i1e entr spence xlogy xlog1py".split():
     ufuncs.ROWS[_name] = ufuncs.UfuncRow(_in_jax(_name), {"work": 20.0})
 for _name, _lower in _OWN.items():
     ufuncs.ROWS[_name] = ufuncs.UfuncRow(_real(_name, _lower), {"work": 20.0})

@@ -81,6 +81,40 @@ def _listed(edges: object) -> Any:
     return edges.tolist() if type(edges) is np.ndarray else edges
 
 
+@rewritten(np.histogram2d, "x y bins weights | range density")
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: object = None, weights: Any = None) -> Any:
+    """As `histogram` along each axis; a bin of both is one of a row of them."""
+    if density or any(each.dtype != np.float64 or not each.size for each in (x, y)):
+        raise Unsupported("rule.parameter", "numpy.histogram2d: density, or of other numbers than float64")
+    if weights is not None and weights.dtype != np.float64:
+        raise Unsupported("rule.parameter", "numpy.histogram2d: weights that are not float64")
+    of_both = list(bins) if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]
+    ranges = (None, None) if range is None else range
+    edges = [_edges_along(*each) for each in zip((x, y), of_both, ranges, strict=True)]
+    places, counts = [], [len(each) + 1 for each in edges]
+    for values, along in zip((x, y), edges, strict=True):
+        place = np.searchsorted(_listed(along), values, side="right")
+        places.append(np.where(np.equal(values, along[len(along) - 1]), place - 1, place))
+    counted = np.bincount(places[0] * counts[1] + places[1], weights, counts[0] * counts[1])
+    return (np.reshape(counted, counts)[1:-1, 1:-1].astype(float), *edges)
+
+
+def _edges_along(values: Any, bins: Any, range: Any) -> Any:
+    """The edges along one axis: those that are given, or even ones over a range or over all values."""
+    if isinstance(bins, (list, tuple)):
+        return np.array(bins)
+    if type(bins) is not int:
+        if getattr(bins, "ndim", 0) != 1:
+            raise Unsupported("rule.parameter", "numpy.histogram2d with bins that are no edges")
+        return bins
+    if range is not None:
+        return _even_edges(values, bins, tuple(range))
+    low, high = values.min(), values.max()
+    if not (low < high and np.isfinite(low) and np.isfinite(high)):
+        raise Unsupported("rule.parameter", "numpy.histogram2d of numbers that are all the same, or not finite")
+    return np.linspace(low, high, bins + 1)
+
+
 # -- covariance -------------------------------------------------------------------------------------------------------
 
 

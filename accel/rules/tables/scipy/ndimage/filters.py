@@ -1,4 +1,4 @@
-"""scipy.ndimage: its functions by the table of accel.ndimage, where SciPy is there."""
+"""scipy.ndimage: its filters and interpolation by the table of accel.ndimage, where SciPy is there."""
 
 from __future__ import annotations
 
