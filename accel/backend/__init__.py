@@ -10,6 +10,8 @@ cache       programs on disk, found by what they compute
 together    programs of several paths on disk
 experience  what earlier runs have learnt of a path
 devices     which device there is; importing JAX
+shards      fields divided by rows among several devices
+trial       whether a program for several devices computes what one for a single device does
 spans       arrays that a program on the CPU reads where they lie
 lapack      functions of jaxlib's that a program from disk calls by name
 """

@@ -13,6 +13,7 @@ objects/          objects, modules, classes and functions
 names/            globals, and variables of enclosing functions
 draws/            random numbers
 effects/          text that is shown
+library/          functions and objects of the standard library's and SciPy's: caches, copies, context managers, splines
 loops/            where loops were asked for their conditions
 opaque            functions that are not followed, and why
 instructions      CPython's instructions, for all that reads bytecode

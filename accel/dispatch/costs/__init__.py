@@ -5,4 +5,5 @@ budget   what accel may cost the program
 parts    while a round of a lifted loop has no program: the targets inside it use theirs
 rest     calls that go straight to NumPy
 speed    whether a program is slower than NumPy
+transfers   bytes that calls hand to a device and fetch from it
 """
