@@ -20,6 +20,7 @@ _MODULES = (
     "accel.backend.background",
     "accel.dispatch.replay",
     "accel.dispatch.comparing.comparison",
+    "accel.dispatch.costs.transfers",
     "accel.loops",
     "accel.lower",
     "accel.record",

@@ -247,7 +247,7 @@ class Target:
         backs_off = False
         for path in self.paths.likely_first():
             # these calls count for the paths that have no program yet: most of them take one of those
-            if path is self.paths.joint and path.backoff and self.paths.waiting is not None:
+            if path.backoff and self.paths.waiting is not None:
                 path.backoff -= 1
                 backs_off = True
                 continue

@@ -239,7 +239,7 @@ class Path:
         joint: compile that one, which has this path among others.
         """
         self.joint = joint
-        self.pending = (joint or self)._compile(self.numpy_call_s)
+        self.pending = (joint or self)._compile(self.numpy_call_s + self.waited_s)
         self._enter(Stage.PENDING)
 
     def start_alone(self, why: str) -> None:
@@ -294,7 +294,7 @@ class Path:
         self.stage = stage
 
     def _compile(self, missed_s: float) -> PendingProgram:
-        """missed_s: seconds of the last call on NumPy, which are the first priority in the queue."""
+        """missed_s: seconds of calls that had no program so far, which are the first priority in the queue."""
         from accel.backend import background
         from accel.backend.job import samples_of
 
