@@ -24,7 +24,7 @@ import numpy as np
 import accel
 from accel import config
 from accel.dispatch.costs import speed
-from accel.dispatch.paths import Stage
+from accel.dispatch.paths.path import Stage
 from accel.lift.rounds import Rounds
 from accel.lift.switch import Switch
 from benchmarks import goal_table, harness

@@ -148,8 +148,22 @@ def serve(program: int) -> None:
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     _answer(answers, os.getpid())
+    _get_ready()
     while True:
         _answer(answers, _outcome(jobs.get()))
+
+
+def _get_ready() -> None:
+    """Import what the first job needs, whether it is there yet or not."""
+    try:
+        import jax  # noqa: F401
+
+        import accel.backend.compile
+        import accel.rules
+
+        accel.rules.load()
+    except Exception:  # it comes up again in the first job, which reports it
+        pass
 
 
 def _listen(jobs: queue.SimpleQueue[bytearray]) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 from accel import config, logs
 from accel.backend import cache
-from accel.dispatch import joining, late
+from accel.dispatch import late
 from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget
 from accel.dispatch.costs.account import EXPECTED_GAIN_SHARE
-from accel.dispatch.joint import JointPath
-from accel.dispatch.known import KnownPaths
-from accel.dispatch.paths import Path, Stage
+from accel.dispatch.paths import joining
+from accel.dispatch.paths.joint import JointPath
+from accel.dispatch.paths.known import KnownPaths
+from accel.dispatch.paths.path import Path, Stage
 from accel.process import gain
 from accel.reasons import Refusal
 from accel.reports import timeline

@@ -2,14 +2,19 @@
 
 They are not imported with this package, because a program that records nothing does not need them. Interrupts and forks
 wait for the import: either would leave modules half imported for good.
+
+The worker takes seconds to start, most of them to import JAX. So it is started before there is anything to compile.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import threading
 import time
 
-from accel.process import forks, interrupts
+from accel.backend import cache
+from accel.process import forks, interrupts, processors
 
 _MODULES = (
     "accel.backend.background",
@@ -35,3 +40,32 @@ def import_now() -> float:
         importlib.import_module("accel.rules").load()
     imported = True
     return time.perf_counter() - started
+
+
+class _EarlyStart:
+    """Starts the worker before its first job. done: whether that was decided, one way or the other."""
+
+    def __init__(self) -> None:
+        self.done = False
+
+    def begin(self) -> None:
+        """Start the worker, in a thread, if programs will have to be compiled and a processor is free for it."""
+        if self.done:
+            return
+        self.done = True
+        with contextlib.suppress(RuntimeError):  # no more threads: the first job needs one, and reports it
+            threading.Thread(target=self._start, name="accel-start", daemon=True).start()
+
+    def _start(self) -> None:
+        # where an earlier run has compiled programs, there may be nothing left to compile
+        if processors.usable() < 2 or cache.holds_programs():
+            return
+        with contextlib.suppress(Exception):  # the first job tries again, and reports it
+            with forks.delayed():
+                supervisor = importlib.import_module("accel.backend.supervisor")
+            if supervisor.has_worker():
+                supervisor.supervisor.current()
+
+
+early = _EarlyStart()
+"""This process's."""

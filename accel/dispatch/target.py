@@ -3,9 +3,9 @@
 The life of a target: the first call is timed on NumPy, and the next one is recorded. During some more calls on NumPy,
 accel observes which inputs never change. Then the path is compiled, and calls are replayed if guards and outcomes hold.
 The budget (accel.dispatch.costs.budget) limits what this may cost. What a path's call does depends on the path's stage;
-see `Stage` in accel.dispatch.paths.
+see `Stage` in accel.dispatch.paths.path.
 
-The way of a call: `answer` (in and out, faults), `_dispatch` (which path), then one of three runs: `_run_numpy`,
+The way of a call: `answer` (in and out, faults), `_dispatch` (which path), then NumPy (accel.dispatch.numpy_calls),
 `_record` or `_replay`. Whatever fails in between, the program's function runs exactly once, and the program sees no
 error of accel's.
 """
@@ -20,25 +20,27 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
-from accel.dispatch.call import LONG_CALL_S, THREAD, Call, Turn, is_fault, note_counted
-from accel.dispatch.comparing.policy import Comparisons
+from accel.dispatch import late
+from accel.dispatch.call import LONG_CALL_S, THREAD, Call, Turn, is_fault
 from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
 from accel.dispatch.costs import budget
-from accel.dispatch.costs.account import Account, is_limited
+from accel.dispatch.costs.account import RELIABLE_CALL_S, Account, is_limited
 from accel.dispatch.costs.parts import Parts
-from accel.dispatch.known import KnownPaths
-from accel.dispatch.paths import Path, Stage
+from accel.dispatch.numpy_calls import NumPyCalls
+from accel.dispatch.paths.known import KnownPaths
+from accel.dispatch.paths.path import Path, Stage
 from accel.dispatch.preconditions import OFF, unmet_precondition
 from accel.dispatch.recordings import Recordings
 from accel.dispatch.refusals import Refusals, Refused
+from accel.dispatch.replaying import Answered, Replaying, Unanswered
 from accel.process.ending import let_go_at_exit
 from accel.process.interrupts import pass_on
 from accel.reasons import Refusal
 from accel.reports import timeline
-from accel.reports.ledger import Ledger, State, current_run, open_ledger
+from accel.reports.ledger import Ledger, State, open_ledger
 
 if TYPE_CHECKING:
-    from accel.dispatch.replay import SideExit, StagedOutputs
+    from accel.dispatch.replay import SideExit
     from accel.record import Trace
 
 FIRST_AGAIN = 8
@@ -88,7 +90,10 @@ class Target:
         self.on_refused: Callable[[], bool] | None = None
         self._refusals = Refusals(name, lambda: self.mode)
         self._compiling = Compiling(name, self.paths)
-        self._comparisons = Comparisons(name)
+        self._numpy = NumPyCalls(self.account, self.parts, self.paths, lambda: self._is_limited)
+        self._replaying = Replaying(
+            name, self.paths, self.account, self._compiling, lambda: self.mode, lambda: self.tolerance
+        )
         # One call of a target at a time: paths and ledgers are not made for several threads. A call that finds another
         # under way runs on NumPy. Were it to wait, a program whose threads wait for one another could stop for good.
         self._turn = Turn()
@@ -162,14 +167,14 @@ class Target:
             # nothing to match the call against, and nothing to record now: spare it its turn and the preconditions
             if self.final or (not self.paths and self.recordings.skip()):
                 self._refusals.raise_if_strict()
-                return self._run_numpy(call)
+                return self._numpy.whole(call)
             # part of an outer target's call, which is recorded or compared as a whole
             if inside and call.began < opens_at:
                 return call.run()
             # it never waits for its turn: see `__init__`
             if not self._turn.take(call):
                 self._refusals.refuse(unmet_precondition(self.mode) or Refusal("environment.busy"))
-                return self._run_numpy(call)
+                return self._numpy.whole(call)
             self._thread = threading.get_ident()
             THREAD.inside, THREAD.opens_at = True, inf
             return self._dispatch(call)
@@ -219,15 +224,15 @@ class Target:
         refusal = unmet_precondition(self.mode)
         if refusal is not None:
             self._refusals.refuse(refusal)
-            return self._run_uncovered(call)
+            return self._numpy.uncovered(call)
         if self._is_limited:
             # the first calls are only timed: the budget, and whether the function is small, are judged by these times
             if not self.account.knows_numpy:  # before anything is compiled
                 THREAD.opens_at = call.began + LONG_CALL_S  # `_answer_or_fall_back` puts it back
-                return self._run_numpy(call, quiet=is_quiet())
+                return self._run_first(call)
             if self.account.is_small and not self.paths.with_program:  # but the next call may have larger arrays
                 self._refusals.note_wait("speed.small")
-                return self._run_numpy(call, quiet=is_quiet())
+                return self._numpy.whole(call, quiet=is_quiet())
         self._finish_ready()
         backs_off = False
         for path in self.paths.likely_first():
@@ -240,13 +245,13 @@ class Target:
             if isinstance(values, list):
                 return self._follow(path, values, call)
         if backs_off:
-            return self._run_late(call)
+            return self._numpy.late(call)
         # no known path takes it: is it like a call whose recording was refused?
         refusal = self.recordings.refusal_of(call)
         if refusal is not None:
             self._lift_loops()
             self._refusals.refuse(refusal)
-            return self._run_uncovered(call)
+            return self._numpy.uncovered(call)
         return self._new_path(call)
 
     def _finish_ready(self) -> None:
@@ -265,7 +270,7 @@ class Target:
             self._advance(path, values, call)
         if path.stage is Stage.GIVEN_UP:
             self._refusals.raise_if_strict()
-            return self._run_uncovered(call)
+            return self._numpy.uncovered(call)
         # still OBSERVING or PENDING
         if path.stage is not Stage.COMPILED:
             return self._run_without_program(path, call)
@@ -274,7 +279,7 @@ class Target:
             path.backoff -= 1
             self._refusals.raise_if_strict()
             # in a long wait, the targets inside this one are of use
-            return self._run_uncovered(call) if path.backoff > SHORT_BACKOFF else self._run_late(call)
+            return self._numpy.uncovered(call) if path.backoff > SHORT_BACKOFF else self._numpy.late(call)
         return self._replay(path, values, call, siblings=True)
 
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:
@@ -292,20 +297,20 @@ class Target:
         """Answer a call that matches no known path: record it, if that is allowed now."""
         if self.recordings.skip():
             self._refusals.raise_if_strict()
-            return self._run_unmatched(call)
+            return self._numpy.unmatched(call)
         if self._is_limited and not self.paths and self.parts.come_first:
             self._refusals.note_wait("wait.calls")
-            return self._run_unmatched(call)
+            return self._numpy.unmatched(call)
         if self._is_limited and not self._covers_recording:
             self._refusals.note_wait("wait.budget")
-            return self._run_unmatched(call, quiet=is_quiet())  # the budget may cover nested targets
+            return self._numpy.unmatched(call, quiet=is_quiet())  # the budget may cover nested targets
         if self._is_limited and self.paths and not self._pays_for_another():
             self._refusals.note_wait("wait.calls")
-            return self._run_unmatched(call)
+            return self._numpy.unmatched(call)
         # asked last, because it may drop another path
         if not self.paths.make_room():
             self._refusals.refuse(Refusal("limit.variants", "", self.paths.why_many()))
-            return self._run_unmatched(call)
+            return self._numpy.unmatched(call)
         return self._record(call)
 
     @property
@@ -323,67 +328,13 @@ class Target:
 
     # -- on NumPy -----------------------------------------------------------------------------------------------------
 
-    def _run_uncovered(self, call: Call, *, quiet: bool = False) -> Any:
-        """Answer a call that no program of this target's is going to cover: targets called inside it may have theirs.
-
-        So it is where calls like this one are refused, given up, or beyond the budget. Where this target's program is
-        only late (still to be compiled, or backing off), the time without any program is wanted: `_run_late`.
-        """
-        if self.parts.used:
-            return self._run_in_parts(call)[0]
-        THREAD.inside = False  # `_answer_or_fall_back` puts it back
-        return self._run_numpy(call, quiet=quiet)
-
-    def _run_unmatched(self, call: Call, *, quiet: bool = False) -> Any:
-        """Answer a call that no known path takes, and that is not recorded either."""
-        if not self.parts.used:
-            try:
-                return self._run_uncovered(call, quiet=quiet)
-            finally:
-                self._note_unmatched(call)
-        result, missed_s = self._run_in_parts(call)
-        self.parts.note_unmatched(missed_s)
-        return result
-
-    def _note_unmatched(self, call: Call) -> None:
-        if self.paths.with_program:
-            self.account.note_unmatched(call.seconds or 0.0)
-
-    def _run_late(self, call: Call) -> Any:
-        """Answer a call whose program backs off."""
-        if self.parts.used:
-            return self._run_in_parts(call)[0]
+    def _run_first(self, call: Call) -> Any:
+        """Answer a first call. If it takes long, so that there may be something to compile soon, the worker starts."""
         try:
-            return self._run_numpy(call)
+            return self._numpy.whole(call, quiet=is_quiet())
         finally:
-            self._note_unmatched(call)
-
-    def _run_in_parts(self, call: Call) -> tuple[Any, float]:
-        """Answer a call by the programs of the targets inside it, where they have some: that is no time of NumPy's.
-
-        Returns the result, and the seconds outside of compiled programs.
-        """
-        THREAD.inside = False  # `_answer_or_fall_back` puts it back
-        run = current_run()
-        compiled_s = run.compiled_s
-        result = self._run_numpy(call)
-        missed_s = max(0.0, (call.seconds or 0.0) - (run.compiled_s - compiled_s))
-        self.parts.note(call, missed_s, quiet=is_quiet())
-        return result, missed_s
-
-    def _run_numpy(self, call: Call, *, quiet: bool = False) -> Any:
-        """Answer an examined call on NumPy. Its caller has noted why.
-
-        quiet: whether its time may be compared with those of compiled calls.
-        """
-        looked_s = time.perf_counter() - call.began
-        try:
-            return call.run()
-        finally:
-            if call.seconds is not None:
-                self.account.count_numpy(call, looked_s, quiet=quiet)
-                if self._is_limited and not self.paths.with_program:
-                    self.account.begin_rest(looked_s, call.seconds)
+            if (call.seconds or 0.0) > RELIABLE_CALL_S:
+                late.early.begin()
 
     def _run_without_program(self, path: Path, call: Call) -> Any:
         """Answer a call of a path that has no program yet: on NumPy, to learn how long it takes there."""
@@ -398,13 +349,12 @@ class Target:
         quiet = is_quiet()
         # where later runs are prepared, nested targets get programs of their own: a later run may want those first
         if self.parts.used and not budget.for_later_runs:
-            result, missed_s = self._run_in_parts(call)
+            result, missed_s = self._numpy.in_parts(call)
             self.parts.note_matched(missed_s)
             self._compiling.note_in_parts(path, call, missed_s, quiet=quiet)
             return result
-        run = self._run_uncovered if budget.for_later_runs else self._run_numpy
-        result = run(call, quiet=quiet)
-        self._note_unmatched(call)
+        answer = self._numpy.uncovered if budget.for_later_runs else self._numpy.late
+        result = answer(call, quiet=quiet)
         self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
         return result
 
@@ -441,7 +391,7 @@ class Target:
             self.account.charge_undone(spent)
             self._note_refused(recorded.refusal, recorded.trace)
             call.began = time.perf_counter()  # the recording has been charged: it must not count as examining the call
-            return self._run_uncovered(call)
+            return self._numpy.uncovered(call)
         self.account.count_recorded(spent)
         if isinstance(recorded, Raised):
             call.raised = recorded.error
@@ -521,59 +471,27 @@ class Target:
 
         siblings: whether a side exit may lead to another compiled path. left: paths that side exits have led away from.
         """
-        from accel.dispatch.replay import HostError, SideExit, StaleConstants
-        from accel.dispatch.replay.commit import commit
-        from accel.record.effects.shown import Unshowable
+        from accel.dispatch.replay import SideExit
 
-        try:
-            given = path.variant.run(values)
-        except HostError as error:  # it depends on the numbers of this call: the next call may have others
-            self._refusals.refuse(Refusal("rule.parameter", "", f"a number of this call: {error}"))
-            return self._run_uncovered(call)
-        except Exception as error:
-            if not is_fault(error):
-                raise
-            self._give_up(path, Refusal("compile.failed", "", f"{type(error).__name__}: {error}"))
-            return self._run_uncovered(call)
-        if isinstance(given, StaleConstants):
-            self._compiling.respecialize(path, given.slots, call)
+        met = self._replaying.replay(path, values, call)
+        if isinstance(met, SideExit):
+            return self._side_exit(path, met, call, siblings, (*left, path))
+        if isinstance(met, Unanswered):
+            if met.for_good:
+                self._give_up(path, met.refusal)
+            else:
+                self._refusals.refuse(met.refusal)
+            return self._numpy.uncovered(call)
+        if not isinstance(met, Answered):  # constants have changed
+            self._compiling.respecialize(path, met.slots, call)
             return self._follow(path, values, call)
-        if isinstance(given, SideExit):
-            return self._side_exit(path, given, call, siblings, (*left, path))
-        if given.drawn is not None:
-            call.put_back = given.drawn.put_back
-        taken = path.taken(given)
-        if self._comparisons.is_due(taken, self.mode):
-            path.accept_run()
-            return self._compare(path, given, call)
-        try:
-            commit(given, call)
-        except Unshowable as error:
-            refusal = Refusal("effect.print", "", str(error))
-        else:
-            path.accept_run()
-            self._count_replay(path, taken, time.perf_counter() - call.began)
-            return call.result
-        path.back_off(self.account.charge_discarded(call), self.account.call_s)
-        self._refusals.refuse(refusal)
-        return self._run_uncovered(call)
-
-    def _count_replay(self, path: Path, taken: Path, seconds: float) -> None:
-        """path: whose program has run. taken: the recorded path that the call has taken."""
-        self.ledger.count_compiled(seconds, taken.gained_s(seconds))
-        note_counted(seconds)
-        taken.replays += 1
-        path.replays += path is not taken
-        self.paths.note_taken(taken)
-        if is_quiet():
-            taken.speed.compiled_s.add(seconds)
-        if path.reconsider():
-            self._compiling.note_compiled(path)
-        # while a program with spans is on its way, the one without is not judged: the other may be faster
-        if path.pending_spans is None and not budget.for_later_runs:
-            slower = taken.speed.evidence_of_slowness()
-            if slower is not None:
-                self._give_up_as_slower(path, slower)
+        if met.slower is not None:
+            self._give_up_as_slower(path, met.slower)
+        if met.differs is not None:
+            self._give_up_as_different(path, met.differs)
+        if call.raised is not None:
+            raise call.raised
+        return call.result
 
     def _give_up_as_slower(self, path: Path, detail: str) -> None:
         if path is self.paths.joint:
@@ -585,6 +503,15 @@ class Target:
             self.final = True
             self.ledger.state = State.INLINED if self.ledger.inlined_calls else State.DEMOTED
         self._refusals.refuse(Refusal("speed.slower", "", detail))
+
+    def _give_up_as_different(self, path: Path, refusal: Refusal) -> None:
+        """A comparison has shown a difference from NumPy."""
+        if path is self.paths.joint:
+            logs.LOGGER.warning("%s: its paths get programs of their own: %s", self.name, refusal.detail)
+            self.paths.dissolve(f"together they differ from NumPy: {refusal.detail}")
+            return
+        self.final = self.mode != "verify"  # which goes on: NumPy's results stand, and there may be more to find
+        self._refusals.demote(refusal)
 
     def _side_exit(self, path: Path, exit: SideExit, call: Call, siblings: bool, left: tuple[Path, ...]) -> Any:
         """An outcome differs: the call takes another path, a known one or a new one."""
@@ -607,20 +534,3 @@ class Target:
         if known.issuperset(self.paths):
             path.back_off(discarded_s, self.account.call_s)
         return result
-
-    def _compare(self, path: Path, staged: StagedOutputs, call: Call) -> Any:
-        """Run NumPy too. Its results stand; the replay's are compared with them, and never committed."""
-        taken = path.taken(staged)
-        refusal = self._comparisons.compare(taken, path.variant.executable, staged, call, self.tolerance)
-        if call.raised is None:
-            self.paths.note_taken(taken)
-        if refusal is not None and path is self.paths.joint:
-            logs.LOGGER.warning("%s: its paths get programs of their own: %s", self.name, refusal.detail)
-            self.paths.dissolve(f"together they differ from NumPy: {refusal.detail}")
-        elif refusal is not None:
-            self.final = self.mode != "verify"  # which goes on: NumPy's results stand, and there may be more to find
-            self._refusals.demote(refusal)
-        # raised here and not in `compare`, so that the comparison is in the books
-        if call.raised is not None:
-            raise call.raised
-        return call.result

@@ -6,8 +6,9 @@ calls. The ones here are made of single operations.
 
 from __future__ import annotations
 
+import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,8 +105,8 @@ def extreme(
 ) -> Any:
     """The largest or the smallest elements over axes, as NumPy has them: NaN where there is one.
 
-    XLA's own reductions on the CPU lose it: `jnp.min` of 700 x 700 numbers, one of them NaN, is a number. The one here
-    takes at most a quarter longer.
+    XLA's own reductions on the CPU lose it: `jnp.min` of 700 x 700 numbers, one of them NaN, is a number. One with a
+    comparison of its own does not, but takes an element at a time, seven times as long as this one.
     """
     name = "max" if largest else "min"
     if x.dtype.kind != "f":
@@ -115,10 +116,33 @@ def extreme(
     if where is not None:
         x = jnp.where(where, x, start)
     axes = axes_of(axis, x.ndim)
-    found = lax.reduce(x, start, _larger if largest else _smaller, axes)
+    folded = _folded(x, axes, lax.max if largest else lax.min)
+    found = lax.reduce(folded, start, _larger if largest else _smaller, axes)
     if keepdims:
         found = jnp.expand_dims(found, axes)
     return found if initial is None else getattr(jnp, f"{name}imum")(found, number(initial, found))
+
+
+FOLDS, FOLDED_TO = 8, 64
+"""In how many parts an axis is folded at a time; and the most elements along the last axis that are not folded."""
+
+
+def _folded(x: Any, axes: Sequence[int], pick: Callable[[Any, Any], Any]) -> Any:
+    """An array with the same extreme elements over these axes, of which few are left to reduce.
+
+    pick: the larger, or the smaller, of two arrays' elements; NaN where one is. Parts of an axis are compared element
+    by element, with vector instructions. They overlap where they do not divide it, which makes no difference.
+    """
+    if x.size <= FOLDED_TO:
+        return x
+    for axis in axes:
+        while x.shape[axis] > (FOLDED_TO if axis == x.ndim - 1 else 1):
+            length = x.shape[axis]
+            parts = min(FOLDS, length)
+            part = -(-length // parts)
+            starts = [min(at * part, length - part) for at in range(parts)]
+            x = functools.reduce(pick, [lax.slice_in_dim(x, start, start + part, axis=axis) for start in starts])
+    return x
 
 
 def _larger(a: Array, b: Array) -> Any:

@@ -19,7 +19,7 @@ import accel
 from accel import config
 from accel.backend import background, pending, supervisor
 from accel.backend.job import samples_of
-from accel.dispatch import known
+from accel.dispatch.paths import known
 from accel.ir.fingerprint import Indescribable
 from accel.lower import Known
 from accel.record import record

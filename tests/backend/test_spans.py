@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import accel
 from accel.backend import background, spans
-from accel.dispatch import paths
 from accel.dispatch.comparing import policy
+from accel.dispatch.paths import path as paths
 
 
 @pytest.fixture(autouse=True)

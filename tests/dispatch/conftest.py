@@ -10,9 +10,9 @@ import pytest
 
 from accel import config
 from accel.backend import background
-from accel.dispatch import known
 from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.costs import budget
+from accel.dispatch.paths import known
 
 
 @pytest.fixture

@@ -20,10 +20,11 @@ import accel
 from accel import config, dispatch
 from accel.backend import background
 from accel.backend.pending import PendingProgram
-from accel.dispatch import compiling, known, target
+from accel.dispatch import compiling, target
 from accel.dispatch.comparing import policy
 from accel.dispatch.costs import budget, speed
-from accel.dispatch.paths import Stage
+from accel.dispatch.paths import known
+from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import SideExit, Variant
 from accel.reports.ledger import State, open_ledger
 from accel.reports.ledger import reset as reset_ledgers

@@ -11,7 +11,7 @@ import pytest
 
 import accel
 from accel import config
-from accel.dispatch.paths import Stage
+from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import Launcher, draws
 from accel.dispatch.target import Target
 from accel.record.draws.generators import KINDS

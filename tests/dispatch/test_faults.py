@@ -29,9 +29,9 @@ import pytest
 import accel
 from accel import config
 from accel.backend import background, job, pending, supervisor, worker
-from accel.dispatch import known
 from accel.dispatch.call import THREAD
 from accel.dispatch.costs import budget
+from accel.dispatch.paths import known
 from accel.process import interrupts, tuning
 from accel.record.recording import current
 from accel.reports import ledger

@@ -12,7 +12,7 @@ import pytest
 
 import accel
 from accel.backend import cache
-from accel.dispatch.paths import Stage
+from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import MergedVariant
 from accel.dispatch.target import Target
 from accel.merge import trace as merging

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
 import warnings
@@ -9,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
-from tests.processes import starter
+from accel.backend.cache import environment_hash
+from accel.process.processors import usable
+from tests.processes import starter, without_settings
 
 
 def _of_accel() -> set[str]:
@@ -49,3 +54,48 @@ def test_recording_compiling_and_replaying_import_nothing_more(tmp_path: Path) -
     nothing = starter(tmp_path)("def body():\n    import numpy as np\n    return {'later': np.array([])}")
     later = starter(tmp_path)(imported_after_the_first_recording, timeout=120.0)
     assert later.bits == nothing.bits
+
+
+EARLY = """
+import os, sys, threading
+if sys.argv[1] == "1":
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import numpy as np
+import accel
+
+fast = accel.accelerate(lambda x: np.sort(x, axis=0).sum())
+fast(np.random.default_rng(0).random((1500, 1500)))
+for thread in threading.enumerate():
+    if thread.name == "accel-start":  # it ends once the worker is there
+        thread.join()
+supervisor = sys.modules.get("accel.backend.supervisor")
+print(supervisor is not None and supervisor.supervisor._worker is not None, "jax" in sys.modules)
+"""
+
+
+def after_one_call(folder: Path, processors: int) -> list[str]:
+    """Whether the worker runs, and whether JAX is here, after one call that takes long enough to be worth compiling."""
+    environment = without_settings() | {"QD_JAX_CACHE_DIR": str(folder), "QD_JAX_QUIET": "1"}
+    command = [sys.executable, "-c", EARLY, str(processors)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120.0)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(usable() < 2, reason="the worker would take the program's only processor")
+def test_the_worker_starts_before_there_is_anything_to_compile(tmp_path: Path) -> None:
+    assert after_one_call(tmp_path, 2) == ["True", "False"]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs a process on one processor")
+def test_no_worker_starts_early_on_the_only_processor(tmp_path: Path) -> None:
+    assert after_one_call(tmp_path, 1) == ["False", "False"]
+
+
+@pytest.mark.skipif(usable() < 2, reason="there is none anyway")
+def test_no_worker_starts_early_where_programs_are_on_disk(tmp_path: Path) -> None:
+    assert after_one_call(tmp_path, 2)[0] == "True"
+    folder = tmp_path / f"programs-{environment_hash()}"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{'0' * 40}.trace").touch()
+    assert after_one_call(tmp_path, 2)[0] == "False"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from accel import config, logs
 from accel.dispatch.call import Call, note_counted
 from accel.dispatch.compiling import is_quiet
-from accel.dispatch.paths import Path
+from accel.dispatch.paths.path import Path
 from accel.reasons import Refusal
 from accel.reports.ledger import Ledger, current_run, open_ledger
 

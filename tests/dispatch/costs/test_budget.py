@@ -12,8 +12,8 @@ import pytest
 
 import accel
 from accel import config
-from accel.dispatch import known
 from accel.dispatch.costs import budget
+from accel.dispatch.paths import known
 from accel.reports.ledger import Ledger, current_run, open_ledger
 
 

@@ -19,7 +19,7 @@ from accel.dispatch.call import Call
 from accel.dispatch.costs import budget, parts
 from accel.dispatch.costs.parts import Parts
 from accel.dispatch.costs.speed import NUMPY_SAMPLES, SPEED_SAMPLES, STRIKES, Speed
-from accel.dispatch.paths import Path as RecordedPath
+from accel.dispatch.paths.path import Path as RecordedPath
 from accel.reports.ledger import open_ledger
 
 CODE: CodeType = compile("x = 1", "loop.py", "exec")
@@ -118,7 +118,7 @@ def test_rounds_whose_program_is_late_use_the_programs_of_their_parts(
     fast = accelerated(outer, name="outer", in_parts=outer.__code__)
     monkeypatch.setattr(budget, "FIXED_S", 1e9)
     monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
-    monkeypatch.setattr("accel.dispatch.known.FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr("accel.dispatch.paths.known.FIRST_COMPILE_THRESHOLD", 0.0)
     monkeypatch.setattr("accel.dispatch.costs.rest.SMALL_CALL_S", 0.0)
     monkeypatch.setattr("accel.process.gain.COMPILE_GAIN_S", 0.0)
     monkeypatch.setattr(

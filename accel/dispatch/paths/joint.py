@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from accel import logs
-from accel.dispatch.paths import Path, Stage, is_same_value
+from accel.dispatch.paths.path import Path, Stage, is_same_value
 
 if TYPE_CHECKING:
     from accel.backend.compile import Executable

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from accel import config
-from accel.dispatch.joining import expected_compile_s, joins_more, may_start
-from accel.dispatch.paths import Path, Stage
+from accel.dispatch.paths.joining import expected_compile_s, joins_more, may_start
+from accel.dispatch.paths.path import Path, Stage
 from accel.ir.loop import body_of
 from accel.reasons import Refusal
 from accel.rules import core
 
 if TYPE_CHECKING:
-    from accel.dispatch.joint import JointPath
+    from accel.dispatch.paths.joint import JointPath
     from accel.dispatch.replay import SideExit
     from accel.ir.tape import Node
     from accel.record import Trace

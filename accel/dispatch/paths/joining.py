@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from accel import config, logs
 from accel.backend import cache
-from accel.dispatch.joint import JointPath, traces_of
-from accel.dispatch.paths import Path, Stage
+from accel.dispatch.paths.joint import JointPath, traces_of
+from accel.dispatch.paths.path import Path, Stage
 
 COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
 """What compiling takes, about: in all, and for each operation."""

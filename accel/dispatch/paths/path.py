@@ -21,7 +21,7 @@ from accel.reports.ledger import open_ledger
 if TYPE_CHECKING:
     from accel.backend.compile import Executable
     from accel.backend.pending import PendingProgram
-    from accel.dispatch.joint import JointPath
+    from accel.dispatch.paths.joint import JointPath
     from accel.dispatch.replay import Launcher, Matcher, MergedMatcher, StagedOutputs
     from accel.ir.tape import Outcome
     from accel.lower import Known
@@ -49,7 +49,7 @@ class Stage(Enum):
 
     OBSERVING: calls run on NumPy, while inputs that do not change are found. PENDING: its program is being compiled;
     calls run on NumPy. COMPILED: calls are replayed. JOINED: they are replayed by a program of several paths (see
-    accel.dispatch.joint). GIVEN_UP: calls stay on NumPy for good.
+    accel.dispatch.paths.joint). GIVEN_UP: calls stay on NumPy for good.
     """
 
     OBSERVING = "observing"
