@@ -8,8 +8,9 @@ program on disk is the same.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from accel import logs
 from accel.backend import cache
@@ -17,6 +18,8 @@ from accel.backend.job import Job
 from accel.lower import Known
 from accel.merge import Member, MergedTrace, Placement, reassembled
 from accel.record import Trace
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -29,9 +32,14 @@ class SavedTrace:
 
 
 def save(key: str, job: Job, trace: MergedTrace, paths: Sequence[str]) -> None:
-    """Save a merged trace under the key of its path. paths: the keys of its members."""
-    placements = {path: member.placement for path, member in zip(paths, trace.members, strict=True)}
+    """Save a merged trace under the key of its path. paths: the keys of its members.
+
+    Where this run has not recorded all of the paths that an earlier one did, those stay: the tape is the same.
+    """
     names = [slot.name for slot in trace.inputs.slots]
+    earlier = _read(key, lambda saved: saved)
+    placements = {} if earlier is None or earlier.names != names else dict(earlier.placements)
+    placements.update((path, member.placement) for path, member in zip(paths, trace.members, strict=True))
     cache.save(key, pickle.dumps(SavedTrace(job, placements, names)), cache.TOGETHER)
 
 
@@ -42,6 +50,11 @@ class TraceOnDisk:
         self.known: Known = saved.job.known
         self._plain = saved.job.trace()
         self._placements, self._names = saved.placements, saved.names
+
+    @property
+    def paths(self) -> Collection[str]:
+        """The keys of its paths."""
+        return self._placements.keys()
 
     def placement_of(self, path: str | None) -> Placement | None:
         """Where a path, by its key, finds what, if it is one of its paths."""
@@ -59,9 +72,13 @@ class TraceOnDisk:
 
 def read(key: str) -> TraceOnDisk | None:
     """The merged trace on disk under the key of its path, if it is there and can be read."""
+    return _read(key, TraceOnDisk)
+
+
+def _read(key: str, kind: Callable[[SavedTrace], T]) -> T | None:
     text = cache.read(key, cache.TOGETHER)
     try:
-        return None if text is None else TraceOnDisk(pickle.loads(text))
+        return None if text is None else kind(pickle.loads(text))
     except Exception as error:
         logs.LOGGER.info("a program of several paths on disk cannot be used: %s: %s", type(error).__name__, error)
         return None

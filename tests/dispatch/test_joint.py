@@ -362,3 +362,18 @@ def test_a_program_on_disk_that_cannot_be_read_is_compiled_again(in_background: 
     second = accel.accelerate(two_branches, name="second")
     play(two_branches, second, [(x,) for x in fields(2, 80)])
     assert len(ways_of(second)) == 4
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_later_run_that_compiles_it_again_keeps_the_paths_that_it_has_not_recorded(in_background: Path) -> None:
+    up, down = (sorted(fields(5, 20), key=lambda x: sign * x.mean())[0] for sign in (-1.0, 1.0))
+    runs = {"first": [(0.5, up), (0.5, down)], "second": [(0.5, up), (0.7, up)], "third": [(0.7, down), (0.7, up)]}
+    for name, calls in runs.items():
+        fast, plain, mine = accel.accelerate(Tuned.step, name=name), Tuned(), Tuned()
+        for value, x in calls:
+            plain.table[2] = mine.table[2] = value
+            for _ in range(12):
+                np.testing.assert_allclose(fast(mine, x), plain.step(x), rtol=1e-12)
+        assert open_ledger(name).state is State.COMPILED
+        assert target_of(fast).paths.joint is not None
+    assert [program["found_on_disk"] for program in target_of(fast).paths.describe()] == [True]

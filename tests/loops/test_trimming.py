@@ -76,6 +76,21 @@ def nested(x: Any, tol: float) -> Any:
     return x
 
 
+def given_up(x: Any, tol: float) -> Any:
+    """An inner loop with two ends: a round of one of them leaves the tape with the round of the other around it."""
+    outer = inner = 0
+    while np.max(x) > tol:
+        outer += 1
+        y = x * 1.0
+        while np.sum(y) > 0.5 * tol:
+            y = y * 0.8
+            inner += 1
+            if inner > 3000:
+                break
+        x = x * 0.9
+    return x, outer, inner
+
+
 def until_it_breaks(x: Any, tol: float) -> Any:
     for k in range(100_000):  # noqa: B007
         x = x * 0.99
@@ -84,7 +99,7 @@ def until_it_breaks(x: Any, tol: float) -> Any:
     return x, k
 
 
-FUNCTIONS: list[Callable[..., Any]] = [decay, shifted, swapped, rejected, in_place, nested, until_it_breaks]
+FUNCTIONS: list[Callable[..., Any]] = [decay, shifted, swapped, rejected, in_place, nested, given_up, until_it_breaks]
 
 
 def calls() -> list[tuple[Any, float]]:

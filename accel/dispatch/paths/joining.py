@@ -68,10 +68,11 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
     programs = experience.read(path.key).together.items()
     fitting = [(len(keys), program, keys) for program, keys in programs if len(keys) > 1 and joined <= keys]
     # the one of most paths first: the fewer are left that it does not have
-    for _, program, keys in sorted(fitting, key=lambda each: each[:2], reverse=True):
+    for _, program, _ in sorted(fitting, key=lambda each: each[:2], reverse=True):
         source = together.read(program)
-        members = [other for key, other in recorded.items() if key in keys]
-        if source is not None:
+        # another process may have saved it with fewer paths meanwhile
+        if source is not None and {path.key, *joined} <= set(source.paths):
+            members = [other for key, other in recorded.items() if key in source.paths]
             with contextlib.suppress(NotMergeable):
                 return JointPath(source.with_members(traces_of(members)), members, name, source)
     return None

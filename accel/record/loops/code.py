@@ -34,6 +34,7 @@ class Position:
     live: variables that may still be read.
     counted: variables that the innermost loop sets, and uses in arithmetic and comparisons alone.
     targets: the variables that the `for` statements around it set, with the offset of the `GET_ITER`.
+    loops: where the loops around it begin, the innermost first.
     """
 
     stays: bool
@@ -41,6 +42,7 @@ class Position:
     live: frozenset[str]
     counted: frozenset[str]
     targets: dict[str, int]
+    loops: tuple[int, ...]
 
 
 class _Code:
@@ -250,7 +252,7 @@ def position(code: CodeType, offset: int) -> Position | None:
         stored = known.instructions[first + 1]
         if stored.opname == "STORE_FAST":
             targets[stored.argval] = known.offsets[first - 1]
-    return Position(stays, iterators, known.live_after(place), known.counted(inside), targets)
+    return Position(stays, iterators, known.live_after(place), known.counted(inside), targets, tuple(around))
 
 
 def _escapes(known: _Code, place: int, first: int) -> bool:

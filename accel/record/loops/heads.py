@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
@@ -51,7 +51,8 @@ class Head:
 class Run:
     """The heads of one instruction in one call.
 
-    began: what was made in that call has a larger number. unknown: why a state is, if one is, and how often (failures).
+    began: what was made in that call has a larger number. loops: where the loops around the instruction begin, the
+    innermost first. unknown: why a state is, if one is, and how often (failures).
     changes: how often it was another one than at the head before. passage: which head is the first since the loop was
     left. models, dropped, passed: see accel.record.loops.trimming; the heads at which rounds begin that others are
     compared with, how many rounds have left the tape, and how many elements of each range those had.
@@ -59,6 +60,7 @@ class Run:
 
     where: Place
     began: int
+    loops: tuple[int, ...] = ()
     heads: list[Head] = field(default_factory=list)
     unknown: str = ""
     failures: int = 0
@@ -73,6 +75,16 @@ class Run:
         self.passage = len(self.heads)
         self.models.clear()
         self.passed.clear()
+
+    def is_left(self, others: Iterable[Run]) -> bool:
+        """Whether its loop has been left since its last head, by that or by a head of the others, of the same call."""
+        if not self.heads or not self.heads[-1].stays:
+            return True
+        later = [each for each in others if each.heads and each.heads[-1].serial > self.heads[-1].serial]
+        return any(
+            not each.heads[-1].stays if each.loops[:1] == self.loops[:1] else each.loops[0] in self.loops
+            for each in later
+        )
 
     def counted(self, state: State) -> State:
         """A state as it would be without the rounds that have left the tape."""
@@ -145,12 +157,12 @@ class Heads:
         position = code.position(frame.f_code, frame.f_lasti)
         if position is None:
             return
-        run = self._run_of(frame)
+        run = self._run_of(frame, position)
         tape = self._recording.writer.tape
         if on_host and not self._depends_on_arrays(run):
             run.heads[:] = [Head(len(tape.nodes), len(tape.outcomes), truth, truth is position.stays, None, 0, False)]
             return
-        if not run.heads or not run.heads[-1].stays:
+        if run.is_left(self._open[id(frame)][1].values()):
             run.begin()
         state, held = self._state(run, frame, position)
         is_fresh = state is not None and self._begin_round(run, state)
@@ -231,7 +243,7 @@ class Heads:
             raise Unknown("a loop over something else than a range")
         return found
 
-    def _run_of(self, frame: FrameType) -> Run:
+    def _run_of(self, frame: FrameType, position: code.Position) -> Run:
         if id(frame) not in self._open:
             on_stack = {id(each) for each in self._frames()}
             self._open = {key: each for key, each in self._open.items() if key in on_stack}
@@ -239,6 +251,6 @@ class Heads:
         runs = self._open[id(frame)][1]
         if frame.f_lasti not in runs:
             where = frame.f_code.co_filename, frame.f_lineno
-            runs[frame.f_lasti] = Run(where, self._began[id(frame)])
+            runs[frame.f_lasti] = Run(where, self._began[id(frame)], position.loops)
             self.runs.append(runs[frame.f_lasti])
         return runs[frame.f_lasti]

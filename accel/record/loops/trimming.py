@@ -84,10 +84,12 @@ def _steps(before: State, after: State) -> list[int]:
 
 
 def _forget_inner_heads(recording: Recording, before: Head) -> None:
-    """Heads of other loops, inside the round."""
+    """Heads of other loops, inside the round: what is left of those is all that they may refer to."""
     assert recording.heads is not None
     for run in recording.heads.runs:
         run.heads[:] = [each for each in run.heads if each.serial <= before.serial and each.nodes <= before.nodes]
+        run.passage = min(run.passage, len(run.heads))
+        run.models[:] = [at for at in run.models if at + 1 < len(run.heads)]
 
 
 def _can_be_tied(run: Run, before: State, after: State, held: Held) -> bool:
