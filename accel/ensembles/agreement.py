@@ -64,4 +64,4 @@ def _agree(ours: Array, theirs: Array) -> bool:
     if not np.array_equal(ours[~finite], theirs[~finite], equal_nan=True):
         return False
     scale = np.abs(theirs[finite]).max(initial=0.0)
-    return bool(np.all(np.abs(ours[finite] - theirs[finite]) <= config.current().rtol * scale))
+    return bool(np.all(np.abs(ours[finite] - theirs[finite]) <= config.current().tolerance * scale))

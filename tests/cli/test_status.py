@@ -21,6 +21,9 @@ pty = pytest.importorskip("pty", reason="pseudo-terminals as POSIX has them")
 PROGRAM = """import sys, time
 import numpy as np
 import accel
+from accel.process import status
+
+status.DELAY_S, status.TICK_S = 0.0, 0.01  # this compile may take less than what is worth a line
 
 @accel.accelerate
 def time_step(x, k):
