@@ -23,7 +23,6 @@ import argparse
 import contextlib
 import json
 import math
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,7 +31,7 @@ from typing import Any
 from benchmarks import goal_table, harness
 from benchmarks.fields import errors_between, field_errors
 from benchmarks.harness import BadInput, Goal
-from benchmarks.lockstep import Child, ChildFailed, figures_table, run_lockstep
+from benchmarks.lockstep import Child, concluded, figures_table, run_lockstep
 
 PLANET_DAY_S = 72_000
 GROWTH_STEPS = (1, 2, 5, 10, 20, 40, 80, 120, 240, 720, 1440)
@@ -69,15 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.grid:
         harness.parse_grid(options.grid)
     harness.check_writable(options.out)
-    try:
-        result = measure(options, program, settings)
-    except ChildFailed as failure:
-        print(f"error: {failure}", file=sys.stderr)
-        return 1
-    print(describe(result))
-    if options.out:
-        harness.write_json(options.out, result)
-    return 0
+    result = concluded(lambda: measure(options, program, settings), describe, options.out)
+    return 1 if result is None else 0
 
 
 def child_settings(options: argparse.Namespace, program: Path) -> dict[str, str]:

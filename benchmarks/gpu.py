@@ -19,7 +19,6 @@ import argparse
 import contextlib
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +37,7 @@ from benchmarks import harness
 from benchmarks.end_to_end import child_settings, quotient
 from benchmarks.fields import field_errors
 from benchmarks.harness import BadInput, Goal
-from benchmarks.lockstep import Child, ChildFailed, run_lockstep
+from benchmarks.lockstep import Child, concluded, run_lockstep
 
 GRIDS = ("121x240", "361x720", "721x1440", "1441x2880")
 GOAL_GRID, GOAL_RATIO = "721x1440", 20.0
@@ -217,7 +216,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     program = harness.checkout(options.pygcm)
     harness.check_writable(options.out)
     platform = chosen_platform(options.platform)
-    result = {
+    result = concluded(lambda: measure(options, shapes, program, platform), describe, options.out)
+    return 1 if result is None else 0
+
+
+def measure(
+    options: argparse.Namespace, shapes: Mapping[str, tuple[int, int]], program: Path, platform: str
+) -> dict[str, Any]:
+    """Measure everything on each grid. shapes: of the grids, by their names."""
+    result: dict[str, Any] = {
         "benchmark": "gpu",
         "program": str(program),
         "platform": platform,
@@ -230,21 +237,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         "machine": harness.machine(),
         "versions": harness.versions(),
     }
-    try:
-        for grid, shape in shapes.items():
-            fields = list(np.random.default_rng(0).random((3, *shape)) + 0.5)
-            made = [measure_kernel(kernel, fields, platform, options.budget) for kernel in KERNELS]
-            result["kernels"] += [{"grid": grid, **each} for each in made]
-            result["transfers"].append({"grid": grid, **measure_transfers(shape, platform)})
-            result["runs"].append({"grid": grid, **measure_steps(options, program, grid, platform)})
-    except ChildFailed as failure:
-        print(f"error: {failure}", file=sys.stderr)
-        return 1
+    for grid, shape in shapes.items():
+        fields = list(np.random.default_rng(0).random((3, *shape)) + 0.5)
+        made = [measure_kernel(kernel, fields, platform, options.budget) for kernel in KERNELS]
+        result["kernels"] += [{"grid": grid, **each} for each in made]
+        result["transfers"].append({"grid": grid, **measure_transfers(shape, platform)})
+        result["runs"].append({"grid": grid, **measure_steps(options, program, grid, platform)})
     result["goals"] = [goal.record() for goal in goals(result)]
-    print(describe(result))
-    if options.out:
-        harness.write_json(options.out, result)
-    return 0
+    return result
 
 
 def chosen_platform(asked: str | None) -> str:

@@ -191,6 +191,21 @@ def run_lockstep(children: Sequence[Child], between: Callable[[], None] = lambda
         round_ += 1
 
 
+def concluded(
+    measure: Callable[[], dict[str, Any]], describe: Callable[[dict[str, Any]], str], out: str | None
+) -> dict[str, Any] | None:
+    """Measure, print, and write JSON to `out`. None, after one line on standard error, where a child failed."""
+    try:
+        result = measure()
+    except ChildFailed as failure:
+        print(f"error: {failure}", file=sys.stderr)
+        return None
+    print(describe(result))
+    if out:
+        harness.write_json(out, result)
+    return result
+
+
 def figures_table(result: Mapping[str, Any], columns: Mapping[str, str]) -> str:
     """The children's figures side by side; `columns` maps their names to what the reader is told."""
     labels = {

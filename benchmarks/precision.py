@@ -17,7 +17,6 @@ import argparse
 import contextlib
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from typing import Any
 from benchmarks import harness, plots
 from benchmarks.end_to_end import child_settings, quotient
 from benchmarks.fields import field_errors
-from benchmarks.lockstep import Child, ChildFailed, run_lockstep
+from benchmarks.lockstep import Child, concluded, run_lockstep
 
 PRECISIONS = ("float64", "float32", "mixed")
 RUNS = {"numpy": "numpy", "one_ulp": "perturbed", **dict.fromkeys(PRECISIONS, "accel")}
@@ -58,14 +57,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.grid:
         harness.parse_grid(options.grid)
     harness.check_writable(options.out)
-    try:
-        result = measure(options, program, settings)
-    except ChildFailed as failure:
-        print(f"error: {failure}", file=sys.stderr)
+    result = concluded(lambda: measure(options, program, settings), describe, options.out)
+    if result is None:
         return 1
-    print(describe(result))
     if options.out:
-        harness.write_json(options.out, result)
         for path in plots.of_drift(result, Path(options.out)):
             print(f"plot: {path}")
     return 0

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 from benchmarks import goal_table, harness
 from benchmarks.fields import field_errors
 from benchmarks.harness import BadInput, Goal
-from benchmarks.lockstep import Child, ChildFailed, figures_table, run_lockstep
+from benchmarks.lockstep import Child, ChildFailed, concluded, figures_table, run_lockstep
 
 SETTINGS = {
     "numpy": {"QD_USE_JAX": "0"},
@@ -54,15 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     harness.parse_grid(options.grid)
     harness.check_writable(options.out)
     asked = harness.parse_settings(options.env)
-    try:
-        result = measure(options, program, asked)
-    except ChildFailed as failure:
-        print(f"error: {failure}", file=sys.stderr)
-        return 1
-    print(describe(result))
-    if options.out:
-        harness.write_json(options.out, result)
-    return 0
+    result = concluded(lambda: measure(options, program, asked), describe, options.out)
+    return 1 if result is None else 0
 
 
 def measure(options: argparse.Namespace, program: Path, asked: Mapping[str, str]) -> dict[str, Any]:

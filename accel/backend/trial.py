@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel import config
+from accel.distances import distance
 from accel.lower import PACKS
 
 if TYPE_CHECKING:
@@ -55,12 +56,5 @@ def _error(found: NDArray[Any], expected: NDArray[Any]) -> float:
     """The largest difference, relative to the largest finite magnitude; infinite where anything else differs."""
     if expected.dtype.kind not in "fc":
         return 0.0 if np.array_equal(found, expected) else np.inf
-    with np.errstate(all="ignore"):
-        finite = np.isfinite(expected)
-        if (
-            not np.array_equal(found[~finite], expected[~finite], equal_nan=True)
-            or not np.isfinite(found[finite]).all()
-        ):
-            return np.inf
-        difference = np.abs(found[finite] - expected[finite]).max(initial=0.0)
-        return float(difference / max(np.abs(expected[finite]).max(initial=0.0), np.finfo(expected.dtype).tiny))
+    difference, scale = distance(found, expected)
+    return difference / max(scale, float(np.finfo(expected.dtype).tiny))

@@ -164,15 +164,11 @@ def error_between(actual: Any, expected: Any) -> float:
     Infinite if `actual` is None, if shapes differ, or if NaN or infinities are at different places. Absolute if
     `expected` has no finite value but 0.
     """
-    import numpy as np
+    from accel.distances import distance
 
     if actual is None or actual.shape != expected.shape:
         return math.inf
-    finite = np.isfinite(expected)
-    if not np.array_equal(actual[~finite], expected[~finite], equal_nan=True) or not np.isfinite(actual[finite]).all():
-        return math.inf
-    difference = float(np.max(np.abs(actual - expected)[finite], initial=0.0))
-    scale = float(np.max(np.abs(expected[finite]), initial=0.0))
+    difference, scale = distance(actual, expected)
     return difference / scale if scale > 0 else difference
 
 

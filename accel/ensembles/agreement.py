@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from accel import config, logs
+from accel.distances import distance
 from accel.ensembles.batch import BatchStep
 from accel.ensembles.paths import Paths
 from accel.ensembles.working_copy import Array, Stepped
@@ -60,8 +61,5 @@ def _agree(ours: Array, theirs: Array) -> bool:
         return False
     if theirs.dtype.kind not in "fc":
         return bool(np.array_equal(ours, theirs))
-    finite = np.isfinite(theirs)
-    if not np.array_equal(ours[~finite], theirs[~finite], equal_nan=True):
-        return False
-    scale = np.abs(theirs[finite]).max(initial=0.0)
-    return bool(np.all(np.abs(ours[finite] - theirs[finite]) <= config.current().tolerance * scale))
+    difference, scale = distance(ours, theirs)
+    return difference <= config.current().tolerance * scale

@@ -19,13 +19,16 @@ MOST_TRIED = 16
 
 
 class Crossings:
-    """The crossings of a merged trace: of its tape, its outputs and its members. exist: whether there may be any."""
+    """The crossings of a merged trace: of its tape, its outputs and its members. exist: whether there may be any.
 
-    def __init__(self, tape: Tape, outputs: Outputs, members: Sequence[Member]) -> None:
+    computing: of its tape.
+    """
+
+    def __init__(self, tape: Tape, outputs: Outputs, members: Sequence[Member], computing: Computing) -> None:
         self._tape = tape
         self._outputs = outputs
         self._walks = Walks(members)
-        self._computing = Computing(tape)
+        self._computing = computing
         self.exist = self._walks.exist
 
     def may_be(self, members: int, shown: Shown) -> bool:

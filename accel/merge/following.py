@@ -8,9 +8,9 @@ it assumes. So each accepted walk is proved as the recorded paths are (`Writer.c
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from accel.ir.tape import Node, Outcome, Tape
 from accel.merge.alignment import static_form
@@ -21,6 +21,8 @@ from accel.merge.writer import outcome_key
 from accel.record import Trace
 from accel.record.outputs import Outputs
 from accel.rules import core
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -131,15 +133,49 @@ class Way:
             self._known[merged.index] = outcome_key(expected)
         return is_shown
 
-    def place(self, node: Node, computed: Node, outputs: Sequence[Node | None], likely: int | None = None) -> int:
-        """Where among the merged outputs the value of a recorded node is. computed: the merged node that computes it.
+    def settle(self, waiting: dict[int, T], is_shown: Callable[[T], bool]) -> None:
+        """Take out what is shown, as far as following leads to it by now. What is known then may lead to more."""
+        while found := [key for key, each in waiting.items() if is_shown(each)]:
+            for key in found:
+                del waiting[key]
 
-        Raises NotThere. likely: where it probably is.
+    def places(
+        self,
+        own: Outputs,
+        slots: Sequence[int],
+        merged: Outputs,
+        value_of: Callable[[Node], Node],
+        likely: OutputPlaces | None = None,
+    ) -> OutputPlaces:
+        """Where a recording's outputs are among the merged ones. Raises NotThere.
+
+        slots: the merged slot of each of its own. value_of: gives the merged node that computes one of its own. likely:
+        where the outputs probably are.
         """
+
+        def place(node: Node, outputs: Sequence[Node | None], at: int | None) -> int:
+            return self._place(node, value_of(node), outputs, at)
+
+        arrays, numbers, changed = (
+            ([None] * len(own.arrays), [None] * len(own.numbers), [None] * len(own.changed))
+            if likely is None
+            else (likely.arrays, likely.numbers, likely.changed)
+        )
+        return OutputPlaces(
+            [place(node, merged.arrays, at) for node, at in zip(own.arrays, arrays, strict=True)],
+            [place(node, merged.numbers, at) for node, at in zip(own.numbers, numbers, strict=True)],
+            [
+                place(node, [each if into == slots[slot] else None for into, each in merged.changed], at)
+                for (slot, node), at in zip(own.changed, changed, strict=True)
+            ],
+        )
+
+    def _place(self, node: Node, computed: Node, outputs: Sequence[Node | None], likely: int | None) -> int:
+        """Where among some merged outputs the value of a node is. computed: the merged node that computes it."""
         positions = range(len(outputs))
         for at in positions if likely is None else (likely, *positions):
             output = outputs[at]
-            if output is not None and _form(output) == _form(node) and self.leads_to(output, computed.index):
+            if output is not None and form_of(output) == form_of(node) and self.leads_to(output, computed.index):
                 return at
         raise NotThere(f"an output of line {node.where[1]}")
 
@@ -252,35 +288,26 @@ class Following:
     def _assume(self, member: int, waiting: dict[int, tuple[Node, Any]]) -> None:
         """Note what is known once the run has shown it, as far as following leads to it by now."""
         observed = self._walks.member(member).placement.observed
-        again = True
-        while again:
-            again = False
-            for index, (node, expected) in list(waiting.items()):
-                merged = self._values.get(index)
-                if merged is None and self._walks.recorded(member).may_be_read_again(node):
-                    merged = self._value(member, node)
-                likely = None if merged is None else observed.get(merged.index)
-                if merged is not None and self._way.shows(merged, expected, likely):
-                    del waiting[index]
-                    again = True
 
-    # -- what it leaves -----------------------------------------------------------------------------------------------
+        def is_shown(assumed: tuple[Node, Any]) -> bool:
+            node, expected = assumed
+            merged = self._values.get(node.index)
+            if merged is None and self._walks.recorded(member).may_be_read_again(node):
+                merged = self._value(member, node)
+            return merged is not None and self._way.shows(merged, expected, observed.get(merged.index))
+
+        self._way.settle(waiting, is_shown)
 
     def _places(self, last: Member) -> OutputPlaces:
-        merged, own, places = self._merged_outputs, last.trace.outputs, last.placement.outputs
-        mine = [last.placement.slots[slot] for slot, _ in own.changed]
-        return OutputPlaces(
-            [self._place(*each, merged.arrays) for each in zip(own.arrays, places.arrays, strict=True)],
-            [self._place(*each, merged.numbers) for each in zip(own.numbers, places.numbers, strict=True)],
-            [
-                self._place(node, place, [each if at == slot else None for at, each in merged.changed])
-                for (_, node), place, slot in zip(own.changed, places.changed, mine, strict=True)
-            ],
+        """Where what the walk leaves is among the merged outputs."""
+        place, number = last.placement, self._walk[-1].member
+        return self._way.places(
+            last.trace.outputs,
+            place.slots,
+            self._merged_outputs,
+            lambda node: self._value(number, node),
+            place.outputs,
         )
-
-    def _place(self, node: Node, place: int, merged: Sequence[Node | None]) -> int:
-        """Where among the merged outputs the value of a node of the last part's is."""
-        return self._way.place(node, self._value(self._walk[-1].member, node), merged, place)
 
 
 def _operation(node: Node) -> Hashable:
@@ -292,7 +319,8 @@ def _nothing(node: Node) -> None:
     return None
 
 
-def _form(node: Node) -> Hashable:
+def form_of(node: Node) -> Hashable:
+    """What two values must have in common for one to stand in the place of the other."""
     return node.shape, node.dtype, node.scalar
 
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from accel.ir.tape import Node, Outcome, Tape
-from accel.merge.following import Computing, NotThere, Way
+from accel.merge.following import Computing, NotThere, Way, form_of
 from accel.merge.members import Placement
-from accel.merge.outputs import OutputPlaces
 from accel.record import Trace
 from accel.record.outputs import Outputs
 
@@ -30,19 +29,20 @@ class Placing:
         self._inputs = {node.args[0]: node for node in tape.nodes if node.is_input}
         self._way = Way(tape)
         self._computed: list[Node] = []  # the merged node of each of the path's
-        self._assumed: list[Outcome] = []
 
     def placement(self) -> Placement:
         """Where the path finds what. Raises NotThere where the merged tape does not compute it."""
-        self._assumed = list(self._trace.tape.outcomes)
+        waiting = dict(enumerate(self._trace.tape.outcomes))
+        assumed = {outcome.node.index for outcome in waiting.values()}
         for node in self._trace.tape.nodes:
             self._computed.append(self._input(node) if node.is_input else self._operation(node))
-            self._assume()
-        if self._assumed:
-            raise NotThere(f"the branch of line {self._assumed[0].where[1]}")
+            if node.index in assumed:
+                self._way.settle(waiting, self._is_shown)
+        if waiting:
+            raise NotThere(f"the branch of line {next(iter(waiting.values())).where[1]}")
         return Placement(
             self._slots,
-            self._places(),
+            self._way.places(self._trace.outputs, self._slots, self._merged_outputs, self._merged),
             self._way.outcomes,
             self._observed(),
             self._way.on_host,
@@ -51,27 +51,20 @@ class Placing:
 
     def _input(self, node: Node) -> Node:
         found = self._inputs.get(self._slots[node.args[0]])
-        if found is None or (found.shape, found.dtype, found.scalar) != (node.shape, node.dtype, node.scalar):
+        if found is None or form_of(found) != form_of(node):
             raise NotThere(f"an input of line {node.where[1]}")
         return found
 
     def _operation(self, node: Node) -> Node:
-        operands = [self._computed[operand.index].index for operand in node.operands()]
+        operands = [self._merged(operand).index for operand in node.operands()]
         found = next((each for each in self._computing(node) if self._way.computes(each, operands)), None)
         if found is None:
             raise NotThere(f"{node.rule.name} of line {node.where[1]}")
         return found
 
-    def _assume(self) -> None:
-        """Note which outcomes are shown, as far as following leads to them by now."""
-        before = -1
-        while before != len(self._assumed):  # what is known now may lead to others
-            before = len(self._assumed)
-            self._assumed = [outcome for outcome in self._assumed if not self._is_shown(outcome)]
-
     def _is_shown(self, outcome: Outcome) -> bool:
         computed = outcome.node.index < len(self._computed)
-        return computed and self._way.shows(self._computed[outcome.node.index], outcome.expected)
+        return computed and self._way.shows(self._merged(outcome.node), outcome.expected)
 
     def _observed(self) -> dict[int, int]:
         """The positions of the outcomes on the device, by index of the merged node that each shows."""
@@ -86,17 +79,5 @@ class Placing:
             observed[shown.index] = position
         return observed
 
-    def _places(self) -> OutputPlaces:
-        own, merged = self._trace.outputs, self._merged_outputs
-        changed = [(self._slots[slot], node) for slot, node in own.changed]
-        return OutputPlaces(
-            [self._place(node, merged.arrays) for node in own.arrays],
-            [self._place(node, merged.numbers) for node in own.numbers],
-            [
-                self._place(node, [each if at == slot else None for at, each in merged.changed])
-                for slot, node in changed
-            ],
-        )
-
-    def _place(self, node: Node, merged: Sequence[Node | None]) -> int:
-        return self._way.place(node, self._computed[node.index], merged)
+    def _merged(self, node: Node) -> Node:
+        return self._computed[node.index]

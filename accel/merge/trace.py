@@ -55,7 +55,7 @@ class MergedTrace:
     @functools.cached_property
     def crossings(self) -> Crossings:
         """The calls that are none of its paths, but go from one to another of them."""
-        return Crossings(self.tape, self.outputs, self.members)
+        return Crossings(self.tape, self.outputs, self.members, self._computing)
 
     def placement_of(self, trace: Trace) -> Placement:
         """Where a path that was recorded later finds what. Raises NotMergeable where the tape does not compute it."""
