@@ -128,7 +128,8 @@ class Ledger:
     `calls`. variants: compiled programs. compile_s: time spent compiling, in whatever process.
     numpy_s, compiled_s: the times of recent calls, the latest last. numpy_total_s, compiled_total_s: the sums over all
     calls, without the time of other targets called inside them.
-    gained_s: time saved by compiled calls, before costs. costs: by kind (see COSTS). comparisons: their number.
+    gained_s: time saved by compiled calls, before costs. costs: by kind (see COSTS). comparisons: their number;
+    compared_s: seconds of the calls that were answered twice for them.
     max_rel_error: the largest relative error in a comparison; None before the first.
     copy_s: the time of copies to the device and back per call, measured in comparisons.
     differences: those beyond the tolerance, by field and verdict.
@@ -153,6 +154,7 @@ class Ledger:
     compiled_total_s: float = 0.0
     gained_s: float = 0.0
     comparisons: int = 0
+    compared_s: float = 0.0
     costs: Counter[str] = field(default_factory=Counter)
     copy_s: deque[float] = field(default_factory=_samples)
     differences: dict[tuple[str, str], FieldDifferences] = field(default_factory=dict)
@@ -211,6 +213,8 @@ class Ledger:
         self.compiled_calls += 1
         self.comparisons += 1
         self.numpy_total_s += numpy_s
+        self.compared_s += seconds
+        _run.compared_s += seconds
         self.charge("comparing", seconds - numpy_s)
         if quiet:
             self.numpy_s.append(numpy_s)
@@ -294,7 +298,7 @@ class RunLedger:
     the first. devices: the most that a program is divided among. precisions: those of the programs so far. step: the
     target that is called once in every step of the program; None if no catalogue names it. loops: the targets of lifted
     loops of the program itself.
-    compiled_s: seconds of all compiled calls. gained_s: sum over all targets, in seconds. costs: by kind, sums over all
+    compiled_s: seconds of all compiled calls. gained_s, compared_s: sums over all targets. costs: by kind, sums over all
     targets, including costs that belong to none. notes: sentences for the report, in
     order of time.
     """
@@ -308,6 +312,7 @@ class RunLedger:
     loops: list[str] = field(default_factory=list)
     compiled_s: float = 0.0
     gained_s: float = 0.0
+    compared_s: float = 0.0
     costs: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
 

@@ -41,7 +41,7 @@ COPIES_TIMED = 8
 
 
 class Comparisons:
-    """A target's comparisons with NumPy. last_s: seconds that the last one took on top of NumPy's own call."""
+    """A target's comparisons with NumPy. last_s: seconds of the last call that was answered twice, for that."""
 
     def __init__(self, name: str) -> None:
         self.last_s = 0.0
@@ -64,9 +64,10 @@ class Comparisons:
         if path.replays >= COMPARE_AGAIN_FACTOR * max(1, path.compared_at):
             return True
         share = config.current().check_share
-        # a share of what this target has gained, and of what all targets have
+        # a share of what this target has gained, and of what all targets have. What a comparison takes from the program
+        # is NumPy's call, too, which a compiled call would have spared it
         accounts = self._ledger, current_run()
-        return all(each.costs["comparing"] + self.last_s < share * each.gained_s for each in accounts)
+        return all(each.compared_s + self.last_s < share * each.gained_s for each in accounts)
 
     def compare(
         self,
@@ -115,7 +116,7 @@ class Comparisons:
         if quiet:
             path.speed.numpy_s.add(numpy_s)
         path.note_compared()
-        self.last_s = replay_s + comparing_s - numpy_s
+        self.last_s = replay_s + comparing_s
         self._ledger.count_compared(replay_s + comparing_s, numpy_s, quiet=quiet)
         # without NumPy's own time, which `Call.run` has counted
         note_counted(replay_s + comparing_s - numpy_s)
