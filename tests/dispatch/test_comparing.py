@@ -10,6 +10,7 @@ import pytest
 
 from accel.backend.compile import compile_trace
 from accel.dispatch.comparing import comparison as comparing
+from accel.dispatch.comparing import monte_carlo
 from accel.dispatch.comparing.comparison import Comparison
 from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import explanation
@@ -134,6 +135,35 @@ def test_rounding_explains_the_last_places_of_short_types(dtype: Any) -> None:
     assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING
     staged.made[0][-1] *= 1.001
     assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
+
+
+def test_no_more_runs_than_it_takes_to_explain(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[Any] = []
+    run_tape = monte_carlo._run_tape
+    monkeypatch.setattr(monte_carlo, "_run_tape", lambda *given: (runs.append(given), run_tape(*given))[1])
+    _variant, staged, snapshot, _ = run(residue, np.full(40, 3e-16))
+    staged.made[0][...] += 1.1102230246251565e-16
+    assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING
+    assert len(runs) == 2, "as it is, and once with perturbed rounding"
+    staged.made[0][7] += 1e-12
+    assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
+    assert len(runs) == 2 + 1 + 2 * len(monte_carlo.SEEDS), "what they do not explain is tried with all of them"
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble])
+def test_perturbed_rounding_gives_a_neighbour(dtype: Any) -> None:
+    top = np.finfo(dtype)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, top.max, top.tiny, top.smallest_subnormal]
+    values = np.tile(np.array([*special, *np.linspace(-3, 3, 30)], dtype), (50, 1))[:, ::2]
+    with np.errstate(all="ignore"):
+        neighbours = [np.nextafter(values, dtype(way)) for way in (np.inf, -np.inf)]
+        moved = monte_carlo._Rounding(0, {}, 0.0, None)._moved(values)
+    assert moved.dtype == values.dtype
+    stays = (values == 0) | ~np.isfinite(values)
+    np.testing.assert_array_equal(moved[stays], values[stays])
+    ups, downs = (((moved == each) & ~stays).sum() for each in neighbours)
+    assert ups + downs == (~stays).sum()
+    assert 0.4 < ups / (ups + downs) < 0.6
 
 
 def test_what_rounding_explained_once_is_not_explained_again(monkeypatch: pytest.MonkeyPatch) -> None:
