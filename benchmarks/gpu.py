@@ -29,7 +29,8 @@ import numpy as np
 
 from accel import config
 from accel.backend import devices
-from accel.backend.compile import Executable, compile_trace
+from accel.backend.compile import compile_trace
+from accel.backend.executable import Executable
 from accel.dispatch.replay import Variant
 from accel.lower import Known
 from accel.record import record

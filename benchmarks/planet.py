@@ -195,9 +195,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def compiling() -> bool:
-    """Whether accel, where it is there, compiles in the background."""
-    module = sys.modules.get("accel.backend.background")
-    return module is not None and module.busy()
+    """Whether accel, where it is there, compiles in the background. It may be another commit's."""
+    modules = [sys.modules.get(f"accel.backend.{name}") for name in ("underway.queues", "background")]
+    return any(module is not None and module.busy() for module in modules)
 
 
 def parser() -> argparse.ArgumentParser:

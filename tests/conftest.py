@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from accel import config
-from accel.backend import background
+from accel.backend.underway import queues
 from accel.dispatch.costs import account, rest, speed
 from accel.hook import patching
 from accel.process import gain
@@ -25,9 +25,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def is_idle(seconds: float = 10.0) -> bool:
     """Whether nothing is under way any more; who waits for a result may have it a moment earlier."""
     deadline = time.monotonic() + seconds
-    while background.busy() and time.monotonic() < deadline:
+    while queues.busy() and time.monotonic() < deadline:
         time.sleep(0.001)
-    return not background.busy()
+    return not queues.busy()
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.backend import cache
 from accel.backend.compile import compile_trace
+from accel.backend.disk import cache
 from accel.dispatch.replay import StagedOutputs, Variant
 from accel.lower import Known
 from accel.record import Recorded, Trace, record

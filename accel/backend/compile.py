@@ -5,163 +5,34 @@ JAX's float64 is enabled only around accel's own work, so that a program's own u
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import inspect
-import itertools
 import pickle
 import statistics
 import time
-import weakref
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel import config, logs
-from accel.backend import cache, devices, lapack, trial
+from accel.backend import devices, lapack, trial
 from accel.backend.devices import has_room, import_jax, start, threads
+from accel.backend.disk import cache
+from accel.backend.executable import Executable
 from accel.backend.job import Job, Product, packed, unpacked
-from accel.backend.shards import Shards, division, launching
-from accel.backend.spans import Span, arrays_from, is_aligned, prepared_arrays, span_of
+from accel.backend.shards import Shards, division
+from accel.backend.spans import Span, arrays_from, span_of
 from accel.ir.fingerprint import digest
 from accel.ir.tape import Node
 from accel.lower import PACKS, Known, Lowerable, Program, lower
-from accel.process import interrupts, jax_internals, memory, tuning
+from accel.process import interrupts, jax_internals, tuning
 from accel.reports import ledger
 from accel.rules.rule import Unsupported
 
 if TYPE_CHECKING:
     from jax import Array
 
-_executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
-"""All executables of this process."""
-
-_numbers = itertools.count()
-
 _UNKEPT_SHARDS = "programs for several devices are not kept"
-
-_REFUSED_COPY = "Disallowed host-to-device transfer"
-"""What JAX says of an argument that is no array of its own, where `jax.transfer_guard` forbids copies."""
-
-
-@dataclass(slots=True, weakref_slot=True, eq=False)
-class Executable:
-    """A compiled program.
-
-    constants: already on the device, which is `device`. seconds: the time of lowering and compiling. on_cpu: whether
-    the device is the host, which shares its memory with NumPy. spans: by argument, of arrays that are passed as spans;
-    copied: by argument, how often an array was copied that a span would have saved (see accel.backend.spans). key: of
-    its entry in the disk cache, or None. unkept: why it has none, so that every start of the program compiles it anew;
-    "" if it has one, or if the disk cache is off. precision: in which it computes. shards: how its arrays are divided
-    among several devices, or None; undivided: why not, where the settings ask for it.
-    """
-
-    program: Program
-    compiled: Any
-    constants: list[Any]
-    seconds: float
-    on_cpu: bool
-    spans: dict[int, Span]
-    key: str | None = None
-    copied: Counter[int] = field(default_factory=Counter)
-    unkept: str = ""
-    precision: str = config.FLOAT64
-    device: Any = None
-    shards: Shards | None = None
-    undivided: str = ""
-
-    def __post_init__(self) -> None:
-        _executables[next(_numbers)] = self
-
-    def __call__(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Run it. Returns, as device values, the new and changed arrays, and the packed outcomes and numbers."""
-        return self.run(*self.prepare_arrays(arrays), scalars)
-
-    def prepare_arrays(self, arrays: Sequence[Any]) -> tuple[list[Any], Any]:
-        """The arrays as the program takes them, and their offsets in their spans (None without spans)."""
-        return prepared_arrays(arrays, self.spans, self.copied) if self.on_cpu else (list(arrays), None)
-
-    def run(
-        self, arguments: list[Any], offsets: NDArray[Any] | None, scalars: dict[str, Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
-        """Run it on prepared arrays; returns as `__call__` does."""
-        import jax
-
-        if self.shards is not None:
-            return self._run_divided(self.shards, arguments, scalars)
-        with jax.enable_x64(True):
-            if not self.on_cpu:
-                # explicitly: the program may have forbidden other copies (`jax.transfer_guard`)
-                arguments, scalars = jax.device_put((arguments, scalars), self.device)
-            try:
-                made, packs = self.compiled(arguments, offsets, self.constants, scalars)
-            except RuntimeError as error:
-                if not self.on_cpu or _REFUSED_COPY not in str(error):
-                    raise
-                # what JAX takes for a copy is none: the program reads NumPy's memory
-                with jax.transfer_guard("allow"):
-                    made, packs = self.compiled(arguments, offsets, self.constants, scalars)
-        return made, packs
-
-    def _run_divided(
-        self, shards: Shards, arguments: list[Any], scalars: dict[str, Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
-        """Run it on several devices, to its end."""
-        import jax
-
-        places = [shards.of(array.shape) for array in arguments]
-        with jax.enable_x64(True), launching():
-            given = jax.device_put((arguments, scalars), (places, shards.everywhere))
-            made, packs = self.compiled(given[0], None, self.constants, given[1])
-            jax.block_until_ready((made, packs))
-        return made, packs
-
-    def fetched(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-        """Device values as ndarrays, not to be written to."""
-        if self.on_cpu:
-            return [np.asarray(array) for array in arrays]
-        import jax
-
-        found: list[np.ndarray[Any, Any]] = jax.device_get(list(arrays))
-        return found
-
-    def _place_of(self, shape: tuple[int, ...]) -> Any:
-        return self.device if self.shards is None else self.shards.of(shape)
-
-    def time_copies(self, given: Sequence[Any], made: Sequence[Any], changed: Sequence[Any]) -> float:
-        """Seconds that the copies around one run take: inputs to the device, results and changed arrays back.
-
-        On the CPU, only inputs that are not aligned and arrays that are changed in place are copied.
-        """
-        import jax
-
-        if self.on_cpu:
-            copied = [
-                each for position, each in enumerate(given) if position not in self.spans and not is_aligned(each)
-            ]
-            started = time.perf_counter()
-        else:
-            # the results have been copied to the host already: put back untimed, so that their copy can be timed below
-            with jax.enable_x64(True):
-                copied = jax.block_until_ready(jax.device_put(list(made), self.device))
-                started = time.perf_counter()
-                jax.block_until_ready([jax.device_put(each, self._place_of(each.shape)) for each in given])
-        for each in (*self.fetched(copied), *changed):
-            np.array(each)
-        return time.perf_counter() - started
-
-
-def leak_executables() -> None:
-    """At exit: keep executables from being destroyed one by one, which would take longer than the rest of the exit.
-
-    They hold nothing but memory, which the system frees at once.
-    """
-    with contextlib.suppress(Exception):
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(list(_executables.values())))
 
 
 @jax_internals.quiet_logs()
@@ -434,15 +305,3 @@ def load(
     made = Executable(program, compiled, constants, product.seconds, True, spans, product.key, device=device)
     made.precision = precision
     return made
-
-
-def shared(array: Array, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:
-    """A finished result of an executable `on_cpu` as a writable ndarray of the same memory.
-
-    shape, typestr: the array's. The ndarray keeps the memory alive, and nothing else uses it. XLA's buffers are aligned
-    to 64 bytes, so that an array which is passed to the next call need not be copied.
-    """
-    # an empty array has no memory to share
-    if 0 in shape:
-        return np.array(array)
-    return memory.array_at(array.unsafe_buffer_pointer(), shape, typestr, owner=array, writeable=True)

@@ -1,8 +1,8 @@
 """Jobs: a trace to be compiled, as plain data.
 
-A job is sent to the worker (see accel.backend.worker). Its key names the result on disk, so that a later process finds
-the program without lowering or compiling anything. The result is a `Product`: all that a replay needs of a program,
-with tape indices in place of nodes.
+A job is sent to the worker (see accel.backend.underway.worker). Its key names the result on disk, so that a later
+process finds the program without lowering or compiling anything. The result is a `Product`: all that a replay needs of
+a program, with tape indices in place of nodes.
 """
 
 from __future__ import annotations

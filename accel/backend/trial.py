@@ -18,7 +18,7 @@ from accel.distances import distance
 from accel.lower import PACKS
 
 if TYPE_CHECKING:
-    from accel.backend.compile import Executable
+    from accel.backend.executable import Executable
 
 LIMITS = {config.FLOAT64: 1e-10, config.FLOAT32: 1e-4, config.MIXED: 1e-4}
 """By precision, the largest accepted difference, relative to an array's largest magnitude: sums have another order."""

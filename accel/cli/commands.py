@@ -48,7 +48,7 @@ COMMANDS: dict[str, Command] = {
     "compile": Command("accel.precompile.command:main", "compile before the first real run"),
     "compare": Command("accel.cli.run:compare", "run a program on NumPy and accelerated: times, memory, differences"),
     "report": Command("accel.cli.report:main", "show the report of the last run"),
-    "cache": Command("accel.backend.cache:main", "show, or empty, the folder of compiled programs"),
+    "cache": Command("accel.backend.disk.cache:main", "show, or empty, the folder of compiled programs"),
     "coverage": Command(
         "accel.inspect.coverage:table",
         "print which functions of NumPy and SciPy are compiled",

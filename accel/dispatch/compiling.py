@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from accel import config, logs
-from accel.backend import cache
+from accel.backend.disk import cache
 from accel.dispatch import late
 from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget
@@ -22,7 +22,7 @@ from accel.reports import timeline
 from accel.reports.ledger import current_run, open_ledger
 
 if TYPE_CHECKING:
-    from accel.backend.compile import Executable
+    from accel.backend.executable import Executable
 
 OBSERVED = 2
 """Calls on NumPy after a recording, during which accel observes which inputs change."""
@@ -185,9 +185,9 @@ def is_quiet() -> bool:
     """Whether nothing is being compiled or loaded: times that are taken meanwhile are not worth comparing."""
     if not late.imported:
         return True
-    from accel.backend import background
+    from accel.backend.underway import queues
 
-    return not background.busy()
+    return not queues.busy()
 
 
 def _is_worth_starting() -> bool:

@@ -13,11 +13,11 @@ import importlib
 import threading
 import time
 
-from accel.backend import cache
+from accel.backend.disk import cache
 from accel.process import forks, interrupts, processors
 
 _MODULES = (
-    "accel.backend.background",
+    "accel.backend.underway.queues",
     "accel.dispatch.replay",
     "accel.dispatch.comparing.comparison",
     "accel.dispatch.costs.transfers",
@@ -63,7 +63,7 @@ class _EarlyStart:
             return
         with contextlib.suppress(Exception):  # the first job tries again, and reports it
             with forks.delayed():
-                supervisor = importlib.import_module("accel.backend.supervisor")
+                supervisor = importlib.import_module("accel.backend.underway.supervisor")
             if supervisor.has_worker():
                 supervisor.supervisor.current()
 

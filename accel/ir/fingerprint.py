@@ -7,7 +7,7 @@ fingerprint and is compiled anew, and the reason is told.
 
 What stands for itself under a name (a ufunc, a class, a function written in C) is described by that name where two
 things hold. Its module is one whose code cannot change without another version number or another hash (see
-`accel.backend.cache.environment_hash`): accel, NumPy, SciPy, JAX or Python's own library, whatever its modules are
+`accel.backend.disk.cache.environment_hash`): accel, NumPy, SciPy, JAX or Python's own library, whatever its modules are
 called inside: `operator.mul` says that it comes from `_operator`. And it is found there: nothing else of that name is
 meant.
 """

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from accel import catalogue, config, project
-from accel.backend import cache
+from accel.backend.disk import cache
 from accel.cli import commandline, program
 from accel.cli.options import BAD_INPUT, Parser, refuse, split_at_target
 from accel.cli.starts import Command, Start

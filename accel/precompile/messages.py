@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from accel.backend.cache import size_text
+from accel.backend.disk.cache import size_text
 from accel.precompile.watch import SETTLED, STEPS
 
 Answer = Mapping[str, Any]

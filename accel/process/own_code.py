@@ -11,12 +11,16 @@ import linecache
 import os
 import site
 import sysconfig
+from pathlib import Path
 from types import FunctionType
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders of installed packages, wherever they are."""
 
-_ACCEL = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "")
+PACKAGE = Path(__file__).resolve().parents[1]
+"""accel's own folder."""
+
+_ACCEL = os.path.join(PACKAGE, "")
 
 
 def is_of_project(function: FunctionType) -> bool:

@@ -16,10 +16,12 @@ import pytest
 import accel
 from accel import config
 from accel.__main__ import main
-from accel.backend import cache, compile, lapack
+from accel.backend import compile, lapack
+from accel.backend.disk import cache
 from accel.dispatch.comparing import policy
 from accel.ir import fingerprint
 from accel.lower import lowering
+from accel.process import own_code
 from accel.reports import ledger
 from accel.reports.ledger import open_ledger
 
@@ -104,7 +106,7 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from accel import config
-from accel.backend import cache
+from accel.backend.disk import cache
 config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 print(cache.save("ab" * 20, b"x" * 50_000), cache.read("ab" * 20))
@@ -251,8 +253,19 @@ def test_other_surroundings_see_nothing(folder: Path, monkeypatch: pytest.Monkey
 def test_versions_processor_and_own_code_make_other_surroundings(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     before = cache.environment_hash.__wrapped__()
     assert cache.environment_hash.__wrapped__() == before
-    monkeypatch.setattr(f"accel.backend.cache.{what}", lambda *_: "another")
+    monkeypatch.setattr(f"accel.backend.disk.cache.{what}", lambda *_: "another")
     assert cache.environment_hash.__wrapped__() != before
+
+
+def test_own_code_is_all_of_accel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert Path(accel.__file__).resolve().parent == own_code.PACKAGE
+    module = tmp_path / "rules" / "tables" / "ufuncs.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("one")
+    monkeypatch.setattr(own_code, "PACKAGE", tmp_path)
+    before = cache._own_code()
+    module.write_text("another")
+    assert cache._own_code() != before
 
 
 @pytest.mark.parametrize(("variable", "value"), [("XLA_FLAGS", "--xla_cpu_enable_fast_math=true"), ("NPROC", "3")])
@@ -266,7 +279,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from accel import config
-from accel.backend import cache
+from accel.backend.disk import cache
 config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
 for i in range(200):
     cache.save("ab" * 20, sys.argv[2].encode() * 50_000)

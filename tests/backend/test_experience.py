@@ -11,8 +11,8 @@ import pytest
 
 import accel
 from accel import config
-from accel.backend import experience
-from accel.backend.experience import Experience
+from accel.backend.disk import experience
+from accel.backend.disk.experience import Experience
 from accel.dispatch.costs import budget, speed
 
 KEY = "ab" * 20

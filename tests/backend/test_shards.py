@@ -162,7 +162,7 @@ threads = [threading.Thread(target=play, args=(k,)) for k in range(2)]
 
 def test_in_float32_and_in_the_background(tmp_path: Any) -> None:
     code = """
-from accel.backend.background import compile_in_background
+from accel.backend.underway.queues import compile_in_background
 from accel.dispatch.replay import Variant
 from accel.lower import Known
 from accel.record import record

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import accel
-from accel.backend import background, spans
+from accel.backend import spans
+from accel.backend.underway import queues
 from accel.dispatch.comparing import policy
 from accel.dispatch.paths import path as paths
 
@@ -19,7 +20,7 @@ from accel.dispatch.paths import path as paths
 @pytest.fixture(autouse=True)
 def undisturbed(foreground: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What other tests have left compiling does not matter."""
-    monkeypatch.setattr(background, "busy", lambda: False)
+    monkeypatch.setattr(queues, "busy", lambda: False)
 
 
 def placed(array: Any, offset: int, room: Any = None) -> Any:

@@ -12,7 +12,7 @@ import pytest
 
 import accel
 from accel import config
-from accel.backend import compile, devices
+from accel.backend import compile, devices, executable
 from accel.dispatch.comparing import policy
 from accel.process import tuning
 from accel.reports.ledger import open_ledger
@@ -38,7 +38,7 @@ def moved(remote: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str
     import jax
 
     found: Counter[str] = Counter()
-    put, get, run = jax.device_put, jax.device_get, compile.Executable.run
+    put, get, run = jax.device_put, jax.device_get, executable.Executable.run
 
     def counted_put(values: Any, *args: Any, **kwargs: Any) -> Any:
         found["handed"] += sum(np.asarray(each).nbytes for each in jax.tree.leaves(values))
@@ -53,7 +53,7 @@ def moved(remote: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str
             patch.setattr(jax, "device_put", counted_put)
             return run(self, *args)
 
-    monkeypatch.setattr(compile.Executable, "run", counting)
+    monkeypatch.setattr(executable.Executable, "run", counting)
     monkeypatch.setattr(jax, "device_get", counted_get)
     yield found
 
@@ -183,7 +183,7 @@ FULL = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 79456894976 b
 
 
 def test_too_little_memory_for_a_run_leaves_it_to_numpy(remote: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, calls = compile.Executable.run, []
+    run, calls = executable.Executable.run, []
 
     def full(self: Any, *args: Any) -> Any:
         calls.append(args)
@@ -191,7 +191,7 @@ def test_too_little_memory_for_a_run_leaves_it_to_numpy(remote: None, monkeypatc
             raise RuntimeError(FULL)
         return run(self, *args)
 
-    monkeypatch.setattr(compile.Executable, "run", full)
+    monkeypatch.setattr(executable.Executable, "run", full)
     assert_as_plain()
     assert len(calls) == 3, "it is not tried again and again"
     (refusal,) = open_ledger("step").refusals
@@ -206,7 +206,7 @@ def test_too_little_memory_for_the_results_leaves_nothing_half_done(
     def full(self: Any, arrays: Any) -> Any:
         raise RuntimeError(FULL)
 
-    monkeypatch.setattr(compile.Executable, "fetched", full)
+    monkeypatch.setattr(executable.Executable, "fetched", full)
     assert_as_plain()
     assert {refusal.reason for refusal in open_ledger("step").refusals} == {"device.memory"}
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accel import config
-from accel.backend import background
+from accel.backend.underway import queues
 from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.costs import budget
 from accel.dispatch.paths import known
@@ -26,9 +26,9 @@ def in_background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[P
     """As with programs that are compiled in the background, which are done at once; they are kept on disk."""
 
     def compile_now(*arguments: Any, missed_s: float, name: str) -> Any:
-        return background.compile_now(*arguments)
+        return queues.compile_now(*arguments)
 
-    monkeypatch.setattr(background, "compile_in_background", compile_now)
+    monkeypatch.setattr(queues, "compile_in_background", compile_now)
     monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
     monkeypatch.setattr(known, "COMPILE_THRESHOLD", 0.0)
     monkeypatch.setattr(known, "JOIN_THRESHOLD", 0.0)

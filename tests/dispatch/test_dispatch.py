@@ -18,8 +18,8 @@ import pytest
 
 import accel
 from accel import config, dispatch
-from accel.backend import background
-from accel.backend.pending import PendingProgram
+from accel.backend.underway import queues
+from accel.backend.underway.pending import PendingProgram
 from accel.dispatch import compiling, target
 from accel.dispatch.comparing import policy
 from accel.dispatch.costs import budget, speed
@@ -376,9 +376,9 @@ def test_a_program_whose_runs_are_all_discarded_is_tried_ever_more_rarely(monkey
 
 def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     def compile_now(*arguments: Any, missed_s: float, name: str) -> Any:
-        return background.compile_now(*arguments)
+        return queues.compile_now(*arguments)
 
-    monkeypatch.setattr(background, "compile_in_background", compile_now)
+    monkeypatch.setattr(queues, "compile_in_background", compile_now)
     monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
     monkeypatch.setattr(budget, "FIXED_S", 1e9)
     monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
@@ -413,7 +413,7 @@ def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypa
 
     fast = accel.accelerate(double, name="patient")
     with monkeypatch.context() as patch, config.override(ahead_of_time=True):
-        patch.setattr(background, "compile_in_background", never_ready)
+        patch.setattr(queues, "compile_in_background", never_ready)
         patch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
         fast(some(0))
         fast(some(1))

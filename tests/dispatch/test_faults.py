@@ -28,7 +28,8 @@ import pytest
 
 import accel
 from accel import config
-from accel.backend import background, job, pending, supervisor, worker
+from accel.backend import job
+from accel.backend.underway import pending, queues, supervisor, worker
 from accel.dispatch.call import THREAD
 from accel.dispatch.costs import budget
 from accel.dispatch.paths import known
@@ -334,7 +335,7 @@ def settled(call: Callable[[], Any]) -> list[Any]:
     given = []
     for _ in range(2000):
         given.append(call())
-        if len(given) > 8 and not background._under_way:
+        if len(given) > 8 and not queues._under_way:
             break
         time.sleep(0.002)
     return [*given, *(call() for _ in range(4))]
@@ -350,7 +351,7 @@ def test_no_fault_in_the_background_reaches_the_program(
     before = left_behind()
     monkeypatch.setattr(threading, "excepthook", seen.append)
     x = np.linspace(-1.0, 1.0, 5)
-    functions = functions_of(background, job, pending, supervisor, worker)
+    functions = functions_of(queues, job, pending, supervisor, worker)
     assert len(functions) > 30
     for place, function in enumerate(functions[part::2]):
         supervisor.supervisor._lost, supervisor.supervisor.can_start = 0, True
@@ -362,6 +363,6 @@ def test_no_fault_in_the_background_reaches_the_program(
                 given = settled(lambda fast=fast: fast(x))
         assert same(given, [smooth(x)] * len(given)), name_of(function)
         assert not seen, name_of(function)
-        background.stop()
+        queues.stop()
         put_back(before)
-        sys.meta_path[:] = [each for each in sys.meta_path if type(each) is not background.NoMoreImports]
+        sys.meta_path[:] = [each for each in sys.meta_path if type(each) is not queues.NoMoreImports]

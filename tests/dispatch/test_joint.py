@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.backend import cache
+from accel.backend.disk import cache
 from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import MergedVariant
 from accel.dispatch.target import Target

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.backend.cache import environment_hash
+from accel.backend.disk.cache import environment_hash
 from accel.process.processors import usable
 from tests.processes import starter, without_settings
 
@@ -68,7 +68,7 @@ fast(np.random.default_rng(0).random((1500, 1500)))
 for thread in threading.enumerate():
     if thread.name == "accel-start":  # it ends once the worker is there
         thread.join()
-supervisor = sys.modules.get("accel.backend.supervisor")
+supervisor = sys.modules.get("accel.backend.underway.supervisor")
 print(supervisor is not None and supervisor.supervisor._worker is not None, "jax" in sys.modules)
 """
 

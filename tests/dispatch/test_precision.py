@@ -14,8 +14,8 @@ import pytest
 
 import accel
 from accel import config
-from accel.backend import cache
 from accel.backend.compile import compile_job
+from accel.backend.disk import cache
 from accel.backend.job import describe, key_of, path_key_of
 from accel.dispatch.comparing import policy
 from accel.lower import Known

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from accel.backend.compile import Executable, compile_trace
+from accel.backend.compile import compile_trace
+from accel.backend.executable import Executable
 from accel.backend.job import samples_of
 from accel.dispatch.replay import GuardFailure, MergedMatcher, MergedVariant, SideExit
 from accel.dispatch.replay.commit import commit

@@ -52,7 +52,7 @@ COUNTED = """
 import atexit, json, sys
 import jax
 from accel.cli import run
-from accel.backend import background, worker
+from accel.backend.underway import queues, worker
 from accel.dispatch import target
 from accel.process import gain
 from accel.dispatch.costs import rest

@@ -219,14 +219,14 @@ def test_a_child_and_the_programs_end_close_the_workers_pipes_once() -> None:
     """Not by number: by then it is that of another file."""
     done = told(
         """
-        from accel.backend import background, supervisor
+        from accel.backend.underway import queues, supervisor
         supervisor.supervisor.current()
         def work():
             files = [open(os.devnull) for _ in range(8)]
             for file in files:
                 file.close()
         child(work)
-        background.stop()
+        queues.stop()
         files = [open(os.devnull) for _ in range(8)]
         for file in files:
             file.close()

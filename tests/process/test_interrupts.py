@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.backend.pending import PendingProgram
+from accel.backend.underway.pending import PendingProgram
 from accel.dispatch.replay import Variant
 from accel.process import gain, interrupts
 from accel.record import Raised, record

@@ -18,7 +18,8 @@ import numpy as np
 from scipy import fft, integrate, linalg, ndimage, signal, special
 from scipy.spatial import distance
 
-from accel.backend.compile import Executable, entry
+from accel.backend.compile import entry
+from accel.backend.executable import Executable
 from accel.backend.spans import Span, span_of
 from accel.dispatch.replay import GuardFailure, HostError, Matcher, StagedOutputs, Variant
 from accel.lower import Known, lower

@@ -17,7 +17,7 @@ from accel.reasons import Refusal
 from accel.reports.ledger import Ledger, current_run, open_ledger
 
 if TYPE_CHECKING:
-    from accel.backend.compile import Executable
+    from accel.backend.executable import Executable
     from accel.dispatch.comparing.comparison import Comparison
     from accel.dispatch.replay import StagedOutputs
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 import functools
 from types import CodeType
 
-from accel.backend import devices, experience
+from accel.backend import devices
+from accel.backend.disk import experience
 from accel.dispatch.call import Call
 from accel.dispatch.costs import budget
 

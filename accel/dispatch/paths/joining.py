@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable
 
 from accel import config, logs
-from accel.backend import cache
+from accel.backend.disk import cache
 from accel.dispatch.paths.joint import JointPath, traces_of
 from accel.dispatch.paths.path import Path, Stage
 
@@ -60,7 +60,7 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
         return None
     if not cache.holds_programs() or path.key is None:
         return None
-    from accel.backend import experience, together
+    from accel.backend.disk import experience, together
     from accel.merge import NotMergeable
 
     recorded = {other.key: other for other in pool if other.key is not None}

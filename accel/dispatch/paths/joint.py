@@ -10,8 +10,8 @@ from accel import logs
 from accel.dispatch.paths.path import Path, Stage, is_same_value
 
 if TYPE_CHECKING:
-    from accel.backend.compile import Executable
-    from accel.backend.together import TraceOnDisk
+    from accel.backend.disk.together import TraceOnDisk
+    from accel.backend.executable import Executable
     from accel.dispatch.replay import Launcher, MergedMatcher, StagedOutputs
     from accel.ir.tape import Outcome
     from accel.lower import Known

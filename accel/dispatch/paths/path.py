@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel import config, logs
-from accel.backend import cache
+from accel.backend.disk import cache
 from accel.dispatch.costs.speed import Speed
 from accel.process import interrupts
 from accel.reasons import Refusal
 from accel.reports.ledger import current_run, open_ledger
 
 if TYPE_CHECKING:
-    from accel.backend.compile import Executable
-    from accel.backend.pending import PendingProgram
+    from accel.backend.executable import Executable
+    from accel.backend.underway.pending import PendingProgram
     from accel.dispatch.paths.joint import JointPath
     from accel.dispatch.replay import Launcher, Matcher, MergedMatcher, StagedOutputs
     from accel.ir.tape import Outcome
@@ -277,7 +277,7 @@ class Path:
     @functools.cached_property
     def is_on_disk(self) -> bool:
         """Whether an earlier run has compiled it, alone or with others."""
-        from accel.backend import experience
+        from accel.backend.disk import experience
 
         return self.key is not None and bool(experience.read(self.key).together)
 
@@ -295,15 +295,15 @@ class Path:
 
     def _compile(self, missed_s: float) -> PendingProgram:
         """missed_s: seconds of calls that had no program so far, which are the first priority in the queue."""
-        from accel.backend import background
         from accel.backend.job import samples_of
+        from accel.backend.underway import queues
 
         started = time.perf_counter()
         arguments = self.trace, self._foldable_now(), samples_of(self.trace), self.spanned
         try:
             if config.current().ahead_of_time:
-                return background.compile_in_background(*arguments, missed_s=missed_s, name=self.name)
-            return background.compile_now(*arguments, name=self.name)
+                return queues.compile_in_background(*arguments, missed_s=missed_s, name=self.name)
+            return queues.compile_now(*arguments, name=self.name)
         finally:
             open_ledger(self.name).charge("loading", time.perf_counter() - started)
 
@@ -312,10 +312,10 @@ class Path:
         limit = config.current().max_compile_s
         if self.pending is None or not self.pending.seconds() > limit:
             return None
-        from accel.backend import background
+        from accel.backend.underway import queues
 
         pending, self.pending = self.pending, None
-        background.abandon(pending)
+        queues.abandon(pending)
         if self.joint is not None:
             self.start_alone(f"compiling it with others took more than {limit:g} s")
             return None
@@ -403,7 +403,7 @@ class Path:
         samples = SPAN_SAMPLES_FOUND if self.found_on_disk else SPAN_SAMPLES
         if self.replays % samples or self._spans_tried:
             return False
-        from accel.backend import background
+        from accel.backend.underway import queues
 
         executable, changed = self.variant.executable, {slot for slot, _ in self.trace.outputs.changed}
         copied = {executable.program.slots[at] for at, count in executable.copied.items() if 2 * count > samples}
@@ -411,7 +411,7 @@ class Path:
         executable.copied.clear()
         copied -= changed  # a program has to copy them anyway, and aligned memory makes the faster copy
         # it is an improvement only: programs that paths wait for come first
-        if copied and not background.busy():
+        if copied and not queues.busy():
             self.spanned, self._spans_tried = frozenset(copied), True
             self.pending_spans = self._compile(self.numpy_call_s)
         return False

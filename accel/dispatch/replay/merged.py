@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.backend.compile import Executable
+from accel.backend.executable import Executable
 from accel.backend.job import samples_of
 from accel.dispatch.replay.commit import StagedOutputs
 from accel.dispatch.replay.draws import drawn_nodes

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.backend.compile import Executable, shared
+from accel.backend.executable import Executable, shared
 from accel.dispatch.replay.commit import PendingCall, StagedOutputs, commit
 from accel.dispatch.replay.draws import Drawn, Draws, drawn_nodes
 from accel.dispatch.replay.host import HostTape
@@ -258,7 +258,7 @@ class Variant(Launcher):
 
 
 def forms_of(arrays: Sequence[Node]) -> list[tuple[tuple[int, ...], str]]:
-    """Shape and dtype of each, as `accel.backend.compile.shared` takes them."""
+    """Shape and dtype of each, as `accel.backend.executable.shared` takes them."""
     return [(node.shape, np.dtype(node.dtype).str) for node in arrays]
 
 

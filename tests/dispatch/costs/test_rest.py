@@ -14,7 +14,8 @@ import pytest
 
 import accel
 from accel import config
-from accel.backend import background, devices
+from accel.backend import devices
+from accel.backend.underway import queues
 from accel.dispatch import compiling
 from accel.dispatch.costs import account, rest
 from accel.dispatch.costs.rest import Rest
@@ -191,11 +192,11 @@ def test_what_the_worker_made_is_loaded_once_jax_is_worth_it(monkeypatch: pytest
             return True
 
     job = Made()
-    monkeypatch.setattr(background, "_under_way", {job})
-    thread = threading.Thread(target=background._load, args=(job,))
+    monkeypatch.setattr(queues, "_under_way", {job})
+    thread = threading.Thread(target=queues._load, args=(job,))
     thread.start()
     time.sleep(0.05)
-    assert loaded == [] and not background.busy(), "waiting is no work"
+    assert loaded == [] and not queues.busy(), "waiting is no work"
     prospects.add(0.8)
     thread.join(10.0)
     assert loaded == ["yes"]

@@ -1,10 +1,10 @@
 """Compiling in the background: two queues of pending programs, their threads, and what happens at the process's end.
 
 A pending program first goes to the loading queue. If it is not on disk, it goes on to the compiling queue: the worker
-process compiles it (see accel.backend.worker), or this process if there can be no worker. What the worker has compiled
-goes back to the loading queue. Each queue has a thread of its own, so that programs on disk do not wait for a compile.
-Both threads end as soon as the program does. Before JAX is imported, the program's own thread looks on disk instead;
-see `_load_now`.
+process compiles it (see accel.backend.underway.worker), or this process if there can be no worker. What the worker has
+compiled goes back to the loading queue. Each queue has a thread of its own, so that programs on disk do not wait for a
+compile. Both threads end as soon as the program does. Before JAX is imported, the program's own thread looks on disk
+instead; see `_load_now`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from accel.backend import cache, devices
-from accel.backend.compile import leak_executables
-from accel.backend.pending import PendingProgram
-from accel.backend.supervisor import supervisor
+from accel.backend import devices
+from accel.backend.disk import cache
+from accel.backend.executable import leak_executables
+from accel.backend.underway.pending import PendingProgram
+from accel.backend.underway.supervisor import supervisor
 from accel.lower import Known
 from accel.merge import MergedTrace
 from accel.process import gain, interrupts, status, tuning

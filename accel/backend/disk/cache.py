@@ -2,8 +2,8 @@
 
     <QD_JAX_CACHE_DIR>/<environment>/<key>.program      a compiled program
     <QD_JAX_CACHE_DIR>/<environment>/<key>.trace        a recorded trace's program: which one it is, and how to call it
-    <QD_JAX_CACHE_DIR>/<environment>/<key>.path         what runs have learnt about a path (accel.backend.experience)
-    <QD_JAX_CACHE_DIR>/<environment>/<key>.together     the tape of a program of several paths (accel.backend.together)
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.path         what runs have learnt about a path (see experience)
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.together     the tape of a program of several paths (see together)
 
 The folder's name is a hash of everything that a compiled program depends on besides what it computes: accel's own code,
 the versions of Python, NumPy, SciPy, JAX and jaxlib, XLA's flags, and the processor. So entries of other versions are
@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel import config, logs, versions
-from accel.process import processors
+from accel.process import own_code, processors
 from accel.spelling import did_you_mean
 
 SUFFIX, TRACE, PATH, TOGETHER, KNOWN = ".program", ".trace", ".path", ".together", ".known"
@@ -222,10 +222,9 @@ def environment_hash() -> str:
 
 def _own_code() -> str:
     """A hash of accel's source, which decides what a tape is lowered to."""
-    here = Path(__file__).parents[1]
     source_hash = hashlib.blake2b(digest_size=20)
-    for path in sorted(here.rglob("*.py")):
-        source_hash.update(str(path.relative_to(here)).encode())
+    for path in sorted(own_code.PACKAGE.rglob("*.py")):
+        source_hash.update(str(path.relative_to(own_code.PACKAGE)).encode())
         source_hash.update(path.read_bytes())
     return source_hash.hexdigest()
 

@@ -7,7 +7,7 @@ import threading
 
 from accel import config, logs
 from accel.backend import devices
-from accel.backend.worker import Worker, WorkerLost
+from accel.backend.underway.worker import Worker, WorkerLost
 from accel.rules.rule import Unsupported
 
 MAX_LOST = 3

@@ -17,8 +17,8 @@ import pytest
 
 import accel
 from accel import config
-from accel.backend import background, pending, supervisor
 from accel.backend.job import samples_of
+from accel.backend.underway import pending, queues, supervisor
 from accel.dispatch.paths import known
 from accel.ir.fingerprint import Indescribable
 from accel.lower import Known
@@ -61,7 +61,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 
 def submit(name: Any, missed_s: float) -> Any:
-    return background.compile_in_background(name, None, None, missed_s=missed_s)  # type: ignore[arg-type]
+    return queues.compile_in_background(name, None, None, missed_s=missed_s)  # type: ignore[arg-type]
 
 
 def test_what_calls_do_without_is_compiled_before_what_they_did_without(
@@ -98,7 +98,7 @@ def test_what_is_missed_most_is_compiled_first(bench: Bench) -> None:
     first = submit("slow", 1.0)
     assert bench.started.wait(20)
     others = [submit(name, worth) for name, worth in (("small", 0.1), ("large", 9.0), ("middle", 1.0))]
-    assert background.busy()
+    assert queues.busy()
     bench.go_on.set()
     assert [future.result(20) for future in (first, *others)] == ["SLOW", "SMALL", "LARGE", "MIDDLE"]
     assert bench.seen == ["slow", "large", "middle", "small"]
@@ -150,11 +150,11 @@ def test_what_waited_behind_an_abandoned_compile_is_compiled(bench: Bench) -> No
     waiting = submit("waiting", 1.0)
     assert stuck.seconds() > 0.0
     assert waiting.seconds() == 0.0, "waiting is not compiling"
-    background.abandon(stuck)
+    queues.abandon(stuck)
     assert waiting.result(20) == "WAITING", "without another one having to ask for it"
     assert submit("next", 1.0).result(20) == "NEXT"
     assert not stuck.done()
-    assert not background.busy(), "what was given up is waited for no longer"
+    assert not queues.busy(), "what was given up is waited for no longer"
     bench.go_on.set()
     assert stuck.result(20) == "SLOW"
 
@@ -166,7 +166,7 @@ def test_what_waited_behind_an_abandoned_compile_is_compiled(bench: Bench) -> No
 def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Workers of the test's own, and programs that nothing else has compiled."""
     made = supervisor.Supervisor()
-    for module in (supervisor, pending, background):
+    for module in (supervisor, pending, queues):
         monkeypatch.setattr(module, "supervisor", made)
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -179,33 +179,33 @@ def made(job: Any) -> Any:
 
 
 def test_a_worker_compiles_and_is_no_child_of_ours(workers: Any) -> None:
-    made(background.compile_in_background(*arguments_of(lambda x: x * 3.0), missed_s=1.0))
+    made(queues.compile_in_background(*arguments_of(lambda x: x * 3.0), missed_s=1.0))
     assert workers._worker is not None
     with pytest.raises(ChildProcessError):
         os.waitpid(workers._worker._pid, os.WNOHANG)
 
 
 def test_a_worker_that_ends_takes_one_program_with_it_and_the_next_is_another(workers: Any) -> None:
-    made(background.compile_in_background(*arguments_of(lambda x: x * 5.0), missed_s=1.0))
+    made(queues.compile_in_background(*arguments_of(lambda x: x * 5.0), missed_s=1.0))
     first = workers._worker._pid
     os.kill(first, signal.SIGKILL)
-    lost = background.compile_in_background(*arguments_of(lambda x: x * 7.0), missed_s=1.0)
+    lost = queues.compile_in_background(*arguments_of(lambda x: x * 7.0), missed_s=1.0)
     with pytest.raises(Unsupported, match="ended"):
         made(lost)
-    made(background.compile_in_background(*arguments_of(lambda x: x * 9.0), missed_s=1.0))
+    made(queues.compile_in_background(*arguments_of(lambda x: x * 9.0), missed_s=1.0))
     assert workers._worker._pid != first
 
 
 def test_after_too_many_nothing_is_compiled_any_more(workers: Any) -> None:
     workers._lost = supervisor.MAX_LOST
-    refused = background.compile_in_background(*arguments_of(lambda x: x * 11.0), missed_s=1.0)
+    refused = queues.compile_in_background(*arguments_of(lambda x: x * 11.0), missed_s=1.0)
     with pytest.raises(Unsupported, match="the compiling process ended 3 times"):
         made(refused)
 
 
 def test_without_a_worker_this_process_compiles(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    made(background.compile_in_background(*arguments_of(lambda x: x * 13.0), missed_s=1.0))
+    made(queues.compile_in_background(*arguments_of(lambda x: x * 13.0), missed_s=1.0))
     assert not workers.can_start
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import CodeType
 
-from accel.backend import cache
+from accel.backend.disk import cache
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accel import config
+from accel.process import own_code
 
 if TYPE_CHECKING:
     from accel.backend.job import Job, Product
@@ -41,7 +41,7 @@ import os, pickle, sys
 if hasattr(os, "fork") and os.fork():
     os._exit(0)
 sys.path[:] = pickle.loads(bytes.fromhex(sys.argv[1]))
-from accel.backend.worker import serve
+from accel.backend.underway.worker import serve
 serve(int(sys.argv[2]))
 """
 """What the process runs. It forks and ends at once, so that the worker is no child of the program's (see above)."""
@@ -65,7 +65,7 @@ class Worker:
     def __init__(self) -> None:
         """Start the process. Raises WorkerLost."""
         # `-I` leaves out PYTHONPATH and the current folder: the worker is given the program's own path instead
-        path = [os.path.abspath(each) for each in (*sys.path, str(Path(__file__).parents[2]))]
+        path = [os.path.abspath(each) for each in (*sys.path, str(own_code.PACKAGE.parent))]
         self._pid = 0
         self._line, its_end = socket.socketpair()
         self._line.settimeout(None)

@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from accel import config, logs
-from accel.backend import cache, devices, experience, together
-from accel.backend.compile import Executable, compile_trace, load, product_of, report_not_kept, usual_size
-from accel.backend.experience import Experience
+from accel.backend import devices
+from accel.backend.compile import compile_trace, load, product_of, report_not_kept, usual_size
+from accel.backend.disk import cache, experience, together
+from accel.backend.disk.experience import Experience
+from accel.backend.executable import Executable
 from accel.backend.job import Job, Product, describe, key_of, key_of_path, path_key_of
-from accel.backend.supervisor import has_worker, supervisor
-from accel.backend.worker import WorkerLost
+from accel.backend.underway.supervisor import has_worker, supervisor
+from accel.backend.underway.worker import WorkerLost
 from accel.ir.fingerprint import Indescribable
 from accel.lower import Known
 from accel.merge import MergedTrace

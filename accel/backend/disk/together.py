@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from accel import logs
-from accel.backend import cache
+from accel.backend.disk import cache
 from accel.backend.job import Job
 from accel.lower import Known
 from accel.merge import Member, MergedTrace, Placement, reassembled

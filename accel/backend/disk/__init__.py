@@ -1,0 +1,6 @@
+"""What is kept on disk for later runs.
+
+cache       programs, found by what they compute
+together    programs of several paths
+experience  what earlier runs have learnt of a path
+"""
