@@ -92,6 +92,11 @@ _ROWS = (
         "the shape of a result depends on values, and a compiled program has fixed shapes",
         "use np.where with a fill value, or assign back under the same mask",
     ),
+    Reason(
+        "shape.scattered",
+        "Python or a shape needed a number of the arrays, such as a length, that is another one in each call",
+        "only compute with the length of a selection, and use sums or np.where over whole arrays instead of sorting it",
+    ),
     # -- rules -----------------------------------------------------------------------------------------------------
     Reason(
         "rule.missing",

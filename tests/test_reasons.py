@@ -29,6 +29,8 @@ EXPECTED = {
     "alias.overlap": "two inputs share memory and one of them is written",
     "escape.object": "a recorded value was stored in an object that outlives the call and that accel does not track",
     "shape.dynamic": "the shape of a result depends on values, and a compiled program has fixed shapes",
+    "shape.scattered": "Python or a shape needed a number of the arrays, such as a length, that is another one "
+    "in each call",
     "rule.missing": "accel has no rule for this NumPy or SciPy function",
     "rule.parameter": "accel has a rule for this function, but not for this parameter or combination of arguments",
     "path.exception": "an exception was raised on this path, and whether it is may depend on values",

@@ -9,7 +9,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from accel.record import inputs
-from accel.record.arrays.arrays import RecordedScalar
+from accel.record.arrays.arrays import CompressedArray, RecordedScalar
 from accel.record.arrays.numbers import TYPE_STAND_INS, record_extreme, record_sum
 from accel.record.containers.container import ContainerProxy
 from accel.record.effects.sinks import print_sink
@@ -73,9 +73,12 @@ def _sum(recording: Recording) -> Callable[..., Any]:
 
 def _length(recording: Recording) -> Callable[[Any], Any]:
     def length(value: Any, /) -> Any:
-        # That of a container that grows is another number in each call. So may be what an object gives as its length.
+        # That of a container that grows is another number in each call, and so is that of what a mask selects. What an
+        # object gives as its length may be one, too.
         if recording.active and issubclass(type(value), ContainerProxy):
             return value.length()
+        if recording.active and issubclass(type(value), CompressedArray):
+            return value.count()
         if recording.active and _has_length(value):
             found = value.__len__()
             is_recorded = issubclass(type(found), RecordedScalar) and type(unwrap(found)) is int
