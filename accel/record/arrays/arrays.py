@@ -19,6 +19,7 @@ import numpy as np
 from accel.ir.tape import Node, Storage
 from accel.ir.views import Chain
 from accel.record.inputs import MISSING
+from accel.record.on_behalf import on_behalf
 from accel.record.recording import Recording, recordable
 from accel.record.wrapper import Wrapper, has_wrapper, isinstance_wrapper, unwrap
 from accel.rules import core, scalars
@@ -225,7 +226,7 @@ class CompressedArray(_ArrayValue):
         if issubclass(type(self), RecordedArray):
             self[key] = value
         else:
-            self._plain_[unwrap(key)] = unwrap(value)
+            on_behalf(operator.setitem, (self._plain_, unwrap(key), unwrap(value)))
 
 
 # -- forcing ----------------------------------------------------------------------------------------------------------
