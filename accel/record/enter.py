@@ -50,12 +50,13 @@ from accel.record.library.caches import Wrapper as CacheWrapper
 from accel.record.library.copies import Copying
 from accel.record.names.bodies import enter_body
 from accel.record.names.namespaces import is_pythons
+from accel.record.objects.computed import guard_class
 from accel.record.objects.dataclass import Replace
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple, is_namedtuple
 from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
-from accel.record.objects.objects import ObjectProxy, class_proxy, guard_class
+from accel.record.objects.objects import ObjectProxy, class_proxy
 from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.opaque import TRANSPARENT, Harmless, computes, is_harmless
 from accel.record.parts.kept import EnteredTuple
@@ -63,7 +64,7 @@ from accel.record.recording import Recording, recordable
 from accel.rules.rule import lookup
 from accel.rules.scalars import HOST_FUNCTIONS
 
-PLAIN = frozenset({str, bytes, bool, type(None), np.bool_, type(Ellipsis), type(NotImplemented), np.dtype})
+PLAIN = frozenset({str, bytes, bool, type(None), np.bool_, type(Ellipsis), type(NotImplemented)})
 _EXACT = frozenset({int, float})
 CALLABLES = (FunctionType, BuiltinFunctionType, BuiltinMethodType, MethodType, MethodWrapperType)
 
@@ -351,6 +352,8 @@ def _rule_object(value: object, kind: type) -> bool:
 Handler = Callable[[Recording, Any, int], Entered]
 _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: kind in PLAIN, _literal),
+    # one object for all of its kind, but for those with fields or metadata
+    (lambda value, kind: issubclass(kind, np.dtype) and value.isbuiltin == 1, _identical),
     (lambda value, kind: isinstance(value, enum.Enum), _enum),
     (lambda value, kind: kind is frozenset and all(type(part) in PLAIN | _EXACT for part in value), _frozenset),
     (_is(range, slice), _bounds),

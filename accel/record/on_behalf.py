@@ -13,6 +13,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from accel.process.tracebacks import ON_BEHALF
+from accel.record.instructions import raising
 
 _CALL = (lambda function, args, kwargs: function(*args, **kwargs)).__code__.replace(co_name=ON_BEHALF)
 
@@ -25,11 +26,23 @@ def _at(filename: str, line: int) -> CodeType:
 
 def on_behalf(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> Any:
     """`function(*args, **kwargs)` as the innermost frame of recorded code would call it."""
+    frame = recorded_frame()
+    if frame is None:
+        return function(*args, **(kwargs or {}))
+    namespace: dict[str, Any] = frame.f_globals.namespace  # type: ignore[attr-defined]  # of substituted globals
+    return FunctionType(_at(frame.f_code.co_filename, frame.f_lineno), namespace)(function, args, kwargs or {})
+
+
+def recorded_frame() -> FrameType | None:
+    """The innermost frame of recorded code, if there is one."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        # substituted globals are a dict of a class of its own; any others are the program's or accel's
-        namespace = None if type(frame.f_globals) is dict else getattr(frame.f_globals, "namespace", None)
-        if namespace is not None:
-            return FunctionType(_at(frame.f_code.co_filename, frame.f_lineno), namespace)(function, args, kwargs or {})
+    # substituted globals are a dict of a class of its own; any others are the program's or accel's
+    while frame is not None and (type(frame.f_globals) is dict or not hasattr(frame.f_globals, "namespace")):
         frame = frame.f_back
-    return function(*args, **(kwargs or {}))
+    return frame
+
+
+def is_for_exception() -> bool:
+    """Whether what recorded code computes now is for an exception that it is about to raise."""
+    frame = recorded_frame()
+    return frame is not None and frame.f_lasti in raising(frame.f_code)

@@ -15,8 +15,9 @@ from accel.record.containers.container import ContainerProxy
 from accel.record.effects.sinks import print_sink
 from accel.record.names.local_names import make_locals
 from accel.record.names.namespaces import SubstitutedGlobals
+from accel.record.objects.computed import property_of
 from accel.record.objects.modules import ModuleProxy
-from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method, property_of
+from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method
 from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.recording import Recording
 from accel.record.standin import StandIn
