@@ -44,7 +44,7 @@ from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
 from accel.record.effects import loggers, streams
 from accel.record.effects.logger_sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy
 from accel.record.effects.sinks import StreamProxy, is_stream
-from accel.record.library import callbacks, copies, scientific, wrappers  # noqa: F401 - the last two add what they know
+from accel.record.library import callbacks, copies, scientific, vectorized, wrappers  # noqa: F401 - some add what they know
 from accel.record.library.cached import Cached
 from accel.record.library.caches import Wrapper as CacheWrapper
 from accel.record.library.copies import Copying
@@ -240,6 +240,15 @@ def _partial(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.has_type(functools.partial), one_per_object(recording, value, lambda *_: made)
 
 
+def _vectorized(recording: Recording, value: Any, slot: int) -> Entered:
+    """A numpy.vectorize object: its function is entered."""
+    fetch, name = inputs.attribute(slot, "pyfunc"), f"{recording.inputs.name(slot)}.pyfunc"
+    function = recording.enter(value.pyfunc, ("attr", slot, "pyfunc"), name, fetch)
+    made = vectorized.Vectorized(recording, value, function)
+    check = inputs.satisfies(vectorized.has_options, value, vectorized.options(value))
+    return check, one_per_object(recording, value, lambda *_: made)
+
+
 def _bound(recording: Recording, value: Any, slot: int) -> Entered:
     """A bound method read from outside: its object is entered, its function followed."""
     name = recording.inputs.name(slot)
@@ -374,6 +383,7 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: is_grid(value), _grid),
     (_is(ModuleType), _module),
     (_is(functools.partial), _partial),
+    (_is(np.vectorize), _vectorized),
     (lambda value, kind: callable(value) and not issubclass(kind, type) and _transparent(value), _identical),
     (lambda value, kind: issubclass(kind, type), _class),
     (_rule_object, _callable),

@@ -17,7 +17,7 @@ def answered(proxy: Any, name: str, kind: type, answering: Any) -> Any:
     """What a class's `__getattr__` gives for an attribute that is not there: it is followed, as a method is."""
     recording = proxy._recording_
     function = target_function(recording, answering)
-    if not isinstance(function, FunctionType) or kind.__getattribute__ is not object.__getattribute__:
+    if not isinstance(function, FunctionType) or find_in_class(kind, "__getattribute__")[0] is not object:
         return opaque_attribute(proxy, name, f"the __getattr__ of {kind.__name__}")
     guard_no_own(recording, proxy._slot_, name)
     found = find_in_class(kind, name)[1]
