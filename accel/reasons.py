@@ -57,6 +57,11 @@ _ROWS = (
         "write this step with NumPy or scipy.ndimage functions, or call it outside the accelerated function",
     ),
     Reason(
+        "object.opaque",
+        "an object that accel does not look into was asked for an attribute",
+        "keep what is needed of it in a class of your own with ordinary attributes, or pass it as an argument",
+    ),
+    Reason(
         "call.generator",
         "generators and coroutines are suspended half-way, which a recording cannot be",
         "return a list or an array instead",
@@ -70,7 +75,7 @@ _ROWS = (
     Reason(
         "value.forced",
         "Python needed an array element as a plain number, which the recording would turn into a constant",
-        "keep it an array, or use float(), int(), min() and max(), which can be recorded",
+        "keep it an array, or use float(), int(), min() and max(), which can be recorded; make texts in the caller",
     ),
     Reason(
         "array.unknown",
@@ -84,13 +89,18 @@ _ROWS = (
     ),
     Reason(
         "escape.object",
-        "a recorded value was stored in an object that outlives the call and that accel does not track",
-        "return the value, or store it in an attribute of an argument",
+        "what the call returns or stores holds an object that a replay could not make or find again",
+        "return and store arrays, numbers, containers of them, or objects of classes of your own",
     ),
     Reason(
         "shape.dynamic",
         "the shape of a result depends on values, and a compiled program has fixed shapes",
         "use np.where with a fill value, or assign back under the same mask",
+    ),
+    Reason(
+        "shape.scattered",
+        "Python or a shape needed a number of the arrays, such as a length, that is another one in each call",
+        "only compute with the length of a selection, and use sums or np.where over whole arrays instead of sorting it",
     ),
     # -- rules -----------------------------------------------------------------------------------------------------
     Reason(

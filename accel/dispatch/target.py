@@ -542,7 +542,13 @@ class Target:
                 # where the draws decided it, nothing was launched: the next may well turn out to be another one too
                 return self._replay(other, values, call, siblings=exit.on_host, left=left)
         known = set(self.paths)
-        result = self._new_path(call)
+        scattering = self.paths.scattering if self._is_limited else ""
+        if scattering:  # what this call's recording would show, no other call is going to need
+            self._refusals.refuse(Refusal("shape.scattered", "", scattering))
+            result = self._numpy.unmatched(call)
+        else:
+            result = self._new_path(call)
+        self.paths.note_strange(known)
         # nothing was recorded that the next call of this kind could take instead
         if known.issuperset(self.paths):
             path.back_off(discarded_s, self.account.call_s)

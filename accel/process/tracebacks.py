@@ -6,6 +6,9 @@ import os
 from collections.abc import Sequence
 from types import TracebackType
 
+ON_BEHALF = "<called by accel>"
+"""The name of a frame of accel's with the file and line of the program's (see accel.record.on_behalf)."""
+
 _ACCEL = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
@@ -29,7 +32,8 @@ def linked(chosen: Sequence[TracebackType]) -> TracebackType | None:
 
 def is_ours(entry: TracebackType) -> bool:
     """Whether an entry is a frame of accel's."""
-    return entry.tb_frame.f_code.co_filename.startswith(_ACCEL)
+    code = entry.tb_frame.f_code
+    return code.co_filename.startswith(_ACCEL) or code.co_name == ON_BEHALF
 
 
 def without_ours(traceback: TracebackType | None) -> TracebackType | None:

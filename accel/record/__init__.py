@@ -16,6 +16,7 @@ effects/          text that is shown
 library/          functions and objects of the standard library's and SciPy's: caches, copies, context managers, splines
 loops/            where loops were asked for their conditions
 opaque            functions that are not followed, and why
+on_behalf         calls whose warnings name the program's line
 instructions      CPython's instructions, for all that reads bytecode
 pinned            arrays whose elements say which path a call takes
 outputs           what the call returned and left, as a plan that a replay carries out

@@ -44,18 +44,19 @@ from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
 from accel.record.effects import loggers, streams
 from accel.record.effects.logger_sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy
 from accel.record.effects.sinks import StreamProxy, is_stream
-from accel.record.library import callbacks, copies, scientific, wrappers  # noqa: F401 - the last two add what they know
+from accel.record.library import callbacks, copies, scientific, vectorized, wrappers  # noqa: F401 - some add what they know
 from accel.record.library.cached import Cached
 from accel.record.library.caches import Wrapper as CacheWrapper
 from accel.record.library.copies import Copying
 from accel.record.names.bodies import enter_body
 from accel.record.names.namespaces import is_pythons
+from accel.record.objects.computed import guard_class
 from accel.record.objects.dataclass import Replace
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple, is_namedtuple
 from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
-from accel.record.objects.objects import ObjectProxy, class_proxy, guard_class
+from accel.record.objects.objects import ObjectProxy, class_proxy
 from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.opaque import TRANSPARENT, Harmless, computes, is_harmless
 from accel.record.parts.kept import EnteredTuple
@@ -63,7 +64,7 @@ from accel.record.recording import Recording, recordable
 from accel.rules.rule import lookup
 from accel.rules.scalars import HOST_FUNCTIONS
 
-PLAIN = frozenset({str, bytes, bool, type(None), np.bool_, type(Ellipsis), type(NotImplemented), np.dtype})
+PLAIN = frozenset({str, bytes, bool, type(None), np.bool_, type(Ellipsis), type(NotImplemented)})
 _EXACT = frozenset({int, float})
 CALLABLES = (FunctionType, BuiltinFunctionType, BuiltinMethodType, MethodType, MethodWrapperType)
 
@@ -239,6 +240,15 @@ def _partial(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.has_type(functools.partial), one_per_object(recording, value, lambda *_: made)
 
 
+def _vectorized(recording: Recording, value: Any, slot: int) -> Entered:
+    """A numpy.vectorize object: its function is entered."""
+    fetch, name = inputs.attribute(slot, "pyfunc"), f"{recording.inputs.name(slot)}.pyfunc"
+    function = recording.enter(value.pyfunc, ("attr", slot, "pyfunc"), name, fetch)
+    made = vectorized.Vectorized(recording, value, function)
+    check = inputs.satisfies(vectorized.has_options, value, vectorized.options(value))
+    return check, one_per_object(recording, value, lambda *_: made)
+
+
 def _bound(recording: Recording, value: Any, slot: int) -> Entered:
     """A bound method read from outside: its object is entered, its function followed."""
     name = recording.inputs.name(slot)
@@ -351,6 +361,8 @@ def _rule_object(value: object, kind: type) -> bool:
 Handler = Callable[[Recording, Any, int], Entered]
 _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: kind in PLAIN, _literal),
+    # one object for all of its kind, but for those with fields or metadata
+    (lambda value, kind: issubclass(kind, np.dtype) and value.isbuiltin == 1, _identical),
     (lambda value, kind: isinstance(value, enum.Enum), _enum),
     (lambda value, kind: kind is frozenset and all(type(part) in PLAIN | _EXACT for part in value), _frozenset),
     (_is(range, slice), _bounds),
@@ -371,6 +383,7 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: is_grid(value), _grid),
     (_is(ModuleType), _module),
     (_is(functools.partial), _partial),
+    (_is(np.vectorize), _vectorized),
     (lambda value, kind: callable(value) and not issubclass(kind, type) and _transparent(value), _identical),
     (lambda value, kind: issubclass(kind, type), _class),
     (_rule_object, _callable),

@@ -13,6 +13,8 @@ state must hold in `except` too, so that handlers are ways there. A text is foll
 from __future__ import annotations
 
 import dis
+import functools
+from types import CodeType
 
 _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
 _ALWAYS_JUMPS = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
@@ -48,3 +50,17 @@ def accesses(instruction: dis.Instruction) -> list[tuple[str, bool]]:
     if len(kinds) != len(names):
         return [(each, True) for each in names]
     return [(each, kind != "STORE") for each, kind in zip(names, kinds, strict=True)]
+
+
+@functools.lru_cache(maxsize=256)
+def raising(code: CodeType) -> frozenset[int]:
+    """Offsets of the instructions after which the code can but raise: what they compute is for the exception."""
+    found, is_raised = set[int](), False
+    for each in reversed(list(dis.get_instructions(code))):
+        if each.opname == "RAISE_VARARGS":
+            is_raised = True
+        elif jumps(each) or not goes_on(each) or each.opname.startswith("STORE_"):
+            is_raised = False
+        if is_raised:
+            found.add(each.offset)
+    return frozenset(found)

@@ -9,6 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from accel.record.on_behalf import on_behalf
 from accel.record.recording import Recording
 from accel.record.standin import StandIn
 from accel.record.wrapper import unwrap
@@ -128,4 +129,4 @@ def call_opaque(recording: Recording, function: Any, args: tuple[Any, ...], kwar
         recording.break_(reason, f"{getattr(function, '__module__', None) or ''}.{name}".lstrip("."), touched=True)
     # The callee may keep what it is given (`observers.append(x)`), so that containers are unwrapped later, not copied.
     held = {key: recording.kept.unwrap_to_store(value) for key, value in kwargs.items()}
-    return function(*map(recording.kept.unwrap_to_store, args), **held)
+    return on_behalf(function, tuple(map(recording.kept.unwrap_to_store, args)), held)

@@ -217,7 +217,7 @@ class Planner:
                 return handler(self, value)
         if kind in (*LISTS, tuple, *DICTS) or issubclass(kind, tuple):
             return self._container(value)
-        if kind in _LITERALS or issubclass(kind, (np.generic, type, enum.Enum)):
+        if kind in _LITERALS or issubclass(kind, (np.generic, np.dtype, type, enum.Enum)):
             return Literal(value)
         # A frozenset of constants may be one for all calls; a set is made anew in each.
         if kind is frozenset and not has_wrapper(value):
@@ -345,7 +345,7 @@ def _refuse_function(planner: Planner, value: FunctionType) -> Leaf:
     raise Unsupported("escape.object", f"the function {value.__name__}, made while recording, leaves the call")
 
 
-_LITERALS = frozenset({type(None), bool, int, float, complex, str, bytes, range, slice, np.dtype, type(Ellipsis)})
+_LITERALS = frozenset({type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis)})
 _LEAVES: tuple[tuple[Any, Callable[[Planner, Any], Leaf]], ...] = (
     (RecordedArray, Planner._array),
     (RecordedScalar, Planner._scalar),

@@ -265,3 +265,29 @@ def test_selected_indices_that_repeat_later(check: Any) -> None:
         return np.arange(7.0), index, np.array([True, True, True, i > 3, True, True]), np.arange(6.0) * 10.0 + i
 
     check(work, make, calls=24, replays=4, reason="rule.parameter")
+
+
+def test_the_length_of_a_selection_is_a_number_to_compute_with(check: Any) -> None:
+    def work(x: Any, limit: float) -> Any:
+        mask = x > limit
+        n = len(x[mask])
+        indices = np.nonzero(mask)[0]
+        mean = 0.0
+        if len(indices):
+            mean = x[indices].sum() / len(indices)
+        half = len(indices) // 2 + 1
+        return x[mask].sum() / n, mean, n, half * 0.5, f"{n:d}" if n < 0 else "", np.sqrt(len(x[~mask]))
+
+    checked = check(work, lambda i: (some(i, 60), 0.05 * i), calls=20, replays=15)
+    assert len(checked.function._self_target.paths) == 1
+
+
+def test_the_length_of_a_selection_as_a_shape_or_a_branch_is_an_outcome(check: Any) -> None:
+    def work(x: Any) -> Any:
+        n = len(x[x > 0])
+        total = 0.0
+        for k in range(n):
+            total = total + x[k]
+        return np.zeros(n), total, "many" if n > 2 else "few", len(x[x > 0]) is not None
+
+    check(work, lambda i: np.array([1.0, i % 3 - 1.0, 2.0, (i % 2) - 0.5]), calls=40, replays=10)

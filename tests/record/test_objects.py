@@ -785,8 +785,72 @@ def test_what_a_class_computes_is_not_computed_before_the_call(check: Any, kind:
         vars(lacks).pop("area", None) if kind is Cached else delattr(lacks, "area")
         return lambda i: (lacks if i == 6 else has, some(i))
 
-    # a cached_property is followed, and set when it is its turn
-    check(step, worlds=worlds, replays=3, reason="call.opaque" if kind is Answering else None)
+    # a cached_property is followed, and set when it is its turn; `__getattr__` is followed too
+    check(step, worlds=worlds, replays=3)
+
+
+class Around:
+    def __init__(self, inner: Any, **own: Any) -> None:
+        self.inner = inner
+        vars(self).update(own)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("scaled_"):
+            return getattr(self, name.removeprefix("scaled_")) * 2.0
+        return getattr(self.inner, name)
+
+
+def test_attributes_that_another_object_answers(check: Any) -> None:
+    def step(o: Any, x: Any) -> Any:
+        o.x = o.x + x
+        return o.k * x, o.scaled_k, o.scaled_x.sum(), o.step(x)
+
+    check(step, worlds=lasting(lambda: Around(Below(), x=some(4))))
+
+
+def test_an_attribute_that_appears_later_hides_what_another_object_answers(check: Any) -> None:
+    def worlds() -> Any:
+        made = Around(Below())
+
+        def make(i: int) -> Any:
+            if i == 6:
+                made.k = 5.0
+            return made, some(i)
+
+        return make
+
+    check(lambda o, x: o.k * x, worlds=worlds, replays=3)
+
+
+class Table(dict[str, Any]):
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+def test_attributes_of_what_is_not_looked_into_are_refused_as_such(check: Any) -> None:
+    checked = check(lambda o, x: o.k * x, lambda i: (Table(k=2.0), some(i)), reason="object.opaque")
+    (refusal,) = checked.ledger.refusals
+    assert refusal.detail == ".k of a Table"
+
+
+def test_dtypes_come_in_and_leave(check: Any) -> None:
+    kinds = np.dtype("f4"), np.dtype("f8")
+
+    def step(o: Any, x: Any, log: Any) -> Any:
+        o.kind = x.dtype
+        log.append(x.dtype)
+        return x.astype(o.wanted) * 2.0, {"kind": x.dtype}, np.zeros(2, o.wanted), o.wanted == np.float32
+
+    def worlds() -> Any:
+        made, log = SimpleNamespace(kind=None), []
+
+        def make(i: int) -> Any:
+            made.wanted = kinds[i > 5]
+            return made, some(i), log
+
+        return make
+
+    check(step, worlds=worlds, replays=3)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -267,6 +267,29 @@ def test_formatting_a_number_from_an_array(check: Any) -> None:
     check(lambda x: f"{x.sum():.3f}", some, reason="value.forced")
 
 
+def test_a_number_in_the_text_of_an_exception(check: Any) -> None:
+    def formatted(x: Any) -> Any:
+        if x.sum() < 1e9:
+            raise ValueError(f"too small: {x.sum():.3f}")
+        return x
+
+    def handled(x: Any) -> Any:
+        try:
+            if x.sum() < 1e9:
+                raise ValueError("too small: %g" % x.sum())  # noqa: UP031
+        except ValueError:
+            return x * 2.0
+        return x
+
+    def asserted(x: Any) -> Any:
+        if not x.sum() > 1e9:
+            raise AssertionError("too small", f"{x.sum()}")
+        return x
+
+    for function in (formatted, handled, asserted):
+        check(function, some, reason="path.exception")
+
+
 def test_chained_and_conditional_expressions(check: Any) -> None:
     def work(x: Any, s: float) -> Any:
         t = s if 0 < s < 4 else 4.0

@@ -43,6 +43,9 @@ FIRST_IN_PARTS_THRESHOLD = 0.25
 """The same where calls run in parts meanwhile, and nothing is on disk: other paths that are recorded by then get one
 program with it."""
 
+MOST_SCATTERED = 3
+"""So many paths that no run has taken since they were recorded, and that one number tells apart, are enough."""
+
 JOIN_THRESHOLD = 0.5
 """The same for a path that joins a program of more paths than wait to join it: all of that is compiled anew."""
 
@@ -84,6 +87,7 @@ class KnownPaths:
         self.joint: JointPath | None = None
         self._predictor = PathPredictor()
         self._beyond_limit = 0
+        self._unmet: list[Path] = []  # recorded after a run was discarded, and not taken since
 
     def __iter__(self) -> Iterator[Path]:
         return iter(tuple(self._paths))
@@ -108,6 +112,8 @@ class KnownPaths:
     def note_taken(self, path: Path) -> None:
         """A call has been replayed by the program of this path."""
         self._predictor.note_taken(path)
+        if path in self._unmet:
+            self._unmet.remove(path)
         if path in self._paths and path is not self._paths[0]:
             self._paths.remove(path)
             self._paths.insert(0, path)
@@ -160,9 +166,26 @@ class KnownPaths:
         self._paths.insert(0, Path(trace, name))
         return self._paths[0]
 
+    def note_strange(self, known: Collection[Path]) -> None:
+        """A run was discarded, and its call recorded. known: the paths before that."""
+        self._unmet += [path for path in self._paths if path not in known]
+        del self._unmet[:-MOST_SCATTERED]
+
+    @property
+    def scattering(self) -> str:
+        """Which number was another one in each of the last discarded runs, so that no recording was of use; else ""."""
+        if len(self._unmet) < MOST_SCATTERED:
+            return ""
+        first, *others = [_integers(path) for path in self._unmet]
+        for where, number in first.items():
+            numbers = [number, *(other[where] for other in others if where in other)]
+            if len(set(numbers)) == MOST_SCATTERED:
+                return f"line {where[1]} gave {', '.join(map(str, numbers))}"
+        return ""
+
     def clear(self) -> None:
         """Drop all paths, with their recordings and programs."""
-        self._paths = []
+        self._paths, self._unmet = [], []
         self.joint = None
         self._predictor = PathPredictor()
 
@@ -253,6 +276,11 @@ class KnownPaths:
     def describe(self) -> list[dict[str, Any]]:
         """The compiled paths for the report: what each is, and which outcomes tell its calls from others."""
         return [path.describe() for path in self.with_program]
+
+
+def _integers(path: Path) -> dict[tuple[Any, int], int]:
+    """The integers that the path expects of the device, by the lines that needed them."""
+    return {outcome.where[:2]: outcome.expected for outcome in path.outcomes if type(outcome.expected) is int}
 
 
 def _ends_loop(node: Node) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 from accel.ir.tape import Node, Storage
 from accel.ir.views import Chain
 from accel.record.inputs import MISSING
+from accel.record.on_behalf import is_for_exception, on_behalf
 from accel.record.recording import Recording, recordable
 from accel.record.wrapper import Wrapper, has_wrapper, isinstance_wrapper, unwrap
 from accel.rules import core, scalars
@@ -225,7 +226,7 @@ class CompressedArray(_ArrayValue):
         if issubclass(type(self), RecordedArray):
             self[key] = value
         else:
-            self._plain_[unwrap(key)] = unwrap(value)
+            on_behalf(operator.setitem, (self._plain_, unwrap(key), unwrap(value)))
 
 
 # -- forcing ----------------------------------------------------------------------------------------------------------
@@ -240,7 +241,7 @@ def force(value: RecordedValue, needed_as: str) -> None:
 
     def write() -> None:
         if not _note_known(value):
-            raise Unsupported("value.forced", _NEEDED_AS.format(needed_as))
+            raise Unsupported("path.exception" if is_for_exception() else "value.forced", _NEEDED_AS.format(needed_as))
 
     value._recording_.write_down(write, None)
 
@@ -254,9 +255,12 @@ def as_text(value: RecordedValue, how: str, spec: str, text: str, frame: FrameTy
 
     def write() -> str:
         made = recording.marker(recording, value, how, spec, text, frame)
-        if made is None and not _note_known(value):
-            recording.break_for_text("value.forced", _NEEDED_AS.format("text"))
-        return text if made is None else made
+        if made is not None or _note_known(value):
+            return text if made is None else made
+        if is_for_exception():
+            raise Unsupported("path.exception", _NEEDED_AS.format("the exception's text"))
+        recording.break_for_text("value.forced", _NEEDED_AS.format("text"))
+        return text
 
     return str(recording.write_down(write, text))
 

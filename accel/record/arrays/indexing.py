@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ from accel.record.arrays.arrays import (
 from accel.record.arrays.operands import check_casts
 from accel.record.arrays.positions import position_of, steps_of, within_axis
 from accel.record.arrays.settling import or_settled, settle
+from accel.record.on_behalf import on_behalf
 from accel.record.recording import Recording
 from accel.record.wrapper import has_wrapper, unwrap
 from accel.rules import core, gathers
@@ -53,7 +55,7 @@ def set_item(array: RecordedArray, key: object, value: object) -> None:
     """`array[key] = value`."""
     recording = array._recording_
     recording.storages.before_write(array._storage)
-    array._plain_[unwrap(key)] = unwrap(value)
+    on_behalf(operator.setitem, (array._plain_, unwrap(key), unwrap(value)))
     recording.write_down(lambda: _record_set(array, basic_key(key), value), None)
 
 

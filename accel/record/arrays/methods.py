@@ -26,6 +26,7 @@ from accel.record.arrays.operands import check_casts
 from accel.record.arrays.settling import or_settled
 from accel.record.arrays.ufuncs import one_out, record_ufunc
 from accel.record.inputs import has_flags
+from accel.record.on_behalf import on_behalf
 from accel.record.opaque import EFFECTS_IN_NUMPY
 from accel.record.standin import StandIn
 from accel.record.wrapper import Wrapper, unwrap
@@ -94,7 +95,7 @@ class Method(StandIn):
         for given in (*args, kwargs.get("out")):  # `out` may be given by position
             if issubclass(type(given), RecordedArray):
                 recording.storages.before_write(given._storage)
-        result = getattr(value._plain_, name)(*unwrap(args), **unwrap(kwargs))
+        result = on_behalf(getattr(value._plain_, name), unwrap(args), unwrap(kwargs))
         given = (value, *args, *kwargs.values())
         return recording.write_down(
             lambda: or_settled(lambda: METHODS[name](value, name, args, kwargs, result), given), result

@@ -11,6 +11,7 @@ import numpy as np
 
 from accel.record.arrays.arrays import NUMBERS, RecordedScalar, RecordedValue, as_template, wrap
 from accel.record.arrays.ufuncs import record_ufunc
+from accel.record.on_behalf import on_behalf
 from accel.record.recording import Recording, all_host, current
 from accel.record.standin import StandIn
 from accel.record.wrapper import has_wrapper, isinstance_wrapper, unwrap
@@ -116,7 +117,7 @@ def scalar_call(
 ) -> Any:
     """`function(*args)` for a function of Python's that takes scalars (round, math.sqrt, float, max)."""
     kwargs = kwargs or {}
-    result = function(*unwrap(args), **unwrap(kwargs))
+    result = on_behalf(function, unwrap(args), unwrap(kwargs))
     if not has_wrapper(args) and not has_wrapper(kwargs):
         return result
     return recording.write_down(lambda: record_scalar(recording, function, args, result, kwargs=kwargs), result)
@@ -124,7 +125,7 @@ def scalar_call(
 
 def convert(recording: Recording, kind: type, value: Any) -> Any:
     """`kind(value)` for a recorded value."""
-    result = kind(unwrap(value))
+    result = on_behalf(kind, (unwrap(value),))
 
     def write() -> Any:
         node = value.node()
@@ -195,7 +196,7 @@ class TypeStandIn(StandIn):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording = current()
         if recording is None:
-            return self._plain_(*unwrap(args), **unwrap(kwargs))
+            return on_behalf(self._plain_, unwrap(args), unwrap(kwargs))
         if kwargs or len(args) != 1:
             return scalar_call(recording, self._plain_, args, kwargs)
         if not isinstance_wrapper(args[0]):

@@ -26,6 +26,7 @@ from accel.record.arrays.numbers import TYPE_STAND_INS, record_scalar, scalar_ca
 from accel.record.arrays.settling import or_settled, settle
 from accel.record.arrays.ufuncs import record_ufunc
 from accel.record.inputs import MISSING
+from accel.record.on_behalf import on_behalf
 from accel.record.recording import Recording
 from accel.record.wrapper import isinstance_wrapper, unwrap
 
@@ -37,7 +38,7 @@ def binary(
     if not _is_operand(value, other):
         return _foreign(value, other, args, function)
     recording = value._recording_
-    result = function(*unwrap(args))
+    result = on_behalf(function, unwrap(args))
     if isinstance(result, (list, tuple)):
         return NotImplemented  # a sequence repeated, which Python does with what is in it
     return recording.write_down(lambda: _record_operator(recording, function, ufunc, args, result), result)
@@ -59,7 +60,7 @@ def _foreign(value: RecordedValue, other: object, args: tuple[Any, ...], functio
     if isinstance(real, np.ndarray) or not isinstance(other, (str, bytes, type(None))):
         simple = isinstance(other, (str, bytes, type(None)))
         recording.break_("call.opaque", f"a {type(unwrap(other)).__name__} as an array's operand", touched=not simple)
-    return function(*unwrap(args))
+    return on_behalf(function, unwrap(args))
 
 
 def _answers_first(other: Any, real: object) -> bool:
@@ -74,7 +75,7 @@ def _answers_first(other: Any, real: object) -> bool:
 
 def unary(value: RecordedValue, function: Callable[..., Any], ufunc: np.ufunc) -> Any:
     recording = value._recording_
-    result = function(value._plain_)
+    result = on_behalf(function, (value._plain_,))
     return recording.write_down(lambda: _record_operator(recording, function, ufunc, (value,), result), result)
 
 
@@ -109,10 +110,11 @@ def _inplace(array: Any, other: Any, function: Callable[..., Any], ufunc: np.ufu
     if not _is_operand(array, other):
         recording.break_("call.opaque", f"a {type(unwrap(other)).__name__} as an array's operand", touched=True)
     if issubclass(type(array), CompressedArray):
-        result = function(array._plain_, unwrap(other))
+        result = on_behalf(function, (array._plain_, unwrap(other)))
         return recording.write_down(lambda: or_settled(write, (array, other)), result)
     recording.storages.before_write(array._storage)
-    result = function(array._plain_, unwrap(other))  # NumPy raises here, or array._plain_ is changed
+    # NumPy raises here, or array._plain_ is changed
+    result = on_behalf(function, (array._plain_, unwrap(other)))
     return recording.write_down(lambda: or_settled(write, (other,)), result)
 
 
@@ -208,7 +210,7 @@ def _item_of_scalar(self: RecordedNumPyScalar, key: Any) -> Any:
     """`x[None]` of a NumPy scalar: an array with that number, or for `x[()]` the scalar."""
     recording = self._recording_
     try:
-        result = self._plain_[unwrap(key)]
+        result = on_behalf(operator.getitem, (self._plain_, unwrap(key)))
     except IndexError as error:  # one that iteration takes for the end of it
         recording.note_exception(error, recording.writer.where())
         raise

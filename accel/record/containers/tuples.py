@@ -8,8 +8,9 @@ from types import FunctionType
 from typing import Any
 
 from accel.record.arrays.arrays import as_static, remember
+from accel.record.objects.computed import guard_class
 from accel.record.objects.kinds import is_namedtuple
-from accel.record.objects.objects import CONSTRUCTORS, ObjectProxy, get_attribute, guard_class
+from accel.record.objects.objects import CONSTRUCTORS, ObjectProxy, get_attribute
 from accel.record.objects.proxy import OWN, find_in_class
 from accel.record.recording import Recording
 from accel.record.wrapper import unwrap

@@ -13,6 +13,7 @@ from accel.record.draws.generators import KINDS
 from accel.record.draws.recording import DrawCall, NotThere, given_template, record_draw
 from accel.record.objects.modules import Opaque
 from accel.record.objects.proxy import OWN, Proxy
+from accel.record.on_behalf import on_behalf
 from accel.record.recording import Recording
 from accel.record.standin import StandIn
 from accel.record.wrapper import unwrap
@@ -114,7 +115,7 @@ class DrawingMethod(StandIn):
         recording = self._recording_
         plain_args, plain_kwargs = unwrap(args), unwrap(kwargs)
         call: DrawCall | None = recording.write_down(lambda: self._begun(args, kwargs), None)
-        result = self._plain_(*plain_args, **plain_kwargs)
+        result = on_behalf(self._plain_, plain_args, plain_kwargs)
         if call is None:
             return result
         return recording.write_down(lambda: record_draw(call, result), result)

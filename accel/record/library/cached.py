@@ -18,8 +18,9 @@ from accel.record.arrays.arrays import as_static
 from accel.record.changes import Asked
 from accel.record.inputs import MISSING
 from accel.record.library.caches import Cache, Wrapper
+from accel.record.objects.computed import guard_class, opaque_attribute
 from accel.record.objects.follow import Followed
-from accel.record.objects.objects import DESCRIPTORS, ObjectProxy, guard_class, opaque_attribute, set_attribute
+from accel.record.objects.objects import DESCRIPTORS, ObjectProxy, set_attribute
 from accel.record.objects.proxy import find_in_class
 from accel.record.opaque import call_opaque
 from accel.record.recording import Recording

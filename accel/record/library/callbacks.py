@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from accel.record.arrays.calls.call import call
-from accel.record.arrays.numbers import TYPE_STAND_INS, TypeStandIn
 from accel.record.objects.functions import RuleFunction
-from accel.record.recording import Recording, current
+from accel.record.recording import Recording
 from accel.record.wrapper import unwrap
 from accel.rules.rule import lookup
 
@@ -78,21 +77,6 @@ def _from_function(function: Callable[..., Any], shape: Any, *, dtype: Any = flo
     """numpy.fromfunction: one call with the indices of all elements."""
     return function(*call(np.indices, (shape,), {"dtype": dtype}), **kwargs)
 
-
-class Vectorize(TypeStandIn):
-    """numpy.vectorize: it calls Python for each element, so that each is a branch; and Python's floats raise where
-    arrays do not (`1 / x`), and turn complex (`x**0.5`)."""
-
-    __slots__ = ()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recording = current()
-        if recording is not None:
-            recording.break_("call.opaque", "numpy.vectorize, which calls a Python function for each element")
-        return self._plain_(*unwrap(args), **unwrap(kwargs))
-
-
-TYPE_STAND_INS[np.vectorize] = Vectorize(np.vectorize)
 
 MAKERS: dict[Any, Callable[..., Any]] = {
     np.apply_along_axis: _along_axis,

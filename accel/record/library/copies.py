@@ -24,8 +24,9 @@ from accel.record import inputs
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, RecordedScalar, remember
 from accel.record.containers.container import ContainerProxy
 from accel.record.containers.tuples import NamedTupleProxy
+from accel.record.objects.computed import guard_class
 from accel.record.objects.kinds import followable_class, is_bare_namedtuple
-from accel.record.objects.objects import ObjectProxy, get_attribute, guard_class, set_attribute
+from accel.record.objects.objects import ObjectProxy, get_attribute, set_attribute
 from accel.record.objects.own_attributes import is_slot, own_names
 from accel.record.objects.proxy import find_in_class
 from accel.record.opaque import call_opaque

@@ -9,14 +9,15 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from accel.record import inputs
-from accel.record.arrays.arrays import RecordedScalar
+from accel.record.arrays.arrays import CompressedArray, RecordedScalar
 from accel.record.arrays.numbers import TYPE_STAND_INS, record_extreme, record_sum
 from accel.record.containers.container import ContainerProxy
 from accel.record.effects.sinks import print_sink
 from accel.record.names.local_names import make_locals
 from accel.record.names.namespaces import SubstitutedGlobals
+from accel.record.objects.computed import property_of
 from accel.record.objects.modules import ModuleProxy
-from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method, property_of
+from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method
 from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.recording import Recording
 from accel.record.standin import StandIn
@@ -73,9 +74,12 @@ def _sum(recording: Recording) -> Callable[..., Any]:
 
 def _length(recording: Recording) -> Callable[[Any], Any]:
     def length(value: Any, /) -> Any:
-        # That of a container that grows is another number in each call. So may be what an object gives as its length.
+        # That of a container that grows is another number in each call, and so is that of what a mask selects. What an
+        # object gives as its length may be one, too.
         if recording.active and issubclass(type(value), ContainerProxy):
             return value.length()
+        if recording.active and issubclass(type(value), CompressedArray):
+            return value.count()
         if recording.active and _has_length(value):
             found = value.__len__()
             is_recorded = issubclass(type(found), RecordedScalar) and type(unwrap(found)) is int

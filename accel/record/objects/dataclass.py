@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from accel.record.objects.objects import ObjectProxy, construct, guard_class
+from accel.record.objects.computed import guard_class
+from accel.record.objects.objects import ObjectProxy, construct
 from accel.record.opaque import call_opaque
 from accel.record.recording import Recording
 from accel.record.standin import StandIn

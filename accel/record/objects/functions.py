@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.record.arrays.calls.call import call
+from accel.record.arrays.elements import call_with_elements, has_elements
 from accel.record.arrays.numbers import TYPE_STAND_INS, TypeStandIn, scalar_call
 from accel.record.recording import current
 from accel.record.standin import StandIn
@@ -24,6 +25,8 @@ class RuleFunction(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self._plain_
+        if has_elements(args):
+            return call_with_elements(function, args, kwargs)
         if function in SCALAR_FUNCTIONS:
             recording = current()
             if recording is not None and recording.active:

@@ -181,7 +181,7 @@ class Opaque(Proxy):
         recording = self._recording_
         # A method is only asked for, and calling it ends the tape; any other attribute's value would go unguarded.
         if recording.active and not _is_method(self._plain_, name):
-            recording.break_("call.opaque", f".{name} of a {type(self._plain_).__name__}")
+            recording.break_("object.opaque", f".{name} of a {type(self._plain_).__name__}")
         attribute = getattr(self._plain_, name)
         return Opaque(recording, attribute) if recording.active else attribute
 

@@ -15,6 +15,7 @@ from accel.record.arrays.numbers import TYPE_STAND_INS
 from accel.record.draws.generators import is_maker
 from accel.record.draws.proxies import Maker
 from accel.record.inputs import MISSING
+from accel.record.objects.computed import answered, guard_class, opaque_attribute, property_of
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.kinds import is_bare_namedtuple, makes_plainly
 from accel.record.objects.own_attributes import (
@@ -126,8 +127,9 @@ def _missing_attribute(proxy: Any, name: str) -> Any:
     """An attribute that is not there: a later call must find it missing too."""
     recording, slot = proxy._recording_, proxy._slot_
     kind = type(proxy._plain_)
-    if find_in_class(kind, "__getattr__")[0] is not None:
-        return opaque_attribute(proxy, name)
+    answering = find_in_class(kind, "__getattr__")[1]
+    if answering is not MISSING:
+        return answered(proxy, name, kind, answering)
     if slot is not None:
         recording.inputs.add(
             ("missing", slot, name),
@@ -138,30 +140,6 @@ def _missing_attribute(proxy: Any, name: str) -> Any:
     note_attribute(proxy, name, MISSING, written=False)
     with recording.foreseen():
         return getattr(proxy._plain_, name)
-
-
-def opaque_attribute(proxy: Any, name: str) -> Any:
-    """What a descriptor gives, whose code runs unseen: the tape ends here."""
-    proxy._recording_.break_("call.opaque", f".{name} is computed by a descriptor")
-    return getattr(proxy._plain_, name)
-
-
-def guard_class(recording: Recording, kind: type, name: str, found: Any) -> None:
-    """Let replays check that a lookup of `name` through a class finds what it found."""
-    key = ("lookup", id(kind), name)
-    if recording.inputs.find(key) is None:
-        recording.registry.keep_alive(kind)
-        recording.inputs.add(key, f"{kind.__name__}.{name}", inputs.of_class(kind, name), inputs.is_same(found))
-
-
-def property_of(proxy: Any, name: str, kind: type, found: property) -> Any:
-    """What a property gives. kind: the class that the lookup begins at."""
-    recording = proxy._recording_
-    guard_class(recording, kind, name, found)
-    if found.fget is None or not isinstance(found.fget, FunctionType):
-        recording.break_("call.opaque", f".{name} is computed by a descriptor")
-        return found.__get__(proxy._plain_, kind)
-    return Followed(proxy._recording_, found.fget, (proxy,))()
 
 
 DESCRIPTORS: dict[type, Callable[[Any, str, type, Any], Any]] = {}

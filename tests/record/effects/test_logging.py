@@ -251,7 +251,7 @@ def test_a_record_factory_of_its_own(same_text: Any) -> None:
 def test_a_method_of_its_own(same_text: Any, monkeypatch: Any) -> None:
     told = []
     monkeypatch.setattr(LOG, "info", lambda *args: told.append(len(args)), raising=False)
-    same_text(one_line, calls=9, reason="call.opaque")
+    same_text(one_line, calls=9, reason="object.opaque")
     assert len(told) == 18
 
 

@@ -14,6 +14,7 @@ from accel.record.arrays.numbers import record_scalar
 from accel.record.arrays.operands import flat
 from accel.record.arrays.settling import or_settled
 from accel.record.arrays.ufuncs import record_ufunc
+from accel.record.on_behalf import on_behalf
 from accel.record.recording import Recording, current
 from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules import scalars
@@ -25,13 +26,13 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a NumPy, SciPy or math function with recorded values among its arguments, or in a recorded frame."""
     recording = current()
     if recording is None or not recording.active:
-        return function(*unwrap(args), **unwrap(kwargs))
+        return on_behalf(function, unwrap(args), unwrap(kwargs))
     rule = lookup(function)
     if rule is None and not isinstance(function, np.ufunc) and function not in scalars.HOST_FUNCTIONS:
         return call_without_rule(recording, function, args, kwargs)
     for target in written_operands(function, rule, args, kwargs):
         recording.storages.before_write(target._storage)
-    result = function(*unwrap(args), **unwrap(kwargs))
+    result = on_behalf(function, unwrap(args), unwrap(kwargs))
     given = (*args, *kwargs.values())
     write = lambda: record(recording, function, rule, args, kwargs, result)  # noqa: E731
     return recording.write_down(lambda: or_settled(write, given), result)
@@ -46,7 +47,7 @@ def call_without_rule(recording: Recording, function: Any, args: tuple[Any, ...]
     # `np.apply_along_axis(f, ...)`: code of the program runs inside, and may change anything.
     calls_back = any(callable(unwrap(value)) for value in (*args, *kwargs.values()))
     recording.break_("rule.missing", name, touched=calls_back)
-    return function(*unwrap(args), **unwrap(kwargs))
+    return on_behalf(function, unwrap(args), unwrap(kwargs))
 
 
 def written_operands(function: object, rule: Rule | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

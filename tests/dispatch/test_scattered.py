@@ -1,0 +1,58 @@
+"""Numbers that are others in each call: a few recordings show that, and no more are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel.dispatch.costs import account, rest
+from accel.dispatch.paths import known
+from accel.process import gain
+from accel.reports.ledger import Ledger, open_ledger
+
+
+@pytest.fixture
+def at_once(
+    books: None, in_background: None, unchecked: None, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    """The budget holds, but covers everything, and no call is too short to be looked at."""
+    for name in ("IMPORT_GAIN_S", "COMPILE_GAIN_S"):
+        monkeypatch.setattr(gain, name, 0.0)
+    monkeypatch.setattr(account, "RELIABLE_CALL_S", 0.0)
+    monkeypatch.setattr(rest, "SMALL_CALL_S", 0.0)
+    monkeypatch.setattr(rest, "MAX_REST", 0)
+
+
+def middle(x: Any, limit: float) -> Any:
+    chosen = np.sort(x[x > limit])
+    return chosen[len(chosen) // 2]
+
+
+def play(name: str, limits: Callable[[int], float]) -> tuple[Any, Ledger]:
+    """Sixty calls, compared with NumPy. Returns the known paths, and the ledger."""
+    fast: Any = accel.accelerate(middle, name=name)
+    x = np.random.default_rng(0).normal(size=2000)
+    for i in range(60):
+        assert fast(x, limits(i)) == middle(x, limits(i))
+    return fast._self_target.paths, open_ledger(name)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_lengths_that_differ_in_each_call_are_recorded_a_few_times_only() -> None:
+    paths, ledger = play("scattered", lambda i: 0.02 * i)
+    # the first, and one that is recorded again to look for others
+    assert len(paths) <= known.MOST_SCATTERED + 2
+    (refusal,) = (each for each in ledger.refusals if each.reason == "shape.scattered")
+    assert refusal.detail.startswith("line ")
+    assert refusal.detail.count(",") == known.MOST_SCATTERED - 1
+
+
+@pytest.mark.usefixtures("at_once")
+def test_lengths_that_come_again_are_all_recorded() -> None:
+    paths, ledger = play("again", lambda i: 0.02 * (i // 2 % 6))
+    assert len(paths) == 6
+    assert "shape.scattered" not in {each.reason for each in ledger.refusals}
