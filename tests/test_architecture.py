@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent
 
 LAYERS = (
     ("process.forks", "process.jax_internals", "process.processors", "process.tracebacks"),
-    ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies"),
+    ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies", "process.ranks"),
     ("project", "spelling", "distances"),
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),
     ("process.tuning", "process.gain"),

@@ -65,7 +65,7 @@ OPTIONS = (
     Option("--out", {"metavar": "DIR", "help": "the folder for --compare; default: accel-comparison"}),
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
-OF_COMPARE = ("--platform", "--mode", "--only", "--exclude", "--out")
+OF_COMPARE = ("--platform", "--mode", "--catalogue", "--only", "--exclude", "--out")
 """Options that `accel compare` has too."""
 
 TARGET_HELP = "a module (a.b), a script, a folder or zip file with __main__.py, -m MODULE, -c CODE, or -"
@@ -91,7 +91,7 @@ def compare_parser() -> Parser:
         usage="accel compare [OPTION]... TARGET [ARGS...]",
     )
     _add(parser, [option for option in OPTIONS if option.name in OF_COMPARE])
-    parser.set_defaults(compare=True, report=None, profile=None, catalogue=None, auto=None, chosen=None, quiet=False)
+    parser.set_defaults(compare=True, report=None, profile=None, auto=None, chosen=None, quiet=False)
     return parser
 
 
@@ -118,14 +118,16 @@ class Report(NamedTuple):
 class CommandLine(NamedTuple):
     """A checked command line: what to run, where, and how.
 
-    catalogue: None for the installed ones. profile: the file for the page. compare: the folder for a comparison run's
-    results. Both are None if not asked for. auto: whether what holds the time is chosen, without a catalogue. chosen:
-    the file for a catalogue of that, or None. quiet: whether nothing is shown but errors.
+    catalogue: None for the installed ones. catalogue_file: its absolute name, or None. profile: the file for the page.
+    compare: the folder for a comparison run's results. Both are None if not asked for. auto: whether what holds the
+    time is chosen, without a catalogue. chosen: the file for a catalogue of that, or None. quiet: whether nothing is
+    shown but errors.
     """
 
     command: Command
     settings: Settings
     catalogue: Catalogue | None
+    catalogue_file: str | None
     only: list[str]
     exclude: list[str]
     reports: tuple[Report, ...]
@@ -153,6 +155,7 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
         command,
         settings,
         rows,
+        None if rows is None else os.path.abspath(options.catalogue),
         options.only,
         options.exclude,
         reports,
@@ -176,7 +179,6 @@ def _chosen(options: argparse.Namespace) -> Path | None:
 _NOT_WITH_COMPARE = {
     "report": "describes a single run, but --compare makes three",
     "profile": "describes a single run, but --compare makes three",
-    "catalogue": "is not passed on to the runs of --compare",
     "auto": "is not passed on to the runs of --compare",
     "chosen": "describes a single run, but --compare makes three",
 }

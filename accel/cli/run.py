@@ -25,14 +25,14 @@ from accel.cli.starts import Start
 from accel.comparison import runs
 from accel.config import SettingError
 from accel.hook import patching
-from accel.process import status
+from accel.process import ranks, status
 from accel.reports import last, profiling, reporting, summary, timeline
 from accel.reports.figures import figures_of_run
 
 
 def _finish(plan: CommandLine, process: int) -> None:
-    """Write the reports. A forked child does not: its parent does."""
-    if os.getpid() != process:
+    """Write the reports. A forked child does not: its parent does. Of MPI's ranks, the first does."""
+    if os.getpid() != process or not ranks.is_first():
         return
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
     page = plan.profile is not None and _try_to_write(profiling.page(program), plan.profile, "profile")
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _compare(plan, plan.compare, start)
         config.set_current(replace(plan.settings, quiet=True))  # `_finish` writes the summary
         logs.to_stderr()
-        if not (plan.quiet or plan.settings.quiet):
+        if not (plan.quiet or plan.settings.quiet) and ranks.is_first():
             status.enable()
         if plan.profile is not None:
             timeline.start()
@@ -115,6 +115,7 @@ def _compare(plan: CommandLine, out: Path, start: Start) -> int:
         "folder": plan.command.folder or os.getcwd(),
         "home": project.home(),
         "settings": {name: getattr(plan.settings, name) for name in ("platform", "mode")},
+        "catalogue": plan.catalogue_file,
         "only": plan.only,
         "exclude": plan.exclude,
     }

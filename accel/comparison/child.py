@@ -27,13 +27,14 @@ def main() -> int:
     accelerated = spec["way"] == "accel"
     project.set_home(spec["home"])
     start = program.enter(Command(spec["target"], spec["args"], spec["folder"]))
-    steps = patching.steps_of(catalogue.default())
+    rows = None if spec["catalogue"] is None else catalogue.load(spec["catalogue"])
+    steps = patching.steps_of(catalogue.default() if rows is None else (rows,))
     observer = Observer(Path(spec["samples"]), steps, perturb=spec["way"] == "perturbed")
     config.set_current(replace(config.current(), quiet=True, **spec["settings"]))
     logs.to_stderr()
     logs.set_level(config.current().log)
     chosen = {"only": spec["only"], "exclude": spec["exclude"]} if accelerated else {}
-    patching.put_in_place(None, observer.accelerated if accelerated else observer.on_numpy, **chosen)
+    patching.put_in_place(rows, observer.accelerated if accelerated else observer.on_numpy, **chosen)
     atexit.register(_finish, observer, accelerated, os.getpid())
     return program.execute(start)
 

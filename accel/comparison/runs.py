@@ -39,7 +39,8 @@ class RunFailed(Exception):
 def compare(spec: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """Run the program in each way, and write report.json, report.md and charts to `out`. Returns the JSON's content.
 
-    spec: target, args, folder, settings, only, exclude, as `accel.comparison.child` reads them. Raises RunFailed.
+    spec: target, args, folder, home, settings, catalogue, only, exclude, as `accel.comparison.child` reads them. Raises
+    RunFailed.
     """
     try:
         runs = {way: _run(spec, way, out) for way in WAYS}

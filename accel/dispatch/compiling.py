@@ -92,8 +92,9 @@ class Compiling:
         path.note_numpy(seconds, quiet=quiet)
         self.note_missed(path, seconds)
         # compiling in the background costs what it slows the program down by, and not what it takes
-        if not quiet and path.speed.knows_numpy:
-            open_ledger(self._name).charge("slowdown", seconds - path.speed.numpy_s.median())
+        if not quiet:
+            path.speed.note_disturbed(seconds)
+            open_ledger(self._name).charge("slowdown", path.speed.more_slowdown_s())
 
     def note_in_parts(self, path: Path, call: Call, missed_s: float, *, quiet: bool) -> None:
         """As `note_without_program`, for a call that has run in parts. missed_s: outside of compiled programs."""
@@ -182,7 +183,12 @@ class Compiling:
 
 
 def is_quiet() -> bool:
-    """Whether nothing is being compiled or loaded: times that are taken meanwhile are not worth comparing."""
+    """Whether nothing is being compiled or loaded: times that are taken meanwhile are not worth comparing.
+
+    Nor are those that are taken while the worker starts.
+    """
+    if late.early.under_way:
+        return False
     if not late.imported:
         return True
     from accel.backend.underway import queues

@@ -44,29 +44,44 @@ def import_now() -> float:
 
 
 class _EarlyStart:
-    """Starts the worker before its first job. done: whether that was decided, one way or the other."""
+    """Starts the worker before its first job. done: whether that was decided, one way or the other.
+
+    under_way: whether the worker is still importing JAX, which slows the program's own calls down.
+    """
 
     def __init__(self) -> None:
         self.done = False
+        self.under_way = False
 
     def begin(self) -> None:
         """Start the worker, in a thread, if programs will have to be compiled and a processor is free for it."""
         if self.done:
             return
-        self.done = True
-        with contextlib.suppress(RuntimeError):  # no more threads: the first job needs one, and reports it
+        self.done = self.under_way = True
+        try:
             threading.Thread(target=self._start, name="accel-start", daemon=True).start()
+        except RuntimeError:  # no more threads: the first job needs one, and reports it
+            self.under_way = False
 
     def _start(self) -> None:
-        # where an earlier run has compiled programs, there may be nothing left to compile
-        if processors.usable() < 2 or cache.holds_programs():
-            return
-        with contextlib.suppress(Exception):  # the first job tries again, and reports it
-            with forks.delayed():
-                supervisor = importlib.import_module("accel.backend.underway.supervisor")
-            if supervisor.has_worker():
-                supervisor.supervisor.current()
+        try:
+            # where an earlier run has compiled programs, there may be nothing left to compile
+            if processors.usable() < 2 or cache.holds_programs():
+                return
+            with contextlib.suppress(Exception):  # the first job tries again, and reports it
+                with forks.delayed():
+                    supervisor = importlib.import_module("accel.backend.underway.supervisor")
+                worker = supervisor.supervisor.current() if supervisor.has_worker() else None
+                if worker is not None:
+                    worker.wait_until_ready()
+        finally:
+            self.under_way = False
 
 
 early = _EarlyStart()
 """This process's."""
+
+
+@forks.in_child
+def _in_child() -> None:
+    early.under_way = False  # the thread that waits for it, and the worker, are the parent's

@@ -24,7 +24,7 @@ from accel.hook.installation import NUMPY, Installation, Wrap, keep_on_numpy, ma
 from accel.hook.lifts import MAIN, TOP, WHY
 from accel.hook.patterns import check_patterns, selected
 from accel.hook.watching import INTERVAL_S, LONGEST_S, Watch
-from accel.process import tuning
+from accel.process import ranks, tuning
 from accel.reasons import Refusal
 from accel.reports import last, ledger, summary
 from accel.reports.figures import figures_of_run
@@ -105,7 +105,7 @@ def install(
     versions.warn()
     variables.warn()
     devices.check(replace(settings, mode=mode or settings.mode))
-    if not settings.quiet:
+    if not settings.quiet and ranks.is_first():
         _speak_at_exit()
     put_in_place(catalogue, _Accelerating(mode), only=only, exclude=exclude)
 
@@ -122,7 +122,7 @@ def steps_of(chosen: Iterable[Catalogue]) -> Steps | None:
 
 @functools.cache
 def _speak_at_exit() -> None:
-    """Write the summary at the end of this process, but not at the end of its forked children."""
+    """Write the summary at the end of this process, not of its forked children, and of MPI's first rank alone."""
     atexit.register(lambda process: _say_summary() if os.getpid() == process else None, os.getpid())
 
 

@@ -6,6 +6,7 @@ interrupts     Ctrl-C and signal handlers that raise: when they may come in
 tuning         settings of the process that accel changes
 memory         what the process may still take; arrays over memory of others
 processors     how many there are, and what programs are compiled for
+ranks          which process of an MPI program speaks for all
 gain           what programs could have saved so far, which decides what is begun
 own_code       which modules are the user's own
 bodies         which functions are bodies of lifted loops

@@ -1,4 +1,4 @@
-"""The report in brief: what helped, what did not, and what to do, in about fifteen lines. `text` has the rest."""
+"""The report in brief: what helped, what did not, and what to do, in fifteen lines. `text` has the rest."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from accel.reports.summary import summary_of
 from accel.reports.words import as_factor, in_s, loses, plural, signed_s
 
 WIDTH = 100
+LINES = 15
+"""The lines of a usual report."""
+
 MOST = 3
 """The most functions, and the most hints, that are shown of each group."""
 
@@ -26,23 +29,34 @@ NOTHING_CALLED = (
 
 
 def brief(figures: dict[str, Any], rest: str) -> str:
-    """Return the report in brief, within 100 columns. rest: how the user gets the full one."""
-    functions = figures["functions"]
+    """Return the report in brief, within 100 columns. rest: how the user gets the full one.
+
+    It shows as many functions as fit into LINES, but at least one of each kind, and all differences and notes.
+    """
+    lines = _lines(figures, rest, MOST)
+    for most in range(MOST - 1, 0, -1):
+        if len(lines) > LINES:
+            lines = _lines(figures, rest, most)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(figures: dict[str, Any], rest: str, most: int) -> list[str]:
+    """Return the report with so many functions of each kind at most."""
+    functions, called = figures["functions"], figures["totals"]["calls"]
     helped = sorted((each for each in functions if _helped(each)), key=lambda each: -each["saved_s"])
     losing = sorted(filter(loses, functions), key=lambda each: each["saved_s"])
     on_numpy = sorted((each for each in functions if _stayed(each)), key=lambda each: -each["numpy_s"])
     shown = [each for each in on_numpy if each["numpy_s"] >= LEAST_SHARE * figures["wall_s"]] or on_numpy[:1]
     lines = wrap(summary_of(figures, rest), WIDTH)
-    lines += _group("what helped", [_gain(each) for each in helped[:MOST]], len(helped))
-    lines += _group("what did not", [_stay(each) for each in shown[:MOST]], len(on_numpy))
-    lines += _group("compiled, but at a loss so far", [_gain(each) for each in losing[:1]], len(losing))
-    lines += _group("what to do", _hints([*shown[:MOST]]) if figures["totals"]["calls"] else [NOTHING_CALLED], 0)
+    lines += _group("what helped", [_gain(each) for each in helped[:most]], len(helped))
+    did_not = [*map(_stay, shown[:most]), *map(_loss, losing[:1])]
+    lines += _group("what did not", did_not, len(on_numpy) + len(losing))
+    lines += _group("what to do", _hints(shown[:MOST])[:most] if called else [NOTHING_CALLED], 0)
     different = [each for each in functions if each["differences"]]
     if different:
         names = ", ".join(each["target"] for each in different)
         lines += ["", *_hung(f"differed from NumPy beyond the tolerance in a comparison: {names}", "")]
-    lines += [line for note in figures["notes"] for line in _hung(f"note: {note}", "")]
-    return "\n".join(lines) + "\n"
+    return lines + [line for note in figures["notes"] for line in _hung(f"note: {note}", "")]
 
 
 def _helped(function: dict[str, Any]) -> bool:
@@ -54,12 +68,11 @@ def _stayed(function: dict[str, Any]) -> bool:
 
 
 def _group(title: str, entries: list[str], total: int) -> list[str]:
-    """Return a titled group; nothing for an empty one."""
+    """Return a titled group; nothing for an empty one. total: the functions of its kind; 0 for what is none."""
     if not entries:
         return []
-    more = total - len(entries)
-    lines = [line for entry in entries for line in _hung(entry, "  ")]
-    return ["", title, *lines, *([f"  and {plural(more, 'function')} more"] if more > 0 else [])]
+    some = f" ({len(entries)} of {plural(total, 'function')})" if total > len(entries) else ""
+    return ["", f"{title}{some}", *(line for entry in entries for line in _hung(entry, "  "))]
 
 
 def _hung(text: str, indent: str) -> list[str]:
@@ -73,6 +86,10 @@ def _gain(function: dict[str, Any]) -> str:
     return f"{function['target']}: {signed_s(function['saved_s'])} ({as_factor(function['speedup'])}), {calls}"
 
 
+def _loss(function: dict[str, Any]) -> str:
+    return f"{_gain(function)}, at a loss so far"
+
+
 def _stay(function: dict[str, Any]) -> str:
     """Where the function's most frequent refusal is, and why."""
     taken = f"{function['target']}: {in_s(function['numpy_s'])} on NumPy"
@@ -84,4 +101,4 @@ def _stay(function: dict[str, Any]) -> str:
 
 def _hints(functions: list[dict[str, Any]]) -> list[str]:
     hints = dict.fromkeys(each["reasons"][0]["hint"] for each in functions if each["reasons"])
-    return [hint for hint in hints if hint and not hint.startswith("none needed")][:MOST]
+    return [hint for hint in hints if hint and not hint.startswith("none needed")]

@@ -135,6 +135,7 @@ CATALOGUE = """
 from accel.catalogue import Catalogue, Row
 CATALOGUE = Catalogue("test", (Row("__main__", "step", "a test"), Row("model", "step", "a test")))
 """
+OWN_ROW = 'Row("model", "step", "the user\'s own"),'
 FILES = {
     "work/catalogue_of_the_test.py": CATALOGUE,
     "work/of_the_test-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: of-the-test\nVersion: 1\n",
@@ -184,6 +185,15 @@ def test_a_whole_comparison_run(tmp_path: Path) -> None:
     assert result["charts"] in (["steps.png", "fields.png"], [])
     assert all((out / name).stat().st_size > 1000 for name in result["charts"])
     assert done.stderr.splitlines()[-1].startswith("accel: steps ")
+
+
+def test_a_catalogue_of_the_users_own_is_passed_on(tmp_path: Path) -> None:
+    own = CATALOGUE.replace('Row("__main__", "step", "a test"), Row("model", "step", "a test")', OWN_ROW)
+    (tmp_path / "rows.py").write_text(own, encoding="utf-8")
+    done = compare(tmp_path, "--out", "found", "--catalogue", "../rows.py", "go.py")
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "work" / "found" / "report.json").read_text(encoding="utf-8"))
+    assert [each["target"] for each in result["accel"]["functions"]] == ["model.step"]
 
 
 def test_a_run_that_fails_is_said_with_its_last_words(tmp_path: Path) -> None:

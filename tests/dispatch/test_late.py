@@ -62,13 +62,15 @@ if sys.argv[1] == "1":
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 import numpy as np
 import accel
+from accel.dispatch import late
 
 fast = accel.accelerate(lambda x: np.sort(x, axis=0).sum())
 fast(np.random.default_rng(0).random((1500, 1500)))
 for thread in threading.enumerate():
-    if thread.name == "accel-start":  # it ends once the worker is there
+    if thread.name == "accel-start":  # it ends once the worker has JAX
         thread.join()
 supervisor = sys.modules.get("accel.backend.underway.supervisor")
+assert not late.early.under_way
 print(supervisor is not None and supervisor.supervisor._worker is not None, "jax" in sys.modules)
 """
 

@@ -43,14 +43,23 @@ def crowd(books: ModuleType) -> None:
 def test_it_is_a_screen_whatever_ran(crowd: None) -> None:
     text = accel.report()
     lines = text.splitlines()
-    assert len(lines) <= 25
+    assert len(lines) <= brief.LINES
     assert max(map(len, lines)) <= 100
-    for title in ("what helped", "what did not", "what to do", "compiled, but at a loss so far"):
+    for title in ("what helped (1 of 10 functions)", "what did not (2 of 20 functions)", "what to do"):
         assert f"\n{title}\n" in text
     assert "Fast9.step: " in text and "Fast0.step" not in text and "Slow9.step: 0.950 s on NumPy: " in text
-    assert "and 7 functions more" in text
+    assert "compiled, at a loss so far\n" in text
     assert "Never" not in text
     assert "Never" in accel.report(full=True)
+
+
+def test_what_fits_is_shown(books: ModuleType) -> None:
+    for index in range(3):
+        book = books.open_ledger(f"m.f{index}")
+        book.count_compiled(0.01, 0.1)
+    text = accel.report()
+    assert "\nwhat helped\n" in text and all(f"m.f{index}: " in text for index in range(3))
+    assert len(text.splitlines()) <= brief.LINES
 
 
 def test_a_run_without_calls_says_what_to_do(books: ModuleType) -> None:

@@ -67,6 +67,8 @@ class Worker:
         # `-I` leaves out PYTHONPATH and the current folder: the worker is given the program's own path instead
         path = [os.path.abspath(each) for each in (*sys.path, str(own_code.PACKAGE.parent))]
         self._pid = 0
+        self._is_ready = False
+        self._turn = threading.Lock()
         self._line, its_end = socket.socketpair()
         self._line.settimeout(None)
         try:
@@ -88,11 +90,22 @@ class Worker:
         except (OSError, ValueError) as error:
             raise WorkerLost(f"the compiling process could not be started: {error}") from error
 
+    def wait_until_ready(self) -> None:
+        """Wait until the worker has imported what a job needs, which keeps a processor busy. Raises WorkerLost."""
+        with self._turn:  # the first who comes reads the message
+            try:
+                if not self._is_ready:
+                    _read(self._line.fileno())
+            except OSError as error:
+                raise WorkerLost("the compiling process has ended") from error
+            self._is_ready = True
+
     def compile(self, job: Job) -> Product:
         """The job's product. Raises Unsupported, WorkerLost, and what pickling the job raises."""
         message = pickle.dumps((replace(config.current(), **job.settings), job), protocol=5)
         try:
             self._line.sendall(_LENGTH.pack(len(message)) + message, getattr(socket, "MSG_NOSIGNAL", 0))
+            self.wait_until_ready()
             answer = pickle.loads(_read(self._line.fileno()))
         except OSError as error:
             raise WorkerLost("the compiling process has ended") from error
@@ -149,6 +162,7 @@ def serve(program: int) -> None:
         os.nice(NICENESS)
     _answer(answers, os.getpid())
     _get_ready()
+    _answer(answers, "ready")
     while True:
         _answer(answers, _outcome(jobs.get()))
 

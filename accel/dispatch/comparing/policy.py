@@ -115,6 +115,8 @@ class Comparisons:
         numpy_s, quiet = call.seconds or 0.0, is_quiet()
         if quiet:
             path.speed.numpy_s.add(numpy_s)
+            # the first comparisons may be all that tells how slow the calls before were
+            self._ledger.charge("slowdown", path.speed.more_slowdown_s())
         path.note_compared()
         self.last_s = replay_s + comparing_s
         self._ledger.count_compared(replay_s + comparing_s, numpy_s, quiet=quiet)

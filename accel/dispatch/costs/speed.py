@@ -65,15 +65,20 @@ class Times:
 
 
 class Speed:
-    """How long a path's calls take, compiled and on NumPy. Times taken during a compile must not be added.
+    """How long a path's calls take, compiled and on NumPy. Of times taken during a compile, only `disturbed_s` has any.
 
-    parts_s: of calls without a program whose parts had programs (see accel.dispatch.costs.parts).
+    parts_s: of calls without a program whose parts had programs (see accel.dispatch.costs.parts). disturbed_s: of calls
+    on NumPy while something was compiled, or the worker was starting.
     """
 
     def __init__(self) -> None:
         self.numpy_s = Times()
         self.parts_s = Times()
         self.compiled_s = Times()
+        self.disturbed_s = Times()
+        self._disturbed_calls = 0
+        self._disturbed_s = 0.0  # of all of them, and not of the last ones alone
+        self._slowdown_s = 0.0
         self._strikes = 0
 
     @property
@@ -82,12 +87,36 @@ class Speed:
         return len(self.numpy_s) >= NUMPY_SAMPLES
 
     def gained_s(self, seconds: float) -> float:
-        """Seconds that a compiled call of `seconds` saved against NumPy; 0 if no call on NumPy was timed.
+        """Seconds that a compiled call of `seconds` saved against NumPy; 0 if no call on NumPy was timed."""
+        usual_s = self.usual_s
+        return usual_s - seconds if usual_s is not None else 0.0
 
-        NumPy's lower quartile is the reference. Slower calls may have shared the machine, or may have run after a
-        compiled call had emptied the processor's caches.
+    @property
+    def usual_s(self) -> float | None:
+        """What a call would take without accel, in seconds; None if no call on NumPy was timed.
+
+        It is NumPy's lower quartile: slower calls may have shared the machine. Of calls during a compile, and of the
+        others, it is the lower of both quartiles. Many of the others are comparisons: these run after a compiled call,
+        which has emptied the processor's caches, and are slower than without accel, too.
         """
-        return self.numpy_s.quartile() - seconds if len(self.numpy_s) else 0.0
+        quartiles = [times.quartile() for times in (self.numpy_s, self.disturbed_s) if len(times)]
+        return min(quartiles, default=None)
+
+    def note_disturbed(self, seconds: float) -> None:
+        """Note a call on NumPy during a compile."""
+        self.disturbed_s.add(seconds)
+        self._disturbed_calls += 1
+        self._disturbed_s += seconds
+
+    def more_slowdown_s(self) -> float:
+        """By how much compiling has slowed calls down, in seconds more than at the last time that this was asked.
+
+        It is negative where the usual time turns out to be longer than it seemed then.
+        """
+        before, usual_s = self._slowdown_s, self.usual_s
+        if usual_s is not None:
+            self._slowdown_s = max(0.0, self._disturbed_s - self._disturbed_calls * usual_s)
+        return self._slowdown_s - before
 
     def evidence_of_slowness(self) -> str | None:
         """The figures that show that the program is slower, in words; None as long as they do not show it.

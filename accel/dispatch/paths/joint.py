@@ -171,7 +171,7 @@ class CrossedPath(Path):
     def __init__(self, trace: CrossedTrace, joint: JointPath, ends_in: Path) -> None:
         self._joint = joint
         super().__init__(trace, joint.name)
-        self.speed, self.least_numpy_s = ends_in.speed, ends_in.least_numpy_s
+        self.speed = ends_in.speed
         self.join()
 
     def _matcher(self) -> MergedMatcher:

@@ -87,7 +87,7 @@ class Path:
     spanned: slots whose arrays the program takes as spans (see accel.backend.spans).
     pending: the program that is being compiled. pending_spans: one with spans that is being compiled while the program
     without them is in use.
-    numpy_call_s: seconds of the last call on NumPy. least_numpy_s: of the shortest. waited_s: of all calls since the
+    numpy_call_s: seconds of the last call on NumPy. waited_s: of all calls since the
     recording that had no program.
     found_on_disk, kept, unkept: of its program (see `PendingProgram`).
     replays: of its program. compared_at: the value of `replays` at the last comparison.
@@ -116,7 +116,6 @@ class Path:
         self.apart = ""
         self._respecialized = 0
         self.numpy_call_s = 0.0
-        self.least_numpy_s = inf
         self.waited_s = 0.0
         self.replays = 0
         self.compared_at = 0
@@ -215,7 +214,6 @@ class Path:
     def note_numpy(self, seconds: float, *, quiet: bool) -> None:
         """Note the time of a call on NumPy. quiet: nothing was being compiled, so that it is a fair sample of NumPy."""
         self.numpy_call_s = seconds
-        self.least_numpy_s = min(self.least_numpy_s, seconds)
         if quiet:
             self.speed.numpy_s.add(seconds)
 
@@ -226,10 +224,8 @@ class Path:
             self.pending.add_missed(seconds)
 
     def gained_s(self, seconds: float) -> float:
-        """Seconds that a compiled call of `seconds` saved against NumPy (without fair samples: its fastest call)."""
-        if len(self.speed.numpy_s):
-            return self.speed.gained_s(seconds)
-        return self.least_numpy_s - seconds if self.least_numpy_s < inf else 0.0
+        """Seconds that a compiled call of `seconds` saved against NumPy."""
+        return self.speed.gained_s(seconds)
 
     # -- its program --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,71 @@
+"""Speed: what a call would have taken without accel is never judged by calls that accel has slowed down."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accel.dispatch import late
+from accel.dispatch.compiling import is_quiet
+from accel.dispatch.costs.speed import Speed
+
+SECONDS = st.floats(1e-5, 1.0)
+
+
+def speed_of(quiet: list[float], disturbed: list[float]) -> Speed:
+    speed = Speed()
+    for seconds in quiet:
+        speed.numpy_s.add(seconds)
+    for seconds in disturbed:
+        speed.note_disturbed(seconds)
+    return speed
+
+
+def test_nothing_is_gained_where_numpy_was_never_timed() -> None:
+    speed = speed_of([], [])
+    assert (speed.usual_s, speed.gained_s(0.5), speed.more_slowdown_s()) == (None, 0.0, 0.0)
+
+
+def test_the_usual_time_is_the_lower_of_both_quartiles() -> None:
+    # comparisons run with empty caches: the calls before them were faster, though something was compiled
+    assert speed_of([0.011, 0.010, 0.012], [0.009, 0.030, 0.008]).usual_s == 0.008
+    assert speed_of([0.006], [0.009, 0.030, 0.008]).usual_s == 0.006
+    assert speed_of([], [0.009]).gained_s(0.001) == pytest.approx(0.008)
+
+
+def test_a_comparison_tells_how_slow_the_calls_before_were() -> None:
+    speed = speed_of([], [0.020] * 10)
+    assert speed.more_slowdown_s() == 0.0
+    speed.numpy_s.add(0.010)
+    assert speed.more_slowdown_s() == pytest.approx(0.100)
+    assert speed.more_slowdown_s() == 0.0
+    speed.numpy_s.clear()  # as when a program is judged anew
+    speed.numpy_s.add(0.015)
+    assert speed.more_slowdown_s() == pytest.approx(-0.050)
+
+
+@given(st.lists(SECONDS, min_size=1, max_size=32), st.lists(SECONDS, min_size=1, max_size=32))
+def test_what_numpy_would_have_taken_is_no_more_than_it_took(quiet: list[float], disturbed: list[float]) -> None:
+    speed = speed_of(quiet, disturbed)
+    assert speed.usual_s is not None
+    assert speed.usual_s <= min(sum(quiet) / len(quiet), sum(disturbed) / len(disturbed)) * (1 + 1e-9)
+    assert speed.more_slowdown_s() == pytest.approx(max(0.0, sum(disturbed) - len(disturbed) * speed.usual_s))
+
+
+def test_calls_are_no_samples_while_the_worker_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = threading.Event()
+    early = late._EarlyStart()
+    start, before = early._start, set(threading.enumerate())
+    monkeypatch.setattr(early, "_start", lambda: (ready.wait(60.0), start()))
+    monkeypatch.setattr(late.cache, "holds_programs", lambda: True)
+    monkeypatch.setattr(late, "early", early)
+    assert is_quiet()
+    early.begin()
+    assert not is_quiet()
+    ready.set()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60.0)
+    assert is_quiet()
