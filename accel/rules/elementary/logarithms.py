@@ -14,7 +14,7 @@ import numpy as np
 
 from accel.rules.elementary.bits import INF_BITS, as_bits, leading, magnitude, polynomial, split
 from accel.rules.elementary.exponentials import LN2_HIGH, LN2_LOW, exp_of_negative
-from accel.rules.lowering import lax, where
+from accel.rules.lowering import jnp, lax, where
 
 ROOT_BITS = 0x3FE6_A09E_0000_0000
 """The bits of a number just below the square root of 1/2."""
@@ -68,6 +68,7 @@ def log1p(x: Any) -> Any:
 
 def logaddexp(x: Any, y: Any) -> Any:
     """log(exp(x) + exp(y)), within 2 units in the last place of the larger operand, or of log(2) if that is more."""
+    x, y = jnp.broadcast_arrays(x, y)
     larger, apart = lax.max(x, y), abs(x - y)
     found = larger + log1p(exp_of_negative(-apart))
     return where(x == y, x + math.log(2.0), where(abs(larger) == np.inf, larger, found))
