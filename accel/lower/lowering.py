@@ -29,7 +29,7 @@ from accel.lower.program import (
     pack_of,
 )
 from accel.lower.values import Values
-from accel.rules import fusion, lowering, rounding
+from accel.rules import elementary, fusion, lowering, rounding
 from accel.rules.rule import Unsupported
 
 if TYPE_CHECKING:
@@ -196,7 +196,9 @@ class _Lowering:
             values = Values(self._arguments, arrays, constants, scalars)
             # float32 has other roundings than NumPy in any case: nothing is gained by keeping XLA from leaving out some
             kept = rounding.kept_by(always if self._precision == FLOAT64 else None)
-            with fusion.stored_by(always if self._on_cpu else None), kept, lowering.divided(self._divided):
+            # those of float64 on a CPU work on the bits of its numbers
+            own = elementary.allowed(self._on_cpu and self._precision == FLOAT64)
+            with fusion.stored_by(always if self._on_cpu else None), kept, lowering.divided(self._divided), own:
                 for part in parts:
                     values.compute(part)
             arrays_out = [self._own(node, values.fetch(node)) for node in targets]

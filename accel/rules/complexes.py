@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accel.rules import elementary
 from accel.rules.lowering import jnp, lax, number, where
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def sided(name: str, real: int, imag: int) -> Callable[[Any], Any]:
     """
 
     def lower(x: Array | float) -> Any:
-        found = getattr(jnp, name)(x)
+        found = elementary.chosen(name, x)(x)
         if found.dtype.kind != "c":
             return found
         x = jnp.asarray(x)

@@ -14,7 +14,7 @@ import numpy as np
 
 from accel.ir.fingerprint import home_of
 from accel.ir.tape import Node
-from accel.rules import complexes
+from accel.rules import complexes, elementary
 from accel.rules.columns import Contraction, Reads, Rounding
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, where
@@ -107,10 +107,10 @@ def _in_kind(inputs: list[Any], loop: Loop) -> list[Any]:
 
 
 def _in_jax(name: str) -> Callable[..., Any]:
-    """The jax.numpy function of that name."""
+    """The jax.numpy function of that name, or accel's own where that is faster."""
 
     def lower(*operands: object) -> Any:
-        return getattr(jnp, name)(*operands)
+        return elementary.chosen(name, *operands)(*operands)
 
     return lower
 
@@ -129,7 +129,7 @@ def _power(x: Any, y: Any) -> Any:
     y = cast(y, x.dtype)
     if x_dtype.kind in "iu":
         return _integer_power(x, y)
-    return _complex_power(x, y) if x_dtype.kind == "c" else jnp.power(x, y)
+    return _complex_power(x, y) if x_dtype.kind == "c" else elementary.chosen("power", x, y)(x, y)
 
 
 def _float_power(x: Any, y: Any) -> Any:
@@ -356,10 +356,10 @@ ROWS: dict[str, UfuncRow] = {
     **_row("modf", _modf, rounding=ROUNDED, jumps=True),
     **_rows("heaviside", rounding=ROUNDED, jumps=True),
     # functions of a real or complex variable
-    **_rows("exp log sin cos tanh arctan2", work=20.0),
-    **_rows("cbrt cosh exp2 expm1 hypot log10 log1p log2 logaddexp sinh tan"),
-    **_rows("arcsin arcsinh arctan arctanh", lambda name: complexes.sided(name, 1, 1)),
-    **_row("arccos", complexes.sided("arccos", 0, -1)),
+    **_rows("exp log sin cos tanh arctan2 cbrt cosh log10 log1p log2 logaddexp sinh", work=20.0),
+    **_rows("exp2 expm1 hypot tan"),
+    **_rows("arcsin arcsinh arctan arctanh", lambda name: complexes.sided(name, 1, 1), work=20.0),
+    **_row("arccos", complexes.sided("arccos", 0, -1), work=20.0),
     **_row("arccosh", complexes.sided("arccosh", 0, 1)),
     **_row("logaddexp2", _logaddexp2),
     **_rows("deg2rad radians", lambda name: _degrees_factor(np.pi / 180.0)),
