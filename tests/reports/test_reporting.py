@@ -264,6 +264,15 @@ def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> Non
     assert re.search(r"m\.f +1 +0 +1000 +- +- +-0\.50 +-", accel.report(full=True))
 
 
+def test_where_each_call_was_compared_nothing_is_said_of_speed(books: ModuleType) -> None:
+    book = books.open_ledger("m.f")
+    for _ in range(3):
+        book.count_compared(0.5, 0.2)
+    line = summary.summary_line()
+    assert "each compiled call was compared, which does the work twice: a longer run in mode auto compares few" in line
+    assert "no faster" not in line
+
+
 def test_compiled_calls_that_are_slower_gain_at_no_length(books: ModuleType) -> None:
     _losing(books, gained_s=-0.4, cost_s=0.1)
     totals = _assert_agree("lost")
