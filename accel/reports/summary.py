@@ -73,7 +73,8 @@ def _advice(figures: dict[str, Any]) -> str:
     if totals["gained_s"] <= 0:
         return "its compiled calls were no faster than NumPy's: larger arrays may gain, `--mode off` loses nothing"
     more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
-    return f"it would have gained from about {_round_up(done['total'] + more)} {what} on; {_next_run()}"
+    others = "" if _found_all(figures) else f"; {_next_run()}"
+    return f"it would have gained from about {_round_up(done['total'] + more)} {what} on{others}"
 
 
 def _found_all(figures: dict[str, Any]) -> bool:

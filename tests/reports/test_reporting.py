@@ -244,10 +244,12 @@ def test_a_run_that_lost_says_from_where_on_it_would_have_gained(books: ModuleTy
 
 
 def test_where_programs_are_kept_the_next_run_finds_them(books: ModuleType, tmp_path: Path) -> None:
-    _losing(books)
+    book = _losing(books)
     with config.override(cache_dir=tmp_path):
         line = summary.summary_line()
     assert "a next run finds what this one compiled, and all of it after `accel compile ...` (" in line
+    book.describe = lambda: [{**_program([]), "found_on_disk": True}]
+    assert "from about 70 steps on (see" in summary.summary_line()
 
 
 def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> None:
