@@ -68,10 +68,13 @@ def _advice(figures: dict[str, Any]) -> str:
     if not done["compiled"]:
         others = "" if _found_all(figures) else f", and so may this one after `{_COMPILE}`"
         return f"none of its {what} were compiled before it ended: a longer run may gain{others}"
+    if totals["compiled_calls"] == totals["checks"]:
+        return "each compiled call was compared, which does the work twice: a longer run in mode auto compares few"
     if totals["gained_s"] <= 0:
         return "its compiled calls were no faster than NumPy's: larger arrays may gain, `--mode off` loses nothing"
     more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
-    return f"it would have gained from about {_round_up(done['total'] + more)} {what} on; {_next_run()}"
+    others = "" if _found_all(figures) else f"; {_next_run()}"
+    return f"it would have gained from about {_round_up(done['total'] + more)} {what} on{others}"
 
 
 def _found_all(figures: dict[str, Any]) -> bool:

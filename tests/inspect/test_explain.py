@@ -412,6 +412,13 @@ def test_the_command_explains_a_call_of_a_running_program(heat: Path, program: s
     assert data["stop"]["id"] == "effect.print" and data["stop"]["source"] == 'print("third", self.t.mean())'
 
 
+@pytest.mark.parametrize("program", ["heat", "heat.py"])
+def test_names_of_the_script_itself_can_be_copied_from_the_report(heat: Path, program: str) -> None:
+    done = start(heat, "explain", "__main__.Plate.step", "--format", "json", "--run", program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["target"] == "__main__.Plate.step"
+
+
 def test_a_first_call_that_stops_may_not_be_typical(heat: Path) -> None:
     done = start(heat, "explain", "heat:run", "--run", "heat")
     assert (done.returncode, done.stderr) == (0, "")

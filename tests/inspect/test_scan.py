@@ -324,9 +324,11 @@ def test_the_commands_that_it_prints_work_from_here(
     assert write._target(function | {"module": "heat"}) == "heat:step"
 
 
-def test_a_script_that_is_run_directly_needs_no_catalogue() -> None:
-    row = {"verdict": "row", "main": True, "catalogued": False, "local": False, "target": "__main__.step"}
+def test_the_functions_of_a_script_have_rows_too() -> None:
+    row = {"verdict": "row", "main": True, "catalogued": False, "local": False, "target": "go.step"}
+    row |= {"module": "go", "qualname": "step", "mutates": False, "outer": True}
     account = {"target": "go.py", "run": "go.py", "functions": [row]}
-    steps = list(write._next(account, None))
-    assert not any("--catalogue" in step for step in steps)
-    assert steps[-1].startswith("or leave the script as it is: accel run --auto go.py ")
+    first, last = write._next(account, None)
+    assert first.startswith("catalogue: accel doctor go.py --catalogue NAME.py --run go.py ")
+    assert last.startswith("or without a catalogue: accel run --auto go.py ")
+    assert write._row(row, "a test").startswith('Row("__main__", "step", "a test"')

@@ -244,10 +244,12 @@ def test_a_run_that_lost_says_from_where_on_it_would_have_gained(books: ModuleTy
 
 
 def test_where_programs_are_kept_the_next_run_finds_them(books: ModuleType, tmp_path: Path) -> None:
-    _losing(books)
+    book = _losing(books)
     with config.override(cache_dir=tmp_path):
         line = summary.summary_line()
     assert "a next run finds what this one compiled, and all of it after `accel compile ...` (" in line
+    book.describe = lambda: [{**_program([]), "found_on_disk": True}]
+    assert "from about 70 steps on (see" in summary.summary_line()
 
 
 def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> None:
@@ -262,6 +264,15 @@ def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> Non
     book.describe = lambda: [{**_program([]), "found_on_disk": True}]
     assert "before it ended: a longer run may gain (" in summary.summary_line()
     assert re.search(r"m\.f +1 +0 +1000 +- +- +-0\.50 +-", accel.report(full=True))
+
+
+def test_where_each_call_was_compared_nothing_is_said_of_speed(books: ModuleType) -> None:
+    book = books.open_ledger("m.f")
+    for _ in range(3):
+        book.count_compared(0.5, 0.2)
+    line = summary.summary_line()
+    assert "each compiled call was compared, which does the work twice: a longer run in mode auto compares few" in line
+    assert "no faster" not in line
 
 
 def test_compiled_calls_that_are_slower_gain_at_no_length(books: ModuleType) -> None:

@@ -102,7 +102,7 @@ def _key(function: Function) -> tuple[str, str, int]:
 
 def _entry(function: Function, scanned: Scan, reached: float, book: Answer | None, inside_s: float | None) -> Answer:
     """The results for one function. inside_s: seconds in all functions; None if nothing was measured."""
-    # a script's module has this name while it runs: no catalogue can name it so
+    # a script's module has this name while it runs: its own says more
     is_main = book is not None and book["module"] == "__main__"
     module = book["module"] if book is not None and not is_main else function.source.module
     entry: Answer = {

@@ -176,19 +176,15 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     if catalogue is not None:
         yield f"{catalogue} has {plural(len(rows), 'row')}: check it, and delete rows that you do not want"
         yield from _use(catalogue, account["run"])
-    elif any(not each["main"] for each in rows):
+    elif rows:
         again = f" --run {account['run']}" if account["run"] is not None else ""
         yield f"catalogue: accel doctor {package} --catalogue NAME.py{again} writes these rows as one"
     if rows and account["run"] is not None and all(each["catalogued"] for each in rows):
         yield f"an installed catalogue names all of these: accel run {account['run']} accelerates them"
     if any(each["main"] for each in rows):
         yield (
-            "functions of a script that is run directly cannot be reached by a catalogue: put @accel.accelerate above "
-            "them, or move them to a module that the script imports"
-        )
-        yield (
-            f"or leave the script as it is: accel run --auto {account['run']} compiles the rounds of its "
-            "loops, with the functions that they call"
+            f"or without a catalogue: accel run --auto {account['run']} compiles the rounds of the script's loops, "
+            "with the functions that they call"
         )
     stopped = [each for each in account["functions"] if each["verdict"] == Advice.STOPPED and not each["local"]]
     if stopped and account["run"] is not None:
@@ -320,7 +316,9 @@ def _declined(each: Answer) -> str:
 
 def _row(each: Answer, why: str, declined: str | None = None) -> str:
     """One row, on one line where it fits."""
-    parts = [_quoted(each["module"]), _quoted(each["qualname"]), _quoted(why)]
+    # by this name the rows of a script are found, which is imported nowhere
+    module = "__main__" if each["main"] else each["module"]
+    parts = [_quoted(module), _quoted(each["qualname"]), _quoted(why)]
     traits = [trait for trait in ("mutates", "outer") if each[trait]]
     if traits:
         parts.append(f"traits=frozenset({{{', '.join(map(_quoted, traits))}}})")

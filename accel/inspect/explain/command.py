@@ -27,7 +27,7 @@ from accel.inspect.sources import functions_of, nearest, parse
 FORMATS = ("text", "json")
 
 _EPILOG = """examples:
-  accel explain heat:Plate.step --setup 'import heat; p = heat.Plate()' --args '(p, 0.5)'
+  accel explain heat:Plate.step --setup 'import heat; p = heat.Plate(800)' --args '(p,)'
   accel explain pygcm.dynamics:SpectralModel.time_step --nth 3 --run scripts.run_simulation
 """
 
@@ -143,7 +143,7 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
     """Run the program until it makes the call. `_explain_and_end` ends the process then."""
     target, *args = options.run
     program = program_of(target, tuple(args))
-    file, qualname = _file_and_name(options.target)
+    file, qualname = _file_and_name(options.target, program.target)
     config.set_current(replace(config.current(), mode="off"))  # functions that the program accelerates run on NumPy
     with output_to_stderr() as real:
         found = functools.partial(_explain_and_end, options, real)
@@ -187,9 +187,14 @@ def _explain_and_end(options: argparse.Namespace, real: int, call: PlainCall) ->
         os._exit(code)
 
 
-def _file_and_name(target: str) -> tuple[str, str]:
-    """The file that defines the target, and the qualified name of its code. Nothing is imported."""
+def _file_and_name(target: str, program: str) -> tuple[str, str]:
+    """The file that defines the target, and the qualified name of its code. Nothing is imported.
+
+    program: the module or file that runs, which the report calls `__main__`.
+    """
     module, qualname = split_target(target)
+    if module == "__main__":
+        module = program
     if module.endswith(".py"):
         file = os.path.realpath(module) if os.path.isfile(module) else None
     else:
