@@ -6,13 +6,14 @@ published formulas. Each says how far it may be from the true value.
 
 There are no derivatives of them: programs that are differentiated keep jax.numpy's functions (see `choice`).
 
-choice        which function an operation gets
-bits          exponents, powers of two, leading digits, polynomials
-logarithms    log, log2, log10, log1p, logaddexp
-exponentials  sinh, cosh
-powers        power, cbrt
-circular      arctan, arctan2, arcsin, arccos
-areas         arcsinh, arctanh
+choice         which function an operation gets
+bits           exponents, powers of two, leading digits, polynomials
+logarithms     log, log2, log10, log1p, logaddexp
+exponentials   sinh, cosh
+powers         power, cbrt
+circular       arctan, arctan2, arcsin, arccos
+areas          arcsinh, arctanh
+trigonometric  sin, cos, tan
 """
 
 from accel.rules.elementary.choice import FUNCTIONS, allowed, chosen

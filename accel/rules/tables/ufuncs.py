@@ -356,8 +356,8 @@ ROWS: dict[str, UfuncRow] = {
     **_row("modf", _modf, rounding=ROUNDED, jumps=True),
     **_rows("heaviside", rounding=ROUNDED, jumps=True),
     # functions of a real or complex variable
-    **_rows("exp log sin cos tanh arctan2 cbrt cosh log10 log1p log2 logaddexp sinh", work=20.0),
-    **_rows("exp2 expm1 hypot tan"),
+    **_rows("exp log sin cos tan tanh arctan2 cbrt cosh log10 log1p log2 logaddexp sinh", work=20.0),
+    **_rows("exp2 expm1 hypot"),
     **_rows("arcsin arcsinh arctan arctanh", lambda name: complexes.sided(name, 1, 1), work=20.0),
     **_row("arccos", complexes.sided("arccos", 0, -1), work=20.0),
     **_row("arccosh", complexes.sided("arccosh", 0, 1)),
