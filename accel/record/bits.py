@@ -46,6 +46,14 @@ def _words(array: np.ndarray[Any, Any]) -> Any:
     return array.view("u8") if array.dtype.itemsize == 16 and array.ndim and array.flags.c_contiguous else None
 
 
+def same_array(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
+    """The same dtype, shape and bits; without copies, where there are integers of the elements' size."""
+    if left.dtype != right.dtype or left.shape != right.shape:
+        return False
+    mine, other = _words(left), _words(right)
+    return left.tobytes() == right.tobytes() if mine is None or other is None else bool((mine == other).all())
+
+
 def same_scalar(left: object, right: object) -> bool:
     """The same type and bits: -0.0 differs from 0.0, a NaN equals itself."""
     return type(left) is type(right) and same_number(left, right)

@@ -40,6 +40,9 @@ MAX_RESPECIALIZED = 3
 MAX_BACKOFF = 1023
 """The most calls on NumPy between two runs of a program whose last runs were all discarded."""
 
+COMPARED_BYTES, COMPARED_CALLS = 1 << 16, 8
+"""While a path waits for its program, larger arrays are compared in its first so many calls, then ever more rarely."""
+
 DISCARDED_SHARE = 0.02
 """What such runs may cost, as a share of the calls on NumPy between them: fewer calls are enough for that."""
 
@@ -175,9 +178,10 @@ class Path:
         """Note the inputs of one more call, before it runs: an input that differs is no constant."""
         from accel.merge import ABSENT
 
+        looks_at_all = self.observed < COMPARED_CALLS or not self.observed & (self.observed - 1)
         for slot in self._candidates - self.varying:
             value = values[slot]
-            if value is ABSENT:
+            if value is ABSENT or not (looks_at_all or _is_cheap(value)):
                 continue
             if slot not in self.constants:
                 # a copy, because the program may write to its array
@@ -466,11 +470,15 @@ class Path:
 
 def is_same_value(one: Any, other: Any) -> bool:
     """Whether two arrays or numbers are the same, bit by bit: a NaN is equal to itself, and -0.0 is not 0.0."""
-    from accel.record.bits import same_scalar
+    from accel.record.bits import same_array, same_scalar
 
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return one.tobytes() == other.tobytes()
+        return same_array(one, other)
     return same_scalar(one, other)
+
+
+def _is_cheap(value: Any) -> bool:
+    return not isinstance(value, np.ndarray) or value.nbytes <= COMPARED_BYTES
 
 
 def _shape_of(trace: Trace) -> tuple[Any, ...]:

@@ -231,9 +231,7 @@ class CompressedArray(_ArrayValue):
 
 # -- forcing ----------------------------------------------------------------------------------------------------------
 
-
-_NEEDED_AS = "a value computed from an array is needed as {}"
-"""Why a recording ends where Python takes a value."""
+_NEEDED_AS = "a value computed from an array is needed as {}"  # why a recording ends there
 
 
 def force(value: RecordedValue, needed_as: str) -> None:

@@ -1,0 +1,56 @@
+"""What observing a path costs while it waits for its program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel.dispatch.paths import path as paths
+from accel.dispatch.paths.path import COMPARED_CALLS, Path
+from accel.record import bits, record
+
+
+class Net:
+    def __init__(self) -> None:
+        self.weights = np.ones((200, 200))
+        self.bias = np.ones(200)
+
+
+def step(net: Net, x: Any) -> Any:
+    return net.weights @ x + net.bias
+
+
+def test_large_arrays_are_compared_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, x = Net(), np.arange(200.0)
+    recorded: Any = record(step, (net, x), {}, max_nodes=1000)
+    path = Path(recorded.trace, "step")
+    compared: list[int] = []
+    same = paths.is_same_value
+    monkeypatch.setattr(paths, "is_same_value", lambda one, other: compared.append(np.size(one)) or same(one, other))
+    for _ in range(64):
+        values: Any = path.matcher.match((net, x), {})
+        path.observe(values)
+    assert compared.count(200) == 63
+    assert COMPARED_CALLS <= compared.count(200 * 200) <= COMPARED_CALLS + 4
+    net.weights[0, 0] = 2.0
+    for _ in range(65):
+        path.observe(path.matcher.match((net, x), {}))  # type: ignore[arg-type]
+    assert len(path.varying) == 1
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i2", "?", "V3"])
+def test_arrays_are_compared_bit_by_bit(dtype: str) -> None:
+    one = np.zeros((3, 4), dtype)
+    other = one.copy(order="F")
+    assert bits.same_array(one, other)
+    assert not bits.same_array(one, one[:2])
+    assert not bits.same_array(one, np.zeros((3, 4), "u8"))
+    other[2, 1] = np.array(b"abc", "V3") if dtype == "V3" else 1
+    assert not bits.same_array(one, other)
+
+
+def test_nan_equals_itself_and_the_sign_of_zero_counts() -> None:
+    assert bits.same_array(np.array([np.nan]), np.array([np.nan]))
+    assert not bits.same_array(np.array([0.0]), np.array([-0.0]))
