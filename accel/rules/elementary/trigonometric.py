@@ -1,4 +1,4 @@
-"""Sines, cosines and tangents of float64 arrays, by the polynomials and the reduction of fdlibm (Sun Microsystems, 1993).
+"""Sines, cosines and tangents of float64 arrays, by fdlibm's polynomials and reduction (Sun Microsystems, 1993).
 
 x = n * pi/2 + r with whole n and |r| of at most pi/4, where pi/2 is the sum of three numbers of 33 binary digits and a
 fourth (e_rem_pio2.c). Their products with n are exact up to 2**20; where an array has a larger number, jax.numpy's
