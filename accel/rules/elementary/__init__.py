@@ -9,7 +9,7 @@ There are no derivatives of them: programs that are differentiated keep jax.nump
 choice         which function an operation gets
 bits           exponents, powers of two, leading digits, polynomials
 logarithms     log, log2, log10, log1p, logaddexp
-exponentials   sinh, cosh
+exponentials   sinh, cosh, and the exponential that others need
 powers         power, cbrt
 circular       arctan, arctan2, arcsin, arccos
 areas          arcsinh, arctanh

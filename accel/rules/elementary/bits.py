@@ -76,12 +76,8 @@ def split(x: Any, lowest_bits: int) -> tuple[Any, Any]:
     # a subnormal number is a whole one times 2**-1074: put behind 2**52, it is normal
     bits = where(subnormal, as_bits(as_float(bits | WHOLE_BITS) - 2.0**52), bits)
     bits = bits + (ONE_BITS - lowest_bits)
-    k = as_float(shift_right(bits, 52) | WHOLE_BITS) - where(subnormal, *(_number(2.0**52 + b) for b in (2097, 1023)))
-    return k, as_float((bits & MANTISSA) + lowest_bits)
-
-
-def _number(value: float) -> Any:
-    return np.float64(value)
+    offset = where(subnormal, np.float64(2.0**52 + 1023 + 1074), np.float64(2.0**52 + 1023))
+    return as_float(shift_right(bits, 52) | WHOLE_BITS) - offset, as_float((bits & MANTISSA) + lowest_bits)
 
 
 def power_of_two(n: Any) -> Any:

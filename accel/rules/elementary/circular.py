@@ -54,7 +54,7 @@ def _arctan_of_ratio(small: Any, large: Any) -> Any:
 
 
 def arctan(x: Any) -> Any:
-    """The inverse tangent, within 1 unit in the last place."""
+    """The inverse tangent, within 2 units in the last place."""
     size, one = abs(x), np.float64(1.0)
     found = _arctan_of_ratio(lax.min(size, one), lax.min(lax.max(size, one), LARGEST))
     return with_sign_of(_complement(size > 1.0, found), x)
@@ -66,7 +66,7 @@ def _complement(wanted: Any, angle: Any) -> Any:
 
 
 def arctan2(y: Any, x: Any) -> Any:
-    """The angle of the point (x, y), within 2 units in the last place."""
+    """The angle of the point (x, y), within 2 units in the last place. Subnormal coordinates count as zero."""
     y, x = jnp.broadcast_arrays(y, x)
     height, width = abs(y), abs(x)
     large, small = lax.max(height, width), lax.min(height, width)

@@ -43,7 +43,7 @@ def _from_parts(k: Any, f: Any, more: Any = 0.0) -> Any:
 
 def _half_square(f: Any) -> tuple[Any, Any]:
     """Two numbers: log(1 + f) is f less the first and plus the second."""
-    s, half = f / (2.0 + f), 0.5 * f * f
+    s, half = f * (1.0 / (2.0 + f)), 0.5 * f * f
     z = s * s
     return half, s * (half + z * polynomial(z, SERIES))
 

@@ -25,6 +25,7 @@ from accel.rules.elementary.logarithms import ROOT_BITS
 from accel.rules.lowering import lax, where
 
 HALF_BITS = 0x3FE0_0000_0000_0000
+"""The bits of 0.5."""
 
 LOG_SERIES = tuple(3.0 / k for k in range(5, 27, 2))
 """3 / (2 s**5) * (log((1 + s) / (1 - s)) - 2 s - 2 s**3 / 3) as a polynomial of s * s."""
@@ -33,10 +34,13 @@ FACTOR, FACTOR_HIGH, FACTOR_LOW = 9.61796693925975554329e-01, 9.6179670095443725
 """2 / (3 log(2)), and the same as the sum of two."""
 
 LN2, LN2_HIGH, LN2_LOW = 6.93147180559945286227e-01, 6.93147182464599609375e-01, -1.90465429995776804525e-09
+"""log(2), and the same as the sum of two: the product of the first, which has 24 digits, with 21 digits is exact."""
 
 
 def power(x: Any, y: Any) -> Any:
-    """x**y, within 2 units in the last place where the result is normal; edges as those of C's `pow`, and NumPy's.
+    """x**y, within 1 unit in the last place where the result is normal; edges as those of C's `pow`, and NumPy's.
+
+    Results that are subnormal, and exponents that are, count as zero.
 
     The method is that of fdlibm (Sun Microsystems, 1993; e_pow.c): the logarithm to base 2 as a sum of two numbers,
     times y, and the exponential of that.
