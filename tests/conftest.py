@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 import time
 import warnings
@@ -45,6 +46,14 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     patching.uninstall()
     config.set_current(None)
+
+
+@pytest.fixture
+def heeded_interrupts() -> Iterator[None]:
+    """Processes that are started heed Ctrl-C, though a background job of a shell ignores it, and they with it."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
 
 
 @pytest.fixture

@@ -44,7 +44,10 @@ for i in range(1000):
 """
 PROGRAMS = {"waits.py": WAITS, "handles.py": HANDLES, "compiles.py": COMPILES}
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them"),
+    pytest.mark.usefixtures("heeded_interrupts"),
+]
 
 
 def ended_by(number: int, bench: Bench, *command: str) -> tuple[int, str, str]:

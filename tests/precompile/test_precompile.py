@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -156,14 +156,6 @@ def test_a_program_that_fails_has_its_last_output_shown(bench: Bench) -> None:
     assert "accel: the program ended with exit code 1; " in done.err
     assert "AssertionError: the planet froze" in done.err
     assert "of 1 function kept in" in done.out, "what was compiled until then is kept"
-
-
-@pytest.fixture
-def heeded_interrupts() -> Iterator[None]:
-    """Processes that are started heed Ctrl-C, though a background job of a shell ignores it, and they with it."""
-    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, usual)
 
 
 @pytest.mark.usefixtures("heeded_interrupts")
