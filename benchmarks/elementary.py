@@ -40,7 +40,6 @@ def parser(names: Sequence[str]) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print, write; 1 when a function is wrong, or hardly faster than XLA's."""
-    os.environ.setdefault("NPROC", "1")  # of XLA's threads, read when JAX is imported
     import jax
 
     from accel.rules.elementary import FUNCTIONS
@@ -141,4 +140,5 @@ def describe(rows: Sequence[dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("NPROC", "1")  # of XLA's threads, read when JAX starts
     harness.run_command(main)

@@ -90,12 +90,19 @@ if _CAN:
 
 # -- objects that are never destroyed in a child -----------------------------------------------------------------------
 
-_kept: list[weakref.ref[Any]] = []
+_kept: list[Callable[[], Any]] = []
 
 
 def keep_in_children(objects: Iterable[Any]) -> None:
     """Never destroy these objects in a forked child, even when it ends. In this process they are destroyed as usual."""
-    _kept.extend(weakref.ref(each) for each in objects)
+    _kept.extend(map(_reference, objects))
+
+
+def _reference(kept: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(kept)
+    except TypeError:  # it cannot be referred to weakly: it lives as long as this module
+        return lambda: kept
 
 
 @in_child

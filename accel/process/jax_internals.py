@@ -26,6 +26,13 @@ def backends_are_initialized() -> bool:
     return bool(initialized()) if callable(initialized) else "jax" in sys.modules
 
 
+def thread_pools() -> list[Any]:
+    """The threads that lower programs of several functions. A forked child does not have them: to wait for their end,
+    as the pool does when it is destroyed, crashes it."""
+    pool = _part("interpreters.mlir", "global_thread_pool")
+    return [] if pool is None else [pool]
+
+
 @contextmanager
 def numpys_stream_kept() -> Iterator[None]:
     """Keep NumPy's global stream of random numbers as it is while this thread imports JAX.

@@ -51,8 +51,15 @@ def test_what_jax_does_not_tell_is_answered_with_care(monkeypatch: pytest.Monkey
     pytest.importorskip("jax")
     monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", None)
     monkeypatch.setitem(sys.modules, "jax._src.api", None)
+    monkeypatch.setitem(sys.modules, "jax._src.interpreters.mlir", None)
     assert jax_internals.backends_are_initialized()
     jax_internals.leave_without_cleaning_up()
+    assert jax_internals.thread_pools() == []
+
+
+def test_the_threads_that_lower_are_known() -> None:
+    pytest.importorskip("jax").devices()
+    assert [type(each).__name__ for each in jax_internals.thread_pools()] == ["ThreadPool"]
 
 
 STREAM = """

@@ -67,9 +67,9 @@ class Worker:
         # `-I` leaves out PYTHONPATH and the current folder: the worker is given the program's own path instead
         path = [os.path.abspath(each) for each in (*sys.path, str(own_code.PACKAGE.parent))]
         self._pid = 0
+        self._line, its_end = socket.socketpair()
         self._is_ready = False
         self._turn = threading.Lock()
-        self._line, its_end = socket.socketpair()
         self._line.settimeout(None)
         try:
             with its_end:
@@ -128,7 +128,9 @@ class Worker:
         self._line.close()
 
     def __del__(self) -> None:
-        self._line.close()
+        line = getattr(self, "_line", None)  # starting it may have failed before there was one
+        if line is not None:
+            line.close()
 
 
 def _read(line: int) -> bytearray:
