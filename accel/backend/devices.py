@@ -100,7 +100,7 @@ def start(usual: int) -> None:
         import_jax()
         with interrupts.Deferral(), forks.delayed():
             if _program_uses_jax or jax_internals.backends_are_initialized():
-                forks.keep_in_children([*_clients(), *jax_internals.thread_pools()])
+                _keep_in_children()
             else:
                 _start_clients(usual)
         _started = True
@@ -110,8 +110,12 @@ def _start_clients(usual: int) -> None:
     """Start the clients with accel's settings, then restore JAX's. From then on, forks give no warning about JAX."""
     _plan_threads(usual)
     with tuning.for_start_of(import_jax(), _threads), jax_internals.quiet_logs():
-        forks.keep_in_children([*_clients(), *jax_internals.thread_pools()])
+        _keep_in_children()
     forks.suppress_fork_warnings()
+
+
+def _keep_in_children() -> None:
+    forks.keep_in_children([*_clients(), *jax_internals.thread_pools()])
 
 
 def _clients() -> list[Any]:

@@ -20,6 +20,8 @@ from shutil import rmtree
 from statistics import median
 from typing import Any
 
+from accel.process import own_code
+
 WAYS = ("numpy", "accel", "perturbed")
 LOG_TAIL = 15
 WARM = 0.4
@@ -93,7 +95,7 @@ def environment(way: str) -> dict[str, str]:
     Its output is unbuffered, because both streams go to one file: the last lines written are the last in the file.
     """
     paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    paths.append(str(Path(__file__).resolve().parents[2]))
+    paths.append(str(own_code.PACKAGE.parent))
     own = {} if way == "accel" else {"QD_USE_JAX": "0"}
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1", **own}
 

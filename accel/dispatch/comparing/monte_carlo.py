@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,7 +85,9 @@ def explanation(
                     spread = list(zip(base, zip(*moved, strict=True), strict=True))
                     # does the tape do what NumPy's call did? If not, its spread says nothing about that call
                     reproduced = all(_matches_tape(each, *spread[each.position], rtol) for each in seen)
-                    if reproduced and all(map(_within, replayed, base, zip(*moved, strict=True), repeat(rtol))):
+                    if reproduced and all(
+                        _within(value, *each, rtol) for value, each in zip(replayed, spread, strict=True)
+                    ):
                         return verdict
                 if not reproduced:
                     return Verdict.MISMATCH

@@ -90,8 +90,7 @@ class Path:
     spanned: slots whose arrays the program takes as spans (see accel.backend.spans).
     pending: the program that is being compiled. pending_spans: one with spans that is being compiled while the program
     without them is in use.
-    numpy_call_s: seconds of the last call on NumPy. waited_s: of all calls since the
-    recording that had no program.
+    numpy_call_s: seconds of the last call on NumPy. waited_s: of all calls since the recording that had no program.
     found_on_disk, kept, unkept: of its program (see `PendingProgram`).
     replays: of its program. compared_at: the value of `replays` at the last comparison.
     backoff: calls that still go to NumPy before a program whose runs were discarded is tried again.
@@ -226,10 +225,6 @@ class Path:
         self.waited_s += seconds
         if self.pending is not None:
             self.pending.add_missed(seconds)
-
-    def gained_s(self, seconds: float) -> float:
-        """Seconds that a compiled call of `seconds` saved against NumPy."""
-        return self.speed.gained_s(seconds)
 
     # -- its program --------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 arrays      the classes of recorded arrays and numbers, and how values are wrapped
 operators   their operators, put on the classes
+operations  operators, each with its ufunc
 methods     their attributes and methods
 elements    single numbers that stand for all elements of an array
 numbers     Python's numbers: arithmetic on the host or the device, and their types

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from accel.ir.tape import Node
 from accel.record.arrays.arrays import as_template
 from accel.record.arrays.operands import ufunc_kwargs
+from accel.record.arrays.operations import BINARY, COMPARE, UNARY, Operations
 from accel.record.recording import Recording
 from accel.record.standin import StandIn
 from accel.record.wrapper import isinstance_wrapper, unwrap
@@ -27,25 +28,11 @@ from accel.rules.tables import ufuncs
 KINDS = (float, bool, np.float64, np.bool_)
 """What an element may be: Python's integers have no bounds, and complex numbers only come of roots."""
 
-_OPERATORS: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
-    "add": (operator.add, np.add),
-    "sub": (operator.sub, np.subtract),
-    "mul": (operator.mul, np.multiply),
-    "truediv": (operator.truediv, np.true_divide),
-    "floordiv": (operator.floordiv, np.floor_divide),
-    "mod": (operator.mod, np.remainder),
-    "pow": (operator.pow, np.power),
-}
-_OTHERS: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
-    "lt": (operator.lt, np.less),
-    "le": (operator.le, np.less_equal),
-    "eq": (operator.eq, np.equal),
-    "ne": (operator.ne, np.not_equal),
-    "gt": (operator.gt, np.greater),
-    "ge": (operator.ge, np.greater_equal),
-    "neg": (operator.neg, np.negative),
+_ARITHMETIC: Operations = {name: BINARY[name] for name in "add sub mul truediv floordiv mod pow".split()}
+_OTHERS: Operations = {
+    **COMPARE,
+    **{name: UNARY[name] for name in ("neg", "abs")},
     "pos": (operator.pos, np.positive),
-    "abs": (abs, np.absolute),
 }
 
 _NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "fabs": "absolute"}
@@ -152,7 +139,7 @@ def _forward(function: Callable[..., Any], ufunc: np.ufunc, *, reflected: bool) 
     return method
 
 
-for _name, (_function, _ufunc) in {**_OPERATORS, **_OTHERS}.items():
+for _name, (_function, _ufunc) in {**_ARITHMETIC, **_OTHERS}.items():
     setattr(Elements, f"__{_name}__", _forward(_function, _ufunc, reflected=False))
-for _name, (_function, _ufunc) in _OPERATORS.items():
+for _name, (_function, _ufunc) in _ARITHMETIC.items():
     setattr(Elements, f"__r{_name}__", _forward(_function, _ufunc, reflected=True))

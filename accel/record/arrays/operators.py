@@ -23,6 +23,7 @@ from accel.record.arrays.calls.call import call
 from accel.record.arrays.indexing import get_item, get_item_of_selection, set_item
 from accel.record.arrays.methods import attribute_of
 from accel.record.arrays.numbers import TYPE_STAND_INS, record_scalar, scalar_call
+from accel.record.arrays.operations import BINARY, COMPARE, UNARY
 from accel.record.arrays.settling import or_settled, settle
 from accel.record.arrays.ufuncs import record_ufunc
 from accel.record.inputs import MISSING
@@ -118,40 +119,6 @@ def _inplace(array: Any, other: Any, function: Callable[..., Any], ufunc: np.ufu
     return recording.write_down(lambda: or_settled(write, (other,)), result)
 
 
-_BINARY: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
-    "add": (operator.add, np.add),
-    "sub": (operator.sub, np.subtract),
-    "mul": (operator.mul, np.multiply),
-    "truediv": (operator.truediv, np.true_divide),
-    "floordiv": (operator.floordiv, np.floor_divide),
-    "mod": (operator.mod, np.remainder),
-    "pow": (operator.pow, np.power),
-    "matmul": (operator.matmul, np.matmul),
-    "and": (operator.and_, np.bitwise_and),
-    "or": (operator.or_, np.bitwise_or),
-    "xor": (operator.xor, np.bitwise_xor),
-    "lshift": (operator.lshift, np.left_shift),
-    "rshift": (operator.rshift, np.right_shift),
-}
-
-
-_COMPARE: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
-    "lt": (operator.lt, np.less),
-    "le": (operator.le, np.less_equal),
-    "eq": (operator.eq, np.equal),
-    "ne": (operator.ne, np.not_equal),
-    "gt": (operator.gt, np.greater),
-    "ge": (operator.ge, np.greater_equal),
-}
-
-
-_UNARY: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
-    "neg": (operator.neg, np.negative),
-    "abs": (abs, np.absolute),
-    "invert": (operator.invert, np.invert),
-}
-
-
 def _forward(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     return lambda self, other: binary(self, other, (self, other), function, ufunc)
 
@@ -221,15 +188,15 @@ def _item_of_scalar(self: RecordedNumPyScalar, key: Any) -> Any:
 
 def attach() -> None:
     """Give the classes of recorded values their operators."""
-    for name, (function, ufunc) in _BINARY.items():
+    for name, (function, ufunc) in BINARY.items():
         setattr(RecordedValue, f"__{name}__", _forward(function, ufunc))
         setattr(RecordedValue, f"__r{name}__", _reflected(function, ufunc))
         setattr(RecordedValue, f"__i{name}__", _in_place(name, function, ufunc))
 
-    for name, (function, ufunc) in _COMPARE.items():
+    for name, (function, ufunc) in COMPARE.items():
         setattr(RecordedValue, f"__{name}__", _forward(function, ufunc))
 
-    for name, (function, ufunc) in _UNARY.items():
+    for name, (function, ufunc) in UNARY.items():
         setattr(RecordedValue, f"__{name}__", _single(function, ufunc))
 
     for name, function in (("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc)):

@@ -18,7 +18,7 @@ import numpy as np
 from accel.record.arrays.arrays import RecordedArray, as_static, wrap
 from accel.record.arrays.elements import MATH, Elements, is_number
 from accel.record.arrays.numbers import TYPE_STAND_INS, TypeStandIn
-from accel.record.names.namespaces import SubstitutedGlobals
+from accel.record.names.namespaces import SubstitutedGlobals, programs_own
 from accel.record.on_behalf import on_behalf
 from accel.record.recording import Recording, current
 from accel.record.standin import StandIn
@@ -58,7 +58,7 @@ def why_not(function: Any, depth: int = 0) -> str:
 
 def _used(function: FunctionType, instructions: list[dis.Instruction]) -> Iterator[Any]:
     """What a function reads from outside: values of names, and attributes of modules; None for other attributes."""
-    namespace = _namespace(function)
+    namespace = programs_own(function.__globals__)
     value: Any = None
     for each in instructions:
         if each.opname.startswith("LOAD_GLOBAL"):
@@ -88,12 +88,6 @@ def _why_not_used(used: Any, depth: int) -> str:
 
 def _is_substituted(function: FunctionType) -> bool:
     return isinstance(function.__globals__, SubstitutedGlobals)
-
-
-def _namespace(function: FunctionType) -> dict[str, Any]:
-    """The program's own globals of a function."""
-    found = function.__globals__
-    return found.namespace if isinstance(found, SubstitutedGlobals) else found
 
 
 class Vectorized(StandIn):
@@ -182,7 +176,7 @@ class VectorizeType(TypeStandIn):
             return self._plain_(*unwrap(args), **unwrap(kwargs))
         if _is_substituted(plain):
             # made by the recorded call: for single numbers it runs as the program would have made it
-            plain = FunctionType(plain.__code__, _namespace(plain), plain.__name__, plain.__defaults__)
+            plain = FunctionType(plain.__code__, programs_own(plain.__globals__), plain.__name__, plain.__defaults__)
         options = as_static(tuple(args[1:])), as_static(kwargs)
         return Vectorized(recording, self._plain_(plain, *options[0], **options[1]), function)
 

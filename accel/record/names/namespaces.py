@@ -17,6 +17,11 @@ PHYSICAL = ("__name__", "__package__", "__spec__", "__file__", "__doc__")
 """Globals that CPython reads past a dict's `__missing__`."""
 
 
+def programs_own(namespace: Any) -> Any:
+    """The program's own globals, where substituted ones stand in their place."""
+    return namespace.namespace if isinstance(namespace, SubstitutedGlobals) else namespace
+
+
 class SubstitutedGlobals(dict[str, Any]):
     """The globals of followed code: names enter when they are read; plain ones once the tape is broken.
 

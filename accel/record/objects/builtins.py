@@ -14,7 +14,7 @@ from accel.record.arrays.numbers import TYPE_STAND_INS, record_extreme, record_s
 from accel.record.containers.container import ContainerProxy
 from accel.record.effects.sinks import print_sink
 from accel.record.names.local_names import make_locals
-from accel.record.names.namespaces import SubstitutedGlobals
+from accel.record.names.namespaces import SubstitutedGlobals, programs_own
 from accel.record.objects.computed import property_of
 from accel.record.objects.modules import ModuleProxy
 from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method
@@ -136,8 +136,7 @@ def _import(recording: Recording) -> Callable[..., Any]:
         fromlist: tuple[Any, ...] | None = (),
         level: int = 0,
     ) -> Any:
-        namespace = globals.namespace if isinstance(globals, SubstitutedGlobals) else globals
-        module = builtins.__import__(name, namespace, None, fromlist, level)
+        module = builtins.__import__(name, programs_own(globals), None, fromlist, level)
         if not recording.active or not isinstance(module, ModuleType):
             return module
         if sys.modules.get(module.__name__) is module:

@@ -37,19 +37,19 @@ def opaque_attribute(proxy: Any, name: str, by: str = "a descriptor") -> Any:
 
 def guard_class(recording: Recording, kind: type, name: str, found: Any) -> None:
     """Let replays check that a lookup of `name` through a class finds what it found."""
-    key = ("lookup", id(kind), name)
-    if recording.inputs.find(key) is None:
-        recording.registry.keep_alive(kind)
-        recording.inputs.add(key, f"{kind.__name__}.{name}", inputs.of_class(kind, name), inputs.is_same(found))
+    _guard_lookup(recording, kind, name, inputs.of_class(kind, name), inputs.is_same(found))
 
 
 def _guard_missing(recording: Recording, kind: type, name: str) -> None:
     """Let replays check that a class has nothing under a name."""
+    _guard_lookup(recording, kind, name, inputs.of_constant(kind), inputs.satisfies(_lacks, name))
+
+
+def _guard_lookup(recording: Recording, kind: type, name: str, fetch: Any, check: Any) -> None:
     key = ("lookup", id(kind), name)
     if recording.inputs.find(key) is None:
         recording.registry.keep_alive(kind)
-        text = f"{kind.__name__}.{name}"
-        recording.inputs.add(key, text, inputs.of_constant(kind), inputs.satisfies(_lacks, name))
+        recording.inputs.add(key, f"{kind.__name__}.{name}", fetch, check)
 
 
 def _lacks(kind: type, name: str) -> bool:

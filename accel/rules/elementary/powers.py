@@ -20,7 +20,7 @@ from accel.rules.elementary.bits import (
     split,
     with_sign_of,
 )
-from accel.rules.elementary.exponentials import expm1_near_zero
+from accel.rules.elementary.exponentials import LN2, expm1_near_zero
 from accel.rules.elementary.logarithms import ROOT_BITS
 from accel.rules.lowering import lax, where
 
@@ -33,7 +33,8 @@ LOG_SERIES = tuple(3.0 / k for k in range(5, 27, 2))
 FACTOR, FACTOR_HIGH, FACTOR_LOW = 9.61796693925975554329e-01, 9.61796700954437255859e-01, -7.02846165095275826516e-09
 """2 / (3 log(2)), and the same as the sum of two."""
 
-LN2, LN2_HIGH, LN2_LOW = 6.93147180559945286227e-01, 6.93147182464599609375e-01, -1.90465429995776804525e-09
+LN2_HIGH, LN2_LOW = 6.93147182464599609375e-01, -1.90465429995776804525e-09
+"""Their sum is log(2). The first has fewer digits than in `exponentials`, as what it is multiplied with has more."""
 """log(2), and the same as the sum of two: the product of the first, which has 24 digits, with 21 digits is exact."""
 
 
