@@ -13,6 +13,7 @@ import importlib
 import threading
 import time
 
+from accel import config
 from accel.backend.disk import cache
 from accel.process import forks, interrupts, processors
 
@@ -55,7 +56,8 @@ class _EarlyStart:
 
     def begin(self) -> None:
         """Start the worker, in a thread, if programs will have to be compiled and a processor is free for it."""
-        if self.done:
+        # with QD_JAX_AOT=0 programs are compiled in the thread that calls
+        if self.done or not config.current().ahead_of_time:
             return
         self.done = self.under_way = True
         try:
