@@ -15,6 +15,7 @@ import pytest
 
 from accel import config
 from accel.backend.underway import queues
+from accel.dispatch import late
 from accel.dispatch.costs import account, rest, speed
 from accel.hook import patching
 from accel.process import gain
@@ -35,13 +36,15 @@ def is_idle(seconds: float = 10.0) -> bool:
 def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Start from accel's defaults, whatever the machine's environment says, and leave nothing installed.
 
-    Functions of tests are small and called a few times: that does not keep them from being compiled.
+    Functions of tests are small and called a few times: that does not keep them from being compiled. No worker starts
+    early: while one does, calls of the next test would not be timed.
     """
     config.set_current(config.Settings(quiet=True))
     monkeypatch.setattr(gain, "COMPILE_GAIN_S", 0.0)
     monkeypatch.setattr(rest, "SMALL_CALL_S", 0.0)
     monkeypatch.setattr(account, "RELIABLE_CALL_S", 0.0)
     monkeypatch.setattr(rest, "MAX_REST", 0)
+    monkeypatch.setattr(late.early, "done", True)
     monkeypatch.setattr(gain, "IMPORT_GAIN_S", 0.0)
     yield
     patching.uninstall()
