@@ -352,7 +352,6 @@ _PROGRAM = (
         "main",
         "the program's own loop: a step is one program",
         loops=True,
-        declined="as one program a step is hardly faster than function by function, and dearer to record and compile",
     ),
 )
 

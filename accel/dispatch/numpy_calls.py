@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from accel.backend import devices
 from accel.dispatch.call import THREAD, Call
 from accel.dispatch.compiling import is_quiet
 from accel.dispatch.costs.account import Account
@@ -78,10 +79,12 @@ class NumPyCalls:
         """
         THREAD.inside = False  # `Target.answer` puts it back
         run = current_run()
-        compiled_s = run.compiled_s
+        before_s = run.compiled_s
         result = self.whole(call)
-        missed_s = max(0.0, (call.seconds or 0.0) - (run.compiled_s - compiled_s))
-        self._parts.note(call, missed_s, quiet=is_quiet())
+        compiled_s = run.compiled_s - before_s
+        missed_s = max(0.0, (call.seconds or 0.0) - compiled_s)
+        # before JAX is imported, no program can be in use
+        self._parts.note(call, missed_s, settled=compiled_s > 0.0 or (is_quiet() and devices.is_started()))
         return result, missed_s
 
     def _note_unmatched(self, call: Call) -> None:

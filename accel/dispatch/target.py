@@ -358,7 +358,7 @@ class Target:
             return self._record(call, again=True)
         quiet = is_quiet()
         # where later runs are prepared, nested targets get programs of their own: a later run may want those first
-        if self.parts.used and not budget.for_later_runs:
+        if self.parts.used and not budget.for_later_runs and not path.is_on_disk:
             result, missed_s = self._numpy.in_parts(call)
             self.parts.note_matched(missed_s)
             self._compiling.note_in_parts(path, call, missed_s, quiet=quiet)
@@ -542,6 +542,7 @@ class Target:
                 # where the draws decided it, nothing was launched: the next may well turn out to be another one too
                 return self._replay(other, values, call, siblings=exit.on_host, left=left)
         known = set(self.paths)
+        self.parts.note_unmatched(discarded_s)
         scattering = self.paths.scattering if self._is_limited else ""
         if scattering:  # what this call's recording would show, no other call is going to need
             self._refusals.refuse(Refusal("shape.scattered", "", scattering))

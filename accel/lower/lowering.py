@@ -13,7 +13,9 @@ from accel.ir.tape import Node, Outcome
 from accel.lower import pipeline
 from accel.lower.arguments import ProgramArguments
 from accel.lower.folding import Folding
+from accel.lower.passes import sharing
 from accel.lower.passes.arrange import Part, check_size
+from accel.lower.passes.recompute import Recomputation
 from accel.lower.pipeline import About, Watch
 from accel.lower.precision import reduced
 from accel.lower.program import (
@@ -191,9 +193,13 @@ class _Lowering:
             positions[node.index] = Packed(pack, len(packs[pack]))
             packs[pack].append(node)
 
+        results = frozenset(node.index for node in (*targets, *outcomes, *numbers))
+        kernels = sharing.kernels(parts, results) if self._on_cpu else {}
+
         def function(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
             *constants, always = constants
-            values = Values(self._arguments, arrays, constants, scalars)
+            recomputation = Recomputation(kernels=kernels)
+            values = Values(self._arguments, arrays, constants, scalars, recomputation)
             # float32 has other roundings than NumPy in any case: nothing is gained by keeping XLA from leaving out some
             kept = rounding.kept_by(always if self._precision == FLOAT64 else None)
             # those of float64 on a CPU work on the bits of its numbers

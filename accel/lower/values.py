@@ -40,12 +40,14 @@ class Values:
         arrays: list[Any],
         constants: list[Any],
         scalars: dict[str, Any],
+        recomputation: Recomputation | None = None,
     ) -> None:
+        """recomputation: what is known of the program's values; of a loop's rounds by default."""
         self._arguments = arguments
         self._inputs = (arrays, constants, scalars)
         self._values: dict[int, Any] = {}
         self._rows: dict[int, tuple[Any, int]] = {}  # by node: a loop's column of all rounds, and which of its rows
-        self._recomputation = Recomputation()
+        self._recomputation = recomputation or Recomputation(looping=True)
 
     def fetch(self, node: Node) -> Any:
         """The node's value, all of it. Computes or stores it first where that is still to be done."""
@@ -158,6 +160,9 @@ class Values:
         args, kwargs = fill((node.args, node.kwargs), value_of, Node)
         value = compute(node, args, kwargs, shape)
         self.set(node, value if shape is None else RepeatedValue(value, node.shape))
+        if shape is None and self._recomputation.is_shared(node):
+            self._recomputation.stored(node)
+            self._store(node, fusion.materialize)
         # The rule may have stored a padded copy of an operand. Whoever reads that operand next shall read the copy:
         # otherwise XLA would compute the operand again.
         for operand in node.operands():
@@ -202,9 +207,7 @@ class Values:
         begin, entry, moving, fixed = fill(node.args, self.fetch, Node)
 
         def values_of(parameters: looping.Parameters) -> Values:
-            values = Values(parameters, [], [], {})
-            values._recomputation = Recomputation(looping=True)
-            return values
+            return Values(parameters, [], [], {})
 
         self.set(node, looping.run(body, begin, entry, moving, fixed, values_of))
 

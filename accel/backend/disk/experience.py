@@ -62,8 +62,8 @@ def note_together(program: str, paths: Collection[str]) -> None:
 
 
 def key_of_code(name: str, code: CodeType) -> str:
-    """The name on disk of what a target runs."""
-    parts = name, code.co_filename, str(code.co_firstlineno), code.co_code.hex(), repr(code.co_names)
+    """The name on disk of what a target runs, wherever its file is."""
+    parts = name, str(code.co_firstlineno), code.co_code.hex(), repr(code.co_names)
     return hashlib.sha1("\0".join(parts).encode(), usedforsecurity=False).hexdigest()
 
 

@@ -16,14 +16,12 @@ from __future__ import annotations
 import functools
 from types import CodeType
 
-from accel.backend import devices
 from accel.backend.disk import experience
 from accel.dispatch.call import Call
 from accel.dispatch.costs import budget
 
-MISSED_S, KNOWN_MISSED_S = 1.0, 0.3
-"""What rounds have to miss before the loop is recorded, in seconds: about three times what a recording takes, or as
-much as that if an earlier run has compiled the loop."""
+MISSED_S = 1.0
+"""What rounds have to miss before the loop is recorded, in seconds: about three times what a recording takes."""
 
 PARTS_SHARE = 0.5
 """The parts come first if their calls take this share of the whole call."""
@@ -83,18 +81,18 @@ class Parts:
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def note(self, call: Call, missed_s: float, *, quiet: bool) -> None:
+    def note(self, call: Call, missed_s: float, *, settled: bool) -> None:
         """Note a call that has run in parts. missed_s: of that, outside of compiled programs.
 
-        quiet: whether nothing was being compiled.
+        settled: whether some of it was compiled, or nothing that may be is still on its way.
         """
         seconds = call.seconds or 0.0
         self._calls += 1
         self._waited_s += seconds
         if seconds > 0.0:
             self._share = 1.0 - call.own_s / seconds
-        # before JAX is imported, no program can be in use, and what is being recorded or compiled may soon have one
-        if quiet and devices.is_started() and recorded.count == self._recorded:
+        # what is recorded just now says nothing about later calls
+        if settled and recorded.count == self._recorded:
             self._missed_s += missed_s
         self._recorded = recorded.count
 
@@ -111,13 +109,13 @@ class Parts:
     @property
     def come_first(self) -> bool:
         """Whether the target is not to be recorded yet, because its parts are still to get their programs."""
-        if not self.used or budget.for_later_runs:
+        if not self.used or budget.for_later_runs or self.is_known:
             return False
         if not self._calls:  # the first call ran on NumPy: nobody knows yet whether it has parts
             return True
         if self._share < PARTS_SHARE or self._waited_s > PATIENCE_S:
             return False
-        return self._missed_s < (KNOWN_MISSED_S if self.is_known else MISSED_S)
+        return self._missed_s < MISSED_S
 
     def pay_for_another(self, recording_s: float, kinds: int) -> bool:
         """Whether calls that no known path takes have missed as much as a recording takes. Asked before each recording.

@@ -27,6 +27,11 @@ STRIKES = 2
 """A program is given up after this many judgements that it is slower, each from new samples."""
 
 
+PARTS_FACTOR = 1.25
+"""A program is given up for the programs of its parts only if it takes so many times as long: they were timed earlier,
+when the machine may have been less busy."""
+
+
 class Times:
     """The last 32 samples of one kind, in seconds."""
 
@@ -127,10 +132,10 @@ class Speed:
         if not len(self.numpy_s) or not (plainly or len(self.compiled_s) >= SPEED_SAMPLES):
             return None
         numpy_s, compiled_s = self.numpy_s.median(), self.compiled_s.median()
-        in_parts = len(self.parts_s) >= NUMPY_SAMPLES and self.parts_s.median() < numpy_s
+        in_parts = len(self.parts_s) >= NUMPY_SAMPLES and PARTS_FACTOR * self.parts_s.median() < numpy_s
         other_s = self.parts_s.median() if in_parts else numpy_s
         self.compiled_s.clear()
-        if compiled_s <= other_s:
+        if compiled_s <= (PARTS_FACTOR if in_parts else 1.0) * other_s:
             self._strikes = 0
             return None
         self._strikes += 1

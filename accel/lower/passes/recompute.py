@@ -10,11 +10,12 @@ import math
 import operator
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from accel.ir.tape import Node
 from accel.ir.views import box_of
-from accel.rules import core
+from accel.rules import core, fusion
 from accel.rules.columns import fact
 
 RECOMPUTED = 8.0
@@ -26,6 +27,12 @@ is stored, or where 100 is the limit. A join counts as more."""
 SLICED = 64.0
 """The same before a slice reads it. Slices are cheaper to compute again: XLA reads them with whole vectors. A
 limited diffusion on 64x64x60 takes 0.4 ms so, and 0.85 with 8."""
+
+SHARED = 20.0
+"""Work that several kernels do, beyond the first of them, before the value is stored for all.
+
+Measured on a whole round of PyGCM's loop at 121x240: 8.6 to 8.8 ms with 6 to 25, 9.9 with 150, 10.6 where nothing is
+stored for this reason."""
 
 COSTLY = 20.0
 """Work of an operation that is worth having whole vectors: exponentials and the like."""
@@ -62,11 +69,12 @@ class Recomputation:
     neighbours and five times as much in a tangent.
     """
 
-    def __init__(self, *, looping: bool = False) -> None:
-        """looping: for the rounds of a loop (see `in_loop`)."""
+    def __init__(self, *, looping: bool = False, kernels: Mapping[int, int] = MappingProxyType({})) -> None:
+        """looping: for the rounds of a loop (see `in_loop`). kernels: see accel.lower.passes.sharing."""
         self._cones: dict[int, Cone] = {}
         self._unvectorized: set[int] = set()  # values that XLA computes element by element
         self._looping = looping
+        self._kernels = kernels
 
     @contextlib.contextmanager
     def in_loop(self, stored: Iterable[Node]) -> Iterator[None]:
@@ -125,6 +133,11 @@ class Recomputation:
     def is_costly(self, node: Node) -> bool:
         """Whether the value is better stored than computed again and again."""
         return self._of(node) > RECOMPUTED
+
+    def is_shared(self, node: Node) -> bool:
+        """Whether the value is better stored than computed anew in each of the kernels that need it."""
+        others = self._kernels.get(node.index, 1) - 1
+        return others > 0 and math.prod(node.shape) > fusion.SMALL and self._of(node) * others > SHARED
 
     def stored(self, node: Node) -> None:
         """Count the value as stored from now on."""
