@@ -25,6 +25,13 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 """JAX's event for each program that XLA compiled, whoever asked for it."""
 
 
+def said_by(code: str) -> str:
+    """What source text prints in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one process did. bits: a hash by the name of each result. compiled: programs. notes: of accel's report."""

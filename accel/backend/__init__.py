@@ -4,10 +4,12 @@ job         what is to be compiled, as plain data
 underway/   programs on their way: the queues, and the process that compiles
 compile     compiling, loading and describing a program with JAX
 executable  a compiled program, and running it
+refolding   a compiled program with other constants
 disk/       what is kept for later runs: programs, and what was learnt of paths
 devices     which device there is; importing JAX
 shards      fields divided by rows among several devices
 trial       whether a program for several devices computes what one for a single device does
 spans       arrays that a program on the CPU reads where they lie
+xla_options the options that XLA compiles with
 lapack      functions of jaxlib's that a program from disk calls by name
 """

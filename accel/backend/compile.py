@@ -22,8 +22,8 @@ from accel.backend.executable import Executable
 from accel.backend.job import Job, Product, packed, unpacked
 from accel.backend.shards import Shards, division
 from accel.backend.spans import Span, arrays_from, span_of
+from accel.backend.xla_options import compile_with, need_plain_reductions, options_for
 from accel.ir.fingerprint import digest
-from accel.ir.tape import Node
 from accel.lower import PACKS, Known, Lowerable, Program, lower
 from accel.process import interrupts, jax_internals, tuning
 from accel.reports import ledger
@@ -92,14 +92,14 @@ def _compile(
         offsets = about((len(spans),), np.int32) if spans else None
         scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
         # the whole program: XLA has the option for a compile, not for one operation
-        careful = device.platform == "cpu" and any(map(_may_miscompile, trace.tape.nodes))
+        options = options_for(device.platform, plain_reductions=need_plain_reductions(trace.tape.nodes))
         try:
             constants = [jax.device_put(value, place_of(np.shape(value))) for value in program.constants]
             arguments = given, offsets, constants, scalars
             if shards is None:
-                compiled, key, unkept = _compiled(program, spans, arguments, device, careful)
+                compiled, key, unkept = _compiled(program, spans, arguments, device, options)
             else:
-                compiled, key, unkept = _built(program, spans, arguments, careful), None, _UNKEPT_SHARDS
+                compiled, key, unkept = _built(program, spans, arguments, options), None, _UNKEPT_SHARDS
         except Unsupported:
             raise
         except Exception as error:
@@ -147,13 +147,8 @@ def _spans(program: Program, samples: Sequence[Any], spanned: frozenset[int]) ->
     return {at: span_of(samples[slot]) for at, slot in enumerate(program.slots) if slot in spanned}
 
 
-def _may_miscompile(node: Node) -> bool:
-    """Whether XLA may miscompile reductions of this node on the CPU (see `jax_internals.compiled_with_care`)."""
-    return node.rule.numerics.careful or (node.dtype is not None and node.dtype in (np.int8, np.uint8))
-
-
 def _compiled(
-    program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], device: object, careful: bool
+    program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], device: object, options: dict[str, Any]
 ) -> tuple[Any, str | None, str]:
     """Load the executable from the disk cache, or compile it and keep it there.
 
@@ -163,19 +158,18 @@ def _compiled(
     cached = _from_cache(key, device)
     if cached is not None:
         return cached, key, ""
-    compiled = _built(program, spans, arguments, careful)
+    compiled = _built(program, spans, arguments, options)
     unkept = "" if config.current().cache_dir is None else _keep(program, key, compiled)
     if unkept:
         report_not_kept(unkept)
     return compiled, None if unkept else key, unkept
 
 
-def _built(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], careful: bool) -> Any:
+def _built(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
     import jax
 
     # `jax.jit` sees the lowered tape, a pure function over jax.numpy, and never the program's own code
-    lowered = jax.jit(entry(program, spans)).lower(*arguments)
-    return jax_internals.compiled_with_care(lowered) if careful else lowered.compile()
+    return compile_with(jax.jit(entry(program, spans)).lower(*arguments), options)
 
 
 def report_not_kept(why: str) -> None:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from accel import config, logs
 from accel.backend.disk import cache
 from accel.dispatch import late
@@ -57,9 +59,13 @@ class Compiling:
             self._let_others_observe(path, call)
         # `observed` includes this call: compiling starts at the next call after OBSERVED of them
         if path.observed > OBSERVED and self._is_due(path, limited):
+            path.confirm(values)
             # a later run may meet the paths in another order: each gets a program, and in the end all get one together
             alone = budget.for_later_runs or path is self._paths.joint
-            self.start(path, call, None if alone else joining.joint_with(path, self._paths, self._name))
+            joint = None if alone else joining.joint_with(path, self._paths, self._name)
+            if joint is not None and self._paths.joint is not None:
+                joint.fold_no_more_than(self._paths.joint)
+            self.start(path, call, joint)
 
     def _let_others_observe(self, path: Path, call: Call) -> None:
         """Let the other paths observe the call too, if it matches them: a later run may have recorded them first."""
@@ -149,9 +155,16 @@ class Compiling:
         text = "%s compiled in %.2f s: %d operations, %d folded"
         logs.LOGGER.info(text, self._name, executable.seconds, operations, executable.program.folded)
 
-    def respecialize(self, path: Path, changed: tuple[int, ...], call: Call) -> None:
-        """A constant has changed: compile the path again, with it as an input."""
+    def renew_constants(self, path: Path, changed: tuple[int, ...], values: list[Any], call: Call) -> None:
+        """Constants have changed: give the program the new ones, or compile it again, with them as inputs.
+
+        values: of the call's slots.
+        """
         names = [path.trace.inputs.name(slot) for slot in changed]
+        arrays = {slot: values[slot] for slot in changed if isinstance(values[slot], np.ndarray)}
+        if len(arrays) == len(changed) and path.refold(arrays):
+            logs.LOGGER.info("%s goes on with other constants: %s changed", self._name, ", ".join(names))
+            return
         logs.LOGGER.info("%s is compiled again: %s changed", self._name, ", ".join(names))
         path.respecialize(changed)
         # what changes on one path is likely to change on the others: spare each of them a run in vain and a compile

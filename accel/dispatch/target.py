@@ -311,7 +311,7 @@ class Target:
         if self._is_limited and not self.paths and self.parts.come_first:
             self._refusals.note_wait("wait.calls")
             return self._numpy.unmatched(call)
-        if self._is_limited and not self._covers_recording:
+        if self._is_limited and not self.parts.used and not self._covers_recording:
             self._refusals.note_wait("wait.budget")
             return self._numpy.unmatched(call, quiet=is_quiet())  # the budget may cover nested targets
         if self._is_limited and self.paths and not self._pays_for_another():
@@ -330,7 +330,7 @@ class Target:
 
     def _pays_for_another(self) -> bool:
         """Whether calls of new kinds come often enough for another recording."""
-        return self.parts.pay_for_another(self.account.recording_s, self.recordings.count)
+        return self.parts.pay_for_another(self.account.recording_s, self.recordings.count, self.paths.waiting_count)
 
     @property
     def _is_limited(self) -> bool:
@@ -375,14 +375,13 @@ class Target:
         """
         if not path.outcomes or not self._is_limited or len(self.paths) >= config.current().max_variants:
             return False
-        if self.parts.used and self.paths.with_program:  # its side exits tell the paths apart
-            return False
+        if self.parts.used:  # a program's side exits tell the paths apart, once it is there
+            soon = bool(self.paths.with_program) or path.is_on_disk
+            return not soon and self.parts.pay_for_a_look(self.account.recording_s, self.paths.waiting_count - 1)
         self._without_program += 1
         # ever more rarely: at the 8th, 16th, 32nd, ... such call
         calls = self._without_program
-        if calls < FIRST_AGAIN or calls & (calls - 1) or not self._covers_recording:
-            return False
-        return self.parts.pay_for_a_look(self.account.recording_s)
+        return calls >= FIRST_AGAIN and not calls & (calls - 1) and self._covers_recording
 
     def _enter_rested(self) -> None:
         """Account for the calls of a rest. Their time counts for a path that waits to be compiled, too."""
@@ -411,8 +410,12 @@ class Target:
             raise call.raised
         if recorded.refusal is not None:
             self._note_refused(recorded.refusal, recorded.trace)
-        elif recorded.trace is not None and not (again and self.paths.hold_trace(recorded.trace)):
-            self._add_path(recorded.trace, spent)
+        elif recorded.trace is not None:
+            is_new = not again or not self.paths.hold_trace(recorded.trace)
+            if again:
+                self.parts.note_look(found=is_new)
+            if is_new:
+                self._add_path(recorded.trace, spent)
         return call.result
 
     def _add_path(self, trace: Trace, spent: float) -> None:
@@ -496,7 +499,7 @@ class Target:
                 self._refusals.refuse(met.refusal)
             return self._numpy.uncovered(call)
         if not isinstance(met, Answered):  # constants have changed
-            self._compiling.respecialize(path, met.slots, call)
+            self._compiling.renew_constants(path, met.slots, values, call)
             return self._follow(path, values, call)
         if met.slower is not None:
             self._give_up_as_slower(path, met.slower)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.backend.xla_options import compile_with, need_plain_reductions, options_for
 from accel.ensembles.addresses import address_of
 from accel.ensembles.inventory import Inventory, inventory_of
 from accel.inspect.explain.callables import PlainCall
@@ -146,7 +147,9 @@ class Batch:
         largest = max((given[position].size // self._members for position in own), default=0)
         chunk = self._members if not self._on_cpu else max(1, TOGETHER // max(1, largest))
         function = _for_members(jaxpr_as_fun(self._jaxpr), own, outputs_apart, self._members, chunk)
-        return jax.jit(function).lower(*given, ALWAYS).compile()
+        nodes = self._program.recorded.trace.tape.nodes
+        options = options_for("cpu" if self._on_cpu else "", plain_reductions=need_plain_reductions(nodes))
+        return compile_with(jax.jit(function).lower(*given, ALWAYS), options)
 
     def _mapped(self, apart: frozenset[str]) -> tuple[frozenset[str], list[bool]]:
         """Which inputs and outputs have a value for each member: what depends on one that has."""

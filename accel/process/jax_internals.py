@@ -98,23 +98,3 @@ def leave_without_cleaning_up() -> None:
     clean_up = _part("api", "clean_up")
     if callable(clean_up):
         atexit.unregister(clean_up)
-
-
-_PLAIN_REDUCTIONS = {"xla_cpu_experimental_ynn_fusion_type": ""}
-"""The XLA option that makes reductions on the CPU use XLA's own loops."""
-
-
-def compiled_with_care(lowered: Any) -> Any:
-    """Compile the result of `jax.jit(...).lower(...)`, with XLA's own loops for reductions on the CPU.
-
-    jaxlib 0.10 passes reductions, together with the computation of their operands, to a library that does not wrap
-    8-bit integers (`(x * 2 + 1).max(axis=1)` of uint8 saturates) and loses NaN in minima and maxima. That library is up
-    to five times as fast for sums, so only programs with such operands are compiled this way. A jaxlib without the
-    option does not have the library.
-    """
-    try:
-        return lowered.compile(compiler_options=_PLAIN_REDUCTIONS)
-    except Exception as error:
-        if "No such compile option" not in str(error):
-            raise
-        return lowered.compile()

@@ -116,7 +116,8 @@ class Account:
         """Count a recorded call: as NumPy's call, which it is, and what it took longer."""
         # its own time on NumPy cannot be told from the recording's: the last call's stands for it
         usual = min(spent, self.call_s)
-        self._begin_unmatched(spent - usual)
+        # the last call may have been a longer one, as the first often is
+        self._begin_unmatched(max(spent - usual, spent / 2))
         self.ledger.count_numpy(None, usual)
         self.ledger.charge("recording", spent - usual)
         note_counted(spent)

@@ -6,6 +6,8 @@ its program takes long to compile, and some of its rounds (that print, or plot) 
 What a round then takes outside of compiled programs is all that a program of the loop could save. It is *missed*:
 
 - The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what it takes.
+- A round of a known kind may be of a new one after all: one is recorded once such rounds have missed what that takes,
+  and ever more rarely.
 - A round of a new kind is recorded once such rounds have missed as much as a recording takes: kinds that come rarely
   never pay for one.
 - A program of the loop that takes longer than rounds in parts is given up.
@@ -31,9 +33,6 @@ PATIENCE_S = 30.0
 
 FREE_KINDS = 2
 """The first kinds of calls are recorded at once."""
-
-AGAIN = 4.0
-"""A call that matches a path is recorded again once others have missed this many times what that takes."""
 
 
 class _Recorded:
@@ -63,6 +62,7 @@ class Parts:
         self._missed_s = 0.0
         self._unmatched_s = 0.0
         self._matched_s = 0.0
+        self._looks_in_vain = 0
 
     @functools.cached_property
     def _key(self) -> str:
@@ -117,19 +117,23 @@ class Parts:
             return False
         return self._missed_s < MISSED_S
 
-    def pay_for_another(self, recording_s: float, kinds: int) -> bool:
+    def pay_for_another(self, recording_s: float, kinds: int, waiting: int) -> bool:
         """Whether calls that no known path takes have missed as much as a recording takes. Asked before each recording.
 
-        kinds: the recordings so far.
+        kinds: the recordings so far. waiting: those whose paths have no program yet: each of them doubles the price.
         """
-        if self.used and kinds >= FREE_KINDS and self._unmatched_s < recording_s:
+        if self.used and kinds >= FREE_KINDS and self._unmatched_s < recording_s * 2**waiting:
             return False
         self._unmatched_s = 0.0
         return True
 
-    def pay_for_a_look(self, recording_s: float) -> bool:
-        """The same for a call that matches a known path, but may take another one."""
-        if self.used and self._matched_s < AGAIN * recording_s:
+    def pay_for_a_look(self, recording_s: float, waiting: int) -> bool:
+        """The same for a call that matches a known path, but may take another one: ever less often, if none does."""
+        if self.used and self._matched_s < recording_s * 2 ** (waiting + self._looks_in_vain):
             return False
         self._matched_s = 0.0
         return True
+
+    def note_look(self, *, found: bool) -> None:
+        """A call that matched a known path was recorded. found: it took another one."""
+        self._looks_in_vain = 0 if found else self._looks_in_vain + 1

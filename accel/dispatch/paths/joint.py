@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from numpy.typing import NDArray
+
 from accel import logs
 from accel.dispatch.paths.path import Path, Stage, is_same_value
 
@@ -80,6 +82,16 @@ class JointPath(Path):
             if slot not in self.varying and is_same_value(self.constants.get(slot, value), value)
         }
 
+    def fold_no_more_than(self, other: JointPath) -> None:
+        """Take for constant nothing that the program of another joint path of the same target reads as an input.
+
+        It may have changed in calls of paths that did not know yet, or in an earlier run.
+        """
+        known, name = other.variant.executable.program.known, other.trace.inputs.name
+        read = {*other.trace.array_slots, *other.trace.scalar_slots}.difference(known.scalars, known.arrays)
+        names = {name(slot) for slot in read}
+        self._stop_folding_slots(tuple(slot for slot in self._candidates if self.trace.inputs.name(slot) in names))
+
     def _foldable_now(self) -> Known:
         return super()._foldable_now() if self._source is None else self._known(self.constants)
 
@@ -103,6 +115,15 @@ class JointPath(Path):
         self._candidates = self._foldable()
         self._variant = self._launcher(self.variant.executable)
         path.join()
+        return True
+
+    def refold(self, changed: Mapping[int, NDArray[Any]]) -> bool:
+        if not super().refold(changed):
+            return False
+        # what they take for constant, their next program does
+        for member in self.trace.members:
+            constants, slots = self._by_trace[id(member.trace)].constants, member.placement.slots
+            constants.update({slot: changed[slots[slot]] for slot in constants if slots[slot] in changed})
         return True
 
     def _drawn_outcomes(self) -> list[Outcome]:

@@ -39,9 +39,12 @@ COMPILE_THRESHOLD = 0.1
 FIRST_COMPILE_THRESHOLD = 0.01
 """The same for a target's first path."""
 
-FIRST_IN_PARTS_THRESHOLD = 0.25
-"""The same where calls run in parts meanwhile, and nothing is on disk: other paths that are recorded by then get one
-program with it."""
+IN_PARTS_THRESHOLD = 0.15
+"""The same for each path where calls run in parts meanwhile: what counts there is only what these miss. If it is the
+first, other paths that are recorded by then get one program with it."""
+
+WAITING = (Stage.OBSERVING, Stage.PENDING)
+"""The stages of a path that is to get a program."""
 
 MOST_SCATTERED = 3
 """So many paths that no run has taken since they were recorded, and that one number tells apart, are enough."""
@@ -214,7 +217,12 @@ class KnownPaths:
     @property
     def waiting(self) -> Path | None:
         """The first path that is to get a program."""
-        return next((path for path in self._paths if path.stage in (Stage.OBSERVING, Stage.PENDING)), None)
+        return next((path for path in self._paths if path.stage in WAITING), None)
+
+    @property
+    def waiting_count(self) -> int:
+        """The number of such paths."""
+        return sum(path.stage in WAITING for path in self._paths)
 
     @property
     def are_observed(self) -> bool:
@@ -235,12 +243,13 @@ class KnownPaths:
         # what the first programs took is the best estimate for the next
         if known:
             share = JOIN_THRESHOLD if joins_more(path, self) else COMPILE_THRESHOLD
+            share = IN_PARTS_THRESHOLD if self._in_parts else share
             return path.waited_s >= share * statistics.fmean(known)
         # soon there will be such a time
         if any(other.stage is Stage.PENDING for other in self._paths):
             return False
         # the first program of the target
-        share = FIRST_IN_PARTS_THRESHOLD if self._in_parts and not path.is_on_disk else FIRST_COMPILE_THRESHOLD
+        share = IN_PARTS_THRESHOLD if self._in_parts and not path.is_on_disk else FIRST_COMPILE_THRESHOLD
         return path.waited_s >= share * expected_compile_s(path)
 
     def stop_folding(self, names: Collection[str], changed_in: Path) -> None:

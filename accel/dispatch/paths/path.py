@@ -10,6 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel import config, logs
 from accel.backend.disk import cache
@@ -36,6 +37,9 @@ more arrays come from NumPy, which does not align them."""
 
 MAX_RESPECIALIZED = 3
 """How often a path is compiled again because a constant changed. After that, none of its inputs is folded."""
+
+REFOLD_AFTER = 64
+"""Replays after which a constant that changes again is folded again. One that changes sooner becomes an input."""
 
 MAX_BACKOFF = 1023
 """The most calls on NumPy between two runs of a program whose last runs were all discarded."""
@@ -93,6 +97,7 @@ class Path:
     numpy_call_s: seconds of the last call on NumPy. waited_s: of all calls since the recording that had no program.
     found_on_disk, kept, unkept: of its program (see `PendingProgram`).
     replays: of its program. compared_at: the value of `replays` at the last comparison.
+    has_refolded: whether its constants have been replaced.
     backoff: calls that still go to NumPy before a program whose runs were discarded is tried again.
     joint: the path of several that is being compiled because this one needs a program. apart: why this path has a
     program of its own though it might have one with others; "" if nothing speaks against that.
@@ -117,6 +122,7 @@ class Path:
         self.joint: JointPath | None = None
         self.apart = ""
         self._respecialized = 0
+        self.has_refolded = False
         self.numpy_call_s = 0.0
         self.waited_s = 0.0
         self.replays = 0
@@ -175,9 +181,17 @@ class Path:
 
     def observe(self, values: list[Any]) -> None:
         """Note the inputs of one more call, before it runs: an input that differs is no constant."""
+        looks_at_all = self.observed < COMPARED_CALLS or not self.observed & (self.observed - 1)
+        self._compare(values, looks_at_all=looks_at_all)
+        self.observed += 1
+
+    def confirm(self, values: list[Any]) -> None:
+        """Look at all inputs of the call once more, before a program takes any of them for constant."""
+        self._compare(values, looks_at_all=True)
+
+    def _compare(self, values: list[Any], *, looks_at_all: bool) -> None:
         from accel.merge import ABSENT
 
-        looks_at_all = self.observed < COMPARED_CALLS or not self.observed & (self.observed - 1)
         for slot in self._candidates - self.varying:
             value = values[slot]
             if value is ABSENT or not (looks_at_all or _is_cheap(value)):
@@ -187,7 +201,6 @@ class Path:
                 self.constants[slot] = value.copy() if isinstance(value, np.ndarray) else value
             elif not is_same_value(value, self.constants[slot]):
                 self._stop_folding_slots((slot,))
-        self.observed += 1
 
     def folded_slots(self, names: Collection[str]) -> tuple[int, ...]:
         """The slots with one of these names that are folded, or may be."""
@@ -363,6 +376,31 @@ class Path:
         from accel.dispatch.replay import Variant
 
         return Variant(self.trace, executable)
+
+    def refold(self, changed: Mapping[int, NDArray[Any]]) -> bool:
+        """Give the program these arrays, by slot, in place of constants. Returns whether it can, and is not too often.
+
+        Each time, the next replays are compared with NumPy again.
+        """
+        known = self.variant.executable.program.known.arrays
+        same_form = all(
+            slot in known and (array.shape, array.dtype) == (known[slot].shape, known[slot].dtype)
+            for slot, array in changed.items()
+        )
+        too_often = self.has_refolded and self.replays < REFOLD_AFTER
+        if not same_form or too_often or self.pending_spans is not None:
+            return False
+        from accel.backend.refolding import refolded
+
+        copies = {slot: array.copy() for slot, array in changed.items()}  # the program may write to its arrays
+        executable = refolded(self.trace, self.variant.executable, copies)
+        if executable is None:
+            return False
+        self._variant = self._launcher(executable)
+        self.constants.update(copies)
+        self.forget_replays()
+        self.has_refolded = True
+        return True
 
     def respecialize(self, changed: tuple[int, ...]) -> None:
         """Drop the program, because constants in these slots changed. The next one takes them as inputs."""

@@ -1,0 +1,129 @@
+"""Constants that change now and then: the program goes on with the new ones, and is not compiled again."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel import config
+from accel.dispatch.compiling import Compiling
+from accel.dispatch.paths.path import REFOLD_AFTER, Path
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # where it is an error, calls stay on NumPy
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The operations of each program that was compiled."""
+    made: list[int] = []
+    note = Compiling.note_compiled
+
+    def counted(self: Compiling, path: Path) -> None:
+        made.append(path.variant.executable.program.operations)
+        note(self, path)
+
+    monkeypatch.setattr(Compiling, "note_compiled", counted)
+    return made
+
+
+def at_once() -> Any:
+    return config.override(ahead_of_time=False, cache_dir=None)
+
+
+def weighted(model: Any, x: Any) -> Any:
+    return np.exp(model.weights).cumsum() * x + model.weights.max()
+
+
+def called(fast: Any, plain: Any, model: Any, times: int, seed: int = 0) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(times):
+        x = rng.standard_normal(50)
+        np.testing.assert_allclose(fast(model, x), plain(model, x), rtol=1e-12)
+
+
+def test_what_follows_from_a_constant_is_computed_again(built: list[int]) -> None:
+    model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50))
+    fast = accel.accelerate(weighted)
+    with at_once():
+        called(fast, weighted, model, 12)
+        model.weights[7] = 3.0  # in place
+        called(fast, weighted, model, REFOLD_AFTER + 8)
+        model.weights = np.linspace(2.0, 1.0, 50)  # another array
+        called(fast, weighted, model, 12)
+    assert len(built) == 1
+
+
+def test_what_changes_often_becomes_an_input(built: list[int]) -> None:
+    model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50))
+    fast = accel.accelerate(weighted)
+    with at_once():
+        for round in range(12):
+            model.weights[round] += 1.0
+            called(fast, weighted, model, 6, seed=round)
+    assert len(built) == 2
+    assert built[0] < built[1], "the second one computes what the first took for constant"
+
+
+def test_an_array_of_another_shape_is_another_program(built: list[int]) -> None:
+    model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50), scale=np.ones(30))
+
+    def scaled(model: Any, x: Any) -> Any:
+        return model.weights * x + model.scale.sum() * np.exp(model.scale).max()
+
+    fast = accel.accelerate(scaled)
+    with at_once():
+        called(fast, scaled, model, 12)
+        model.scale = np.ones(40)
+        called(fast, scaled, model, 12)
+
+
+def test_a_constant_that_decides_a_branch_takes_another_path() -> None:
+    model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50))
+
+    def branching(model: Any, x: Any) -> Any:
+        return np.sin(x) * model.weights if model.weights.sum() > 10.0 else np.cos(x) - model.weights
+
+    fast = accel.accelerate(branching)
+    with at_once():
+        called(fast, branching, model, 12)
+        model.weights *= 0.1
+        called(fast, branching, model, 12)
+        model.weights *= 10.0
+        called(fast, branching, model, 12)
+
+
+def test_a_constant_that_says_where_to_read_is_no_argument() -> None:
+    """Positions are part of the program: others are another program."""
+    model = SimpleNamespace(rows=np.arange(20), table=np.linspace(0.0, 1.0, 50))
+
+    def looked_up(model: Any, x: Any) -> Any:
+        first = int(model.rows[3])
+        return model.table[first : first + 10].sum() * x + x[model.rows].mean()
+
+    fast = accel.accelerate(looked_up)
+    with at_once():
+        called(fast, looked_up, model, 12)
+        model.rows[:] = model.rows[::-1].copy()
+        called(fast, looked_up, model, 12)
+
+
+def test_paths_that_share_a_program_share_the_new_constants(built: list[int]) -> None:
+    model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50))
+
+    def parted(model: Any, x: Any) -> Any:
+        y = np.exp(model.weights) * x
+        if x.sum() > 0.0:
+            y = np.sin(y) + 1.0
+        return y * 2.0
+
+    fast = accel.accelerate(parted)
+    with at_once():
+        called(fast, parted, model, 40)
+        before = len(built)
+        model.weights[7] = 3.0
+        called(fast, parted, model, 40)
+    assert len(built) == before
