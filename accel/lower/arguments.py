@@ -115,7 +115,7 @@ class ProgramArguments:
     # -- for the fingerprint, and inside the program ------------------------------------------------------------------
 
     def described(self, node: Node) -> Any:
-        """An argument as the fingerprint has it. Raises Indescribable for a node that is none."""
+        """What the device does not compute, as the fingerprint has it. Raises Indescribable for what it does."""
         match self._ways.get(node.index):
             case Embedded(value):
                 return "value", value
@@ -125,7 +125,9 @@ class ProgramArguments:
                 return "host", (pack, position)
             case InputArray(position):
                 return "array", position
-        raise Indescribable("an operand that is no argument of it")
+        if not self._folding.is_fixed(node):
+            raise Indescribable("an operand that is no argument of it")
+        return "value", self._folding.value(node)  # rounds of a loop look it up, as what stands at its place there
 
     def value(self, node: Node, arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
         """An argument's value inside the program."""

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 import accel
 from accel import config
+from accel.ir.fingerprint import Indescribable
 from accel.lower import Known, lower
-from accel.lower.folding import not_worth_folding
+from accel.lower.arguments import ProgramArguments
+from accel.lower.folding import Folding, not_worth_folding
 from accel.lower.program import Fixed
 from accel.record import record
 from accel.reports.ledger import open_ledger
@@ -133,3 +135,13 @@ def test_folding_a_number_that_is_returned_warns_no_second_time():
     values, _ = trace.inputs.fetch(args, {})
     (number,) = lower(trace, Known(dict(enumerate(values)))).numbers
     assert number == Fixed(np.inf)
+
+
+def test_what_only_a_loops_table_holds_is_described_by_its_value() -> None:
+    recorded: Any = record(lambda x, dt: x * float(dt), (np.ones(3), 2), {}, max_nodes=10)
+    trace = recorded.trace
+    number = next(node for node in trace.tape.nodes if node.host and not node.is_input)
+    known = ProgramArguments(Folding(trace, Known({slot: 2 for slot in trace.scalar_slots})))
+    assert known.described(number) == ("value", 2.0)
+    with pytest.raises(Indescribable):
+        ProgramArguments(Folding(trace, Known())).described(number)
