@@ -34,8 +34,8 @@ def _in_jax(name: str) -> Callable[..., Any]:
 
 
 def _gammaln(x: Array) -> Any:
-    """Infinite at both infinities; jax.scipy.special's is NaN at one."""
-    return where(abs(x) == number(np.inf, x), number(np.inf, x), jsp.gammaln(x))
+    """Each infinity is its own, with its sign; jax.scipy.special's is NaN at one."""
+    return where(abs(x) == number(np.inf, x), x, jsp.gammaln(x))
 
 
 def _psi(x: Array) -> Any:
