@@ -61,9 +61,11 @@ def _huber(delta: Array, r: Array) -> Any:
 
 
 def _boxcox(x: Array, lmbda: Array) -> Any:
-    log = jnp.log(x)
-    small = abs(lmbda) < number(1e-19, x)
-    return where(small, log, jnp.expm1(lmbda * log) / where(small, number(1, x), lmbda))
+    """In double precision, as SciPy's: a power may be beyond single precision where the result is not."""
+    log, power = jnp.log(x.astype(float)), lmbda.astype(float)
+    small = abs(power) < 1e-19
+    found = where(small, log, jnp.expm1(power * log) / where(small, 1.0, power))
+    return found.astype(jnp.result_type(x, lmbda))
 
 
 _OWN: dict[str, Callable[..., Any]] = {
