@@ -177,7 +177,7 @@ class DictProxy(KeyedProxy):
         if not self._records(key):
             return self._plain_.pop(key, *default)
         if not self._has(key):
-            return default[0] if default else self._raise_missing(key)
+            return self._plain_.pop(key, *default) if default else self._raise_missing(key)
         value = self._item(key)
         self._delete(key)
         return value
