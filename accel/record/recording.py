@@ -160,6 +160,9 @@ class Recording:
 
     def _let_go(self) -> None:
         self.closed = True
+        for error in self._foreseen:  # the program may have kept them
+            if isinstance(error, KeyError):  # it holds the key
+                error.args = self.kept.unwrap_to_store(error.args)
         self.registry.let_go()
         self.kept.let_go()
         self.joins.let_go()

@@ -170,6 +170,8 @@ def _within(function: Callable[[Any, Any], Any]) -> Rule:
 UNWRAPPED = {function: _within(function) for function in (operator.add, operator.sub, operator.mul, operator.pow)}
 """Checks for what wraps on the device, by the operands: their result may look small."""
 
+COMPARISONS = frozenset({operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge})
+
 PYTHON: dict[Callable[..., Any], PythonRow] = dict(
     [
         _row(operator.add, "add"),

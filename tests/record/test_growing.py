@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
+import os
 import pickle
 from collections import Counter, defaultdict, deque
 from types import SimpleNamespace
@@ -12,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import accel
 
 CALLS = 30
 
@@ -449,6 +452,57 @@ def test_computed_keys_that_meet_others(check: Any, function: Any) -> None:
             state.n = float(state.n)
 
     check(function, worlds=world(make_frames, between), calls=CALLS, replays=0)
+
+
+def missed(self: Any, x: Any) -> Any:
+    """What is not there is named by the error, of which Python makes numbers and text."""
+    self.n += 1
+    found = []
+    for read in (self.frames.__getitem__, self.frames.pop, self.frames.__delitem__, self.done.remove):
+        try:
+            read(self.n // 2)
+        except KeyError as error:
+            found.append((error.args[0] / 4, error.args[0] == self.n, str(error)))
+    return found, x * self.n
+
+
+@pytest.mark.parametrize("between", [lambda i, state: None, lambda i, state: state.frames.update({i // 2: i})])
+def test_a_missing_key_is_named_by_the_error(check: Any, between: Any) -> None:
+    check(missed, worlds=world(make_frames, between), calls=CALLS, replays=0)
+
+
+def asked(self: Any, x: Any) -> Any:
+    self.n += 1
+    try:
+        return self.frames[self.n], None
+    except KeyError as error:
+        return x, error.args[0]
+
+
+def test_a_missing_key_is_no_condition(check: Any) -> None:
+    check(asked, worlds=world(make_frames), calls=CALLS, replays=20)
+
+
+def test_an_error_that_is_kept_holds_a_plain_key(check: Any, capsys: Any) -> None:
+    def step(self: Any, x: Any) -> Any:
+        self.n += 1
+        print(self.n)
+        try:
+            return self.frames[self.n]
+        except KeyError as error:
+            self.kept = error
+            with open(os.devnull):  # this has an effect: the call cannot be made again
+                return x
+
+    def make_frames_with_kept() -> Any:
+        return SimpleNamespace(n=0, frames={}, kept=None)
+
+    state = make_frames_with_kept()
+    fast = accel.accelerate(step, name="keeps_an_error")
+    for i in range(4):
+        fast(state, some(i))
+        assert [type(part) for part in state.kept.args] == [int]
+    assert capsys.readouterr().out == "1\n2\n3\n4\n"
 
 
 def test_to_look_for_an_item_makes_none(check: Any) -> None:

@@ -255,6 +255,29 @@ def test_huge_integers(check: Any) -> None:
     check(lambda x, n: (x * 1.0, n * n), lambda i: (some(i), 2**40 + i), replays=0)
 
 
+@pytest.mark.parametrize("is_whole_first", [True, False])
+def test_large_integers_are_compared_exactly(check: Any, is_whole_first: bool) -> None:
+    """2**53 + 1 is no float: Python tells it from 2.0**53, a device does not."""
+
+    def work(x: Any, y: Any) -> Any:
+        n, v = int(x[0]), float(y[0])
+        a, b = (n, v) if is_whole_first else (v, n)
+        return a == b, a != b, a > b, a < b, a >= b, a <= b, max(a, b), min(a, b)
+
+    def make(near: int) -> Any:
+        def pair(i: int) -> Any:
+            return np.array([near + i % 5 - 2]), np.array([float(near + i % 3)])
+
+        return pair
+
+    check(work, make(2**53), calls=30, replays=0)
+    check(work, make(5), calls=30, replays=10)
+
+
+def test_a_large_constant_is_compared_exactly(check: Any) -> None:
+    check(lambda x: (float(x[0]) == 2**53 + 1, x * 2), lambda i: np.array([2.0**53]), reason="rule.parameter")
+
+
 def test_is_integer_and_other_methods_of_floats(check: Any) -> None:
     check(lambda x, s: x * 2 if s.is_integer() else x, lambda i: (some(i), i / 2), calls=14, replays=2)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy._core import _umath_tests
+from scipy import special
 
 from accel.rules import load
 from accel.rules.rule import Unsupported
@@ -109,6 +110,29 @@ def test_ufuncs_at_the_edges(case: tuple[str, str]) -> None:
             wrong = np.flatnonzero(differs(case[0], part, its, abs(one)))
             shown = [(*(operand[i] for operand in operands), "NumPy", one[i], "accel", other[i]) for i in wrong[:5]]
             assert not wrong.size, f"{wrong.size} of {part.size}: {shown}"
+
+
+OUTER = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 30.0, 1.0])
+
+SPECIAL = (
+    "erf erfc expit logit ndtr ndtri erfinv gamma gammaln psi i0 i0e i1 i1e j0 j1 entr spence exprel log_expit exp10 "
+    "xlogy xlog1py huber boxcox"
+).split()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", SPECIAL)
+def test_scipys_functions_at_the_edges(name: str, dtype: Any) -> None:
+    import jax
+
+    ufunc = getattr(special, name)
+    operands, loop, lower = prepared(ufunc, OUTER.astype(dtype)) or pytest.fail("there is no rule")
+    with jax.enable_x64(True):
+        found = np.asarray(jax.jit(lambda *given: lower(*given, loop=loop))(*operands))
+    with np.errstate(all="ignore"):
+        expected = ufunc(*operands)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("ufunc", [_umath_tests.matmul, np.frompyfunc(lambda x: x, 1, 1)], ids=["C", "Python"])

@@ -97,6 +97,8 @@ def _record_python(
         raise Unsupported("rule.missing", f"{getattr(function, '__name__', function)} of a number from an array")
     for check in row.checks:
         recording.writer.assume(check, template, unwrap(args))
+    if function in scalars.COMPARISONS:
+        _assume_compared_alike(recording, args)
     node = recording.writer.node(row.rule, template, {}, result, host=False)
     # What Python raises for by looking at the result, such as OverflowError of math.exp.
     if row.after is not None:
@@ -110,6 +112,17 @@ def _record_python(
         else:
             recording.writer.assume(scalars.EXACT, (node,))
     return wrap(recording, result, node)
+
+
+def _assume_compared_alike(recording: Recording, numbers: tuple[Any, ...]) -> None:
+    """Python compares a whole number with a float exactly, devices once they have rounded it to a float."""
+    if {type(unwrap(number)) for number in numbers} != {int, float}:
+        return
+    whole = next(number for number in numbers if type(unwrap(number)) is int)
+    if isinstance_wrapper(whole):
+        recording.writer.assume(scalars.EXACT, (as_template(whole),), (whole,))
+    elif abs(whole) > scalars.LARGEST_EXACT:
+        raise Unsupported("rule.parameter", "an integer of 2**53 or more is compared with a float")
 
 
 def scalar_call(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from accel.ir.tape import Node
 from accel.record import inputs
-from accel.record.arrays.arrays import RecordedScalar, as_static
+from accel.record.arrays.arrays import RecordedScalar, as_static, wrap
 from accel.record.containers.container import ContainerProxy, is_simple_key
 from accel.record.inputs import MISSING
 from accel.record.wrapper import unwrap
@@ -78,6 +78,12 @@ class KeyedProxy(ContainerProxy):
     def _fix_all(self) -> None:
         for key in list(self._computed):
             self._fix(key)
+
+    def _raise_missing(self, key: Any) -> NoReturn:
+        """Say that there is no such item, with the key that the program gave: handlers may look at it."""
+        node = self._computed.get(key) if self._recording_.active and is_simple_key(key) else None
+        with self._recording_.foreseen():
+            raise KeyError(key if node is None else wrap(self._recording_, key, node))
 
     def _guard_membership(self, key: Any, known: bool) -> None:
         """Let replays check whether there was such an item when the call began."""

@@ -107,8 +107,7 @@ class DictProxy(KeyedProxy):
 
     def _missing(self, key: Any) -> Any:
         """What `d[key]` gives, or raises, without such an item."""
-        with self._recording_.foreseen():
-            return self._plain_[key]
+        self._raise_missing(key)
 
     def get(self, key: object, default: object = None) -> Any:
         key = self._key(key)
@@ -166,8 +165,7 @@ class DictProxy(KeyedProxy):
         if not self._records(key):
             del self._plain_[key]
         elif not self._has(key):
-            with self._recording_.foreseen():
-                del self._plain_[key]
+            self._raise_missing(key)
         else:
             self._begin_change()
             del self._plain_[key]
@@ -179,8 +177,7 @@ class DictProxy(KeyedProxy):
         if not self._records(key):
             return self._plain_.pop(key, *default)
         if not self._has(key):
-            with self._recording_.foreseen():
-                return self._plain_.pop(key, *default)
+            return self._plain_.pop(key, *default) if default else self._raise_missing(key)
         value = self._item(key)
         self._delete(key)
         return value
@@ -284,8 +281,7 @@ class OrderedDictProxy(DictProxy):
             self._delete(key)
             self._set(key, value)
         else:
-            with self._recording_.foreseen():
-                self._plain_.move_to_end(key)
+            self._raise_missing(key)
 
 
 class CounterProxy(DictProxy):

@@ -77,8 +77,7 @@ class SetProxy(KeyedProxy):
 
     def remove(self, member: object) -> None:
         if not self._turn(member, False):
-            with self._recording_.foreseen():
-                self._plain_.remove(unwrap(member))
+            self._raise_missing(unwrap(member))
 
     def update(self, *others: Any) -> None:
         for other in others:

@@ -34,8 +34,8 @@ def _in_jax(name: str) -> Callable[..., Any]:
 
 
 def _gammaln(x: Array) -> Any:
-    """Infinite at both infinities; jax.scipy.special's is NaN at one."""
-    return where(abs(x) == number(np.inf, x), number(np.inf, x), jsp.gammaln(x))
+    """Each infinity is its own, with its sign; jax.scipy.special's is NaN at one."""
+    return where(abs(x) == number(np.inf, x), x, jsp.gammaln(x))
 
 
 def _psi(x: Array) -> Any:
@@ -61,9 +61,11 @@ def _huber(delta: Array, r: Array) -> Any:
 
 
 def _boxcox(x: Array, lmbda: Array) -> Any:
-    log = jnp.log(x)
-    small = abs(lmbda) < number(1e-19, x)
-    return where(small, log, jnp.expm1(lmbda * log) / where(small, number(1, x), lmbda))
+    """In double precision, as SciPy's: a power may be beyond single precision where the result is not."""
+    log, power = jnp.log(x.astype(float)), lmbda.astype(float)
+    small = abs(power) < 1e-19
+    found = where(small, log, jnp.expm1(power * log) / where(small, 1.0, power))
+    return found.astype(jnp.result_type(x, lmbda))
 
 
 _OWN: dict[str, Callable[..., Any]] = {
