@@ -132,6 +132,8 @@ LAYERS = (
     ("reports.summary",),
     ("reports.text", "reports.markdown", "reports.brief", "reports.html"),
     ("reports.reporting",),
+    ("reports.steps",),
+    ("reports.drawing",),
     ("reports.profiling", "reports.last"),
     ("hook.patterns", "hook.attributes", "hook.imports", "hook.watching"),
     ("hook.lifts", "hook.aliases"),
