@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 from accel.reports import drawing, ledger, summary, timeline, words
 from accel.reports.figures import figures_of
 from accel.reports.ledger import Ledger
-from accel.reports.steps import PARTS, Step, pacing_target, steps_of
+from accel.reports.steps import Step, pacing_target, steps_of
 from accel.reports.timeline import COMPARED, COMPILED, NUMPY, Event
 
 MAX_REASONS = 5
 """The most reasons that are shown of one function."""
+
+OWN = "own"
+"""What accel's own work took, such as recordings."""
 
 MAX_ROWS = 300
 """The most rows in the table of events."""
@@ -63,6 +66,14 @@ def _time_cell(seconds: float | None, *, signed: bool = False) -> Cell:
     return Cell(("+" if signed and seconds >= 0 else "") + words.in_time(seconds), seconds)
 
 
+_BAR = {
+    COMPILED: "compiled",
+    COMPARED: "comparing with NumPy",
+    NUMPY: "NumPy",
+    OWN: "accel's own work: recording, loading, checking",
+}
+"""The parts of a function's bar, in words."""
+
 _TITLES = (
     *("function", "state", "calls", "of them compiled", "a call on NumPy", "a compiled call", "speedup"),
     *("time in it", "net gain", "largest error", "what keeps calls on NumPy"),
@@ -83,8 +94,9 @@ def _row(book: Ledger, given: Mapping[str, Any], longest: float) -> list[str | C
         COMPARED: book.costs["comparing"],
         NUMPY: max(0.0, book.numpy_total_s),
     }
+    parts[OWN] = max(0.0, book.spent_s - sum(parts.values()))
     bars = "".join(
-        f'<i class="{kind}" style="width:{100 * seconds / longest:.2f}%" title="{kind} {words.in_time(seconds)}"></i>'
+        f'<i class="{kind}" style="width:{100 * seconds / longest:.2f}%" title="{_BAR[kind]}"></i>'
         for kind, seconds in parts.items()
         if longest and seconds
     )
@@ -144,7 +156,7 @@ summary { color: var(--soft); cursor: pointer; }
 svg text { font-size: 12px; fill: var(--soft); } svg line { stroke: var(--line); }
 table { border-collapse: collapse; font-size: 13px; width: 100%; }
 th { text-align: left; color: var(--soft); font-weight: 500; vertical-align: bottom; }
-th, td { padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--line); } td { vertical-align: top; }
+th, td { padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line); } td { vertical-align: top; }
 td[data-by] { white-space: nowrap; font-variant-numeric: tabular-nums; }
 code { font-size: 12px; }
 .bar { display: flex; width: 140px; height: 12px; } .bar i { display: block; }
@@ -152,10 +164,13 @@ th button { all: unset; cursor: pointer; } th button:hover, th button:focus-visi
 th[aria-sort="ascending"] button::after { content: " \\2191"; }
 th[aria-sort="descending"] button::after { content: " \\2193"; }
 .reason { margin-bottom: .4rem; max-width: 60ch; min-width: 28ch; white-space: normal; overflow-wrap: anywhere; }
+@media (max-width: 900px) { .reason { width: 60ch; } }
+th:first-child, td:first-child { position: sticky; left: 0; background: var(--paper); }
 .key span { display: inline-block; margin-right: 1em; }
 .key i { display: inline-block; width: .8em; height: .8em; margin-right: .4em; }
 .compiled { fill: #2f7d5b; background: #2f7d5b; } .compared { fill: #d9a521; background: #d9a521; }
 .numpy { fill: #b4532e; background: #b4532e; } .other { fill: #9aa7af; background: #9aa7af; }
+.own { background: #7a5bb0; }
 .recorded { fill: #2a6fb0; } .compile { fill: #7a5bb0; } .refused { fill: #9aa7af; } .demoted { fill: #c0392b; }
 """
 
@@ -178,8 +193,9 @@ for (const button of document.querySelectorAll("th button")) button.addEventList
 """Sorts a table by a click on a title: numbers first from the largest, texts from the first."""
 
 
-def _key(parts: Sequence[str]) -> str:
-    return f'<p class="key">{"".join(f"<span><i class={part}></i>{drawing.LABELS[part]}</span>" for part in parts)}</p>'
+def _key(labels: Mapping[str, str]) -> str:
+    parts = "".join(f"<span><i class={part}></i>{escape(label)}</span>" for part, label in labels.items())
+    return f'<p class="key">{parts}</p>'
 
 
 def _about_steps(steps: Sequence[Step], target: str | None, dropped: int) -> str:
@@ -212,14 +228,14 @@ def page(program: str) -> str:
         "</details>",
         "<h2>Time per step</h2>",
         _about_steps(steps, target, timeline.dropped_calls),
-        *([_key(PARTS), drawing.steps_chart(steps)] if steps else []),
+        *([_key(drawing.LABELS), drawing.steps_chart(steps)] if steps else []),
         "<h2>Timeline</h2>",
         "<p>What answered calls, and when rare events happened. Hover over one for the function.</p>",
         drawing.time_line(calls, events, run.started, time.perf_counter()),
         "<h2>Functions</h2>",
         "<p>A click on a title sorts, a second click turns the order round. Time in it: all its calls, without "
         "those of others inside them. Net gain: what compiled calls took less than NumPy's, less all costs.</p>",
-        _key(PARTS[:-1]),
+        _key(_BAR),
         _targets(),
         "<h2>Events</h2>",
         _events(events, run.started),

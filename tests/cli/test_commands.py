@@ -117,6 +117,8 @@ def test_docs_lists_and_prints_the_pages(capsys: pytest.CaptureFixture[str]) -> 
     listed = told(capsys, "docs").out
     assert re.search(r"^command-line +Command line$", listed, re.MULTILINE)
     assert told(capsys, "docs", "report").out == (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    installed = [*docs.pages().values(), ROOT / "README.md", ROOT / "CHANGELOG.md"]  # of a wheel
+    assert len({docs._title(path) for path in installed}) == len(installed)
     assert list(docs.pages()) == sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
 
 
