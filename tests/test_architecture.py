@@ -135,7 +135,7 @@ LAYERS = (
     ("reports.steps",),
     ("reports.drawing",),
     ("reports.profiling", "reports.last"),
-    ("hook.patterns", "hook.attributes", "hook.imports", "hook.watching"),
+    ("hook.patterns", "hook.attributes", "hook.imports", "hook.lines", "hook.watching"),
     ("hook.lifts", "hook.aliases"),
     ("hook.installation",),
     ("hook.patching", "comparison.observer", "comparison.runs"),
