@@ -8,7 +8,7 @@ from html import escape
 from statistics import median
 
 from accel.reports import timeline, words
-from accel.reports.steps import PARTS, Step, binned
+from accel.reports.steps import OTHER, PARTS, Step, binned
 from accel.reports.timeline import COMPARED, COMPILED, NUMPY, CallRecord, Event
 
 WIDTH = 960
@@ -22,7 +22,7 @@ LABELS = {
     COMPILED: "compiled",
     COMPARED: "compiled, and NumPy for comparison",
     NUMPY: "NumPy (recordings included)",
-    "other": "the program outside these functions",
+    OTHER: "the program outside these functions",
 }
 _LANES = (timeline.RECORDED, timeline.COMPILE, timeline.REFUSED, timeline.DEMOTED)
 LANE_LABELS = {
