@@ -54,7 +54,7 @@ _ROWS = (
     Reason(
         "call.opaque",
         "an array was passed to a function that accel has no rule for and cannot record",
-        "write this step with NumPy or scipy.ndimage functions, or call it outside the accelerated function",
+        "write this step with functions that `accel coverage` lists, or call it outside the accelerated function",
     ),
     Reason(
         "object.opaque",
@@ -213,7 +213,7 @@ _ROWS = (
     ),
     Reason(
         "speed.slower",
-        "by measurement, the compiled program is slower than NumPy here",
+        "by measurement, the compiled program is no faster than NumPy here",
         "none needed: NumPy is used; with larger arrays the program may be faster",
     ),
     Reason(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import pydoc
 import re
 import sys
 import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import indent
 
 from accel.cli.options import Parser, refuse
 from accel.config import SettingError
@@ -34,6 +36,40 @@ def _title(path: Path) -> str:
     return path.stem if found is None else found[1]
 
 
+_OBJECT = re.compile(r"^::: (\S+)$(\n    options:(?:\n      .+)+)?", re.MULTILINE)
+"""Lines of a page in whose place the site has what the docstring of an object says."""
+
+
+def _filled(text: str) -> str:
+    """The page with docstrings in their places."""
+    return _OBJECT.sub(lambda found: _described(found[1], members="members: false" not in (found[2] or "")), text)
+
+
+def _described(name: str, *, members: bool) -> str:
+    """An object's signature and docstring; members: of a class, those of its public attributes, too."""
+    described = pydoc.locate(name)
+    own = vars(described).items() if members and inspect.isclass(described) else ()
+    parts = [_entry(name, described)]
+    parts += [indent(_entry(each, value), "    ") for each, value in own if not each.startswith("_") and value.__doc__]
+    return "\n\n".join(parts)
+
+
+def _entry(name: str, described: object) -> str:
+    return f"{name}{_signature(described)}\n{indent(inspect.getdoc(described) or '', '    ')}"
+
+
+def _signature(described: object) -> str:
+    """The parameters without their types, which make it hard to read; "" of what is not called."""
+    if not inspect.isroutine(described) and not inspect.isclass(described):
+        return ""
+    try:
+        bare = inspect.signature(described)
+    except ValueError:  # exceptions may have none
+        return ""
+    parameters = [each.replace(annotation=inspect.Parameter.empty) for each in bare.parameters.values()]
+    return str(bare.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
+
+
 def main(args: Sequence[str]) -> int:
     """Run the command. Returns the exit code: 2 for a page that does not exist."""
     parser = Parser(
@@ -51,7 +87,7 @@ def main(args: Sequence[str]) -> int:
     path = found.get(wanted.removesuffix(".md"))
     if path is None:
         return refuse(SettingError("PAGE", wanted, ", ".join(found) or "accel to be installed with its documents"))
-    text = path.read_text(encoding="utf-8")
+    text = _filled(path.read_text(encoding="utf-8"))
     if sys.stdout.isatty():
         pydoc.pager(text)
     else:

@@ -40,8 +40,8 @@ def _set_first_path(*folders: str) -> None:
     sys.path[: 0 if sys.flags.safe_path else 1] = folders
 
 
-def _execute(start: Start, *, auto: bool) -> None:
-    """Run the program as `__main__`. What it raises is shown without accel's frames. auto: see `execute`."""
+def _execute(start: Start, *, auto: bool, line_by_line: bool) -> None:
+    """Run the program as `__main__`. What it raises is shown without accel's frames. The rest: see `execute`."""
     try:
         sys.argv = [start.argv0, *start.args]
         program = start.load()
@@ -53,7 +53,7 @@ def _execute(start: Start, *, auto: bool) -> None:
         # where `pickle` and `multiprocessing` look for it
         sys.modules["__main__"] = main
         program = program._replace(code=patching.lifted(program.code, vars(main), auto=auto))
-        patching.hook_main(main)
+        patching.hook_main(main, program.code if line_by_line else None)
         if auto:
             patching.watch()
         exec(program.code, vars(main))
@@ -100,14 +100,14 @@ def _raised_by_accel(traceback: TracebackType) -> bool:
     return traceback.tb_frame.f_code.co_filename not in _LOADERS
 
 
-def execute(start: Start, *, auto: bool = False) -> int:
+def execute(start: Start, *, auto: bool = False, line_by_line: bool = False) -> int:
     """Run the program that `enter` has found as `__main__`. Returns 0, or 2 if the target holds no code to run.
 
     auto: whether all its loops are lifted, and not only those that installed rows name; and what holds the time is
-    accelerated.
+    accelerated. line_by_line: whether no call of the program's own functions may be missed (see `patching.hook_main`).
     """
     try:
-        _execute(start, auto=auto)
+        _execute(start, auto=auto, line_by_line=line_by_line)
     except NoProgram as error:
         return refuse(error)
     return 0

@@ -139,7 +139,7 @@ class Observer:
         if self._steps is not None:
             moved = [getattr(args[0], name, None) for where, name in self._steps.perturbed if where == target]
         else:
-            moved = [] if len(self._perturbed) > 1 else [array for _, array in _given(args, kwargs, names)][:1]
+            moved = [] if len(self._perturbed) > 1 else _first_of([array for _, array in _given(args, kwargs, names)])
         for array in moved:
             if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.flags.writeable:
                 np.nextafter(array, array.dtype.type(np.inf), out=array)
@@ -151,6 +151,11 @@ class Observer:
         step = None if self._steps is None else self._steps.step
         summary = {"step": step, "starts": self._starts, "seconds": self._seconds, **about}
         (self.folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+
+
+def _first_of(arrays: list[Any]) -> list[Any]:
+    """The first array that is not zero everywhere: the unit in the last place of zero is lost in any sum."""
+    return [array for array in arrays if array.any()][:1] or arrays[:1]
 
 
 def _given(args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]) -> Iterator[tuple[str, Any]]:

@@ -239,6 +239,7 @@ def _markdown(result: Mapping[str, Any]) -> str:
         "of a NumPy run whose state was changed by one unit in the last place before the first step. It shows how far "
         "the program itself amplifies such a small difference.",
         "",
+        *([f"**Careful: {others}.**", ""] if (others := _other_steps(result)) else []),
         *_table(["after call", "accel, worst field", "drift, worst field"], _worst_by_call(result)),
         "",
         *_table(["field", "last call", "accel, first call", "accel, last call", "drift, last call"], _last(result)),
@@ -259,6 +260,14 @@ def _times(ratio: float | None) -> str:
     return "not known to be" if ratio is None else f"{ratio:.2f} times"
 
 
+def _other_steps(result: Mapping[str, Any]) -> str:
+    """Says that the runs made different numbers of steps, so that call N of one is not call N of another; else ""."""
+    steps = _each(result["runs"], "steps")
+    if len(set(steps)) == 1:
+        return ""
+    return f"the runs made different numbers of steps ({', '.join(map(str, steps))}): do not trust these differences"
+
+
 def _step_sentence(result: Mapping[str, Any]) -> str:
     if result["step"] is None:
         return "No function was called twice, so there are no steps."
@@ -268,11 +277,12 @@ def _step_sentence(result: Mapping[str, Any]) -> str:
 def one_line_summary(result: Mapping[str, Any], out: Path) -> str:
     """The result of a comparison run in one line, with the path of the full report."""
     worst = _worst_by_call(result)
+    other = f"; {others}" if (others := _other_steps(result)) else ""
     largest = f"largest difference {worst[-1][1]:.2g} after call {worst[-1][0]}" if worst else "no field was sampled"
     drift = f", drift {worst[-1][2]:.2g}" if worst else ""
     return (
         f"accel: steps {_times(_ratio(result, 'ms_per_step'))} as fast as NumPy, whole run "
-        f"{_times(_ratio(result, 'wall_s'))}; {largest}{drift}; see {out / 'report.md'}\n"
+        f"{_times(_ratio(result, 'wall_s'))}; {largest}{drift}{other}; see {out / 'report.md'}\n"
     )
 
 

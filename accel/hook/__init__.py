@@ -6,6 +6,7 @@ installation  everything that one `install` changes, and how to undo it
 attributes    one attribute of a module or class: finding, replacing, putting back
 aliases       other names and default values that hold a replaced function
 lifts         the loops that rows name, lifted
+lines         something done before each line at the top of the program
 watching      which functions hold the time, for `accel run --auto`
 imports       finding modules, and patching them as soon as they are imported
 """

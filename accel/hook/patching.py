@@ -22,6 +22,7 @@ from accel.hook import installation
 from accel.hook.imports import locate
 from accel.hook.installation import NUMPY, Installation, Wrap, keep_on_numpy, mark_absent
 from accel.hook.lifts import MAIN, TOP, WHY
+from accel.hook.lines import before_each_line
 from accel.hook.patterns import check_patterns, selected
 from accel.hook.watching import INTERVAL_S, LONGEST_S, Watch
 from accel.process import ranks, tuning
@@ -210,22 +211,34 @@ def lifted(code: CodeType, names: dict[str, Any], *, auto: bool = False) -> Code
     return code if _current is None else _current.lift_program(code, names, auto=auto)
 
 
-def hook_main(module: ModuleType) -> None:
-    """Accelerate the functions that rows name in the program that is to run as `module`, once it defines them."""
+def hook_main(module: ModuleType, code: CodeType | None = None) -> None:
+    """Accelerate the functions that rows name in the program that is to run as `module`, once it defines them.
+
+    A thread looks for them, which may miss the first calls. code: the module's, if none may be missed: they are looked
+    for before each line of it, which takes time until it has defined them.
+    """
     held = _current
-    if held is None or not any(row.module == module.__name__ and not row.loops for row in held.rows):
+    rows = [] if held is None else [row for row in held.rows if row.module == module.__name__ and not row.loops]
+    if held is None or not rows:
         return
+    ends = time.monotonic() + LONGEST_S
+
+    def is_over() -> bool:
+        if _current is not held or time.monotonic() >= ends:
+            return True
+        with suppress(Exception):  # the program changes its names meanwhile: they are looked for again
+            # replacing a function imports NumPy, which the program may still want to set up
+            return NUMPY in sys.modules and held.add_defined(module)
+        return False
 
     def work() -> None:
-        ends = time.monotonic() + LONGEST_S
-        while _current is held and time.monotonic() < ends:
-            with suppress(Exception):  # the program changes its names meanwhile: they are looked for again
-                # replacing a function imports NumPy, which the program may still want to set up
-                if NUMPY in sys.modules and held.add_defined(module):
-                    return
+        while not is_over():
             time.sleep(INTERVAL_S)
 
-    threading.Thread(target=work, name="accel-hook", daemon=True).start()
+    if code is not None and sys.gettrace() is None:
+        before_each_line(code, {row.qualname.partition(".")[0] for row in rows}, is_over)
+    else:
+        threading.Thread(target=work, name="accel-hook", daemon=True).start()
 
 
 def watch() -> None:

@@ -31,6 +31,7 @@ INTERVAL_S = 1e-3
 _ACCEL = os.path.join(os.path.dirname(accel.__file__), "")
 _REPLAY = os.path.join(_ACCEL, "dispatch", "replay", "")
 _PLUGINS = os.path.join(_ACCEL, "plugins", "")
+_MAGIC = _PLUGINS + "notebook.py"
 
 NUMPY, COMPILED, ACCEL = "NumPy", "compiled", "accel"
 """What a line's time went to. ACCEL: recording, loading, comparing, checking inputs."""
@@ -62,6 +63,8 @@ class LineProfile:
         what, found = NUMPY, frame
         while found is not None and not is_project_file(found.f_code.co_filename):
             filename = found.f_code.co_filename
+            if filename == _MAGIC:  # the magic's own work, and no line of the cell's
+                return
             if filename.startswith(_REPLAY):
                 what = COMPILED
             elif filename.startswith(_ACCEL) and not filename.startswith(_PLUGINS) and what == NUMPY:

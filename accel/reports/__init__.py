@@ -9,6 +9,8 @@ summary               the summary line, and the heading of a report
 brief                 what matters most, in about fifteen lines
 text, markdown, html  the whole report as text, as Markdown, and in a notebook
 reporting             `accel.report`
+steps                 the steps of a run, and where the time of each went
+drawing               the charts of a profile
 profiling             the page of a profile
 last                  the report of the last run, kept on disk
 """

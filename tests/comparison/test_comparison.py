@@ -59,10 +59,14 @@ def test_without_a_catalogue_every_floating_point_array_at_hand_is_sampled(tmp_p
     assert set(found) == {"result[1]", "forcing", "model.u"}
 
 
-@pytest.mark.parametrize("steps", [STEPS, None])
-def test_a_perturbed_run_moves_the_state_once_by_a_last_place(tmp_path: Path, steps: Steps | None) -> None:
+@pytest.mark.parametrize(
+    ("steps", "forced", "moved"), [(STEPS, 1.0, (True, False)), (None, 1.0, (False, True)), (None, 0.0, (True, False))]
+)
+def test_a_perturbed_run_moves_the_state_once_by_a_last_place(
+    tmp_path: Path, steps: Steps | None, forced: float, moved: tuple[bool, bool]
+) -> None:
     observer = Observer(tmp_path / "s", steps, perturb=True)
-    state, forcing = model(), np.zeros(5)
+    state, forcing = model(), np.full(5, forced)
     shared = state.u
     seen: list[Any] = []
 
@@ -73,8 +77,7 @@ def test_a_perturbed_run_moves_the_state_once_by_a_last_place(tmp_path: Path, st
     observed(state, forcing)
     observed(state, forcing)
     assert state.u is shared, "in place, so that who shares it goes on sharing"
-    moved_u, moved_forcing = (seen[0][0] != 1.0).all(), (seen[0][1] != 0.0).all()
-    assert (moved_u, moved_forcing) == ((True, False) if steps else (False, True))
+    assert ((seen[0][0] != 1.0).all(), (seen[0][1] != forced).all()) == moved, "an array of zeros is not moved"
     np.testing.assert_array_equal(seen[0], seen[1])
 
 
@@ -194,6 +197,24 @@ def test_a_catalogue_of_the_users_own_is_passed_on(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "work" / "found" / "report.json").read_text(encoding="utf-8"))
     assert [each["target"] for each in result["accel"]["functions"]] == ["model.step"]
+
+
+def test_runs_of_different_lengths_are_said_to_be_so() -> None:
+    runs_of = {way: {"steps": steps} for way, steps in zip(runs.WAYS, (12, 12, 12), strict=True)}
+    assert runs._other_steps({"runs": runs_of}) == ""
+    said = runs._other_steps({"runs": {**runs_of, "accel": {"steps": 11}}})
+    assert said == "the runs made different numbers of steps (12, 11, 12): do not trust these differences"
+
+
+def test_no_call_of_the_scripts_own_function_is_missed(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "script.py").write_text(PROGRAM.replace("main()\n", "main()\nmain()\n"), encoding="utf-8")
+    done = compare(tmp_path, "--out", "found", "--catalogue", "catalogue_of_the_test.py", "script.py")
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "work" / "found" / "report.json").read_text(encoding="utf-8"))
+    assert result["step"] == "__main__.step"
+    assert [result["runs"][way]["steps"] for way in runs.WAYS] == [24, 24, 24]
+    assert max(result["fields"]["__main__.step: result"]["accel"]) < 1e-12
 
 
 def test_a_run_that_fails_is_said_with_its_last_words(tmp_path: Path) -> None:

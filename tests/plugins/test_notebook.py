@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -143,6 +144,36 @@ def test_cells_in_ipython(tmp_path: Path) -> None:
     assert "return 1 // x" in shown and "in _execute" not in shown.partition("Error: ")[0]
 
 
+NOTEBOOK = (
+    "%load_ext accel",
+    "%%accel\nimport numpy as np\ndef f(x):\n    return np.sin(x)\nx = np.ones(100)\nfor _ in range(9):\n    y = f(x)",
+    "import accel\naccel.report()",
+    "%%accel_profile\nfor _ in range(9):\n    y = f(x)",
+    "accel.explain(f, x)",
+    "%%accel bogus\ny",
+)
+
+
+def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel", reason="needs a kernel: ipykernel")
+    for name, value in (("PYTHONPATH", ROOT), ("IPYTHONDIR", tmp_path), ("QD_JAX_CACHE_DIR", "off")):
+        monkeypatch.setenv(name, str(value))
+    cells = [nbformat.v4.new_code_cell(text) for text in NOTEBOOK]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the kernel's client
+        nbclient.NotebookClient(notebook, timeout=300, allow_errors=True).execute(cwd=str(tmp_path))
+    shown = [cell.outputs for cell in notebook.cells]
+    assert shown[0] == shown[1] == []
+    for outputs, word in ((shown[2], "<table>"), (shown[3], "compiled s"), (shown[4], "recorded")):
+        (output,) = outputs
+        assert word in output.data["text/html"]
+    assert "run_cell_magic" not in shown[3][0].data["text/plain"]
+    (error,) = shown[5]
+    assert "mode='bogus' cannot be used; expected: off, auto, verify, strict" in str(error)
+
+
 class Balanced(HTMLParser):
     """Fails where tags are not balanced."""
 
@@ -201,6 +232,7 @@ def test_a_line_profile_tells_numpys_time_from_compiled_time() -> None:
         (Frame(lines._ACCEL + "record/recording.py", 9, user), 8.0),
         (Frame("/elsewhere/site-packages/tool.py", 3, None), 16.0),
         (None, 32.0),
+        (Frame(lines._MAGIC, 90, user), 64.0),
     ):
         profile.note(frame, seconds)  # type: ignore[arg-type]
     ledger.open_ledger("f").refuse(Refusal("effect.file", lines.source_line(here, 22)))

@@ -120,9 +120,11 @@ def test_what_is_saved_is_what_was_gained_less_what_that_cost(books: ModuleType)
     book.count_numpy(1.0)
     book.count_compiled(0.25, 0.75)
     book.charge("recording", 0.5)
+    other.count_numpy(0.5)  # the slowed call, in full
     other.charge("slowdown", 0.125)
     books.current_run().charge("loading", 0.25)
     assert (book.gained_s, book.saved_s, book.spent_s) == (0.75, 0.25, 1.75)
+    assert (other.saved_s, other.spent_s) == (-0.125, 0.5)
     run = books.current_run()
     assert (run.gained_s, run.cost_s, run.saved_s) == (0.75, 0.875, -0.125)
     assert run.costs == {"recording": 0.5, "slowdown": 0.125, "loading": 0.25}

@@ -13,10 +13,10 @@ from types import ModuleType
 import pytest
 
 from accel.reasons import Refusal
-from accel.reports import profiling, timeline, words
+from accel.reports import drawing, profiling, steps, timeline, words
 from accel.reports.timeline import CallRecord
 
-VOID = {"meta"}
+VOID = {"meta", "wbr"}
 
 
 class Balanced(HTMLParser):
@@ -53,33 +53,33 @@ RUN = calls(
 
 
 def test_a_step_is_from_the_end_of_one_call_to_the_end_of_the_next() -> None:
-    first, second = profiling.steps_of(RUN, "step")
+    first, second = steps.steps_of(RUN, "step")
     assert first.seconds == pytest.approx(1.0)
     assert first.parts == pytest.approx({"numpy": 0.1, "compiled": 0.25, "other": 0.65})
     assert second.parts == pytest.approx({"compiled": 0.05, "compared": 0.6, "other": 0.35})
-    assert profiling.steps_of(RUN, None) == []
+    assert steps.steps_of(RUN, None) == []
 
 
 def test_steps_are_counted_by_the_named_target_or_by_the_one_with_most_time() -> None:
-    assert profiling.pacing_target(RUN, None) == "step"
-    assert profiling.pacing_target(RUN, "flux") == "flux"
-    assert profiling.pacing_target(RUN, "absent") == "step"
-    assert profiling.pacing_target(RUN[:2], None) is None
+    assert steps.pacing_target(RUN, None) == "step"
+    assert steps.pacing_target(RUN, "flux") == "flux"
+    assert steps.pacing_target(RUN, "absent") == "step"
+    assert steps.pacing_target(RUN[:2], None) is None
 
 
 def test_many_steps_become_means_of_neighbours() -> None:
-    steps = [profiling.Step(i, i, float(i), {"numpy": float(i)}) for i in range(1, 8)]
-    assert [(each.first, each.last, each.seconds) for each in profiling.binned(steps, 3)] == [
+    many = [steps.Step(i, i, float(i), {"numpy": float(i)}) for i in range(1, 8)]
+    assert [(each.first, each.last, each.seconds) for each in steps.binned(many, 3)] == [
         (1, 3, 2.0),
         (4, 6, 5.0),
         (7, 7, 7.0),
     ]
-    assert profiling.binned([], 3) == []
+    assert steps.binned([], 3) == []
 
 
 @pytest.mark.parametrize(("top", "last"), [(47.0, 40.0), (1.0, 1.0), (0.0042, 0.004), (0.0, 0.0), (950.0, 800.0)])
 def test_ticks_are_round_and_within(top: float, last: float) -> None:
-    ticks = profiling._ticks(top)
+    ticks = drawing._ticks(top)
     assert ticks[0] == 0.0
     assert ticks[-1] == pytest.approx(last)
     assert len(ticks) <= 6
@@ -126,7 +126,7 @@ def test_times_are_in_units_that_people_read() -> None:
         "123 min",
         "-500 ms",
     ]
-    assert [profiling._tick_label(ms) for ms in (0.0, 0.2, 5.0, 2e4)] == ["0 ms", "200 us", "5 ms", "20 s"]
+    assert [drawing._tick_label(ms) for ms in (0.0, 0.2, 5.0, 2e4)] == ["0 ms", "200 us", "5 ms", "20 s"]
 
 
 def test_the_table_has_reasons_with_their_source_and_the_net_gain(
@@ -140,7 +140,7 @@ def test_the_table_has_reasons_with_their_source_and_the_net_gain(
     book.state = books.State.NUMPY
     book.refuse(Refusal("effect.print", "stopping_model.py:2"))
     page = profiling.page("run")
-    assert "1 times: stopping_model.py:2 <b>effect.print</b><br><code>print(x &lt; 1)</code>" in page
+    assert "at stopping_model.py:2 <b>effect.print</b>, 1 time<br><code>print(x &lt; 1)</code>" in page
     assert '<td data-by="10.6">10.6 s<div class="bar">' in page
     assert re.search(r'<td data-by="-?[\d.e-]+">[+-][\d.]+ ms</td>', page)  # the net gain of the compiled function
     assert "e+0" not in page

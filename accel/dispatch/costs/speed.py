@@ -140,7 +140,8 @@ class Speed:
             return None
         self._strikes += 1
         if plainly or self._strikes >= STRIKES:
-            return f"{compiled_s * 1e6:.0f} us compiled against {other_s * 1e6:.0f} us{' in parts' if in_parts else ''}"
+            others = f"{other_s * 1e3:.3g} ms {'in parts' if in_parts else 'on NumPy'}"
+            return f"{compiled_s * 1e3:.3g} ms compiled, {others}"
         self.numpy_s.clear()
         return None
 
