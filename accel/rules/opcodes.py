@@ -52,6 +52,8 @@ OPCODES: dict[str, str] = {
     "selected": "array, mask: the rows where the mask holds, as many as while recording",
     "nth": "mask, place: the position of a true element, by its place among these",
     "sliced": "mask: a mask of a slice of what it selects",
+    "packed": "array, mask: the array with the rows where the mask holds in front",
+    "first": "mask: a mask of the first rows, of as many as it selects",
     "take_rows": "array, indices, mask: array[indices] where the mask holds, any rows elsewhere",
     "scatter_rows": "array, indices, mask, value: the array's next version, after array[indices] = value there",
     # truths that a path assumes; a run for which one is false is discarded

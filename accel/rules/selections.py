@@ -58,7 +58,29 @@ def _sliced(mask: Array, start: int | None, stop: int | None, step: int | None) 
     return inside if step in (None, 1) else inside & ((rank - low) % step == 0)
 
 
+def _packed_numpy(full: NDArray[Any], mask: NDArray[Any]) -> Any:
+    result = np.broadcast_to(full[:1], full.shape).copy()
+    chosen = full[mask]
+    result[: len(chosen)] = chosen
+    return result
+
+
+def _packed(full: Array, mask: Array) -> Any:
+    """The rows of `full` where `mask` holds, moved to the front; behind them, the first row again and again."""
+    return full[jnp.nonzero(mask, size=mask.shape[0], fill_value=0)[0]]
+
+
+def _first_numpy(mask: NDArray[Any]) -> Any:
+    return np.arange(len(mask)) < np.count_nonzero(mask)
+
+
+def _first(mask: Array) -> Any:
+    return jnp.arange(mask.shape[0]) < counted(mask)
+
+
 SELECTED = own_rule("selected", lambda full, mask, number: full[mask], _selected, shifts=True)
 NTH = own_rule("nth", _nth_numpy, _nth)
 HAS_NTH = own_rule("has_nth", _has_nth, _has_nth)
+FIRST = own_rule("first", _first_numpy, _first)
+PACKED = own_rule("packed", _packed_numpy, _packed, shifts=True)
 SLICED = own_rule("sliced", _sliced_numpy, _sliced)

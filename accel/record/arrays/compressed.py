@@ -26,7 +26,7 @@ from accel.record.recording import Recording
 from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules import core, gathers, selections
 from accel.rules.columns import Locality, Reads
-from accel.rules.rule import Rule, Unsupported, derived
+from accel.rules.rule import Rule, Unsupported, derived, lookup
 from accel.rules.tables import ufuncs
 
 
@@ -135,10 +135,17 @@ def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result:
             for name, value in bound.items()
         }
         return new(recording, result, _full_node(recording, rule, (), template, mask, result), mask)
-    axis = bound.get("axis")
-    if rule.recorded.masked is None or len(chosen) != 1:
+    axis, ndim = bound.get("axis"), chosen[0]._plain_.ndim
+    has_rows = rule.recorded.rows is not None
+    if rule.function is np.dot:
+        return record_product(recording, tuple(bound.values()), result)
+    if (rule.recorded.masked is None and not has_rows) or len(chosen) != 1:
         raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection")
-    if axis is not None and not _first(axis, chosen[0]._plain_.ndim):
+    if has_rows and (ndim == 1 or (axis is not None and _first(axis, ndim))):
+        return _record_rows(recording, rule, bound, chosen[0], result)
+    if axis is None and has_rows:
+        raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection along its last axis, or all")
+    if axis is not None and not _first(axis, ndim):
         template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
         template["axis"] = _positive(axis, chosen[0]._plain_.ndim)
         full = _full_node(recording, rule, (), template, chosen[0]._mask, result)
@@ -154,6 +161,82 @@ def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: Com
     template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
     node = recording.writer.node(masked_rule(rule), (), {**template, "mask": chosen._mask}, result, host=False)
     return wrap(recording, result, node)
+
+
+def _record_rows(
+    recording: Recording, rule: Rule, bound: dict[str, Any], chosen: CompressedArray, result: Any
+) -> CompressedArray:
+    """A function that gives as many rows as the selection has."""
+    template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
+    template["mask"] = chosen._mask
+    full = _full_node(recording, _rows_rule(rule), (), template, chosen._mask, result)
+    return new(recording, result, full, _first_rows(chosen) if rule.recorded.reorders else chosen._mask)
+
+
+@derived
+def _rows_rule(rule: Rule) -> Rule:
+    """The function over what a mask selects, as a rule on the full array with the mask as a keyword."""
+    operand, reorders = rule.operands[0], rule.recorded.reorders
+
+    def function(*, mask: Any, **kwargs: Any) -> Any:
+        rows = rule.function(kwargs.pop(operand)[mask], **kwargs)
+        result = np.zeros((len(mask), *rows.shape[1:]), rows.dtype)
+        result[selections.FIRST.function(mask) if reorders else mask] = rows
+        return result
+
+    return Rule(name=rule.name + "[mask]", function=function, lower=rule.recorded.rows)
+
+
+def _first_rows(chosen: CompressedArray) -> Node:
+    """The mask of as many rows as are selected, the first ones."""
+    mask = chosen._mask
+    if mask.rule is selections.FIRST:
+        return mask
+    return chosen._recording_.writer.node(selections.FIRST, (mask,), {}, _like_mask(mask), host=False)
+
+
+def _pack(chosen: CompressedArray) -> None:
+    """Keep the same selection with its rows in front."""
+    first = _first_rows(chosen)
+    if first is chosen._mask:
+        return
+    if chosen._is_shared:
+        raise Unsupported("shape.dynamic", "a masked selection in another order while views of it exist")
+    args = (chosen._full, chosen._mask)
+    chosen._full = _full_node(chosen._recording_, selections.PACKED, args, {}, chosen._mask, chosen._plain_)
+    chosen._mask = first
+
+
+def counted_range(recording: Recording, rule: Rule, start: int, chosen: Node, result: NDArray[Any]) -> CompressedArray:
+    """`np.arange(start, start + n)` for as many elements as the mask `chosen` selects."""
+    size = chosen.shape[0]
+    numbers = np.arange(start, start + size, dtype=result.dtype)
+    bounds = {"start_or_stop": start, "stop": start + size, "dtype": result.dtype}
+    full = recording.writer.node(rule, (), bounds, numbers, host=False)
+    first = recording.writer.node(selections.FIRST, (chosen,), {}, _like_mask(chosen), host=False)
+    return new(recording, result, full, chosen if chosen.rule is selections.FIRST else first)
+
+
+def record_product(recording: Recording, operands: tuple[Any, ...], result: Any) -> Any:
+    """`x[mask] @ y[mask]`, `y` with one axis or two: a sum over what the mask selects."""
+    if not all(map(is_compressed, operands)) or [x._plain_.ndim for x in operands] not in ([1, 1], [1, 2]):
+        raise Unsupported("shape.dynamic", "a product with a masked selection")
+    mask = common_mask(operands, None)
+    dot = lookup(np.dot)
+    assert dot is not None
+    parts = {name: x._full for name, x in zip(dot.operands, operands, strict=True)}
+    node = recording.writer.node(_product_rule(dot), (), {**parts, "mask": mask}, result, host=False)
+    return wrap(recording, result, node)
+
+
+@derived
+def _product_rule(rule: Rule) -> Rule:
+    """The product of what a mask selects of each operand, as a rule on the full arrays with the mask as a keyword."""
+
+    def function(*, mask: Any, **operands: Any) -> Any:
+        return rule.function(**{name: value[mask] for name, value in operands.items()})
+
+    return Rule(name=rule.name + "[mask]", function=function, lower=rule.recorded.masked)
 
 
 @derived
@@ -182,11 +265,14 @@ def _positive(axis: object, ndim: int) -> Any:
 
 
 def common_mask(operands: Any, result: Any) -> Node:
-    """The one mask that all selections among the operands share."""
+    """The one mask that all selections among the operands share; if need be, that of as many rows in front."""
     chosen = [value for value in operands if is_compressed(value)]
+    if any(value._mask is not chosen[0]._mask for value in chosen):
+        if any(_first_rows(value) is not _first_rows(chosen[0]) for value in chosen):
+            raise Unsupported("shape.dynamic", "selections by different masks in one operation")
+        for value in chosen:
+            _pack(value)
     mask: Node = chosen[0]._mask
-    if any(value._mask is not mask for value in chosen):
-        raise Unsupported("shape.dynamic", "selections by different masks in one operation")
     if result is not None and any(value._plain_.ndim != np.ndim(result) for value in chosen):
         raise Unsupported("shape.dynamic", "a masked selection broadcast along new axes")
     return mask

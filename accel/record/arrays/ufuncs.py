@@ -37,6 +37,10 @@ def record_ufunc(
     if any(issubclass(type(operand), CompressedArray) for operand in (*operands, where)):
         if outs or where is not True:
             raise Unsupported("shape.dynamic", f"{rule.name} with out or where on a masked selection")
+        if ufunc is np.matmul:
+            return compressed.record_product(recording, operands, result)
+        if ufunc.signature:
+            raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection")
         chosen = ufunc_kwargs(ufunc, operands, dtype)
         if ufuncs.truths_of(ufunc, chosen["loop"]) is not None:
             raise Unsupported("shape.dynamic", f"{rule.name} on a masked selection, which may raise")

@@ -15,6 +15,7 @@ from accel.record.arrays.calls.arguments import assume_holds, check_parameters, 
 from accel.record.arrays.calls.general import record_bound, rule_node
 from accel.record.arrays.indexing import get_item
 from accel.record.arrays.operands import check_casts, flat
+from accel.record.arrays.positions import counting_mask
 from accel.record.recording import Recording
 from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules import core
@@ -22,6 +23,7 @@ from accel.rules.rule import Rule, Unsupported
 from accel.rules.special import (
     ArrayOf,
     BroadcastArrays,
+    Counted,
     Finite,
     Flip,
     Indices,
@@ -180,6 +182,22 @@ def _record_shaped(recording: Recording, rule: Rule, bound: dict[str, Any], resu
     shape = np.shape(result[0] if isinstance(result, tuple) else result)
     node = recording.writer.node(rule, (), {**template, "shape": shape}, result, host=False)
     return wrap(recording, result, node)
+
+
+@records(Counted)
+def _record_counted(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+    """np.arange: of `n` or `start + n` numbers, where a mask selects n elements, it is a selection, too."""
+    given = dict(bound)
+    start = given.pop("start_or_stop", 0)
+    stop = given.pop("stop", None)
+    start, stop = (0, start) if stop is None else (start, stop)
+    unit = given.pop("step", 1) == 1 and given.keys() <= {"dtype"}
+    mask = counting_mask(stop, start) if unit and type(start) is int else None
+    return (
+        record_bound(recording, rule, bound, result)
+        if mask is None
+        else compressed.counted_range(recording, rule, start, mask, result)
+    )
 
 
 @records(Rewrite)
