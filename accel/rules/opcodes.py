@@ -62,6 +62,7 @@ OPCODES: dict[str, str] = {
     "in_bounds": "indices: whether all are within an axis of a known length",
     "is_slice": "start, stop: whether a slice lies within an axis, and has the length that it had while recording",
     "selected_in_bounds": "indices, mask: whether all that are selected are",
+    "alike": "mask, mask: whether both select as many elements",
     "has_nth": "mask, place: whether so many elements are selected that there is one at this place",
     "distinct": "indices: whether no place is indexed twice",
     "selected_distinct": "indices, mask: whether no selected place is",

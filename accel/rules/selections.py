@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from jax import Array
 
 
-def _selected(full: Array, mask: Array, number: int) -> Any:
-    """The `number` rows of `full` where `mask` holds."""
-    return full[jnp.nonzero(mask, size=number, fill_value=0)[0]]
+def _selected(full: Array, mask: Array, number: int, axis: int = 0) -> Any:
+    """The `number` rows of `full`, along an axis, where `mask` holds."""
+    places = jnp.nonzero(mask, size=number, fill_value=0)[0]
+    return full[(slice(None),) * axis + (places,)]
 
 
 def _nth_numpy(mask: NDArray[Any], place: Any) -> Any:
@@ -41,6 +42,11 @@ def _has_nth(mask: Any, place: Any) -> Any:
     number = mask.sum(dtype=np.int64)
     place = place if isinstance(place, int) else place.astype(np.int64)
     return (place >= -number) & (place < number)
+
+
+def _alike(mask: Any, other: Any) -> Any:
+    """Whether two masks select as many elements."""
+    return mask.sum() == other.sum()
 
 
 def _sliced_numpy(mask: NDArray[Any], start: int | None, stop: int | None, step: int | None) -> Any:
@@ -78,9 +84,14 @@ def _first(mask: Array) -> Any:
     return jnp.arange(mask.shape[0]) < counted(mask)
 
 
-SELECTED = own_rule("selected", lambda full, mask, number: full[mask], _selected, shifts=True)
+def _selected_numpy(full: NDArray[Any], mask: NDArray[Any], number: int, axis: int = 0) -> Any:
+    return np.compress(mask, full, axis)
+
+
+SELECTED = own_rule("selected", _selected_numpy, _selected, shifts=True)
 NTH = own_rule("nth", _nth_numpy, _nth)
 HAS_NTH = own_rule("has_nth", _has_nth, _has_nth)
 FIRST = own_rule("first", _first_numpy, _first)
+ALIKE = own_rule("alike", _alike, _alike)
 PACKED = own_rule("packed", _packed_numpy, _packed, shifts=True)
 SLICED = own_rule("sliced", _sliced_numpy, _sliced)

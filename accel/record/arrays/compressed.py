@@ -207,6 +207,21 @@ def _pack(chosen: CompressedArray) -> None:
     chosen._mask = first
 
 
+def _align(chosen: list[CompressedArray]) -> None:
+    """Keep selections by different masks with their rows in front, by one mask. That they are as many is an outcome."""
+    length = len(chosen[0]._plain_)
+    if any(len(value._plain_) != length or value._is_shared for value in chosen):
+        raise Unsupported("shape.dynamic", "selections by different masks in one operation")
+    first = _first_rows(chosen[0])
+    for value in chosen:
+        _pack(value)
+        if value._mask is not first:
+            if value._mask.shape != first.shape:
+                raise Unsupported("shape.dynamic", "selections of different arrays in one operation")
+            value._recording_.writer.assume(selections.ALIKE, (first, value._mask))
+            value._mask = first
+
+
 def counted_range(recording: Recording, rule: Rule, start: int, chosen: Node, result: NDArray[Any]) -> CompressedArray:
     """`np.arange(start, start + n)` for as many elements as the mask `chosen` selects."""
     size = chosen.shape[0]
@@ -265,13 +280,13 @@ def _positive(axis: object, ndim: int) -> Any:
 
 
 def common_mask(operands: Any, result: Any) -> Node:
-    """The one mask that all selections among the operands share; if need be, that of as many rows in front."""
+    """The one mask that all selections among the operands share.
+
+    Of different masks, which select as many rows as each other, it is that of so many rows in front.
+    """
     chosen = [value for value in operands if is_compressed(value)]
     if any(value._mask is not chosen[0]._mask for value in chosen):
-        if any(_first_rows(value) is not _first_rows(chosen[0]) for value in chosen):
-            raise Unsupported("shape.dynamic", "selections by different masks in one operation")
-        for value in chosen:
-            _pack(value)
+        _align(chosen)
     mask: Node = chosen[0]._mask
     if result is not None and any(value._plain_.ndim != np.ndim(result) for value in chosen):
         raise Unsupported("shape.dynamic", "a masked selection broadcast along new axes")

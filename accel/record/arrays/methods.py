@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.views import Part, Reshape, Transpose
-from accel.record.arrays import compressed
+from accel.record.arrays import compressed, late
 from accel.record.arrays.arrays import (
     CompressedArray,
     RecordedArray,
@@ -52,6 +52,8 @@ def attribute_of(value: Any, name: str) -> Any:
     if name in SHAPES:
         if name in _SIZED and issubclass(type(value), CompressedArray):
             return _SIZED[name](value, real)
+        if name in _SIZED:
+            late.settle(value)
         return getattr(real, name)
     attribute = getattr(real, name)  # an AttributeError is the program's own
     if not recording.active:
