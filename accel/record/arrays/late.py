@@ -20,11 +20,12 @@ from accel.record.arrays.arrays import (
     remember,
     wrap,
 )
+from accel.record.arrays.rows import is_compressed, product_rule
 from accel.record.recording import Recording
 from accel.record.wrapper import unwrap
 from accel.rules import core, selections
 from accel.rules.columns import Locality, Reads
-from accel.rules.rule import Rule, derived
+from accel.rules.rule import Rule, derived, lookup
 
 
 class LateSelection(RecordedArray):
@@ -84,12 +85,30 @@ def _settled(value: Any) -> Node:
 
 
 def select(array: RecordedArray, key: tuple[Any, ...], mask: RecordedArray, result: Any) -> LateSelection | None:
-    """`array[key]` where `mask` is all of the key but for whole axes, none of which are new; None if it is not."""
-    axis = next(place for place, entry in enumerate(key) if entry is mask)
+    """`array[key]` where the key is a mask of one axis and slices besides; None if it is anything else."""
+    place = next(place for place, entry in enumerate(key) if entry is mask)
     others = [entry for entry in key if entry is not mask]
-    if not axis or mask._plain_.ndim != 1 or not all(isinstance(x, slice) and x == slice(None) for x in others):
+    if mask._plain_.ndim != 1 or not all(x is Ellipsis or isinstance(x, slice) for x in others):
         return None
-    return _new(array._recording_, result, array.node(), mask.node(), axis)
+    axis = array._plain_.ndim - (len(key) - place) if any(x is Ellipsis for x in key[:place]) else place
+    if not axis:
+        return None
+    rows: Any = array
+    if any(x is not Ellipsis and x != slice(None) for x in others):
+        rows = array[tuple([slice(None) if x is mask else x for x in key])]  # type: ignore[index]
+    return _new(array._recording_, result, rows.node(), mask.node(), axis)
+
+
+def shape(value: Any) -> tuple[Any, ...]:
+    """The shape, with the number of selected elements as a recorded number."""
+    recording, axis = value._recording_, axis_of(value)
+    sizes: tuple[int, ...] = value._plain_.shape
+    now = sizes[axis]
+
+    def write() -> Any:
+        return wrap(recording, now, recording.writer.node(core.COUNT, (value._mask,), {}, now, host=False))
+
+    return *sizes[:axis], recording.write_down(write, now), *sizes[axis + 1 :]
 
 
 def _new(recording: Recording, value: Any, full: Node, mask: Node, axis: int) -> LateSelection:
@@ -107,13 +126,9 @@ def record_elementwise(
     like = next(filter(is_late, operands))
     if not all(_fits(operand, like) for operand in operands) or result.ndim != like._plain_.ndim:
         return None
-    template = tuple([x._full if is_late(x) or _is_selection(x) else as_template(x) for x in operands])
+    template = tuple([x._full if is_late(x) or is_compressed(x) else as_template(x) for x in operands])
     full = _full_node(recording, rule, template, kwargs, like, result, axis_of(like))
     return _new(recording, result, full, like._mask, axis_of(like))
-
-
-def _is_selection(value: object) -> bool:
-    return issubclass(type(value), CompressedArray)
 
 
 def _fits(operand: Any, like: Any) -> bool:
@@ -121,7 +136,7 @@ def _fits(operand: Any, like: Any) -> bool:
     plain, ndim, axis = unwrap(operand), like._plain_.ndim, axis_of(like)
     if is_late(operand):
         return operand._mask is like._mask and axis_of(operand) == axis and plain.ndim == ndim
-    if _is_selection(operand):
+    if is_compressed(operand):
         return operand._mask is like._mask and plain.ndim == ndim - axis
     shape = np.shape(plain)
     place = len(shape) - (ndim - axis)
@@ -184,3 +199,15 @@ def _reduction(rule: Rule) -> Rule:
 
     reads = Locality(reads=Reads((operand,), selected))
     return Rule(name=rule.name + "[:, mask]", function=function, lower=lower, locality=reads)
+
+
+def record_product(recording: Recording, left: Any, right: Any, result: Any) -> Any:
+    """`a[:, mask] @ b[mask]`: a sum over what the mask selects. None where it needs the length."""
+    if not is_late(left) or not is_compressed(right) or left._mask is not right._mask or left._plain_.ndim != 2:
+        return None
+    if right._plain_.ndim > 2:
+        return None
+    dot = lookup(np.dot)
+    assert dot is not None
+    template = {"a": left._full, "b": right._full, "mask": left._mask}
+    return wrap(recording, result, recording.writer.node(product_rule(dot), (), template, result, host=False))

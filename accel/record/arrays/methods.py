@@ -52,7 +52,9 @@ def attribute_of(value: Any, name: str) -> Any:
     if name in SHAPES:
         if name in _SIZED and issubclass(type(value), CompressedArray):
             return _SIZED[name](value, real)
-        if name in _SIZED:
+        if name in _SIZED and late.is_late(value):
+            if name == "shape":
+                return late.shape(value)
             late.settle(value)
         return getattr(real, name)
     attribute = getattr(real, name)  # an AttributeError is the program's own

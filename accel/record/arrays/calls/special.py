@@ -9,7 +9,7 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.views import Broadcast
-from accel.record.arrays import compressed
+from accel.record.arrays import compressed, rows
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, as_static, as_template, known, remember, wrap
 from accel.record.arrays.calls.arguments import assume_holds, check_parameters, check_stored, nested, templates
 from accel.record.arrays.calls.general import record_bound, rule_node
@@ -196,7 +196,7 @@ def _record_counted(recording: Recording, rule: Rule, bound: dict[str, Any], res
     return (
         record_bound(recording, rule, bound, result)
         if mask is None
-        else compressed.counted_range(recording, rule, start, mask, result)
+        else rows.counted_range(recording, rule, start, mask, result)
     )
 
 

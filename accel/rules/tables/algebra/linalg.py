@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules.core import cast, in_common_dtype
-from accel.rules.lowering import axes_of, extreme, jnp, lax, same, tree, where
+from accel.rules.lowering import axes_of, extreme, jnp, lax, number, same, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Finite
 from accel.rules.tables.statistics.reductions import where_selected
@@ -38,7 +38,8 @@ def _precise(name: str, *positional: str) -> Callable[..., Any]:
 
 
 def _dot_of_selections(*, a: Array, b: Array, mask: Array) -> Any:
-    return _precise("dot", "a", "b")(a=where_selected(mask, a, 0), b=where_selected(mask, b, 0))
+    """mask: along the last axis of `a` and the first of `b`."""
+    return _precise("dot", "a", "b")(a=where(mask, a, number(0, a)), b=where_selected(mask, b, 0))
 
 
 add_rule(np.dot, _precise("dot", "a", "b"), "a b", product_axis=-2, masked=_dot_of_selections)
