@@ -269,8 +269,7 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
     """What recorded code calls instead of a function: its rule, its followed text, or the end of the tape."""
     if is_method(value):
         return method_stand_in(recording, value)
-    # First what has a rule, whatever it looks like; then Python's own; a function is followed only if nothing is known
-    # of it.
+    # What has a rule comes first, then Python's own; a function is followed only if nothing is known of it.
     stand_in, make = _in_library(value)
     if stand_in is not None:
         return stand_in(recording, value, make)

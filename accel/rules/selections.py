@@ -44,6 +44,19 @@ def _has_nth(mask: Any, place: Any) -> Any:
     return (place >= -number) & (place < number)
 
 
+def along_axis(masked: Any, operand: str) -> Any:
+    """A reduction over what a mask selects of the first axis, as one along the axis `along`."""
+
+    def lower(*, mask: Any, along: int, **bound: Any) -> Any:
+        rows = jnp.moveaxis(bound.pop(operand), along, 0)
+        if bound.get("axis") is None:
+            return masked(**{operand: rows}, mask=mask, **bound)
+        reduced = masked(**{operand: rows}, mask=mask, **{**bound, "axis": 0})
+        return jnp.moveaxis(reduced, 0, along) if bound.get("keepdims") else reduced
+
+    return lower
+
+
 def _alike(mask: Any, other: Any) -> Any:
     """Whether two masks select as many elements."""
     return mask.sum() == other.sum()

@@ -72,7 +72,7 @@ def settle(value: Any) -> None:
     if not is_late(value):
         return
     recording, plain, full = value._recording_, value._plain_, value._full
-    node = recording.write_down(lambda: _settled(value), full)
+    node: Node = recording.write_down(lambda: _settled(value), full)
     _SET_CLASS(value, RecordedArray)
     value._storage, value._chain = Storage(plain, node), ()
 
@@ -81,7 +81,8 @@ def _settled(value: Any) -> Node:
     writer, mask, axis = value._recording_.writer, value._mask, axis_of(value)
     number = value._plain_.shape[axis]
     writer.outcome(writer.node(core.COUNT, (mask,), {}, number, host=False), number)
-    return writer.node(selections.SELECTED, (value._full, mask, number, axis), {}, value._plain_, host=False)
+    node: Node = writer.node(selections.SELECTED, (value._full, mask, number, axis), {}, value._plain_, host=False)
+    return node
 
 
 def select(array: RecordedArray, key: tuple[Any, ...], mask: RecordedArray, result: Any) -> LateSelection | None:
@@ -135,9 +136,9 @@ def _fits(operand: Any, like: Any) -> bool:
     """Whether an operand is selected as `like` is, or the same for all that is selected."""
     plain, ndim, axis = unwrap(operand), like._plain_.ndim, axis_of(like)
     if is_late(operand):
-        return operand._mask is like._mask and axis_of(operand) == axis and plain.ndim == ndim
+        return bool(operand._mask is like._mask and axis_of(operand) == axis and plain.ndim == ndim)
     if is_compressed(operand):
-        return operand._mask is like._mask and plain.ndim == ndim - axis
+        return bool(operand._mask is like._mask and plain.ndim == ndim - axis)
     shape = np.shape(plain)
     place = len(shape) - (ndim - axis)
     return len(shape) <= ndim and (place < 0 or shape[place] == 1)
@@ -154,7 +155,7 @@ def _full_node(
 def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """A reduction of one late selection; None where it needs the length."""
     operand = rule.operands[0] if rule.operands else ""
-    like = bound.get(operand)
+    like: Any = bound.get(operand)
     if rule.recorded.masked is None or not is_late(like) or sum(map(is_late, bound.values())) > 1:
         return None
     axis = as_static(bound.get("axis"))
@@ -179,30 +180,22 @@ def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result:
 @derived
 def _reduction(rule: Rule) -> Rule:
     """A reduction over what a mask selects along the axis `along`, as a rule on the full array."""
-    operand, masked = rule.operands[0], rule.recorded.masked
-    assert masked is not None
+    operand = rule.operands[0]
 
     def function(*, mask: Any, along: int, **kwargs: Any) -> Any:
         return rule.function(np.compress(mask, kwargs.pop(operand), along), **kwargs)
-
-    def lower(*, mask: Any, along: int, **kwargs: Any) -> Any:
-        from accel.rules.lowering import jnp
-
-        given = jnp.moveaxis(kwargs.pop(operand), along, 0)
-        if kwargs.get("axis") is None:
-            return masked(**{operand: given}, mask=mask, **kwargs)
-        reduced = masked(**{operand: given}, mask=mask, **{**kwargs, "axis": 0})
-        return jnp.moveaxis(reduced, 0, along) if kwargs.get("keepdims") else reduced
 
     def selected(*, mask: Any, along: int, **kwargs: Any) -> Any:
         return (mask.reshape(mask.shape + (1,) * (kwargs[operand].ndim - along - 1)),)
 
     reads = Locality(reads=Reads((operand,), selected))
+    lower = selections.along_axis(rule.recorded.masked, operand)
     return Rule(name=rule.name + "[:, mask]", function=function, lower=lower, locality=reads)
 
 
-def record_product(recording: Recording, left: Any, right: Any, result: Any) -> Any:
+def record_product(recording: Recording, operands: tuple[Any, ...], result: Any) -> Any:
     """`a[:, mask] @ b[mask]`: a sum over what the mask selects. None where it needs the length."""
+    left, right = operands
     if not is_late(left) or not is_compressed(right) or left._mask is not right._mask or left._plain_.ndim != 2:
         return None
     if right._plain_.ndim > 2:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.views import Part, Reshape, Transpose
-from accel.record.arrays import compressed, late
+from accel.record.arrays import compressed, late, rows
 from accel.record.arrays.arrays import (
     CompressedArray,
     RecordedArray,
@@ -189,7 +189,7 @@ def _reshape(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any
 
 def _copy(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
     if issubclass(type(value), CompressedArray):
-        return compressed.new(value._recording_, result, value._full, value._mask)
+        return rows.new(value._recording_, result, value._full, value._mask)
     return wrap(value._recording_, result, value.node())
 
 

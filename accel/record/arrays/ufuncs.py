@@ -44,7 +44,7 @@ def record_ufunc(
         if outs or where is not True:
             raise Unsupported("shape.dynamic", f"{rule.name} with out or where on a masked selection")
         if ufunc is np.matmul:
-            made = late.record_product(recording, *operands, result)
+            made = late.record_product(recording, operands, result)
             return compressed.record_product(recording, operands, result) if made is None else made
         if ufunc.signature:
             raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection")

@@ -19,6 +19,7 @@ from accel.record.objects.computed import answered, guard_class, opaque_attribut
 from accel.record.objects.enumerations import Members, member_of
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.kinds import is_bare_namedtuple, makes_plainly
+from accel.record.objects.namespaces import OwnNamespace
 from accel.record.objects.own_attributes import (
     guard_no_own,
     has_attribute,
@@ -70,6 +71,8 @@ def get_attribute(proxy: Any, name: str) -> Any:
     real = proxy._plain_
     if not recording.active:
         return getattr(real, name)
+    if name == "__dict__":
+        return OwnNamespace(proxy)
     _, found = find_in_class(type(real), name)
     if isinstance(found, property):
         return property_of(proxy, name, type(real), found)
@@ -255,6 +258,8 @@ class ClassProxy(Members):
 
 def _attribute_of_class(self: Any, name: str) -> Any:
     recording, real = self._recording_, self._plain_
+    if name == "__dict__":
+        recording.break_("code.unsupported", f"uses {real.__name__}.__dict__", touched=True)
     if not recording.active or name.startswith("__"):
         return getattr(real, name)
     owner, found = find_in_class(real, name)

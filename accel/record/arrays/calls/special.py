@@ -238,7 +238,7 @@ def _in_place_of(recording: Recording, rule: Rule, made: Any, result: Any, sourc
     if not isinstance(value, np.ndarray):
         raise Unsupported("rule.missing", f"{rule.name} of an array without axes")
     if issubclass(type(made), CompressedArray):
-        return made if made._is_shared else compressed.new(recording, result, made._full, made._mask)
+        return made if made._is_shared else rows.new(recording, result, made._full, made._mask)
     # The same memory seen in the same way: NumPy's function made the view that the rewritten calls make.
     if value.ctypes.data == result.ctypes.data and value.strides == result.strides and result.size:
         return remember(recording, RecordedArray(recording, result, made._storage, made._chain))
