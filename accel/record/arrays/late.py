@@ -141,7 +141,7 @@ def _fits(operand: Any, like: Any) -> bool:
         return bool(operand._mask is like._mask and plain.ndim == ndim - axis)
     shape = np.shape(plain)
     place = len(shape) - (ndim - axis)
-    return len(shape) <= ndim and (place < 0 or shape[place] == 1)
+    return len(shape) <= ndim and (place < 0 or bool(shape[place] == 1))
 
 
 def _full_node(

@@ -74,8 +74,14 @@ def _noted(
 
 
 def makes_no_error(filters: Sequence[Any], category: type[Warning]) -> bool:
-    """Whether no filter turns warnings of a category into errors."""
-    return not any(action == "error" and issubclass(category, kind) for action, _, kind, *_ in filters)
+    """Whether no filter turns warnings of a category into errors. The first one that fits decides."""
+    for action, message, kind, module, line in filters:
+        if issubclass(category, kind):
+            if action == "error":
+                return False
+            if message is None and module is None and not line:
+                return True
+    return True
 
 
 def _place(recording: Recording, frame: FrameType, above: int) -> Place:
