@@ -133,3 +133,23 @@ def test_folding_a_number_that_is_returned_warns_no_second_time():
     values, _ = trace.inputs.fetch(args, {})
     (number,) = lower(trace, Known(dict(enumerate(values)))).numbers
     assert number == Fixed(np.inf)
+
+
+def test_rows_of_constants_beside_a_row_that_changes(foreground: None) -> None:
+    """A read that goes past the last write finds a constant that no operation of the program reads."""
+
+    def work(world: World, x: Any) -> Any:
+        rows = np.empty((2, 30))
+        for place in range(2):
+            rows[place] = np.exp(-place * world.weights)
+            if place:
+                rows[place] *= x
+        return rows[0].copy() * x + rows[1]
+
+    world = World()
+    with config.override(ahead_of_time=False, cache_dir=None):
+        fast = accel.accelerate(work, name="rows of constants")
+        for i in range(12):
+            x = np.linspace(1.0, 2.0 + i, 30)
+            np.testing.assert_allclose(fast(world, x), work(world, x), rtol=1e-12)
+    assert open_ledger("rows of constants").compiled_calls > 3
