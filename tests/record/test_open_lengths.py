@@ -117,6 +117,20 @@ def test_a_selection_of_columns_that_is_written_to_or_looped_over_has_a_length(c
     check(program, make)
 
 
+def test_other_operands_have_axes_of_their_own(check: Any) -> None:
+    rows = np.arange(6) % 2 == 0
+
+    def program(x: Any, m: Any, w: Any, c: Any) -> Any:
+        part = w[:, c]
+        return part.sum(where=rows[:, None]), np.dot(part, part[0]), x[m].sum(where=m[m]), np.dot(w[:, c], w[0, c])
+
+    def make(i: int) -> Any:
+        x, _, w, _ = given_arrays(i)
+        return x, np.roll(np.arange(40) < 9, i), w, np.roll(np.arange(20) < 6, i)
+
+    check(program, make, replays=0)
+
+
 def test_an_empty_selection_has_no_quantile(check: Any) -> None:
     def program(x: Any, m: Any, w: Any, c: Any) -> Any:
         try:

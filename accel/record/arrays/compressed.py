@@ -132,6 +132,8 @@ def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result:
         return record_product(recording, tuple(bound.values()), result)
     if (rule.recorded.masked is None and not has_rows) or len(chosen) != 1:
         raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection")
+    if any(np.ndim(unwrap(bound[name])) for name in rule.operands if name in bound and not is_compressed(bound[name])):
+        raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection beside another array")
     if has_rows and (ndim == 1 or (axis is not None and _first(axis, ndim))):
         return record_rows(recording, rule, bound, chosen[0], result)
     if axis is None and has_rows:

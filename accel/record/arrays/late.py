@@ -156,7 +156,10 @@ def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result:
     """A reduction of one late selection; None where it needs the length."""
     operand = rule.operands[0] if rule.operands else ""
     like: Any = bound.get(operand)
-    if rule.recorded.masked is None or not is_late(like) or sum(map(is_late, bound.values())) > 1:
+    if rule.function is np.dot:
+        return record_product(recording, (bound["a"], bound["b"]), result)
+    # any other operand, such as `where`, has axes of its own
+    if rule.recorded.masked is None or not is_late(like) or any(name in bound for name in rule.operands[1:]):
         return None
     axis = as_static(bound.get("axis"))
     if axis is not None and type(axis) is not int:
