@@ -8,7 +8,6 @@ from tests.programs.judge import in_the_foreground, judge, programs
 
 STAYS: dict[str, dict[str, str]] = {
     "earth.extremes": {"Analysis.year": "call.opaque"},  # the generator that it asks for the next year
-    "transport.ring_road": {"Road.survey": "rule.parameter"},  # a histogram of whole numbers
 }
 """Functions that stay on NumPy, with the reason that accel gives. Which functions matter varies with the machine."""
 
