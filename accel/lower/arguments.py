@@ -78,6 +78,10 @@ class ProgramArguments:
         # What is one number repeated (`np.zeros(shape)`) the device makes faster than it reads it.
         return self._folding.is_fixed(node) and not (node.rule.cost.by_shape and node.constant)
 
+    def holds(self, node: Node) -> bool:
+        """Whether the device is given the node's value in this program."""
+        return node.index in self._ways
+
     def add(self, node: Node) -> None:
         """Give an argument its way into the program."""
         if self.includes(node) and node.index not in self._ways:

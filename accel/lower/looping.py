@@ -27,6 +27,8 @@ class Parameters:
     def includes(self, node: Node) -> bool:
         return node.is_input
 
+    holds = includes
+
     def value(self, node: Node, *given: object) -> Any:
         return self._values[node.args[0]]
 

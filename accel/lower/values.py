@@ -245,8 +245,8 @@ class Values:
         return node
 
     def _is_known(self, node: Node) -> bool:
-        """Whether the node has a value: those inside a loop have none."""
-        return node.index in self._values or self._arguments.includes(node)
+        """Whether the node has a value. Those inside a loop have none, nor have constants that no operation reads."""
+        return node.index in self._values or self._arguments.holds(node)
 
     def _repeated_shape(self, node: Node) -> tuple[int, ...] | None:
         """The shape of what repeats in the result, where that follows from the operands alone."""

@@ -14,6 +14,7 @@ import functools
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from types import (
     BuiltinFunctionType,
@@ -44,6 +45,7 @@ from accel.record.draws.proxies import GeneratorProxy, Maker, method_stand_in
 from accel.record.effects import loggers, streams
 from accel.record.effects.logger_sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy
 from accel.record.effects.sinks import StreamProxy, is_stream
+from accel.record.effects.warning_sinks import WarnFunction
 from accel.record.library import callbacks, copies, scientific, vectorized, wrappers  # noqa: F401 - some add what they know
 from accel.record.library.cached import Cached
 from accel.record.library.caches import Wrapper as CacheWrapper
@@ -267,8 +269,7 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
     """What recorded code calls instead of a function: its rule, its followed text, or the end of the tape."""
     if is_method(value):
         return method_stand_in(recording, value)
-    # First what has a rule, whatever it looks like; then Python's own; a function is followed only if nothing is known
-    # of it.
+    # What has a rule comes first, then Python's own; a function is followed only if nothing is known of it.
     stand_in, make = _in_library(value)
     if stand_in is not None:
         return stand_in(recording, value, make)
@@ -286,6 +287,8 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
         return LogFunction(recording, value)
     if value is logging.getLogger:
         return GetLogger(recording)
+    if value is warnings.warn:
+        return WarnFunction(recording)
     name = getattr(value, "__name__", "")
     if vars(builtins).get(name) is value and is_pythons(name, value):
         return recording.builtins[name]

@@ -103,6 +103,7 @@ class Harmless(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = unwrap(args), unwrap(kwargs)
+        self._recording_.filters_changed |= getattr(self._plain_, "__module__", "") == "warnings"
         # `with warnings.catch_warnings(record=True) as log`: the program looks at the warnings, of which a replay gives
         # none.
         if kwargs.get("record"):

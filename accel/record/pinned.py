@@ -3,6 +3,8 @@
 `for i in range(n): y[i] = a[start[i]:start[i + 1]].sum()` needs every element of `start` as a plain number, and each
 would be an outcome for the device to check. An input of which many elements are needed so is compared with what it was
 when the call was recorded, before launch and as a whole; to the program its elements are constants.
+
+So is an array that a parameter takes which shapes the program: `np.quantile(x, LEVELS)`.
 """
 
 from __future__ import annotations
@@ -11,12 +13,31 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from accel.ir.tape import Node, Outcome, Storage
 from accel.record.inputs import Inputs, has_content
 from accel.rules import core
+from accel.rules.rule import Unsupported
 
 MANY = 32
 """Elements of an array from which it is compared as a whole."""
+
+MOST_COMPARED = 4096
+"""Elements of an array that is needed as a whole: later calls compare all of them. Chosen, not measured."""
+
+
+def pinned_whole(array: Any) -> NDArray[Any]:
+    """The elements of a small recorded array that came from outside, and is still what it was then.
+
+    Later calls must find the same there. Raises Unsupported for any other array.
+    """
+    base, origin = array._storage.base, array._storage.origin
+    if origin is None or array._storage.version is not origin or base.size > MOST_COMPARED or base.dtype.hasobject:
+        raise Unsupported("value.forced", "an array is needed where the program's shape is decided")
+    array._recording_.inputs.narrow(origin.args[0], has_content(base.copy()))
+    return np.array(array._plain_)
 
 
 def element_of(node: Node) -> int | None:

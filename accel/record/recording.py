@@ -109,6 +109,7 @@ class Recording:
         self.asked: list[Asked] = []
         self.of_sink: Exception | None = None
         self.shows_effects = effects
+        self.filters_changed = False  # those of `warnings`, by the recorded code
         self.marker: Callable[..., str | None] = _no_marker
         self.joins = Joins(self.writer, self.writer.frames)
         self.refusal: Refusal | None = None

@@ -76,6 +76,11 @@ class RecordedAs:
     """What is wrong where `holds` is false, as the report says it."""
     masked: Callable[..., Any] | None = None
     """For a reduction: `lower` over what a boolean mask selects, with the keyword `mask`. None: it is refused there."""
+    rows: Callable[..., Any] | None = None
+    """For a function whose result has as many rows as its operand: `lower` over what a boolean mask selects, with the
+    keyword `mask`. None: it is refused there."""
+    reorders: bool = False
+    """Of `rows`: those that count come first in the result. Otherwise they stay where the mask holds."""
     needs_elements: bool = False
     """NumPy raises for an empty selection. Replays check that the selection has an element."""
     out_decides: bool = False

@@ -52,6 +52,8 @@ OPCODES: dict[str, str] = {
     "selected": "array, mask: the rows where the mask holds, as many as while recording",
     "nth": "mask, place: the position of a true element, by its place among these",
     "sliced": "mask: a mask of a slice of what it selects",
+    "packed": "array, mask: the array with the rows where the mask holds in front",
+    "first": "mask: a mask of the first rows, of as many as it selects",
     "take_rows": "array, indices, mask: array[indices] where the mask holds, any rows elsewhere",
     "scatter_rows": "array, indices, mask, value: the array's next version, after array[indices] = value there",
     # truths that a path assumes; a run for which one is false is discarded
@@ -60,6 +62,7 @@ OPCODES: dict[str, str] = {
     "in_bounds": "indices: whether all are within an axis of a known length",
     "is_slice": "start, stop: whether a slice lies within an axis, and has the length that it had while recording",
     "selected_in_bounds": "indices, mask: whether all that are selected are",
+    "alike": "mask, mask: whether both select as many elements",
     "has_nth": "mask, place: whether so many elements are selected that there is one at this place",
     "distinct": "indices: whether no place is indexed twice",
     "selected_distinct": "indices, mask: whether no selected place is",

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from jax import Array
 
 
-def _selected(full: Array, mask: Array, number: int) -> Any:
-    """The `number` rows of `full` where `mask` holds."""
-    return full[jnp.nonzero(mask, size=number, fill_value=0)[0]]
+def _selected(full: Array, mask: Array, number: int, axis: int = 0) -> Any:
+    """The `number` rows of `full`, along an axis, where `mask` holds."""
+    places = jnp.nonzero(mask, size=number, fill_value=0)[0]
+    return full[(slice(None),) * axis + (places,)]
 
 
 def _nth_numpy(mask: NDArray[Any], place: Any) -> Any:
@@ -43,6 +44,24 @@ def _has_nth(mask: Any, place: Any) -> Any:
     return (place >= -number) & (place < number)
 
 
+def along_axis(masked: Any, operand: str) -> Any:
+    """A reduction over what a mask selects of the first axis, as one along the axis `along`."""
+
+    def lower(*, mask: Any, along: int, **bound: Any) -> Any:
+        rows = jnp.moveaxis(bound.pop(operand), along, 0)
+        if bound.get("axis") is None:
+            return masked(**{operand: rows}, mask=mask, **bound)
+        reduced = masked(**{operand: rows}, mask=mask, **{**bound, "axis": 0})
+        return jnp.moveaxis(reduced, 0, along) if bound.get("keepdims") else reduced
+
+    return lower
+
+
+def _alike(mask: Any, other: Any) -> Any:
+    """Whether two masks select as many elements."""
+    return mask.sum() == other.sum()
+
+
 def _sliced_numpy(mask: NDArray[Any], start: int | None, stop: int | None, step: int | None) -> Any:
     result = np.zeros_like(mask)
     result[np.flatnonzero(mask)[start:stop:step]] = True
@@ -58,7 +77,34 @@ def _sliced(mask: Array, start: int | None, stop: int | None, step: int | None) 
     return inside if step in (None, 1) else inside & ((rank - low) % step == 0)
 
 
-SELECTED = own_rule("selected", lambda full, mask, number: full[mask], _selected, shifts=True)
+def _packed_numpy(full: NDArray[Any], mask: NDArray[Any]) -> Any:
+    result = np.broadcast_to(full[:1], full.shape).copy()
+    chosen = full[mask]
+    result[: len(chosen)] = chosen
+    return result
+
+
+def _packed(full: Array, mask: Array) -> Any:
+    """The rows of `full` where `mask` holds, moved to the front; behind them, the first row again and again."""
+    return full[jnp.nonzero(mask, size=mask.shape[0], fill_value=0)[0]]
+
+
+def _first_numpy(mask: NDArray[Any]) -> Any:
+    return np.arange(len(mask)) < np.count_nonzero(mask)
+
+
+def _first(mask: Array) -> Any:
+    return jnp.arange(mask.shape[0]) < counted(mask)
+
+
+def _selected_numpy(full: NDArray[Any], mask: NDArray[Any], number: int, axis: int = 0) -> Any:
+    return np.compress(mask, full, axis)
+
+
+SELECTED = own_rule("selected", _selected_numpy, _selected, shifts=True)
 NTH = own_rule("nth", _nth_numpy, _nth)
 HAS_NTH = own_rule("has_nth", _has_nth, _has_nth)
+FIRST = own_rule("first", _first_numpy, _first)
+ALIKE = own_rule("alike", _alike, _alike)
+PACKED = own_rule("packed", _packed_numpy, _packed, shifts=True)
 SLICED = own_rule("sliced", _sliced_numpy, _sliced)

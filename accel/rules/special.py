@@ -103,5 +103,10 @@ class Shaped(Special):
 
 
 @dataclass(frozen=True, slots=True)
+class Counted(Special):
+    """Numbers in order: np.arange. As many as a mask selects are a selection; else the path fixes the bounds."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finite(Special):
     """NumPy raises for singular matrices, where XLA gives infinities or NaN: np.linalg.inv. Replays check for them."""

@@ -137,6 +137,7 @@ def test_folding_a_number_that_is_returned_warns_no_second_time():
     assert number == Fixed(np.inf)
 
 
+<<<<<<< HEAD
 def test_what_only_a_loops_table_holds_is_described_by_its_value() -> None:
     recorded: Any = record(lambda x, dt: x * float(dt), (np.ones(3), 2), {}, max_nodes=10)
     trace = recorded.trace
@@ -145,3 +146,23 @@ def test_what_only_a_loops_table_holds_is_described_by_its_value() -> None:
     assert known.described(number) == ("value", 2.0)
     with pytest.raises(Indescribable):
         ProgramArguments(Folding(trace, Known())).described(number)
+=======
+def test_rows_of_constants_beside_a_row_that_changes(foreground: None) -> None:
+    """A read that goes past the last write finds a constant that no operation of the program reads."""
+
+    def work(world: World, x: Any) -> Any:
+        rows = np.empty((2, 30))
+        for place in range(2):
+            rows[place] = np.exp(-place * world.weights)
+            if place:
+                rows[place] *= x
+        return rows[0].copy() * x + rows[1]
+
+    world = World()
+    with config.override(ahead_of_time=False, cache_dir=None):
+        fast = accel.accelerate(work, name="rows of constants")
+        for i in range(12):
+            x = np.linspace(1.0, 2.0 + i, 30)
+            np.testing.assert_allclose(fast(world, x), work(world, x), rtol=1e-12)
+    assert open_ledger("rows of constants").compiled_calls > 3
+>>>>>>> work6/reach

@@ -73,7 +73,7 @@ SCIPY_ROWS: list[Row] = [
     *rows(
         """
         signal.convolve: signal.convolve(v, x) | signal.convolve(x, v, mode="same") | signal.convolve(a, s, mode="valid") | signal.convolve(a, a) | signal.convolve(v, u[:2], method="direct") | signal.convolve(np.tile(v, 200), np.tile(u, 100))
-        signal.fftconvolve: signal.fftconvolve(a, b) | signal.fftconvolve(a, s, mode="same") | signal.oaconvolve(v, x) | signal.fftconvolve(np.tile(v, 200), np.tile(u, 100), mode="same")
+        signal.fftconvolve: signal.fftconvolve(a, b) | signal.fftconvolve(a, a[:1], axes=1) | signal.fftconvolve(a, a[:1], mode="same", axes=-1) | signal.fftconvolve(a, s, mode="same") | signal.oaconvolve(v, x) | signal.fftconvolve(np.tile(v, 200), np.tile(u, 100), mode="same")
         signal.correlate: signal.correlate(v, x) | signal.correlate(x, v, mode="same") | signal.correlate(a, s, mode="valid") | signal.correlate(a, s[:2, :2])
         signal.convolve2d: signal.convolve2d(a, s) | signal.convolve2d(a, s, mode="same") | signal.convolve2d(a, s, mode="same", boundary="wrap") | signal.convolve2d(a, s, boundary="symm") | signal.convolve2d(a, s, mode="valid") | signal.convolve2d(a, s, fillvalue=2)
         signal.lfilter: signal.lfilter(v, 1.0, a) | signal.lfilter([1.0, 0.5], [1.0, -0.3, 0.1], a) | signal.lfilter(x[:2], [2.0, 0.5], a, axis=0) | signal.lfilter([1, 2], [1], v)

@@ -16,7 +16,7 @@ import numpy as np
 
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.commit import ready_effects
-from accel.record.effects.shown import Flushed, Logged, Unshowable
+from accel.record.effects.shown import Flushed, Logged, Unshowable, Warned
 from accel.record.effects.streams import Watch
 from accel.reports.ledger import Difference
 
@@ -39,7 +39,7 @@ class ShownTexts:
 
     def __init__(self, staged: StagedOutputs) -> None:
         self._staged = staged
-        self._effects = [each for each in staged.trace.outputs.shown if not isinstance(each, Flushed)]
+        self._effects = [each for each in staged.trace.outputs.shown if not isinstance(each, Flushed | Warned)]
         self.numpys: Shown = []
         self.replays = _shown_by(staged)
         self.last_digit: Difference | None = None
@@ -125,6 +125,8 @@ def _shown_by(staged: StagedOutputs) -> Shown | None:
     shown: Shown = []
     try:
         for effect, ready in zip(staged.trace.outputs.shown, ready_effects(staged), strict=True):
+            if isinstance(effect, Warned):  # which Python may show, or not
+                continue
             text = f"{effect.level} {ready.text}\n" if isinstance(effect, Logged) else ready.text
             _append(shown, id(ready.sink), text)
     except Unshowable:

@@ -20,6 +20,7 @@ from accel.ir.tape import Node, Storage
 from accel.ir.views import Chain
 from accel.record.inputs import MISSING
 from accel.record.on_behalf import is_for_exception, on_behalf
+from accel.record.pinned import pinned_whole
 from accel.record.recording import Recording, recordable
 from accel.record.wrapper import Wrapper, has_wrapper, isinstance_wrapper, unwrap
 from accel.rules import core, scalars
@@ -313,9 +314,7 @@ def as_static(value: Any) -> Any:
             raise Unsupported("value.forced", "a number computed from an array is needed as a plain number")
         if issubclass(type(value), RecordedValue):
             node = value.node()
-            if node.constant:
-                return value._plain_
-            raise Unsupported("value.forced", "an array is needed where the program's shape is decided")
+            return value._plain_ if node.constant else pinned_whole(value)
         return as_static(type(value).as_operand(value))
     kind = type(value)
     if kind in (tuple, list):

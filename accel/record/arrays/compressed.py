@@ -18,25 +18,16 @@ from accel.record.arrays.arrays import (
     RecordedValue,
     as_static,
     as_template,
-    remember,
     wrap,
 )
 from accel.record.arrays.operands import check_casts, flat, ufunc_kwargs
+from accel.record.arrays.rows import align, full_node, is_compressed, like_mask, new, product_rule, record_rows
 from accel.record.recording import Recording
 from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules import core, gathers, selections
 from accel.rules.columns import Locality, Reads
-from accel.rules.rule import Rule, Unsupported, derived
+from accel.rules.rule import Rule, Unsupported, derived, lookup
 from accel.rules.tables import ufuncs
-
-
-def is_compressed(value: object) -> bool:
-    return issubclass(type(value), CompressedArray)
-
-
-def new(recording: Recording, value: Any, full: Node, mask: Node) -> CompressedArray:
-    wrapper: CompressedArray = remember(recording, CompressedArray(recording, value, full, mask))
-    return wrapper
 
 
 def _flat(array: RecordedArray, leading: int) -> Node:
@@ -71,7 +62,7 @@ def take(rows: RecordedArray, index: CompressedArray, rest: tuple[Any, ...], res
     if index._plain_.ndim != 1 or rest:
         raise Unsupported("shape.dynamic", "selected indices beside other indices")
     recording.writer.assume(gathers.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
-    full = _full_node(recording, gathers.TAKE_ROWS, (rows.node(), index._full, index._mask), {}, index._mask, result)
+    full = full_node(recording, gathers.TAKE_ROWS, (rows.node(), index._full, index._mask), {}, index._mask, result)
     return new(recording, result, full, index._mask)
 
 
@@ -105,7 +96,7 @@ def record_like(recording: Recording, bound: dict[str, Any], fill: Any, result: 
     """zeros_like of a selection, filled with `fill`."""
     prototype = next(value for value in bound.values() if is_compressed(value))
     shape = (*prototype._mask.shape, *result.shape[1:])
-    full = _full_node(recording, core.FULL, (shape, as_template(fill), result.dtype), {}, prototype._mask, result)
+    full = full_node(recording, core.FULL, (shape, as_template(fill), result.dtype), {}, prototype._mask, result)
     return new(recording, result, full, prototype._mask)
 
 
@@ -118,7 +109,7 @@ def record_elementwise(
     """An elementwise operation, operands by position."""
     mask = common_mask(operands, result)
     template = tuple(_operand(value, result) for value in operands)
-    full = _full_node(recording, rule, template, kwargs, mask, result)
+    full = full_node(recording, rule, template, kwargs, mask, result)
     return new(recording, result, full, mask)
 
 
@@ -134,14 +125,23 @@ def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result:
             name: _nested_operand(value, result) if name in rule.operands else as_static(value)
             for name, value in bound.items()
         }
-        return new(recording, result, _full_node(recording, rule, (), template, mask, result), mask)
-    axis = bound.get("axis")
-    if rule.recorded.masked is None or len(chosen) != 1:
+        return new(recording, result, full_node(recording, rule, (), template, mask, result), mask)
+    axis, ndim = bound.get("axis"), chosen[0]._plain_.ndim
+    has_rows = rule.recorded.rows is not None
+    if rule.function is np.dot:
+        return record_product(recording, tuple(bound.values()), result)
+    if (rule.recorded.masked is None and not has_rows) or len(chosen) != 1:
         raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection")
-    if axis is not None and not _first(axis, chosen[0]._plain_.ndim):
+    if any(np.ndim(unwrap(bound[name])) for name in rule.operands if name in bound and not is_compressed(bound[name])):
+        raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection beside another array")
+    if has_rows and (ndim == 1 or (axis is not None and _first(axis, ndim))):
+        return record_rows(recording, rule, bound, chosen[0], result)
+    if axis is None and has_rows:
+        raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection along its last axis, or all")
+    if axis is not None and not _first(axis, ndim):
         template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
         template["axis"] = _positive(axis, chosen[0]._plain_.ndim)
-        full = _full_node(recording, rule, (), template, chosen[0]._mask, result)
+        full = full_node(recording, rule, (), template, chosen[0]._mask, result)
         return new(recording, result, full, chosen[0]._mask)
     return _reduce(recording, rule, bound, chosen[0], result)
 
@@ -153,6 +153,18 @@ def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: Com
         recording.writer.assume(core.ANY, (chosen._mask,))
     template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
     node = recording.writer.node(masked_rule(rule), (), {**template, "mask": chosen._mask}, result, host=False)
+    return wrap(recording, result, node)
+
+
+def record_product(recording: Recording, operands: tuple[Any, ...], result: Any) -> Any:
+    """`x[mask] @ y[mask]`, `y` with one axis or two: a sum over what the mask selects."""
+    if not all(map(is_compressed, operands)) or [x._plain_.ndim for x in operands] not in ([1, 1], [1, 2]):
+        raise Unsupported("shape.dynamic", "a product with a masked selection")
+    mask = common_mask(operands, None)
+    dot = lookup(np.dot)
+    assert dot is not None
+    parts = {name: x._full for name, x in zip(dot.operands, operands, strict=True)}
+    node = recording.writer.node(product_rule(dot), (), {**parts, "mask": mask}, result, host=False)
     return wrap(recording, result, node)
 
 
@@ -182,11 +194,14 @@ def _positive(axis: object, ndim: int) -> Any:
 
 
 def common_mask(operands: Any, result: Any) -> Node:
-    """The one mask that all selections among the operands share."""
+    """The one mask that all selections among the operands share.
+
+    Of different masks, which select as many rows as each other, it is that of so many rows in front.
+    """
     chosen = [value for value in operands if is_compressed(value)]
+    if any(value._mask is not chosen[0]._mask for value in chosen):
+        align(chosen)
     mask: Node = chosen[0]._mask
-    if any(value._mask is not mask for value in chosen):
-        raise Unsupported("shape.dynamic", "selections by different masks in one operation")
     if result is not None and any(value._plain_.ndim != np.ndim(result) for value in chosen):
         raise Unsupported("shape.dynamic", "a masked selection broadcast along new axes")
     return mask
@@ -209,14 +224,6 @@ def _operand(value: Any, result: Any) -> Any:
     return as_template(value)
 
 
-def _full_node(
-    recording: Recording, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], mask: Node, result: Any
-) -> Node:
-    """A node on full arrays: shaped like `result`, with the mask's length along the first axis."""
-    sample = np.broadcast_to(np.zeros((), result.dtype), (*mask.shape, *result.shape[1:]))
-    return recording.writer.node(rule, args, kwargs, sample, host=False)
-
-
 def record_inplace(array: CompressedArray, ufunc: np.ufunc, other: Any) -> Any:
     """`selection op= other`: the selection is a copy, so only it changes."""
     if array._is_shared:
@@ -224,7 +231,7 @@ def record_inplace(array: CompressedArray, ufunc: np.ufunc, other: Any) -> Any:
     recording = array._recording_
     kwargs = ufunc_kwargs(ufunc, (array, other), None)
     changed = record_elementwise_node(recording, ufuncs.rule_for(ufunc), (array, other), kwargs, array._plain_)
-    array._full = _full_node(recording, core.CAST, (changed, array._plain_.dtype), {}, array._mask, array._plain_)
+    array._full = full_node(recording, core.CAST, (changed, array._plain_.dtype), {}, array._mask, array._plain_)
     return array
 
 
@@ -234,7 +241,7 @@ def record_elementwise_node(
     mask = common_mask(operands, like)
     template = tuple(_operand(value, like) for value in operands)
     loop_result = np.broadcast_to(np.zeros((), kwargs["loop"][-1]), like.shape)
-    return _full_node(recording, rule, template, kwargs, mask, loop_result)
+    return full_node(recording, rule, template, kwargs, mask, loop_result)
 
 
 # -- reading and storing ----------------------------------------------------------------------------------------------
@@ -255,7 +262,7 @@ def record_get(chosen: CompressedArray, key: Any, result: Any) -> Any:
     """`selection[key]`: an element, whole rows with new axes or parts of them, or a selection of the selection."""
     recording = chosen._recording_
     if is_compressed(key) and key._plain_.dtype == np.bool_ and key._plain_.ndim == 1 and key._mask is chosen._mask:
-        both = recording.writer.node(core.BOTH, (chosen._mask, key._full), {}, _like_mask(chosen._mask), host=False)
+        both = recording.writer.node(core.BOTH, (chosen._mask, key._full), {}, like_mask(chosen._mask), host=False)
         return new(recording, result, chosen._full, both)
     entries = key if isinstance(key, tuple) else (key,)
     if any(isinstance_wrapper(e) and issubclass(type(e), RecordedValue) and np.ndim(unwrap(e)) for e in entries):
@@ -273,7 +280,7 @@ def record_get(chosen: CompressedArray, key: Any, result: Any) -> Any:
     bounds = as_static((entries[0].start, entries[0].stop, entries[0].step))
     if bounds[2] is not None and bounds[2] < 1:
         raise Unsupported("shape.dynamic", "a masked selection in reverse order")
-    mask = recording.writer.node(selections.SLICED, (chosen._mask, *bounds), {}, _like_mask(chosen._mask), host=False)
+    mask = recording.writer.node(selections.SLICED, (chosen._mask, *bounds), {}, like_mask(chosen._mask), host=False)
     return _view(chosen, entries, mask, result)
 
 
@@ -285,7 +292,7 @@ def _view(chosen: CompressedArray, entries: tuple[Any, ...], mask: Node, result:
     """What shares the selection's memory, `mask` saying which of its rows there are."""
     recording, static = chosen._recording_, as_static(entries)
     rows = (slice(None), *static[1:]) if static[0] is not Ellipsis else static
-    full = _full_node(recording, gathers.GATHER, (chosen._full, rows), {}, mask, result)
+    full = full_node(recording, gathers.GATHER, (chosen._full, rows), {}, mask, result)
     made = new(recording, result, full, mask)
     made._parent = chosen
     chosen._views.append((made, static))
@@ -299,10 +306,6 @@ def _element(chosen: CompressedArray, entries: tuple[Any, ...], result: Any) -> 
     position = writer.node(selections.NTH, (chosen._mask, place), {}, np.int64(0), host=False)
     key = (position, *as_static(entries[1:]))
     return wrap(chosen._recording_, result, writer.node(gathers.GATHER, (chosen._full, key), {}, result, host=False))
-
-
-def _like_mask(mask: Node) -> Any:
-    return np.broadcast_to(np.bool_(True), mask.shape)
 
 
 def assign(array: RecordedArray, mask: RecordedArray, value: Any, axis: int = 0) -> None:

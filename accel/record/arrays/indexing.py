@@ -10,7 +10,7 @@ import numpy as np
 
 from accel.ir.tape import Node, nodes_in
 from accel.ir.views import basic_key
-from accel.record.arrays import compressed
+from accel.record.arrays import compressed, late
 from accel.record.arrays.arrays import (
     CompressedArray,
     RecordedArray,
@@ -101,6 +101,10 @@ def _settle_masks(key: tuple[Any, ...]) -> None:
 
 def _select(array: RecordedArray, key: tuple[Any, ...], result: object) -> Any:
     """`array[key]` as a selection, whatever its length."""
+    masks = [entry for entry in key if is_mask(entry)]
+    found = late.select(array, key, masks[0], result) if len(masks) == 1 else None
+    if found is not None:
+        return found
     rows, entry, rest = split_at_selection(array, key)
     if is_mask(entry):
         return compressed.select(rows, entry, rest, result)

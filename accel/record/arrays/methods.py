@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.views import Part, Reshape, Transpose
-from accel.record.arrays import compressed
+from accel.record.arrays import compressed, late, rows
 from accel.record.arrays.arrays import (
     CompressedArray,
     RecordedArray,
@@ -52,6 +52,10 @@ def attribute_of(value: Any, name: str) -> Any:
     if name in SHAPES:
         if name in _SIZED and issubclass(type(value), CompressedArray):
             return _SIZED[name](value, real)
+        if name in _SIZED and late.is_late(value):
+            if name == "shape":
+                return late.shape(value)
+            late.settle(value)
         return getattr(real, name)
     attribute = getattr(real, name)  # an AttributeError is the program's own
     if not recording.active:
@@ -185,7 +189,7 @@ def _reshape(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any
 
 def _copy(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
     if issubclass(type(value), CompressedArray):
-        return compressed.new(value._recording_, result, value._full, value._mask)
+        return rows.new(value._recording_, result, value._full, value._mask)
     return wrap(value._recording_, result, value.node())
 
 

@@ -129,6 +129,14 @@ def _difference(start: Node, stop: Node) -> dict[Product, int]:
     """`stop - start` as a sum of products of nodes, without the constant; what both have in common is not there."""
     total: Counter[Product] = Counter({(stop,): 1})
     total[(start,)] -= 1
+    return {product: count for product, count in _expanded(total).items() if product}
+
+
+def _expanded(total: Counter[Product]) -> dict[Product, int]:
+    """A sum of products of nodes, with what they are computed from in their place as far as that is linear.
+
+    The empty product stands for a constant.
+    """
     for _ in range(MOST_EXPANDED):
         latest = max((node for product in total if total[product] for node in product), key=_index, default=None)
         terms = None if latest is None else _terms(latest)
@@ -141,7 +149,20 @@ def _difference(start: Node, stop: Node) -> dict[Product, int]:
                 rest.remove(latest)
                 for factors, times in terms:
                     total[tuple(sorted((*rest, *factors), key=_index))] += count * times
-    return {product: count for product, count in total.items() if count and product}
+    return {product: count for product, count in total.items() if count}
+
+
+def counting_mask(stop: Any, start: int) -> Node | None:
+    """The mask for which `stop` is `start` and as many more as it selects, whatever that is; None if there is none."""
+    node = position_of(stop)
+    if node is None:
+        return None
+    total = _expanded(Counter({(node,): 1}))
+    match [product for product in total if product]:
+        case [(counted,)] if counted.rule is core.COUNT and total == {(counted,): 1} | ({(): start} if start else {}):
+            mask: Node = counted.args[0]
+            return mask
+    return None
 
 
 def _index(node: Node) -> int:

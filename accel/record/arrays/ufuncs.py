@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node, nodes_in
-from accel.record.arrays import compressed
+from accel.record.arrays import compressed, late
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, as_template, wrap
 from accel.record.arrays.operands import ufunc_kwargs
 from accel.record.recording import Recording, all_host
@@ -34,9 +34,20 @@ def record_ufunc(
     options.pop("subok", None)
     if options:
         raise Unsupported("rule.parameter", f"{rule.name}: {', '.join(options)}")
+    if any(map(late.is_late, operands)) and where is True and not outs and not ufunc.signature and ufunc.nout == 1:
+        chosen = ufunc_kwargs(ufunc, operands, dtype)
+        if ufuncs.truths_of(ufunc, chosen["loop"]) is None:
+            found = late.record_elementwise(recording, rule, operands, chosen, result)
+            if found is not None:
+                return found
     if any(issubclass(type(operand), CompressedArray) for operand in (*operands, where)):
         if outs or where is not True:
             raise Unsupported("shape.dynamic", f"{rule.name} with out or where on a masked selection")
+        if ufunc is np.matmul:
+            made = late.record_product(recording, operands, result)
+            return compressed.record_product(recording, operands, result) if made is None else made
+        if ufunc.signature:
+            raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection")
         chosen = ufunc_kwargs(ufunc, operands, dtype)
         if ufuncs.truths_of(ufunc, chosen["loop"]) is not None:
             raise Unsupported("shape.dynamic", f"{rule.name} on a masked selection, which may raise")

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.template import fill
+from accel.process.own_code import PACKAGE
 from accel.record.effects.loggers import record_of
 
 MOST_DIGITS = 12
@@ -194,7 +198,54 @@ class Logged:
         return Ready(logger, text, functools.partial(logger.handle, record))
 
 
-Effect = Printed | Written | Flushed | Logged
+Place = tuple[str, int, str] | int
+"""What a warning names: a file, a line and a module; or how many frames above the accelerated call it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """`warnings.warn(text, category)`, in the name of a place."""
+
+    text: Text
+    category: type[Warning]
+    place: Place
+
+    def with_leaves(self, leaf_of: Callable[[Seen], Any]) -> Warned:
+        return replace(self, text=self.text.with_leaves(leaf_of))
+
+    def ready(self, values: Sequence[Any], build: Build) -> Ready:
+        text = self.text.made(build)
+        return Ready(warnings, text, functools.partial(warn, text, self.category, self.place))
+
+
+def warn(text: str, category: type[Warning], place: Place) -> None:
+    """Give a warning in the name of a place. By the program's own frames where it is above the accelerated call."""
+    if isinstance(place, tuple):
+        filename, line, module = place
+        namespace = vars(sys.modules[module])
+    else:
+        frame = program_frame_above(place)
+        filename, line, namespace = ("sys", 1, vars(sys))
+        if frame is not None:
+            filename, line, namespace = frame.f_code.co_filename, frame.f_lineno, frame.f_globals
+        module = namespace.get("__name__", "<string>")
+    registry = namespace.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(text, category, filename, line, module, registry, namespace)
+
+
+def program_frame_above(number: int) -> FrameType | None:
+    """The frame of other code than accel's that is so many above the innermost of these; None above the outermost."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(str(PACKAGE)):
+            if not number:
+                return frame
+            number -= 1
+        frame = frame.f_back
+    return None
+
+
+Effect = Printed | Written | Flushed | Logged | Warned
 
 
 def templates_of(effect: Effect) -> list[Any]:
@@ -204,7 +255,7 @@ def templates_of(effect: Effect) -> list[Any]:
     match effect:
         case Printed():
             texts = (*effect.args, effect.sep, effect.end)
-        case Written():
+        case Written() | Warned():
             texts = (effect.text,)
         case Logged():
             texts, rest = (effect.message,), effect.args

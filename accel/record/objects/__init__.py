@@ -3,8 +3,10 @@
 proxy            the base of what stands for them
 objects          objects and classes of the program's
 own_attributes   what an object holds itself under a name
+namespaces       `self.__dict__`, looked up by name
 computed         what its class computes under a name
 special_methods  what Python looks up in a class, for operators and the like
+enumerations     members of an Enum
 kinds            which classes the recorder may look into
 dataclass        dataclasses.replace
 modules          modules, the environment, and what is not looked into

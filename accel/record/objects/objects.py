@@ -16,8 +16,10 @@ from accel.record.draws.generators import is_maker
 from accel.record.draws.proxies import Maker
 from accel.record.inputs import MISSING
 from accel.record.objects.computed import answered, guard_class, opaque_attribute, property_of
+from accel.record.objects.enumerations import Members, member_of
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.kinds import is_bare_namedtuple, makes_plainly
+from accel.record.objects.namespaces import OwnNamespace
 from accel.record.objects.own_attributes import (
     guard_no_own,
     has_attribute,
@@ -27,7 +29,7 @@ from accel.record.objects.own_attributes import (
     own_attribute,
     restore_attribute,
 )
-from accel.record.objects.proxy import OWN, Proxy, find_in_class, one_per_object
+from accel.record.objects.proxy import OWN, find_in_class, one_per_object
 from accel.record.objects.special_methods import SpecialMethods
 from accel.record.opaque import call_opaque
 from accel.record.parts.attributes import AttributeState
@@ -69,6 +71,8 @@ def get_attribute(proxy: Any, name: str) -> Any:
     real = proxy._plain_
     if not recording.active:
         return getattr(real, name)
+    if name == "__dict__":
+        return OwnNamespace(proxy)
     _, found = find_in_class(type(real), name)
     if isinstance(found, property):
         return property_of(proxy, name, type(real), found)
@@ -224,7 +228,7 @@ def delete_attribute(proxy: Any, name: str, *, generic: bool = False) -> None:
         note_attribute(proxy, name, MISSING, written=True)
 
 
-class ClassProxy(Proxy):
+class ClassProxy(Members):
     """A class of the program's: isinstance works with it, attributes are guarded, calls make new objects."""
 
     __slots__ = ()
@@ -245,7 +249,8 @@ class ClassProxy(Proxy):
         setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return construct(self._recording_, self._plain_, args, kwargs)
+        member = member_of(self, args[0]) if len(args) == 1 and not kwargs else None
+        return construct(self._recording_, self._plain_, args, kwargs) if member is None else member
 
     def __or__(self, other: object) -> Any:
         return self._plain_ | unwrap(other)
@@ -253,6 +258,8 @@ class ClassProxy(Proxy):
 
 def _attribute_of_class(self: Any, name: str) -> Any:
     recording, real = self._recording_, self._plain_
+    if name == "__dict__":
+        recording.break_("code.unsupported", f"uses {real.__name__}.__dict__", touched=True)
     if not recording.active or name.startswith("__"):
         return getattr(real, name)
     owner, found = find_in_class(real, name)

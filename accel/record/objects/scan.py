@@ -56,6 +56,8 @@ def _problem(code: CodeType) -> tuple[str, str, int] | None:
         if name in _REFUSED_OPCODES:
             return *_REFUSED_OPCODES[name], line
         if (name.startswith("LOAD_GLOBAL") or "ATTR" in name) and instruction.argval in _REFUSED_NAMES:
+            if _reads_own_namespace(code, instruction, instructions[position - 1]):
+                continue
             return *_REFUSED_NAMES[instruction.argval], line
         if name == "IS_OP" and not _is_constant(instructions[position - 1]) and _calls(instructions[:position]):
             return "code.unsupported", "compares by `is` with what a call gives", line
@@ -67,6 +69,15 @@ def _problem(code: CodeType) -> tuple[str, str, int] | None:
                 return found
     return None
 
+
+def _reads_own_namespace(code: CodeType, instruction: dis.Instruction, before: dis.Instruction) -> bool:
+    """Whether it is `self.__dict__`, for the first argument of a method (see accel.record.objects.namespaces)."""
+    is_read = instruction.opname == "LOAD_ATTR" and instruction.argval == "__dict__"
+    is_self = before.opname in _LOADS and code.co_argcount > 0 and before.argval == code.co_varnames[0]
+    return is_read and is_self and "." in code.co_qualname
+
+
+_LOADS = frozenset({"LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK"})
 
 _SUSPECT = frozenset(dis.opmap[name] for name in (*_REFUSED_OPCODES, "IS_OP"))
 

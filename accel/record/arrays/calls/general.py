@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node, nodes_in
-from accel.record.arrays import compressed
+from accel.record.arrays import compressed, late
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, known, remember, wrap
 from accel.record.arrays.calls.arguments import assume_holds, check_parameters, check_stored, templates
 from accel.record.arrays.operands import flat
@@ -25,6 +25,9 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
     out = bound.pop("out", None)
     out = out[0] if isinstance(out, tuple) else out
     check_parameters(rule, bound)
+    found = late.record_call(recording, rule, bound, result) if out is None else None
+    if found is not None:
+        return found
     if any(issubclass(type(value), CompressedArray) for value in (*flat(bound.values()), out)):
         if out is not None:
             raise Unsupported("shape.dynamic", f"{rule.name} with out on a masked selection")

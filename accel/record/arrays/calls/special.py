@@ -9,12 +9,13 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.views import Broadcast
-from accel.record.arrays import compressed
+from accel.record.arrays import compressed, rows
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, as_static, as_template, known, remember, wrap
 from accel.record.arrays.calls.arguments import assume_holds, check_parameters, check_stored, nested, templates
 from accel.record.arrays.calls.general import record_bound, rule_node
 from accel.record.arrays.indexing import get_item
 from accel.record.arrays.operands import check_casts, flat
+from accel.record.arrays.positions import counting_mask
 from accel.record.recording import Recording
 from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules import core
@@ -22,6 +23,7 @@ from accel.rules.rule import Rule, Unsupported
 from accel.rules.special import (
     ArrayOf,
     BroadcastArrays,
+    Counted,
     Finite,
     Flip,
     Indices,
@@ -182,6 +184,22 @@ def _record_shaped(recording: Recording, rule: Rule, bound: dict[str, Any], resu
     return wrap(recording, result, node)
 
 
+@records(Counted)
+def _record_counted(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+    """np.arange: of `n` or `start + n` numbers, where a mask selects n elements, it is a selection, too."""
+    given = dict(bound)
+    start = given.pop("start_or_stop", 0)
+    stop = given.pop("stop", None)
+    start, stop = (0, start) if stop is None else (start, stop)
+    unit = given.pop("step", 1) == 1 and given.keys() <= {"dtype"}
+    mask = counting_mask(stop, start) if unit and type(start) is int else None
+    return (
+        record_bound(recording, rule, bound, result)
+        if mask is None
+        else rows.counted_range(recording, rule, start, mask, result)
+    )
+
+
 @records(Rewrite)
 def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """A function that is a few calls of others: those are written down, and must give the same result."""
@@ -220,7 +238,7 @@ def _in_place_of(recording: Recording, rule: Rule, made: Any, result: Any, sourc
     if not isinstance(value, np.ndarray):
         raise Unsupported("rule.missing", f"{rule.name} of an array without axes")
     if issubclass(type(made), CompressedArray):
-        return made if made._is_shared else compressed.new(recording, result, made._full, made._mask)
+        return made if made._is_shared else rows.new(recording, result, made._full, made._mask)
     # The same memory seen in the same way: NumPy's function made the view that the rewritten calls make.
     if value.ctypes.data == result.ctypes.data and value.strides == result.strides and result.size:
         return remember(recording, RecordedArray(recording, result, made._storage, made._chain))

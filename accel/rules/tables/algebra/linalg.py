@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules.core import cast, in_common_dtype
-from accel.rules.lowering import axes_of, extreme, jnp, lax, same, tree, where
+from accel.rules.lowering import axes_of, extreme, jnp, lax, number, same, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Finite
+from accel.rules.tables.statistics.reductions import where_selected
 
 if TYPE_CHECKING:
     from jax import Array
@@ -36,8 +37,14 @@ def _precise(name: str, *positional: str) -> Callable[..., Any]:
     return lower
 
 
-for _function, _axis in ((np.dot, -2), (np.inner, -1), (np.vdot, -1)):
-    add_rule(_function, _precise(_function.__name__, "a", "b"), "a b", product_axis=_axis)
+def _dot_of_selections(*, a: Array, b: Array, mask: Array) -> Any:
+    """mask: along the last axis of `a` and the first of `b`."""
+    return _precise("dot", "a", "b")(a=where(mask, a, number(0, a)), b=where_selected(mask, b, 0))
+
+
+add_rule(np.dot, _precise("dot", "a", "b"), "a b", product_axis=-2, masked=_dot_of_selections)
+for _function in (np.inner, np.vdot):
+    add_rule(_function, _precise(_function.__name__, "a", "b"), "a b", product_axis=-1)
 add_rule(np.tensordot, _precise("tensordot", "a", "b"), "a b | axes")
 add_rule(np.linalg.tensordot, _precise("tensordot", "x1", "x2"), "x1 x2 | axes")
 

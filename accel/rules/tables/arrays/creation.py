@@ -9,7 +9,7 @@ import numpy as np
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, same, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
-from accel.rules.special import ArrayOf, Like
+from accel.rules.special import ArrayOf, Counted, Like
 
 if TYPE_CHECKING:
     from jax import Array
@@ -62,7 +62,7 @@ def empty(*, shape: int | tuple[int, ...], dtype: np.dtype[Any] | type[Any] = fl
     return jnp.zeros(shape, dtype)
 
 
-@rule(np.arange, "| start_or_stop stop step dtype")
+@rule(np.arange, "| start_or_stop stop step dtype", special=Counted())
 def arange(**bound: Any) -> Any:
     """Static bounds; the values are NumPy's own."""
     return jnp.asarray(np.arange(*_positional(bound), dtype=bound.get("dtype")))

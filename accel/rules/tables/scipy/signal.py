@@ -13,7 +13,7 @@ from scipy import signal
 
 from accel.ndimage.table import lowering as of_ndimage
 from accel.rules.core import all_finite, cast, in_common_dtype
-from accel.rules.lowering import jnp, lax, number
+from accel.rules.lowering import axes_of, jnp, lax, number
 from accel.rules.rule import Unsupported, rule
 
 if TYPE_CHECKING:
@@ -90,16 +90,23 @@ def _floats(*arrays: Any) -> list[Any]:
     return [array if array.dtype.kind in "fc" else cast(array, np.dtype(float)) for array in arrays]
 
 
-@rule(signal.fftconvolve, "in1 in2 | mode", holds=_finite)
-def fftconvolve(*, in1: Array, in2: Array, mode: str = "full") -> Any:
+def _along(axes: Any, a: Any, v: Any) -> None:
+    """Along some axes alone: that is what all make of it where one array has a single element along the others."""
+    chosen = axes_of(axes, a.ndim)
+    if any(min(n, m) != 1 for axis, (n, m) in enumerate(zip(a.shape, v.shape, strict=True)) if axis not in chosen):
+        raise Unsupported("rule.parameter", "scipy.signal.fftconvolve: axes along which both arrays go on")
+
+
+@rule(signal.fftconvolve, "in1 in2 | mode axes", holds=_finite)
+def fftconvolve(*, in1: Array, in2: Array, mode: str = "full", axes: Any = None) -> Any:
     first, second = _floats(in1, in2)
+    _along(axes, first, second)
     return _convolved(first, second, mode)
 
 
-@rule(signal.oaconvolve, "in1 in2 | mode", holds=_finite)
-def oaconvolve(*, in1: Array, in2: Array, mode: str = "full") -> Any:
-    first, second = _floats(in1, in2)
-    return _convolved(first, second, mode)
+@rule(signal.oaconvolve, "in1 in2 | mode axes", holds=_finite)
+def oaconvolve(*, in1: Array, in2: Array, mode: str = "full", axes: Any = None) -> Any:
+    return fftconvolve(in1=in1, in2=in2, mode=mode, axes=axes)
 
 
 @rule(signal.correlate, "in1 in2 | mode method", holds=_finite)

@@ -210,6 +210,7 @@ def _quantiles(scale: float, skip_nan: bool) -> Callable[..., Any]:
         *,
         a: Array,
         q: np.generic | float | list[Any],
+        mask: Array | None = None,
         axis: int | None = None,
         method: str = "linear",
         keepdims: bool = False,
@@ -228,8 +229,9 @@ def _quantiles(scale: float, skip_nan: bool) -> Callable[..., Any]:
             raise Unsupported("rule.parameter", "a dtype that depends on whether values are NaN")
         if a.size == 0:
             raise Unsupported("rule.parameter", "a quantile of no values")
-        keys, count, bad = _counted(flat, None, skip_nan)
-        position = _positions(method, asked.reshape(-1), count, flat, skip_nan)
+        keys, count, bad = _counted(flat, _selected(mask, a, axis), skip_nan)
+        size = count if mask is not None or (skip_nan and flat.dtype.kind == "f") else flat.shape[0]
+        position = _positions(method, asked.reshape(-1), size, flat.ndim)
         previous = jnp.clip(jnp.floor(position), 0, (jnp.maximum(count, 1) - 1).astype(float))
         low, high = _two_of(flat, keys, previous.astype(np.int32))
         # a position before the first or after the last value takes that value, whatever comes behind it
@@ -244,11 +246,12 @@ def _quantiles(scale: float, skip_nan: bool) -> Callable[..., Any]:
     return lower
 
 
-def _positions(method: str, q: NDArray[Any], count: Array, flat: Array, skip_nan: bool) -> Any:
-    wide = (len(q),) + (1,) * (flat.ndim - 1)
-    if skip_nan and flat.dtype.kind == "f":
-        return VIRTUAL[method](count.astype(float)[None], jnp.asarray(q).reshape(wide))
-    return jnp.asarray(VIRTUAL[method](flat.shape[0], q), float).reshape(wide)
+def _positions(method: str, q: NDArray[Any], size: Array | int, ndim: int) -> Any:
+    """Where the quantiles lie among the values. size: how many there are; of a selection, an array."""
+    wide = (len(q),) + (1,) * (ndim - 1)
+    if not isinstance(size, int):
+        return VIRTUAL[method](size.astype(float)[None], jnp.asarray(q).reshape(wide))
+    return jnp.asarray(VIRTUAL[method](size, q), float).reshape(wide)
 
 
 def _quantile_dtype(dtype: np.dtype[Any], weak: bool) -> Any:
@@ -265,6 +268,12 @@ def _lerp(low: Array, high: Array, t: Array) -> Any:
 
 
 for _function, _scale in ((np.percentile, 100), (np.quantile, 1)):
-    add_rule(_function, _quantiles(_scale, False), "a | q axis method keepdims")
+    add_rule(
+        _function,
+        _quantiles(_scale, False),
+        "a | q axis method keepdims",
+        masked=_quantiles(_scale, False),
+        needs_elements=True,
+    )
 for _function, _scale in ((np.nanpercentile, 100), (np.nanquantile, 1)):
     add_rule(_function, _quantiles(_scale, True), "a | q axis method keepdims")

@@ -27,7 +27,8 @@ TRUTHS = "a where | axis keepdims"
 # of its rows, and fills what is not selected with a number that changes nothing in the reduction.
 
 
-def _where(mask: Any, x: Any, other: Any) -> Any:
+def where_selected(mask: Any, x: Any, other: Any) -> Any:
+    """Rows of `x` where the mask holds, the number `other` elsewhere."""
     return where(mask.reshape(mask.shape + (1,) * (x.ndim - 1)), x, number(other, x))
 
 
@@ -71,7 +72,7 @@ def _filled(reduce: Callable[..., Any], neutral: Callable[[Any], Any]) -> Callab
     """A reduction over a selection: what is left out is filled with the value that changes nothing."""
 
     def lower(*, a: Array, mask: Array, axis: int | tuple[int, ...] | None = None, **bound: object) -> Any:
-        return reduce(a=_where(mask, a, neutral(a)), axis=_axis(axis), **bound)
+        return reduce(a=where_selected(mask, a, neutral(a)), axis=_axis(axis), **bound)
 
     return lower
 
@@ -84,14 +85,16 @@ def _selected(mask: object, a: Any, axis: Any) -> Any:
 
 def _masked_mean(*, a: Any, mask: object, axis: object = None, dtype: Any = None, keepdims: bool = False) -> Any:
     a = a if a.dtype.kind in "fc" else a.astype(float)
-    return jnp.sum(_where(mask, a, 0), axis=_axis(axis), dtype=dtype, keepdims=keepdims) / _selected(mask, a, axis)
+    return jnp.sum(where_selected(mask, a, 0), axis=_axis(axis), dtype=dtype, keepdims=keepdims) / _selected(
+        mask, a, axis
+    )
 
 
 def _masked_var(
     *, a: Any, mask: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False
 ) -> Any:
     mean = _masked_mean(a=a, mask=mask, axis=axis, dtype=dtype, keepdims=True)
-    squares = _where(mask, abs(a - mean) ** 2, 0)
+    squares = where_selected(mask, abs(a - mean) ** 2, 0)
     count = jnp.maximum(_selected(mask, a, axis) - ddof, 0)
     return jnp.sum(squares, axis=_axis(axis), keepdims=keepdims) / count
 
@@ -297,8 +300,23 @@ def _nan_as(value: float) -> Callable[[Any], Any]:
     return lambda a: where(_is_nan(a), number(value, a), a) if a.dtype.kind in "fc" else a
 
 
-add_rule(np.cumsum, running("cumsum"), "a | axis dtype", out_decides=True)
-add_rule(np.cumprod, running("cumprod"), "a | axis dtype", out_decides=True)
+def _running_selected(name: str, neutral: int) -> Callable[..., Any]:
+    """Along the first axis of a selection: what is left out changes nothing."""
+
+    def lower(*, a: Array, mask: Array, axis: object = None, **bound: Any) -> Any:
+        return running(name)(a=where_selected(mask, a, neutral), axis=0, **bound)
+
+    return lower
+
+
+for _function, _neutral_number in ((np.cumsum, 0), (np.cumprod, 1)):
+    add_rule(
+        _function,
+        running(_function.__name__),
+        "a | axis dtype",
+        out_decides=True,
+        rows=_running_selected(_function.__name__, _neutral_number),
+    )
 add_rule(np.nancumsum, running("cumsum", _nan_as(0)), "a | axis dtype", out_decides=True)
 add_rule(np.nancumprod, running("cumprod", _nan_as(1)), "a | axis dtype", out_decides=True)
 for _function in (np.cumulative_sum, np.cumulative_prod):

@@ -69,7 +69,18 @@ def _line_up(a: Any, axis: Any) -> tuple[Any, int]:
     return (a.reshape(-1), 0) if axis is None else (a, axis % max(1, a.ndim))
 
 
-@rule(np.sort, "a | axis kind stable", rounding=Rounding.EXACT)
+def _sort_selected(*, a: Array, mask: Array, axis: int | None = -1, kind: str | None = None, stable: Any = None) -> Any:
+    """Along the first axis: what the mask leaves out is sorted as the largest number, or NaN, and comes last."""
+    _check_kind(kind)
+    keys = keys_of(real_only(a))
+    if derivatives.are_wanted():
+        raise Unsupported("shape.dynamic", "numpy.sort of a masked selection in a pure function")
+    chosen = mask.reshape(mask.shape + (1,) * (a.ndim - 1))
+    keys = where(chosen, keys, number(np.iinfo(keys.dtype).max, keys))
+    return from_keys(lax.sort(keys, dimension=0), a.dtype)
+
+
+@rule(np.sort, "a | axis kind stable", rounding=Rounding.EXACT, rows=_sort_selected, reorders=True)
 def sort(*, a: Array, axis: int | None = -1, kind: str | None = None, stable: object = None) -> Any:
     """By keys; equal elements cannot be told apart, so stability does not matter."""
     _check_kind(kind)

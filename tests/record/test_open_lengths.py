@@ -1,0 +1,174 @@
+"""Selections whose length stays open: sorted, summed up, multiplied, along a later axis, and of equal lengths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import accel
+from accel import config
+from accel.reports.ledger import open_ledger
+
+
+def given_arrays(i: int) -> tuple[Any, ...]:
+    """An array with a mask that selects another number in each call; a matrix with a mask of its columns."""
+    rng = np.random.default_rng(i)
+    x, m = rng.normal(size=40), rng.random(40) < 0.6
+    w, c = rng.normal(size=(6, 20)), rng.random(20) < 0.6
+    m[:2] = c[:2] = True
+    return x, m, w, c
+
+
+def sorted_parts(x: Any, m: Any, w: Any, c: Any) -> Any:
+    s = np.sort(x[m])
+    n = len(s)
+    return s[:3].sum(), s[-2:].mean(), s[n // 2], s[int(0.9 * (n - 1))], np.sort(w.T[c], axis=0)[1:].sum(axis=0)
+
+
+def quantiles(x: Any, m: Any, w: Any, c: Any) -> Any:
+    low, high = np.percentile(x[m], [25, 75])
+    s = x[m]
+    return low, high, np.quantile(s, 0.3), s[(s >= low) & (s <= high)].mean(), np.quantile(w.T[c], 0.2, axis=0)
+
+
+def gini(x: Any, m: Any, w: Any, c: Any) -> Any:
+    s = np.sort(np.abs(x[m]))
+    n = len(s)
+    return (2 * np.arange(1, n + 1) - n - 1) @ s / (n * s.sum()), (np.arange(n) * x[m]).sum()
+
+
+def running(x: Any, m: Any, w: Any, c: Any) -> Any:
+    total = np.cumsum(x[m])
+    return total[-1], total.max(), (total * x[m]).sum(), np.cumprod(1 + x[m] / 50)[-1]
+
+
+def products(x: Any, m: Any, w: Any, c: Any) -> Any:
+    return x[m] @ x[m], np.dot(x[m], np.abs(x[m])), w[:, c] @ w[0, c], x[m] @ np.outer(x, x)[m]
+
+
+def runs_of_truths(x: Any, m: Any, w: Any, c: Any) -> Any:
+    edges = np.diff(np.concatenate(([0], m.astype(int), [0])))
+    lengths = np.where(edges == -1)[0] - np.where(edges == 1)[0]
+    return lengths.max(), lengths.mean()
+
+
+def columns(x: Any, m: Any, w: Any, c: Any) -> Any:
+    part = w[:, c]
+    centred = part - part.mean(axis=1, keepdims=True)
+    return part.sum(axis=1), centred.std(axis=1), np.abs(part).max(), np.median(part, axis=1), part.mean(axis=0).std()
+
+
+def columns_with_others(x: Any, m: Any, w: Any, c: Any) -> Any:
+    part = 2 * w[1:, c] + w[0, c] - x[:5, None]
+    return (
+        part.min(axis=1),
+        (w[..., c] > 0).sum(axis=1),
+        (w[:, c] > 9).any(),
+        np.percentile(w[:, c], 30, axis=1),
+        part.shape[0] * part.shape[1] / 2,
+        part.sum(axis=1, keepdims=True),
+    )
+
+
+PROGRAMS = (sorted_parts, quantiles, gini, running, products, runs_of_truths, columns, columns_with_others)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_the_length_is_no_part_of_the_path(program: Any, check: Any) -> None:
+    check(program, given_arrays)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    values=st.lists(st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=False), min_size=8, max_size=8),
+    chosen=st.lists(st.booleans(), min_size=8, max_size=8),
+)
+def test_special_values_are_where_numpy_has_them(values: list[float], chosen: list[bool]) -> None:
+    x, m = np.array(values), np.array(chosen)
+    with config.override(ahead_of_time=False, cache_dir=None), np.errstate(all="ignore"):
+        expected, found = placed(x, m), fast_placed(x, m)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def placed(x: Any, m: Any) -> Any:
+    s = np.sort(x[m])
+    return s.size, np.where(m, x, 0.0), np.median(x[m]), s.max() if s.size else 0.0, np.sort(x[m])[:1].sum()
+
+
+fast_placed = accel.accelerate(placed, name="placed")
+
+
+def test_a_selection_of_columns_that_is_written_to_or_looped_over_has_a_length(check: Any) -> None:
+    def program(x: Any, m: Any, w: Any, c: Any) -> Any:
+        part = w[:, c]
+        part[0] = 1.0
+        total = sum(row.sum() for row in w[:, c])
+        return part.sum(), len(part), total, w[:, c]
+
+    def make(i: int) -> Any:
+        x, m, w, _ = given_arrays(i)
+        return x, m, w, np.roll(np.arange(20) < 9, i)
+
+    check(program, make)
+
+
+def test_other_operands_have_axes_of_their_own(check: Any) -> None:
+    rows = np.arange(6) % 2 == 0
+
+    def program(x: Any, m: Any, w: Any, c: Any) -> Any:
+        part = w[:, c]
+        return part.sum(where=rows[:, None]), np.dot(part, part[0]), x[m].sum(where=m[m]), np.dot(w[:, c], w[0, c])
+
+    def make(i: int) -> Any:
+        x, _, w, _ = given_arrays(i)
+        return x, np.roll(np.arange(40) < 9, i), w, np.roll(np.arange(20) < 6, i)
+
+    check(program, make, replays=0)
+
+
+def test_an_empty_selection_has_no_quantile(check: Any) -> None:
+    def program(x: Any, m: Any, w: Any, c: Any) -> Any:
+        try:
+            return np.percentile(x[m], 30)
+        except IndexError:
+            return -1.0
+
+    def make(i: int) -> Any:
+        x, m, w, c = given_arrays(i)
+        return x, m & (i != 7), w, c
+
+    check(program, make, replays=2)
+
+
+def test_lengths_that_stop_being_equal_are_another_path(check: Any) -> None:
+    def program(x: Any, m: Any, w: Any, c: Any) -> Any:
+        try:
+            return (x[m] - x[::-1][m[::-1]]).sum() + (x[m] * x[x > 0][: m.sum()]).sum()
+        except ValueError:
+            return np.nan
+
+    check(program, given_arrays, replays=0)
+
+
+def test_arrays_that_shape_a_program_are_compared_as_wholes() -> None:
+    class World:
+        levels = np.array([0.1, 0.5])
+
+    world = World()
+
+    def program(x: Any) -> Any:
+        return np.quantile(x, world.levels)
+
+    with config.override(ahead_of_time=False, cache_dir=None):
+        fast = accel.accelerate(program, name="levels")
+        for i in range(12):
+            if i == 8:
+                world.levels[1] = 0.7
+            x = np.random.default_rng(i).normal(size=30)
+            np.testing.assert_allclose(fast(x), program(x), rtol=1e-12)
+    assert open_ledger("levels").compiled_calls >= 5
