@@ -10,6 +10,6 @@ devices     which device there is; importing JAX
 shards      fields divided by rows among several devices
 trial       whether a program for several devices computes what one for a single device does
 spans       arrays that a program on the CPU reads where they lie
-xla_options the options that XLA compiles with
+options     those of XLA that programs are compiled with
 lapack      functions of jaxlib's that a program from disk calls by name
 """

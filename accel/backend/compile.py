@@ -20,9 +20,9 @@ from accel.backend.devices import has_room, import_jax, start, threads
 from accel.backend.disk import cache
 from accel.backend.executable import Executable
 from accel.backend.job import Job, Product, packed, unpacked
+from accel.backend.options import compile_with, need_plain_reductions, options_for
 from accel.backend.shards import Shards, division
 from accel.backend.spans import Span, arrays_from, span_of
-from accel.backend.xla_options import compile_with, need_plain_reductions, options_for
 from accel.ir.fingerprint import digest
 from accel.lower import PACKS, Known, Lowerable, Program, lower
 from accel.process import interrupts, jax_internals, tuning

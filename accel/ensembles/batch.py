@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.backend.xla_options import compile_with, need_plain_reductions, options_for
+from accel.backend.options import compile_with, need_plain_reductions, options_for
 from accel.ensembles.addresses import address_of
 from accel.ensembles.inventory import Inventory, inventory_of
 from accel.inspect.explain.callables import PlainCall

@@ -8,8 +8,8 @@ program     what comes out, and what is taken for constant
 folding     which inputs may be constant, which numbers should be, and the values that follow from them
 lowering    from a trace to a program: what the program needs, the passes, and the function that JAX traces
 pipeline    what is done to the operations before JAX traces them; `accel explain --passes` prints each step
-  passes/   aliasing and exact rewrite operations; branches and arrange find conditionals, loops and nests; recompute
-            decides while JAX traces which values to store
+  passes/   aliasing and exact rewrite operations; branches and arrange find conditionals, loops and nests; sharing
+            counts the kernels that compute a value; recompute decides while JAX traces which values to store
 listing     operations as text
 operations  one operation, by its rule or by NumPy
 arguments   what the device is given instead of computing it

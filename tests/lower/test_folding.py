@@ -137,16 +137,16 @@ def test_folding_a_number_that_is_returned_warns_no_second_time():
     assert number == Fixed(np.inf)
 
 
-<<<<<<< HEAD
 def test_what_only_a_loops_table_holds_is_described_by_its_value() -> None:
     recorded: Any = record(lambda x, dt: x * float(dt), (np.ones(3), 2), {}, max_nodes=10)
     trace = recorded.trace
     number = next(node for node in trace.tape.nodes if node.host and not node.is_input)
-    known = ProgramArguments(Folding(trace, Known({slot: 2 for slot in trace.scalar_slots})))
+    known = ProgramArguments(Folding(trace, Known(dict.fromkeys(trace.scalar_slots, 2))))
     assert known.described(number) == ("value", 2.0)
     with pytest.raises(Indescribable):
         ProgramArguments(Folding(trace, Known())).described(number)
-=======
+
+
 def test_rows_of_constants_beside_a_row_that_changes(foreground: None) -> None:
     """A read that goes past the last write finds a constant that no operation of the program reads."""
 
@@ -165,4 +165,3 @@ def test_rows_of_constants_beside_a_row_that_changes(foreground: None) -> None:
             x = np.linspace(1.0, 2.0 + i, 30)
             np.testing.assert_allclose(fast(world, x), work(world, x), rtol=1e-12)
     assert open_ledger("rows of constants").compiled_calls > 3
->>>>>>> work6/reach

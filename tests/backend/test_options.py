@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from accel.backend.xla_options import compile_with, options_for
+from accel.backend.options import compile_with, options_for
 from tests.processes import said_by
 
 EIGHT_BITS = """
 import jax, numpy as np, jax.numpy as jnp
-from accel.backend.xla_options import compile_with, options_for
+from accel.backend.options import compile_with, options_for
 jax.config.update("jax_enable_x64", True)
 x = np.full((300, 300), 3, np.uint8)
 x[5, 7] = 200
@@ -26,7 +26,7 @@ print(int(largest[5]), float(total[5]), bool(jnp.isnan(least)))
 
 WIDE = """
 import jax, jax.numpy as jnp
-from accel.backend.xla_options import options_for
+from accel.backend.options import options_for
 jax.jit(jnp.sin).lower(jnp.ones(4)).compile(compiler_options=options_for("cpu", plain_reductions=False))
 print("compiled")
 """
