@@ -108,6 +108,7 @@ LAYERS = (
     ("dispatch.call", "dispatch.refusals"),
     ("dispatch.costs.budget", "dispatch.costs.rest", "dispatch.costs.speed", "dispatch.preconditions", "dispatch.late"),
     ("dispatch.costs.account", "dispatch.costs.parts", "dispatch.costs.transfers"),
+    ("dispatch.paths.constants",),
     ("dispatch.paths.path", "dispatch.recordings"),
     ("dispatch.paths.joint",),
     ("dispatch.paths.joining",),

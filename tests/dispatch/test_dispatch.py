@@ -487,12 +487,12 @@ def test_what_changed_on_one_path_is_constant_on_none(foreground: None, monkeypa
             fast(model, x, False)
         warm, cold = sorted(fast._self_target.paths, key=lambda path: path.stage is Stage.OBSERVING)
         assert (warm.stage, cold.stage) == (Stage.COMPILED, Stage.OBSERVING)
-        assert any("rate" in cold.trace.inputs.name(slot) for slot in cold.constants)
+        assert any("rate" in cold.trace.inputs.name(slot) for slot in cold.constants.values)
         model.rate = 0.25
         for given in (True, True, False):
             assert np.allclose(fast(model, x, given), Model.step(model, x, given), rtol=1e-13)
-    assert not any("rate" in cold.trace.inputs.name(slot) for slot in cold.constants)
-    assert any("rate" in cold.trace.inputs.name(slot) for slot in cold.varying)
+    assert not any("rate" in cold.trace.inputs.name(slot) for slot in cold.constants.values)
+    assert any("rate" in cold.trace.inputs.name(slot) for slot in cold.constants.varying)
 
 
 def test_targets_inside_a_path_that_was_given_up_are_accelerated(foreground: None) -> None:

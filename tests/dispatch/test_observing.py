@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.dispatch.paths import path as paths
-from accel.dispatch.paths.path import COMPARED_CALLS, Path
+from accel.dispatch.paths import constants
+from accel.dispatch.paths.constants import COMPARED_CALLS
+from accel.dispatch.paths.path import Path
 from accel.record import bits, record
 
 
@@ -27,8 +28,10 @@ def test_large_arrays_are_compared_ever_more_rarely(monkeypatch: pytest.MonkeyPa
     recorded: Any = record(step, (net, x), {}, max_nodes=1000)
     path = Path(recorded.trace, "step")
     compared: list[int] = []
-    same = paths.is_same_value
-    monkeypatch.setattr(paths, "is_same_value", lambda one, other: compared.append(np.size(one)) or same(one, other))
+    same = constants.is_same_value
+    monkeypatch.setattr(
+        constants, "is_same_value", lambda one, other: compared.append(np.size(one)) or same(one, other)
+    )
     for _ in range(64):
         values: Any = path.matcher.match((net, x), {})
         path.observe(values)
@@ -37,7 +40,7 @@ def test_large_arrays_are_compared_ever_more_rarely(monkeypatch: pytest.MonkeyPa
     net.weights[0, 0] = 2.0
     for _ in range(65):
         path.observe(path.matcher.match((net, x), {}))  # type: ignore[arg-type]
-    assert len(path.varying) == 1
+    assert len(path.constants.varying) == 1
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i2", "?", "V3"])

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from numpy.typing import NDArray
 
 from accel import logs
-from accel.dispatch.paths.path import Path, Stage, is_same_value
+from accel.dispatch.paths.constants import as_known, is_same_value
+from accel.dispatch.paths.path import Path, Stage
 
 if TYPE_CHECKING:
     from accel.backend.disk.together import TraceOnDisk
@@ -54,7 +55,7 @@ class JointPath(Path):
         excluded = {slot for slot, _ in (*self.trace.outputs.state, *self.trace.outputs.changed)}
         found: set[int] = set()
         for member in self.trace.members:
-            candidates = self._by_trace[id(member.trace)]._candidates
+            candidates = self._by_trace[id(member.trace)].constants.candidates
             found.update(member.placement.slots[slot] for slot in candidates)
             read = {*member.trace.array_slots, *member.trace.scalar_slots} - candidates
             excluded.update(member.placement.slots[slot] for slot in read)
@@ -64,22 +65,18 @@ class JointPath(Path):
         """What the members have observed."""
         for member in self.trace.members:
             path = self._by_trace[id(member.trace)]
-            self.varying.update(member.placement.slots[slot] for slot in path.varying)
-            for slot, value in path.constants.items():
-                place = member.placement.slots[slot]
-                if place in self._candidates and not is_same_value(self.constants.setdefault(place, value), value):
-                    self.varying.add(place)
+            self.constants.inherit(path.constants, member.placement.slots)
             self.observed = max(self.observed, path.observed)
             self.waited_s += path.waited_s
-        self._stop_folding_slots(tuple(self.varying))
 
     def _adopt(self, known: Mapping[int, Any]) -> None:
         """Take for constant what an earlier run did, but for what is known to be otherwise here."""
         # what no call has shown yet is taken from there: it is compared before a run
-        self.constants = {
-            slot: self.constants.get(slot, value)
+        values, varying = self.constants.values, self.constants.varying
+        self.constants.values = {
+            slot: values.get(slot, value)
             for slot, value in known.items()
-            if slot not in self.varying and is_same_value(self.constants.get(slot, value), value)
+            if slot not in varying and is_same_value(values.get(slot, value), value)
         }
 
     def fold_no_more_than(self, other: JointPath) -> None:
@@ -90,10 +87,10 @@ class JointPath(Path):
         known, name = other.variant.executable.program.known, other.trace.inputs.name
         read = {*other.trace.array_slots, *other.trace.scalar_slots}.difference(known.scalars, known.arrays)
         names = {name(slot) for slot in read}
-        self._stop_folding_slots(tuple(slot for slot in self._candidates if self.trace.inputs.name(slot) in names))
+        self.constants.rule_out(slot for slot in self.constants.candidates if self.trace.inputs.name(slot) in names)
 
     def _foldable_now(self) -> Known:
-        return super()._foldable_now() if self._source is None else self._known(self.constants)
+        return super()._foldable_now() if self._source is None else as_known(self.constants.values)
 
     def admit(self, path: Path) -> bool:
         """Replay the calls of one more path, if the program in use computes that path, too. Returns whether it does."""
@@ -112,7 +109,7 @@ class JointPath(Path):
         self._by_trace[id(path.trace)] = path
         self.trace = trace
         self.matcher = self._matcher()
-        self._candidates = self._foldable()
+        self.constants.candidates = self._foldable()
         self._variant = self._launcher(self.variant.executable)
         path.join()
         return True
@@ -122,8 +119,8 @@ class JointPath(Path):
             return False
         # what they take for constant, their next program does
         for member in self.trace.members:
-            constants, slots = self._by_trace[id(member.trace)].constants, member.placement.slots
-            constants.update({slot: changed[slots[slot]] for slot in constants if slots[slot] in changed})
+            values, slots = self._by_trace[id(member.trace)].constants.values, member.placement.slots
+            values.update({slot: changed[slots[slot]] for slot in values if slots[slot] in changed})
         return True
 
     def _drawn_outcomes(self) -> list[Outcome]:

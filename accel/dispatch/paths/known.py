@@ -260,7 +260,7 @@ class KnownPaths:
 
     def varying_names(self) -> set[str]:
         """The names of numbers that have changed in any of them."""
-        return {path.trace.inputs.name(slot) for path in self._paths for slot in path.varying}
+        return {path.trace.inputs.name(slot) for path in self._paths for slot in path.constants.varying}
 
     # -- for messages and the report ----------------------------------------------------------------------------------
 

@@ -9,12 +9,12 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from accel import config, logs
 from accel.backend.disk import cache
 from accel.dispatch.costs.speed import Speed
+from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants
 from accel.process import interrupts
 from accel.reasons import Refusal
 from accel.reports.ledger import current_run, open_ledger
@@ -43,9 +43,6 @@ REFOLD_AFTER = 64
 
 MAX_BACKOFF = 1023
 """The most calls on NumPy between two runs of a program whose last runs were all discarded."""
-
-COMPARED_BYTES, COMPARED_CALLS = 1 << 16, 8
-"""While a path waits for its program, larger arrays are compared in its first so many calls, then ever more rarely."""
 
 DISCARDED_SHARE = 0.02
 """What such runs may cost, as a share of the calls on NumPy between them: fewer calls are enough for that."""
@@ -90,7 +87,7 @@ class Path:
     name: the target's, for messages.
     stage: see TRANSITIONS.
     observed: calls in stage OBSERVING so far.
-    constants: by slot, values that have not changed so far and may be folded. varying: slots that must not be folded.
+    constants: the inputs that have not changed so far, and may be folded.
     spanned: slots whose arrays the program takes as spans (see accel.backend.spans).
     pending: the program that is being compiled. pending_spans: one with spans that is being compiled while the program
     without them is in use.
@@ -109,8 +106,6 @@ class Path:
         self.matcher = self._matcher()
         self.stage = Stage.OBSERVING
         self.observed = 0
-        self.constants: dict[int, Any] = {}
-        self.varying: set[int] = set()
         self.spanned: frozenset[int] = frozenset()
         self._spans_tried = False
         self._variant: Launcher | None = None
@@ -133,8 +128,7 @@ class Path:
         # the others depend on scalars alone, and are guards: the matcher checks them before a run
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
         self.drawn_outcomes = self._drawn_outcomes()
-        self._candidates = self._foldable()
-        self._not_worth: frozenset[int] = frozenset()
+        self.constants = PathConstants(self._foldable())
 
     def _matcher(self) -> Matcher | MergedMatcher:
         from accel.dispatch.replay import Matcher
@@ -182,50 +176,20 @@ class Path:
     def observe(self, values: list[Any]) -> None:
         """Note the inputs of one more call, before it runs: an input that differs is no constant."""
         looks_at_all = self.observed < COMPARED_CALLS or not self.observed & (self.observed - 1)
-        self._compare(values, looks_at_all=looks_at_all)
+        self.constants.compare(values, looks_at_all=looks_at_all)
         self.observed += 1
 
     def confirm(self, values: list[Any]) -> None:
         """Look at all inputs of the call once more, before a program takes any of them for constant."""
-        self._compare(values, looks_at_all=True)
-
-    def _compare(self, values: list[Any], *, looks_at_all: bool) -> None:
-        from accel.merge import ABSENT
-
-        for slot in self._candidates - self.varying:
-            value = values[slot]
-            if value is ABSENT or not (looks_at_all or _is_cheap(value)):
-                continue
-            if slot not in self.constants:
-                # a copy, because the program may write to its array
-                self.constants[slot] = value.copy() if isinstance(value, np.ndarray) else value
-            elif not is_same_value(value, self.constants[slot]):
-                self._stop_folding_slots((slot,))
+        self.constants.compare(values, looks_at_all=True)
 
     def folded_slots(self, names: Collection[str]) -> tuple[int, ...]:
         """The slots with one of these names that are folded, or may be."""
-        slots = self.constants.keys() - self._not_worth
-        return tuple(slot for slot in slots if self.trace.inputs.name(slot) in names)
-
-    def _stop_folding_slots(self, slots: tuple[int, ...]) -> None:
-        """Never fold these slots again: their values have changed."""
-        self.varying.update(slots)
-        for slot in slots:
-            self.constants.pop(slot, None)
+        return self.constants.named(names, self.trace.inputs.name)
 
     def _foldable_now(self) -> Known:
         """The constants that the next program is folded for: those that are worth it."""
-        from accel.lower.folding import not_worth_folding
-
-        self._not_worth = frozenset(not_worth_folding(self.trace, self._known(self.constants)))
-        return self._known({slot: value for slot, value in self.constants.items() if slot not in self._not_worth})
-
-    def _known(self, constants: Mapping[int, Any]) -> Known:
-        """Constants as lowering takes them."""
-        from accel.lower import Known
-
-        arrays = {slot: value for slot, value in constants.items() if isinstance(value, np.ndarray)}
-        return Known({slot: value for slot, value in constants.items() if slot not in arrays}, arrays)
+        return self.constants.worth_folding(self.trace)
 
     def note_numpy(self, seconds: float, *, quiet: bool) -> None:
         """Note the time of a call on NumPy. quiet: nothing was being compiled, so that it is a fair sample of NumPy."""
@@ -397,7 +361,7 @@ class Path:
         if executable is None:
             return False
         self._variant = self._launcher(executable)
-        self.constants.update(copies)
+        self.constants.values.update(copies)
         self.forget_replays()
         self.has_refolded = True
         return True
@@ -405,9 +369,9 @@ class Path:
     def respecialize(self, changed: tuple[int, ...]) -> None:
         """Drop the program, because constants in these slots changed. The next one takes them as inputs."""
         self._respecialized += 1
-        self._stop_folding_slots(changed)
+        self.constants.rule_out(changed)
         if self._respecialized >= MAX_RESPECIALIZED:
-            self._stop_folding_slots(tuple(self.constants))
+            self.constants.rule_out(self.constants.values)
         # a program with spans that is on its way has folded the same constants
         self.drop_program()
 
@@ -423,7 +387,7 @@ class Path:
             self.pending = self.joint = None
             self._enter(Stage.OBSERVING)
         if self.stage is Stage.OBSERVING:
-            self._stop_folding_slots(slots)
+            self.constants.rule_out(slots)
 
     def reconsider(self) -> bool:
         """Compile the path again with spans if most replays had to copy large arrays because they were not aligned.
@@ -499,19 +463,6 @@ class Path:
             "devices": 1 if shards is None else len(shards.devices),
             "undivided": self.variant.executable.undivided or None,
         }
-
-
-def is_same_value(one: Any, other: Any) -> bool:
-    """Whether two arrays or numbers are the same, bit by bit: a NaN is equal to itself, and -0.0 is not 0.0."""
-    from accel.record.bits import same_array, same_scalar
-
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return same_array(one, other)
-    return same_scalar(one, other)
-
-
-def _is_cheap(value: Any) -> bool:
-    return not isinstance(value, np.ndarray) or value.nbytes <= COMPARED_BYTES
 
 
 def _shape_of(trace: Trace) -> tuple[Any, ...]:

@@ -1,0 +1,93 @@
+"""Constants: the inputs of one path that have not changed so far, so that its program may take them for constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from accel.lower import Known, Lowerable
+
+COMPARED_BYTES, COMPARED_CALLS = 1 << 16, 8
+"""While a path waits for its program, larger arrays are compared in its first so many calls, then ever more rarely."""
+
+
+class PathConstants:
+    """What is known of the inputs of one path.
+
+    candidates: the slots that may be constant. values: by slot, those that have not changed so far. varying: the slots
+    of those that have: they are never taken for constant again.
+    """
+
+    def __init__(self, candidates: frozenset[int]) -> None:
+        self.candidates = candidates
+        self.values: dict[int, Any] = {}
+        self.varying: set[int] = set()
+        self._not_worth: frozenset[int] = frozenset()
+
+    def compare(self, values: list[Any], *, looks_at_all: bool) -> None:
+        """Compare the inputs of one more call. looks_at_all: at large arrays, too."""
+        from accel.merge import ABSENT
+
+        for slot in self.candidates - self.varying:
+            value = values[slot]
+            if value is ABSENT or not (looks_at_all or _is_cheap(value)):
+                continue
+            if slot not in self.values:
+                # a copy, because the program may write to its array
+                self.values[slot] = value.copy() if isinstance(value, np.ndarray) else value
+            elif not is_same_value(value, self.values[slot]):
+                self.rule_out((slot,))
+
+    def rule_out(self, slots: Iterable[int]) -> None:
+        """Never take these for constant again."""
+        for slot in tuple(slots):
+            self.varying.add(slot)
+            self.values.pop(slot, None)
+
+    def inherit(self, other: PathConstants, slots: Sequence[int]) -> None:
+        """Take over what is known of another path's inputs. slots: theirs here, by those there.
+
+        Where the two take different values for constant, it is none.
+        """
+        self.rule_out(slots[slot] for slot in other.varying)
+        for slot, value in other.values.items():
+            place = slots[slot]
+            if place not in self.candidates or place in self.varying:
+                continue
+            if not is_same_value(self.values.setdefault(place, value), value):
+                self.rule_out((place,))
+
+    def named(self, names: Collection[str], name_of: Callable[[int], str]) -> tuple[int, ...]:
+        """The slots with one of these names that a program takes for constant, or may take."""
+        return tuple(slot for slot in self.values.keys() - self._not_worth if name_of(slot) in names)
+
+    def worth_folding(self, trace: Lowerable) -> Known:
+        """What the next program is to take for constant."""
+        from accel.lower.folding import not_worth_folding
+
+        self._not_worth = frozenset(not_worth_folding(trace, as_known(self.values)))
+        return as_known({slot: value for slot, value in self.values.items() if slot not in self._not_worth})
+
+
+def as_known(values: Mapping[int, Any]) -> Known:
+    """Values by slot, as lowering takes them."""
+    from accel.lower import Known
+
+    arrays = {slot: value for slot, value in values.items() if isinstance(value, np.ndarray)}
+    return Known({slot: value for slot, value in values.items() if slot not in arrays}, arrays)
+
+
+def is_same_value(one: Any, other: Any) -> bool:
+    """Whether two arrays or numbers are the same, bit by bit: a NaN is equal to itself, and -0.0 is not 0.0."""
+    from accel.record.bits import same_array, same_scalar
+
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return same_array(one, other)
+    return same_scalar(one, other)
+
+
+def _is_cheap(value: Any) -> bool:
+    return not isinstance(value, np.ndarray) or value.nbytes <= COMPARED_BYTES
