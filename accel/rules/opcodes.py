@@ -74,6 +74,8 @@ OPCODES: dict[str, str] = {
     "finite": "number: whether it is finite; Python raises OverflowError where a device gives infinity",
     "not_negative": "number: whether it is zero, above, or NaN",
     "positive": "number: whether it is above zero, or NaN",
+    "real_part": "number: its real part",
+    "imag_part": "number: its imaginary part, 0 if it is real",
     "within_one": "number: whether it is from -1 to 1, or NaN",
     "power_defined": "base, exponent: whether Python's power is a real number of the expected type",
     "rounds_alike": "number: whether it is no tie, and small enough, so that a device rounds it as Python does",

@@ -49,6 +49,8 @@ FINITE = _check("finite", lambda x: isinstance(x, int) or namespace_of(x).isfini
 EXACT = _check("exact_integer", lambda x: abs(_float(x)) <= LARGEST_EXACT)
 NOT_NEGATIVE = _check("not_negative", lambda x: namespace_of(x).logical_not(x < 0))
 POSITIVE = _check("positive", lambda x: namespace_of(x).logical_not(x <= 0))
+REAL_PART = own_rule("real_part", lambda x: x.real, lambda x: namespace_of(x).real(x))
+IMAG_PART = own_rule("imag_part", lambda x: x.imag, lambda x: namespace_of(x).imag(x))
 WITHIN_ONE = _check("within_one", lambda x: namespace_of(x).logical_not(abs(x) > 1))
 
 

@@ -347,3 +347,13 @@ def test_rounding_what_has_no_whole_number(check: Any) -> None:
         return round(float(x[0]))
 
     check(work, lambda i: np.array([[1.6, math.nan, math.inf, 2.4][i % 4 if i > 5 else 0]]), calls=14, replays=2)
+
+
+@pytest.mark.parametrize("kind", [complex, np.complex128, np.complex64, float, np.float32])
+def test_parts_of_numbers(check: Any, kind: Any) -> None:
+    def work(x: Any, s: Any) -> Any:
+        spectrum = np.fft.rfft(x)
+        z, t = spectrum[1], kind(x.sum())
+        return z.real, z.imag * 2, x * z.real, s.real, s.imag, x.sum().imag, t.real, t.imag, z.conjugate().imag
+
+    check(work, lambda i: (some(i, 8), kind(i)), calls=14, replays=4)

@@ -66,9 +66,7 @@ def attribute_of(value: Any, name: str) -> Any:
         return recording.write_down(lambda: _view(value, name, attribute), attribute)
     if issubclass(type(value), RecordedScalar):
         if name in ("real", "imag"):
-            return recording.write_down(
-                lambda: record_scalar(recording, _PARTS[name], (value,), attribute, _PARTS[name]), attribute
-            )
+            return recording.write_down(lambda: _part(value, name, attribute), attribute)
         if name in _OF_NUMBERS:
             return lambda *args: scalar_call(recording, getattr(type(real), name), (value, *args))
         force(value, f".{name}")
@@ -306,7 +304,17 @@ METHODS: dict[str, Writer] = {
 """How methods are written down, by name."""
 
 _VIEWS = frozenset({"T", "mT", "real", "imag"})
-_PARTS: dict[str, Any] = {"real": np.real, "imag": np.imag}
+_PARTS: dict[str, Any] = {"real": (np.real, scalars.REAL_PART), "imag": (np.imag, scalars.IMAG_PART)}
+"""By name: the function by which Python takes a part of a number, and the rule by which the device does."""
+
+
+def _part(value: RecordedScalar, name: str, attribute: Any) -> Any:
+    """A part of a number, which may be complex."""
+    recording, node = value._recording_, value.node()
+    function, rule = _PARTS[name]
+    if node.host:
+        return record_scalar(recording, function, (value,), attribute)
+    return wrap(recording, attribute, recording.writer.node(rule, (node,), {}, attribute, host=False))
 
 
 def _view(value: RecordedArray, name: str, attribute: Any) -> Any:
