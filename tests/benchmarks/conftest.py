@@ -59,7 +59,8 @@ TOY = {
                     raise ArithmeticError("the toy broke")
                 gcm.time_step(0.1)
                 ocean.step(gcm.T_s)
-                bar.set_description(f"step {i}")
+                if i % 100 == 0:
+                    bar.set_description(f"step {i}")
                 plot_state()
             os.makedirs("output")
             print("written to", os.getcwd())

@@ -7,7 +7,10 @@ import pytest
 from tests.programs.judge import in_the_foreground, judge, programs
 
 STAYS: dict[str, dict[str, str]] = {
-    "earth.extremes": {"Analysis.year": "call.opaque"},  # the generator that it asks for the next year
+    "earth.extremes": {
+        "Analysis.year": "call.opaque",  # the generator that it asks for the next year
+        "Calendar.monthly": "rule.parameter",  # np.add.reduceat
+    },
 }
 """Functions that stay on NumPy, with the reason that accel gives. Which functions matter varies with the machine."""
 

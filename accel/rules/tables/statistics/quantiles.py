@@ -268,12 +268,7 @@ def _lerp(low: Array, high: Array, t: Array) -> Any:
 
 
 for _function, _scale in ((np.percentile, 100), (np.quantile, 1)):
-    add_rule(
-        _function,
-        _quantiles(_scale, False),
-        "a | q axis method keepdims",
-        masked=_quantiles(_scale, False),
-        needs_elements=True,
-    )
+    _lower = _quantiles(_scale, False)
+    add_rule(_function, _lower, "a | q axis method keepdims", masked=_lower, needs_elements=True)
 for _function, _scale in ((np.nanpercentile, 100), (np.nanquantile, 1)):
     add_rule(_function, _quantiles(_scale, True), "a | q axis method keepdims")
