@@ -22,8 +22,9 @@ from accel.backend.disk import experience
 from accel.dispatch.call import Call
 from accel.dispatch.costs import budget
 
-MISSED_S = 1.0
-"""What rounds have to miss before the loop is recorded, in seconds: about three times what a recording takes."""
+MISSED_S = 1.5
+"""What rounds have to miss before the loop is recorded, in seconds: about what recording its first kinds of rounds, and
+a compile beside it, take of the program's time."""
 
 PARTS_SHARE = 0.5
 """The parts come first if their calls take this share of the whole call."""
@@ -89,8 +90,8 @@ class Parts:
         seconds = call.seconds or 0.0
         self._calls += 1
         self._waited_s += seconds
-        if seconds > 0.0:
-            self._share = 1.0 - call.own_s / seconds
+        if seconds > 0.0:  # the largest: that of calls whose parts have no programs yet
+            self._share = max(self._share, 1.0 - call.own_s / seconds)
         # what is recorded just now says nothing about later calls
         if settled and recorded.count == self._recorded:
             self._missed_s += missed_s
