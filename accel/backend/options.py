@@ -25,11 +25,12 @@ have the library."""
 
 
 def options_for(platform: str, *, plain_reductions: bool) -> dict[str, Any]:
-    """The options for one program. Those that the user has set in XLA_FLAGS are left alone."""
+    """The options for one program. The width of vectors is the user's choice, if XLA_FLAGS names it."""
     if platform != "cpu":
         return {}
-    chosen = {**_WIDE_VECTORS, **(_PLAIN_REDUCTIONS if plain_reductions else {})}
-    return {name: value for name, value in chosen.items() if name not in os.environ.get("XLA_FLAGS", "")}
+    set_by_user = os.environ.get("XLA_FLAGS", "")
+    wide = {name: value for name, value in _WIDE_VECTORS.items() if name not in set_by_user}
+    return {**wide, **(_PLAIN_REDUCTIONS if plain_reductions else {})}
 
 
 def need_plain_reductions(nodes: Iterable[Node]) -> bool:

@@ -126,4 +126,6 @@ def test_paths_that_share_a_program_share_the_new_constants(built: list[int]) ->
         before = len(built)
         model.weights[7] = 3.0
         called(fast, parted, model, 40)
-    assert len(built) == before
+        assert len(built) == before
+        taken = [path.constants.values for path in fast._self_target.paths]
+        assert not any(np.may_share_memory(value, model.weights) for values in taken for value in values.values())

@@ -120,7 +120,8 @@ class JointPath(Path):
         # what they take for constant, their next program does
         for member in self.trace.members:
             values, slots = self._by_trace[id(member.trace)].constants.values, member.placement.slots
-            values.update({slot: changed[slots[slot]] for slot in values if slots[slot] in changed})
+            copies = {slot: self.constants.values[slots[slot]] for slot in values if slots[slot] in changed}
+            values.update(copies)
         return True
 
     def _drawn_outcomes(self) -> list[Outcome]:
