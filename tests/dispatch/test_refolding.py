@@ -11,6 +11,7 @@ import pytest
 import accel
 from accel import config
 from accel.dispatch.compiling import Compiling
+from accel.dispatch.costs import speed
 from accel.dispatch.paths.path import REFOLD_AFTER, Path
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # where it is an error, calls stay on NumPy
@@ -38,10 +39,10 @@ def weighted(model: Any, x: Any) -> Any:
     return np.exp(model.weights).cumsum() * x + model.weights.max()
 
 
-def called(fast: Any, plain: Any, model: Any, times: int, seed: int = 0) -> None:
+def called(fast: Any, plain: Any, model: Any, times: int, seed: int = 0, size: int = 50) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(times):
-        x = rng.standard_normal(50)
+        x = rng.standard_normal(size)
         np.testing.assert_allclose(fast(model, x), plain(model, x), rtol=1e-12)
 
 
@@ -111,8 +112,10 @@ def test_a_constant_that_says_where_to_read_is_no_argument() -> None:
         called(fast, looked_up, model, 12)
 
 
-def test_paths_that_share_a_program_share_the_new_constants(built: list[int]) -> None:
-    model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50))
+@pytest.mark.usefixtures("books", "in_background", "unchecked")
+def test_paths_that_share_a_program_share_the_new_constants(built: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "SPEED_SAMPLES", 10**9)
+    model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 20_000))
 
     def parted(model: Any, x: Any) -> Any:
         y = np.exp(model.weights) * x
@@ -120,12 +123,13 @@ def test_paths_that_share_a_program_share_the_new_constants(built: list[int]) ->
             y = np.sin(y) + 1.0
         return y * 2.0
 
-    fast = accel.accelerate(parted)
-    with at_once():
-        called(fast, parted, model, 40)
-        before = len(built)
-        model.weights[7] = 3.0
-        called(fast, parted, model, 40)
-        assert len(built) == before
-        taken = [path.constants.values for path in fast._self_target.paths]
-        assert not any(np.may_share_memory(value, model.weights) for values in taken for value in values.values())
+    fast: Any = accel.accelerate(parted)
+    called(fast, parted, model, 80, size=20_000)
+    before = len(built)
+    model.weights[7] = 3.0
+    called(fast, parted, model, 40, size=20_000)
+    assert len(built) == before
+    paths = fast._self_target.paths
+    assert paths.joint.has_refolded
+    taken = [path.constants.values for path in (paths.joint, *paths)]
+    assert not any(np.may_share_memory(value, model.weights) for values in taken for value in values.values())
