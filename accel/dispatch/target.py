@@ -358,7 +358,7 @@ class Target:
             return self._record(call, again=True)
         quiet = is_quiet()
         # where later runs are prepared, nested targets get programs of their own: a later run may want those first
-        if self.parts.used and not budget.for_later_runs and not path.is_on_disk:
+        if self.parts.used and not budget.for_later_runs:
             result, missed_s = self._numpy.in_parts(call)
             self.parts.note_matched(missed_s)
             self._compiling.note_in_parts(path, call, missed_s, quiet=quiet)
