@@ -17,7 +17,7 @@ PACKAGE = Path(accel.__file__).parent
 ROOT = PACKAGE.parent
 
 LAYERS = (
-    ("process.forks", "process.jax_internals", "process.processors", "process.tracebacks"),
+    ("process.forks", "process.filters", "process.jax_internals", "process.processors", "process.tracebacks"),
     ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies", "process.ranks"),
     ("project", "spelling", "distances"),
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),

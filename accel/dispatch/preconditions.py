@@ -9,6 +9,7 @@ import numpy as np
 
 from accel.backend import devices
 from accel.process import forks
+from accel.process.filters import makes_no_error
 from accel.reasons import Refusal
 from accel.reports.ledger import current_run
 from accel.versions import shortfall
@@ -36,24 +37,10 @@ def unmet_precondition(mode: str) -> Refusal | None:
     if sys.gettrace() is not None:
         return _TRACED
     # a compiled program computes infinities and NaNs in silence: it could not raise at `1.0 / array` as NumPy would
-    if any(value not in ("ignore", "warn") for value in np.geterr().values()) or _warnings_raise():
+    warns = makes_no_error(warnings.filters, RuntimeWarning)  # NumPy's warning of floating-point events
+    if not warns or any(value not in ("ignore", "warn") for value in np.geterr().values()):
         return _RAISING
     # under a low `ulimit -v`, JAX's start could crash the program
     if not (devices.is_started() or devices.has_room()):
         return _CRAMPED
     return None
-
-
-def _warnings_raise() -> bool:
-    """Whether a RuntimeWarning, NumPy's warning of floating-point events, would be raised as an error.
-
-    The first filter that applies decides. A filter for some messages, modules or lines alone does not settle the
-    others, so the search goes on after it.
-    """
-    for action, message, category, module, line in warnings.filters:
-        if issubclass(RuntimeWarning, category):
-            if action == "error":
-                return True
-            if message is None and module is None and not line:
-                return False
-    return False

@@ -325,8 +325,7 @@ class Target:
 
     @property
     def _covers_recording(self) -> bool:
-        found = self.parts.is_known or any(path.is_on_disk for path in self.paths)
-        return self.account.covers_recording(found=found)
+        return self.account.covers_recording(found=any(path.is_on_disk for path in self.paths))
 
     def _pays_for_another(self) -> bool:
         """Whether calls of new kinds come often enough for another recording."""

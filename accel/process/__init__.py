@@ -11,6 +11,7 @@ gain           what programs could have saved so far, which decides what is begu
 own_code       which modules are the user's own
 bodies         which functions are bodies of lifted loops
 tracebacks     tracebacks without accel's frames
+filters        what the filters of Python's warnings make of one
 status         the line on a terminal while something goes on
 jax_internals  private interfaces of JAX, all of them
 """

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
 from accel.process.bodies import runs_body
+from accel.process.filters import makes_no_error
 from accel.process.own_code import PACKAGE
 from accel.process.tracebacks import ON_BEHALF
 from accel.record import inputs
@@ -71,17 +71,6 @@ def _noted(
     effect = Warned(recording.texts.parts(message), category, place)
     text = recording.texts.resolved(message)
     return effect, lambda: warn(text, category, place)
-
-
-def makes_no_error(filters: Sequence[Any], category: type[Warning]) -> bool:
-    """Whether no filter turns warnings of a category into errors. The first one that fits decides."""
-    for action, message, kind, module, line in filters:
-        if issubclass(category, kind):
-            if action == "error":
-                return False
-            if message is None and module is None and not line:
-                return True
-    return True
 
 
 def _place(recording: Recording, frame: FrameType, above: int) -> Place:
