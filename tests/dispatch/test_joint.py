@@ -352,6 +352,32 @@ def test_a_later_run_crosses_the_paths_of_a_program_on_disk(in_background: Path)
     assert [program["found_on_disk"] for program in target_of(fast).paths.describe()] == [True]
 
 
+def with_names_of_sides(x: Any) -> Any:
+    taken = []
+    if x.mean() > 0.0:
+        x = np.sin(x)
+        taken.append("up")
+    if x[0, 0] > 0.3:
+        x = x + 1.0
+        taken.append("corner")
+    return x, taken
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_later_run_starts_with_a_path_that_a_program_on_disk_has_admitted(in_background: Path) -> None:
+    *others, later = {tuple(with_names_of_sides(x)[1]): (x,) for x in fields(0, 40)}.values()
+    first = accel.accelerate(with_names_of_sides, name="first")
+    play(with_names_of_sides, first, copy.deepcopy([*others, *others, *others, *others]))
+    programs = open_ledger("first").compile_s
+    play(with_names_of_sides, first, copy.deepcopy([later] * 3))
+    assert len(members_of(first)) == 4
+    assert open_ledger("first").compile_s == programs
+    second = accel.accelerate(with_names_of_sides, name="second")
+    play(with_names_of_sides, second, copy.deepcopy([later] * 12))
+    assert len(members_of(second)) == 1
+    assert [program["found_on_disk"] for program in target_of(second).paths.describe()] == [True]
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_a_program_on_disk_that_cannot_be_read_is_compiled_again(in_background: Path) -> None:
     first = accel.accelerate(two_branches, name="first")

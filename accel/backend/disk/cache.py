@@ -4,6 +4,7 @@
     <QD_JAX_CACHE_DIR>/<environment>/<key>.trace        a recorded trace's program: which one it is, and how to call it
     <QD_JAX_CACHE_DIR>/<environment>/<key>.path         what runs have learnt about a path (see experience)
     <QD_JAX_CACHE_DIR>/<environment>/<key>.together     the tape of a program of several paths (see together)
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.placement    where one of its paths finds what on it
 
 The folder's name is a hash of everything that a compiled program depends on besides what it computes: accel's own code,
 the versions of Python, NumPy, SciPy, JAX and jaxlib, XLA's flags, and the processor. So entries of other versions are
@@ -40,13 +41,14 @@ from accel import config, logs, versions
 from accel.process import own_code, processors
 from accel.spelling import did_you_mean
 
-SUFFIX, TRACE, PATH, TOGETHER, KNOWN = ".program", ".trace", ".path", ".together", ".known"
-"""The suffixes of entries: a compiled program, a trace's product, a path's experience, a tape of several paths, a
-function of which some path has been compiled."""
+SUFFIX, TRACE, PATH, TOGETHER, PLACEMENT = ".program", ".trace", ".path", ".together", ".placement"
+KNOWN = ".known"
+"""The suffixes of entries: a compiled program, a trace's product, a path's experience, a tape of several paths, where
+one of those finds what on it; and a function of which some path has been compiled."""
 
 _PARTIAL = ".partial"
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
-_FILE_NAME = re.compile(rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{KNOWN}|-\w+{_PARTIAL})")
+_FILE_NAME = re.compile(rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{PLACEMENT}|{KNOWN}|-\w+{_PARTIAL})")
 """The names of accel's files. `clear` removes no others."""
 
 _ABANDONED_S = 3600.0

@@ -22,8 +22,8 @@ class Experience:
 
     varied: slots of numbers and arrays that some run did not fold, because they changed. spanned: slots of arrays that
     should be passed as spans. threads: the number of threads that its programs were compiled for, 0 for all; None if it
-    is not known. together: by the key of a program's path, the keys of the recorded paths that it is of, this one
-    among them.
+    is not known. together: by the key of a program, the keys of the recorded paths that it computes, this one among
+    them.
     """
 
     varied: frozenset[int] = frozenset()
@@ -54,11 +54,12 @@ def save(key: str, known: Experience) -> None:
 
 
 def note_together(program: str, paths: Collection[str]) -> None:
-    """Note for each of these paths that there is a program of just these. All by their keys."""
+    """Note for each of these paths that there is a program of all of them. All by their keys."""
     for key in paths:
         known = read(key)
-        if program not in known.together:
-            save(key, replace(known, together={**known.together, program: frozenset(paths)}))
+        all_paths = known.together.get(program, frozenset()).union(paths)
+        if all_paths != known.together.get(program):
+            save(key, replace(known, together={**known.together, program: all_paths}))
 
 
 def key_of_code(name: str, code: CodeType) -> str:

@@ -49,7 +49,7 @@ class PendingProgram(Future[Executable]):
     arguments: of compile_trace. name: the target's, for the status line. missed: the priority, as the binary logarithm
     of the seconds of calls that had to do without it, each weighted by its time (see HALF_LIFE_S). found_on_disk:
     whether it was loaded from disk. kept: keys and suffixes of the cache entries from which a later process loads it;
-    unkept: why there are none.
+    unkept: why there are none. path: the key of its path on disk.
 
     First comes `prepare`: it makes the job that the disk and the worker know the program by. Then it comes about in one
     of three ways: `load_from_disk`; `compile_in_worker`, and then `load_product` in the thread that also loads programs
@@ -69,7 +69,7 @@ class PendingProgram(Future[Executable]):
         self.unkept = "the disk cache is off"
         self._arguments = arguments
         self._job: Job | None = None
-        self._path: str | None = None
+        self.path: str | None = None
         self._key: str | None = None
         self._product: Product | None = None
         self._began: float | None = None
@@ -143,7 +143,7 @@ class PendingProgram(Future[Executable]):
         job.known = Known(scalars, arrays)
         job.spanned = frozenset(spanned) or earlier.spanned
         self._arguments = trace, job.known, samples, job.spanned
-        self._path, self._key = path, key_of(path, job)
+        self.path, self._key = path, key_of(path, job)
         varied = earlier.varied.union(trace.scalar_slots, trace.array_slots).difference(scalars, arrays)
         # a number of threads that the user chose says nothing about the best one
         threads = earlier.threads if config.current().threads else threads or 0
@@ -236,8 +236,8 @@ class PendingProgram(Future[Executable]):
             unkept = product.unkept
         if unkept:
             report_not_kept(unkept)
-        elif self._path is not None:
-            self._note_together(self._path)
+        elif self.path is not None:
+            self._note_together(self.path)
         self._note_kept(product.key, unkept)
 
     def _note_together(self, path: str) -> None:
@@ -250,7 +250,6 @@ class PendingProgram(Future[Executable]):
         known = [key for key in keys if key is not None]
         if self._job is not None and len(known) == len(keys):
             together.save(path, self._job, trace, known)
-            experience.note_together(path, known)
 
     def _note_kept(self, key: str | None, unkept: str) -> None:
         entries = ((None if unkept else self._key, cache.TRACE), (key, cache.SUFFIX))

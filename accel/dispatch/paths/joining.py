@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from accel import config, logs
 from accel.backend.disk import cache
-from accel.dispatch.paths.joint import JointPath, traces_of
+from accel.dispatch.paths.joint import JointPath
 from accel.dispatch.paths.path import Path, Stage
 
 COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
@@ -66,15 +66,18 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
     recorded = {other.key: other for other in pool if other.key is not None}
     joined = {other.key for other in pool if other.stage is Stage.JOINED}
     programs = experience.read(path.key).together.items()
-    fitting = [(len(keys), program, keys) for program, keys in programs if len(keys) > 1 and joined <= keys]
+    fitting = [(len(keys), program) for program, keys in programs if len(keys) > 1 and joined <= keys]
     # the one of most paths first: the fewer are left that it does not have
-    for _, program, _ in sorted(fitting, key=lambda each: each[:2], reverse=True):
+    for _, program in sorted(fitting, reverse=True):
         source = together.read(program)
-        # another process may have saved it with fewer paths meanwhile
-        if source is not None and {path.key, *joined} <= set(source.paths):
-            members = [other for key, other in recorded.items() if key in source.paths]
+        if source is None:
+            continue
+        members = source.members_of({key: other.trace for key, other in recorded.items()})
+        # an entry may be gone
+        if members.keys() >= {path.key, *joined}:
             with contextlib.suppress(NotMergeable):
-                return JointPath(source.with_members(traces_of(members)), members, name, source)
+                trace = source.with_members(list(members.values()))
+                return JointPath(trace, [recorded[key] for key in members], name, source)
     return None
 
 

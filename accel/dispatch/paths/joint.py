@@ -42,6 +42,7 @@ class JointPath(Path):
         super().__init__(cast("Trace", trace), name)
         self._inherit()
         self._source = source
+        self._key_on_disk: str | None = None  # that of its own path
         if source is not None:
             self._adopt({**source.known.scalars, **source.known.arrays})
 
@@ -112,7 +113,17 @@ class JointPath(Path):
         self.constants.candidates = self._foldable()
         self._variant = self._launcher(self.variant.executable)
         path.join()
+        self._note_members()
         return True
+
+    def _note_members(self) -> None:
+        """Let later runs find the program on disk by all of the paths that it has by now."""
+        keys = [self._by_trace[id(member.trace)].key for member in self.trace.members]
+        known = [key for key in keys if key is not None]
+        if self._key_on_disk is not None and len(known) == len(keys):
+            from accel.backend.disk import together
+
+            together.note_members(self._key_on_disk, self.trace, known)
 
     def refold(self, changed: Mapping[int, NDArray[Any]]) -> bool:
         if not super().refold(changed):
@@ -143,6 +154,7 @@ class JointPath(Path):
         if self.stage is Stage.OBSERVING:
             self._enter(Stage.PENDING)
         self._install(made)
+        self._key_on_disk = made.path if made.kept else None
         for path in self.members:
             if path.stage is not Stage.JOINED:
                 path.join()
@@ -208,8 +220,3 @@ class CrossedPath(Path):
 
     def forget_replays(self) -> None:
         self.replays = self.compared_at = 0  # the times are another path's
-
-
-def traces_of(paths: Sequence[Path]) -> dict[str, Trace]:
-    """The traces of paths by their keys on disk."""
-    return {path.key: path.trace for path in paths if path.key is not None}
