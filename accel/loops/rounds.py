@@ -86,9 +86,14 @@ class Passage:
         require(_is_value(nodes[0]), "a value of a kind that devices do not have")
 
     def is_clear(self, at: int) -> bool:
-        """Whether each value of the state at a head is told from all others, and from what may be read besides."""
+        """Whether each value of the state at a head is told from all others, and from what may be read besides.
+
+        And whether none that changes is a constant there: of what follows from that, the recording has assumed nothing.
+        """
         numbers = [column[at] for column in (*self.moving, *self.fixed)]
-        return len(set(numbers)) == len(numbers) and not any(self.draft.is_read(column[at]) for column in self.moving)
+        is_single = len(set(numbers)) == len(numbers)
+        changing = [column[at] for column in self.moving]
+        return is_single and not any(self.draft.is_read(each) or self.draft.nodes[each].constant for each in changing)
 
     def operations(self, at: int) -> list[int]:
         stretch = self.draft.between(self.heads[at].nodes, self.heads[at + 1].nodes)

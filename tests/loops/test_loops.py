@@ -226,6 +226,18 @@ def over_a_list(x: Any) -> Any:
     return x
 
 
+def zeros_that_take_turns_with_others(x: Any, y: Any) -> Any:
+    z, w = x * 1.0, np.zeros(3)
+    e = 0.1 * np.sum(y)
+    while e > 0.01:
+        w, z = z, w
+        w = w + x
+        if x[0] < 0.3:  # true of the zeros, whatever the arguments are
+            x, z = z, 0.5 * x
+        e = e * 0.6
+    return x, z, w
+
+
 def all_of_several(x: Any, y: Any) -> Any:
     while all([np.max(x) > 0.1, np.max(y) > 0.1]):
         x, y = x * 0.5, y * 0.4
@@ -411,6 +423,7 @@ HOSTILE: list[Callable[..., Any]] = [
     views_that_move,
     nothing_before_the_first_round,
     an_error_after_too_many_rounds,
+    zeros_that_take_turns_with_others,
 ]
 
 
