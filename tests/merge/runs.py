@@ -102,7 +102,7 @@ def identities(value: Any) -> list[tuple[int, int]]:
     return [
         (
             next(at for at, other in enumerate(arrays) if other is array),
-            next(at for at, other in enumerate(arrays) if other is array or np.may_share_memory(other, array)),
+            next(at for at, other in enumerate(arrays) if other is array or np.shares_memory(other, array)),
         )
         for array in arrays
     ]
