@@ -105,7 +105,7 @@ LAYERS = (
     ("dispatch.comparing.errors", "dispatch.comparing.snapshot"),
     ("dispatch.comparing.monte_carlo", "dispatch.comparing.changes", "dispatch.comparing.texts"),
     ("dispatch.comparing.comparison",),
-    ("dispatch.call", "dispatch.refusals"),
+    ("dispatch.call", "dispatch.refusals", "dispatch.paths.kinds"),
     ("dispatch.costs.budget", "dispatch.costs.rest", "dispatch.costs.speed", "dispatch.preconditions", "dispatch.late"),
     ("dispatch.costs.account", "dispatch.costs.parts", "dispatch.costs.transfers"),
     ("dispatch.paths.constants",),

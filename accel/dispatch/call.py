@@ -6,9 +6,12 @@ import threading
 import time
 from collections.abc import Callable
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accel.process import interrupts
+
+if TYPE_CHECKING:
+    from accel.dispatch.paths.path import Path
 
 LONG_CALL_S = 0.5
 """Seconds after which targets that are called inside a first call are examined themselves.
@@ -23,6 +26,8 @@ class _ThreadState(threading.local):
     """Whether a target's call is under way in this thread. Targets that are called inside it then run on NumPy."""
     opens_at = inf
     """From this time on they do not: the call around them is a first one, and takes long (see LONG_CALL_S)."""
+    taken: list[Path] | None = None
+    """The paths that targets in a call in parts have taken so far; None where nobody asks."""
     counted_s = 0.0
     """Seconds of this thread that are already in some target's ledger, so that none are counted twice.
 

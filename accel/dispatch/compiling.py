@@ -49,16 +49,17 @@ class Compiling:
 
     # -- before a program is there ------------------------------------------------------------------------------------
 
-    def observe(self, path: Path, values: list[Any], call: Call, *, limited: bool) -> None:
+    def observe(self, path: Path, values: list[Any], call: Call, *, limited: bool, settled: bool) -> None:
         """Observe one more call's inputs, and start compiling the path if it is due.
 
-        limited: whether the budget holds; otherwise the path is compiled whatever it costs.
+        limited: whether the budget holds; otherwise the path is compiled whatever it costs. settled: whether the paths
+        that its program should have besides have been recorded.
         """
         path.observe(values)
         if budget.for_later_runs:
             self._let_others_observe(path, call)
         # `observed` includes this call: compiling starts at the next call after OBSERVED of them
-        if path.observed > OBSERVED and self._is_due(path, limited):
+        if path.observed > OBSERVED and (settled or path.is_on_disk) and self._is_due(path, limited):
             path.confirm(values)
             # a later run may meet the paths in another order: each gets a program, and in the end all get one together
             alone = budget.for_later_runs or path is self._paths.joint
@@ -103,7 +104,7 @@ class Compiling:
             open_ledger(self._name).charge("slowdown", path.speed.more_slowdown_s())
 
     def note_in_parts(self, path: Path, call: Call, missed_s: float, *, quiet: bool) -> None:
-        """As `note_without_program`, for a call that has run in parts. missed_s: outside of compiled programs."""
+        """As `note_without_program`, for a call that has run in parts. missed_s: while no program ran."""
         if quiet:
             path.speed.parts_s.add(call.seconds or 0.0)
         path.wait(missed_s)

@@ -75,16 +75,20 @@ class NumPyCalls:
     def in_parts(self, call: Call) -> tuple[Any, float]:
         """Answer a call by the programs of the targets inside it, where they have some: that is no time of NumPy's.
 
-        Returns the result, and the seconds outside of compiled programs.
+        Returns the result, and the seconds in which no program has run.
         """
         THREAD.inside = False  # `Target.answer` puts it back
         run = current_run()
-        before_s = run.compiled_s
-        result = self.whole(call)
-        compiled_s = run.compiled_s - before_s
-        missed_s = max(0.0, (call.seconds or 0.0) - compiled_s)
+        before_s = run.launched_s
+        around, THREAD.taken = THREAD.taken, []
+        try:
+            result = self.whole(call)
+        finally:
+            parts, THREAD.taken = THREAD.taken, around
+        self._parts.kinds.note(parts, list(self._paths))
+        missed_s = max(0.0, (call.seconds or 0.0) - (run.launched_s - before_s))
         # before JAX is imported, no program can be in use
-        self._parts.note(call, missed_s, settled=compiled_s > 0.0 or (is_quiet() and devices.is_started()))
+        self._parts.note(call, missed_s, settled=is_quiet() and devices.is_started())
         return result, missed_s
 
     def _note_unmatched(self, call: Call) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from accel.dispatch.call import Call, is_fault, note_counted
+from accel.dispatch.call import THREAD, Call, is_fault, note_counted
 from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.compiling import Compiling, is_quiet
 from accel.dispatch.costs import budget
@@ -100,7 +100,7 @@ class Replaying:
         note_counted(seconds)
         taken.replays += 1
         path.replays += path is not taken
-        self._paths.note_taken(taken)
+        self._note_taken(taken)
         if is_quiet():
             taken.speed.compiled_s.add(seconds)
         if path.reconsider():
@@ -115,5 +115,10 @@ class Replaying:
         tolerance, unit = self._tolerance()
         refusal = self.comparisons.compare(taken, path.variant.executable, staged, call, tolerance=tolerance, unit=unit)
         if call.raised is None:
-            self._paths.note_taken(taken)
+            self._note_taken(taken)
         return refusal
+
+    def _note_taken(self, path: Path) -> None:
+        self._paths.note_taken(path)
+        if THREAD.taken is not None:
+            THREAD.taken.append(path)

@@ -3,7 +3,7 @@
 Most calls without a program run on NumPy as a whole: their program is soon there, and what their parts would gain until
 then would not pay for recording and compiling them. A round of the program's own loop is another matter. It is large,
 its program takes long to compile, and some of its rounds (that print, or plot) never get one. So its parts come first.
-What a round then takes outside of compiled programs is all that a program of the loop could save. It is *missed*:
+What a round then takes while no program runs is all that a program of the loop could save. It is *missed*:
 
 - The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what it takes.
 - A round of a known kind may be of a new one after all: one is recorded once such rounds have missed what that takes,
@@ -21,10 +21,14 @@ from types import CodeType
 from accel.backend.disk import experience
 from accel.dispatch.call import Call
 from accel.dispatch.costs import budget
+from accel.dispatch.paths.kinds import Kinds
 
-MISSED_S = 1.5
+MISSED_S = 1.0
 """What rounds have to miss before the loop is recorded, in seconds: about what recording its first kinds of rounds, and
 a compile beside it, take of the program's time."""
+
+UNSETTLED_SHARE = 0.1
+"""This share of what rounds miss counts while programs of their parts are on the way: those will save most of it."""
 
 PARTS_SHARE = 0.5
 """The parts come first if their calls take this share of the whole call."""
@@ -49,13 +53,14 @@ recorded = _Recorded()
 class Parts:
     """The parts of one target's calls. code: by which its programs are known; None where calls do not run in parts.
 
-    used: whether they do. name: the target's.
+    used: whether they do. name: the target's. kinds: what they show of these calls.
     """
 
     def __init__(self, name: str, code: CodeType | None) -> None:
         self.used = code is not None
         self._name = name
         self._code = code
+        self.kinds = Kinds()
         self._share = 0.0
         self._calls = 0
         self._recorded = 0
@@ -83,9 +88,9 @@ class Parts:
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def note(self, call: Call, missed_s: float, *, settled: bool) -> None:
-        """Note a call that has run in parts. missed_s: of that, outside of compiled programs.
+        """Note a call that has run in parts. missed_s: of that, while no program ran.
 
-        settled: whether some of it was compiled, or nothing that may be is still on its way.
+        settled: whether no program is on its way.
         """
         seconds = call.seconds or 0.0
         self._calls += 1
@@ -93,8 +98,8 @@ class Parts:
         if seconds > 0.0:  # the largest: that of calls whose parts have no programs yet
             self._share = max(self._share, 1.0 - call.own_s / seconds)
         # what is recorded just now says nothing about later calls
-        if settled and recorded.count == self._recorded:
-            self._missed_s += missed_s
+        if recorded.count == self._recorded:
+            self._missed_s += missed_s if settled else UNSETTLED_SHARE * missed_s
         self._recorded = recorded.count
 
     def note_unmatched(self, missed_s: float) -> None:
@@ -129,7 +134,14 @@ class Parts:
         return True
 
     def pay_for_a_look(self, recording_s: float, waiting: int) -> bool:
-        """The same for a call that matches a known path, but may take another one: ever less often, if none does."""
+        """The same for a call that matches a known path, but may take another one: ever less often, if none does.
+
+        Where the parts show kinds, only one that is likely to be of a new one is worth it.
+        """
+        if self.kinds.are_shown:
+            if not self.kinds.expects_new:
+                return False
+            waiting = 0
         if self.used and self._matched_s < recording_s * 2 ** (waiting + self._looks_in_vain):
             return False
         self._matched_s = 0.0

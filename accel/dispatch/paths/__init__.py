@@ -4,5 +4,6 @@ path       one recorded path, on its way from recording to compiled program: its
 constants  the inputs of a path that its program may take for constant
 joint      several recorded paths that have one program
 joining    which paths get one program
+kinds      what the parts of a call show of the path that it takes
 known      all recorded paths of a target, and which of them a call may take
 """

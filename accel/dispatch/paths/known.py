@@ -39,9 +39,9 @@ COMPILE_THRESHOLD = 0.1
 FIRST_COMPILE_THRESHOLD = 0.01
 """The same for a target's first path."""
 
-IN_PARTS_THRESHOLD = 0.15
-"""The same for each path where calls run in parts meanwhile: what counts there is only what these miss. If it is the
-first, other paths that are recorded by then get one program with it."""
+FIRST_IN_PARTS_THRESHOLD, IN_PARTS_THRESHOLD = 0.05, 0.15
+"""The same for the first path and for each further one, where calls run in parts meanwhile: what counts there is only
+what these miss. Other paths that are recorded by then get one program with it."""
 
 WAITING = (Stage.OBSERVING, Stage.PENDING)
 """The stages of a path that is to get a program."""
@@ -249,7 +249,7 @@ class KnownPaths:
         if any(other.stage is Stage.PENDING for other in self._paths):
             return False
         # the first program of the target
-        share = IN_PARTS_THRESHOLD if self._in_parts and not path.is_on_disk else FIRST_COMPILE_THRESHOLD
+        share = FIRST_IN_PARTS_THRESHOLD if self._in_parts and not path.is_on_disk else FIRST_COMPILE_THRESHOLD
         return path.waited_s >= share * expected_compile_s(path)
 
     def stop_folding(self, names: Collection[str], changed_in: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -168,6 +168,11 @@ class Path:
         from accel.backend.job import key_of_path
 
         return key_of_path(self.trace) if cache.is_used() else None
+
+    @functools.cached_property
+    def sides(self) -> frozenset[tuple[Hashable, str]]:
+        """The sides of branches that it takes: by the branch's file and line, its value as text."""
+        return frozenset((outcome.where[:2], repr(outcome.expected)) for outcome in self.trace.tape.outcomes)
 
     def has_same_trace(self, trace: Trace) -> bool:
         """Whether `trace` recorded the same path."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from accel.process import interrupts
 from accel.record import Trace
 from accel.record.bits import Content, same_scalar
 from accel.record.draws.draw import Draw
+from accel.reports.ledger import current_run
 
 
 class Constants:
@@ -172,6 +174,7 @@ class Launcher:
         host, scalars = self._prepare(values)
         given = self._given(values)
         self.launches.count += 1
+        launched = time.perf_counter()
         made, packs = self.executable(given, scalars)
         changed = self._constants.changed_arrays(values)
         if changed:
@@ -179,6 +182,7 @@ class Launcher:
             return StaleConstants(changed)
         packed = dict(zip(packs, self.executable.fetched(list(packs.values())), strict=True))
         _wait_for(made)
+        current_run().launched_s += time.perf_counter() - launched
         numbers = [_number(source, packed, host) for source in program.numbers]
         outcomes = packed.get("f", _NO_OUTCOMES)[: len(program.outcomes)]
         return self._staged(Computed(values, given, host, made, numbers, outcomes))

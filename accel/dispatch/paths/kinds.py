@@ -1,0 +1,63 @@
+"""Kinds: what the programs of its parts show of a call that has none itself.
+
+Before a path has a program, nobody knows whether a call that matches it takes it: another side of a branch may be
+another path. Where a call runs in parts (see accel.dispatch.costs.parts), the programs of these show which sides their
+branches took. If each recorded path of the whole takes another side somewhere, the call was of a new kind: a path that
+is worth recording, and that the next program should have, too.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from accel.dispatch.paths.path import Path
+
+LATELY, FEW = 24, 2
+"""If of the last so many calls at most so few were of new kinds, those that come often have been recorded."""
+
+PATIENCE = 200
+"""After so many calls a program is wanted, whatever kinds it has. Some may never be recorded."""
+
+
+class Kinds:
+    """The kinds of one target's calls in parts. are_shown: whether the parts' programs tell them apart."""
+
+    def __init__(self) -> None:
+        self.are_shown = False
+        self._lately: deque[bool] = deque(maxlen=LATELY)  # whether each was of a new kind
+        self._calls = 0  # since the first recording
+        self._since = 0  # the last call of a new kind
+        self._gap = 0  # from the one before to that
+
+    def note(self, parts: Sequence[Path], recorded: Collection[Path]) -> None:
+        """Note a call in parts. parts: the paths that these took. recorded: those of the whole."""
+        if not recorded:
+            return
+        sides = frozenset[tuple[object, str]]().union(*(path.sides for path in parts))
+        self.are_shown = self.are_shown or bool(sides)
+        is_new = not any(_may_take(path, sides) for path in recorded)
+        self._lately.append(is_new)
+        self._calls += 1
+        self._since += 1
+        if is_new:
+            self._gap, self._since = self._since, 0
+
+    @property
+    def expects_new(self) -> bool:
+        """Whether the next call is likely to be of a new kind: they come in rows, or every so many calls."""
+        return self._since + 1 == self._gap
+
+    @property
+    def are_settled(self) -> bool:
+        """Whether new kinds have become rare, as far as the parts show them."""
+        is_seldom = len(self._lately) == LATELY and sum(self._lately) <= FEW
+        return not self.are_shown or is_seldom or self._calls >= PATIENCE
+
+
+def _may_take(path: Path, sides: frozenset[tuple[object, str]]) -> bool:
+    """Whether a call that took these sides may have taken this path: it takes the same ones of the same branches."""
+    lines = {line for line, _ in path.sides}
+    return all(side in path.sides for side in sides if side[0] in lines)
