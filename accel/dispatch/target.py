@@ -330,7 +330,8 @@ class Target:
 
     def _pays_for_another(self) -> bool:
         """Whether calls of new kinds come often enough for another recording."""
-        return self.parts.pay_for_another(self.account.recording_s, self.recordings.count, self.paths.waiting_count)
+        price_s = self.paths.price_of_another_s(self.account.recording_s)
+        return self.parts.pay_for_another(price_s, self.recordings.count, self.paths.kinds_on_disk)
 
     @property
     def _is_limited(self) -> bool:
@@ -358,13 +359,15 @@ class Target:
             return self._record(call, again=True)
         quiet = is_quiet()
         # where later runs are prepared, nested targets get programs of their own: a later run may want those first
-        if self.parts.used and not budget.for_later_runs:
+        in_parts = self.parts.used and not budget.for_later_runs
+        is_coming = in_parts and path.is_coming  # then its parts need not even be recorded
+        if in_parts and not is_coming:
             result, missed_s = self._numpy.in_parts(call)
             self.parts.note_matched(missed_s)
             self._compiling.note_in_parts(path, call, missed_s, quiet=quiet)
             return result
         answer = self._numpy.uncovered if budget.for_later_runs else self._numpy.late
-        result = answer(call, quiet=quiet)
+        result = self._numpy.whole(call, quiet=quiet) if is_coming else answer(call, quiet=quiet)
         self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
         return result
 

@@ -123,12 +123,13 @@ class Parts:
             return False
         return self._missed_s < MISSED_S
 
-    def pay_for_another(self, recording_s: float, kinds: int, waiting: int) -> bool:
-        """Whether calls that no known path takes have missed as much as a recording takes. Asked before each recording.
+    def pay_for_another(self, price_s: float, recordings: int, kinds_on_disk: int) -> bool:
+        """Whether calls that no known path takes have missed as much as another path costs.
 
-        kinds: the recordings so far. waiting: those whose paths have no program yet: each of them doubles the price.
+        Asked before each recording. price_s: that, in seconds. recordings: those so far. kinds_on_disk: of so many kinds is the program that an
+        earlier run has compiled: for these a recording is all that is wanting.
         """
-        if self.used and kinds >= FREE_KINDS and self._unmatched_s < recording_s * 2**waiting:
+        if self.used and recordings >= max(FREE_KINDS, kinds_on_disk) and self._unmatched_s < price_s:
             return False
         self._unmatched_s = 0.0
         return True

@@ -68,7 +68,7 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
     programs = experience.read(path.key).together.items()
     fitting = [(len(keys), program) for program, keys in programs if len(keys) > 1 and joined <= keys]
     # the one of most paths first: the fewer are left that it does not have
-    for _, program in sorted(fitting, reverse=True):
+    for count, program in sorted(fitting, reverse=True):
         source = together.read(program)
         if source is None:
             continue
@@ -77,7 +77,7 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
         if members.keys() >= {path.key, *joined}:
             with contextlib.suppress(NotMergeable):
                 trace = source.with_members(list(members.values()))
-                return JointPath(trace, [recorded[key] for key in members], name, source)
+                return JointPath(trace, [recorded[key] for key in members], name, source, count)
     return None
 
 

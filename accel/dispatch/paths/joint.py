@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 class JointPath(Path):
     """A path of which several recorded ones are the sides. members: those. crossed: ways from one to another of them
-    that calls have taken (see accel.merge.crossings).
+    that calls have taken (see accel.merge.crossings). paths_on_disk: how many its program on disk computes.
 
     Which of them a run has taken, its outcomes show. Times, replays and comparisons are counted for each of them apart.
     """
@@ -32,10 +32,16 @@ class JointPath(Path):
     trace: MergedTrace  # type: ignore[assignment]  # what compiling needs of a trace, both have
 
     def __init__(
-        self, trace: MergedTrace, members: Sequence[Path], name: str, source: TraceOnDisk | None = None
+        self,
+        trace: MergedTrace,
+        members: Sequence[Path],
+        name: str,
+        source: TraceOnDisk | None = None,
+        paths_on_disk: int = 0,
     ) -> None:
         """source: what is on disk of the program, if it is there: then no more is folded than it folds."""
         self.members = list(members)
+        self.paths_on_disk = paths_on_disk
         self.crossed: list[CrossedPath] = []
         self.compared_edges: Counter[Hashable] = Counter()
         self._by_trace = {id(path.trace): path for path in members}

@@ -225,6 +225,20 @@ class KnownPaths:
         return sum(path.stage in WAITING for path in self._paths)
 
     @property
+    def kinds_on_disk(self) -> int:
+        """Of how many paths the joint program was in earlier runs."""
+        return 0 if self.joint is None else self.joint.paths_on_disk
+
+    def price_of_another_s(self, recording_s: float) -> float:
+        """What calls of a further kind have to miss, in seconds, before one of them is recorded.
+
+        That is what a recording takes, doubled by each path that waits already; and what such calls have to miss before
+        the joint program is compiled again, with them.
+        """
+        again_s = 0.0 if self.joint is None else IN_PARTS_THRESHOLD * expected_compile_s(self.joint)
+        return max(recording_s * float(2**self.waiting_count), again_s)
+
+    @property
     def are_observed(self) -> bool:
         """Whether any of them is observed for being compiled."""
         return any(path.stage is Stage.OBSERVING for path in self._paths)

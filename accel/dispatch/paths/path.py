@@ -44,6 +44,9 @@ REFOLD_AFTER = 64
 MAX_BACKOFF = 1023
 """The most calls on NumPy between two runs of a program whose last runs were all discarded."""
 
+COMES_WITHIN_S = 2.0
+"""A program that is on disk is there before its calls have taken so many seconds on NumPy."""
+
 DISCARDED_SHARE = 0.02
 """What such runs may cost, as a share of the calls on NumPy between them: fewer calls are enough for that."""
 
@@ -261,6 +264,11 @@ class Path:
 
         waits = not config.current().ahead_of_time
         return not waits and self.key is not None and bool(experience.read(self.key).together)
+
+    @property
+    def is_coming(self) -> bool:
+        """Whether its program is likely to come from disk within its next few calls."""
+        return self.is_on_disk and self.waited_s < COMES_WITHIN_S
 
     def is_ready(self) -> bool:
         """Whether compiling has ended, with a program or with an error."""

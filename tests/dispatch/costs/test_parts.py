@@ -81,9 +81,11 @@ def test_a_new_kind_of_calls_pays_for_its_recording(of_loop: Parts) -> None:
     assert of_loop.pay_for_another(1.0, parts.FREE_KINDS - 1, 0)
     assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, 0)
     of_loop.note_unmatched(1.5)
-    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, 1), "others of them have no program yet"
+    assert not of_loop.pay_for_another(2.0, parts.FREE_KINDS, 0)
+    assert not of_loop.pay_for_another(2.0, 7, 7)
     assert of_loop.pay_for_another(1.0, parts.FREE_KINDS, 0)
     assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, 0)
+    assert of_loop.pay_for_another(1.0, 6, 7), "an earlier run's program is of so many"
     assert not of_loop.pay_for_a_look(1.0, 0)
     of_loop.note_matched(1.5)
     assert of_loop.pay_for_a_look(1.0, 0)
