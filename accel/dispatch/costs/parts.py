@@ -126,8 +126,8 @@ class Parts:
     def pay_for_another(self, price_s: float, recordings: int, kinds_on_disk: int) -> bool:
         """Whether calls that no known path takes have missed as much as another path costs.
 
-        Asked before each recording. price_s: that, in seconds. recordings: those so far. kinds_on_disk: of so many kinds is the program that an
-        earlier run has compiled: for these a recording is all that is wanting.
+        Asked before each recording. price_s: that, in seconds. recordings: those so far. kinds_on_disk: of so many
+        kinds is the program that an earlier run has compiled: for these a recording is all that is wanting.
         """
         if self.used and recordings >= max(FREE_KINDS, kinds_on_disk) and self._unmatched_s < price_s:
             return False
