@@ -295,7 +295,7 @@ class Target:
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:
         """Take a path on towards its program, as far as this call allows. See `Stage`."""
         if path.stage is Stage.OBSERVING:
-            settled = self.parts.kinds.are_settled or not self._is_limited
+            settled = not self._is_limited or (self.parts.leave_enough and self.parts.kinds.are_settled)
             self._compiling.observe(path, values, call, limited=self._is_limited, settled=settled)
         if path.is_ready():
             self._finish(path)

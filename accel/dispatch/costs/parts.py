@@ -65,6 +65,7 @@ class Parts:
         self._calls = 0
         self._recorded = 0
         self._waited_s = 0.0
+        self._counts = 1.0  # the share that counts of what calls miss
         self._missed_s = 0.0
         self._unmatched_s = 0.0
         self._matched_s = 0.0
@@ -97,31 +98,35 @@ class Parts:
         self._waited_s += seconds
         if seconds > 0.0:  # the largest: that of calls whose parts have no programs yet
             self._share = max(self._share, 1.0 - call.own_s / seconds)
+        self._counts = 1.0 if settled else UNSETTLED_SHARE
         # what is recorded just now says nothing about later calls
         if recorded.count == self._recorded:
-            self._missed_s += missed_s if settled else UNSETTLED_SHARE * missed_s
+            self._missed_s += self._counts * missed_s
         self._recorded = recorded.count
 
     def note_unmatched(self, missed_s: float) -> None:
         """Note a call that no known path takes."""
-        self._unmatched_s += missed_s
+        self._unmatched_s += self._counts * missed_s
 
     def note_matched(self, missed_s: float) -> None:
         """Note a call that a known path without a program seems to take."""
-        self._matched_s += missed_s
+        self._matched_s += self._counts * missed_s
 
     # -- what follows from them ---------------------------------------------------------------------------------------
 
     @property
     def come_first(self) -> bool:
         """Whether the target is not to be recorded yet, because its parts are still to get their programs."""
-        if not self.used or budget.for_later_runs or self.is_known:
-            return False
-        if not self._calls:  # the first call ran on NumPy: nobody knows yet whether it has parts
+        return not budget.for_later_runs and not self.is_known and not self.leave_enough
+
+    @property
+    def leave_enough(self) -> bool:
+        """Whether calls in parts have missed what recording and compiling the whole takes, or soon will have."""
+        if not self.used:
             return True
-        if self._share < PARTS_SHARE or self._waited_s > PATIENCE_S:
+        if not self._calls:  # the first call ran on NumPy: nobody knows yet whether it has parts
             return False
-        return self._missed_s < MISSED_S
+        return self._share < PARTS_SHARE or self._waited_s > PATIENCE_S or self._missed_s >= MISSED_S
 
     def pay_for_another(self, price_s: float, recordings: int, kinds_on_disk: int) -> bool:
         """Whether calls that no known path takes have missed as much as another path costs.
