@@ -97,6 +97,15 @@ def test_math_domain_errors(check: Any, name: str) -> None:
     check(work, make, replays=2)
 
 
+def test_half_powers_of_numbers_and_of_arrays(check: Any) -> None:
+    """NumPy's are C's `pow` for a number, and square roots for an array: -inf and -0.0 tell them apart."""
+
+    def work(x: Any) -> Any:
+        return x[0] ** 0.5, np.copysign(1.0, x[0] ** 0.5), x**0.5, int(x[1] ** 0.5)
+
+    check(work, lambda i: np.array([(-np.inf, -0.0, 2.0, -1.0, 0.0)[i % 5], (i + 1.0) ** 2]), replays=2)
+
+
 def test_math_of_numpy_scalars(check: Any) -> None:
     def work(x: Any) -> Any:
         m = np.mean(x * x)

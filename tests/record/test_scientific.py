@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import interpolate, linalg, sparse
+from scipy import interpolate, linalg, signal, sparse
 
 
 def some(i: int, *shape: int) -> Any:
@@ -233,3 +233,11 @@ def test_operands_of_all_kinds(check: Any) -> None:
         lambda x: line((x[:2], x)),
     ):
         check(other, some, replays=0, calls=5)
+
+
+@pytest.mark.parametrize("feedback", [lambda a: a, lambda a: a[:1]])
+def test_a_filter_without_a_first_coefficient_raises_as_in_scipy(check: Any, feedback: Any) -> None:
+    def make(i: int) -> Any:
+        return np.array([0.0 if i == 7 else 2.0 + i % 3, 0.5]), some(i, 9)
+
+    check(lambda a, x: signal.lfilter([1.0, 0.5], feedback(a), x), make, replays=2)

@@ -125,8 +125,14 @@ def _forward(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, An
 
 def _pow(self: RecordedValue, other: object, modulo: int | None = None) -> Any:
     if modulo is None:
-        return binary(self, other, (self, other), operator.pow, np.power)
+        return binary(self, other, (self, other), operator.pow, _power_of(self, other))
     return scalar_call(self._recording_, pow, (self, other, modulo))
+
+
+def _power_of(value: RecordedValue, exponent: object) -> np.ufunc:
+    """Arrays to a literal half are square roots; NumPy's numbers are C's `pow`: inf for -inf, 0.0 for -0.0."""
+    is_half = type(exponent) is float and exponent == 0.5
+    return np.float_power if is_half and type(value._plain_) is np.float64 else np.power
 
 
 def _reflected(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:

@@ -138,7 +138,13 @@ def convolve2d(*, in1: Array, in2: Array, mode: str = "full", boundary: str = "f
     return lax.slice(whole, starts, [low + length for low, length in zip(starts, lengths, strict=True)])
 
 
-@rule(signal.lfilter, "b a x | axis", holds=_finite)
+def _divides(*, a: Any, **rest: Any) -> Any:
+    """Whether all is finite, and the first feedback coefficient, by which all are divided, is not 0: SciPy raises."""
+    first = a[0] if np.ndim(a) else a
+    return _finite(a=a, **rest) & (first != 0)
+
+
+@rule(signal.lfilter, "b a x | axis", holds=_divides)
 def lfilter(*, b: Any, a: Any, x: Array, axis: int = -1) -> Any:
     """In the transposed direct form II, one sample after another; without feedback as a convolution."""
     b, a = (jnp.atleast_1d(jnp.asarray(part)) for part in (b, a))
