@@ -122,9 +122,5 @@ def _pace() -> Ledger | None:
 
 def _is_loaded(target: str) -> bool:
     """Whether the program has imported the target's module. If not, the catalogue may be that of another program."""
-    parts = target.split(".")
-    for end in range(len(parts) - 1, 0, -1):
-        module = sys.modules.get(".".join(parts[:end]))
-        if module is not None:
-            return hasattr(module, parts[end])
-    return False
+    module, _, qualname = target.partition(":")
+    return hasattr(sys.modules.get(module), qualname.partition(".")[0])

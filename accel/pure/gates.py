@@ -172,7 +172,9 @@ def condition_value(condition: Condition, of_node: Callable[[int, Hashable, tupl
     return mask
 
 
-def read_truths(node: Node, key: Hashable, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...]) -> Any:
+def read_truths(
+    node: Node, key: Hashable, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...]
+) -> Any:
     """Where a selection of these arguments reads the operand `key`, of `shape`: bools of that shape.
 
     An element that is broadcast is read where one of its copies is.

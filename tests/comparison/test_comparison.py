@@ -171,23 +171,26 @@ def test_a_whole_comparison_run(tmp_path: Path) -> None:
     assert done.stdout == ""
     out = tmp_path / "work" / "found"
     result = json.loads((out / "report.json").read_text(encoding="utf-8"))
-    assert result["step"] == "model.step"
+    assert result["step"] == "model:step"
     assert [result["runs"][way]["steps"] for way in runs.WAYS] == [12, 12, 12]
     assert all(result["runs"][way]["peak_mb"] > 10 for way in runs.WAYS)
-    field = result["fields"]["model.step: result"]
+    field = result["fields"]["model:step: result"]
     assert field["calls"] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12]
     assert max(field["accel"]) < 1e-12
     assert 0 < max(field["perturbed"]) < 1e-12
-    (function,) = [each for each in result["accel"]["functions"] if each["target"] == "model.step"]
+    (function,) = [each for each in result["accel"]["functions"] if each["target"] == "model:step"]
     assert function["compiled_calls"] > 0
     report = (out / "report.md").read_text(encoding="utf-8")
-    assert "A step is the time between the starts of two calls of `model.step`." in report
+    assert "A step is the time between the starts of two calls of `model:step`." in report
     assert "| ms per step, median after warm-up |" in report
     assert (out / "numpy" / "log.txt").read_text(encoding="utf-8") == "started in ['a', 'b']\n"
     assert not list(out.glob("*-samples"))
     assert result["charts"] in (["steps.png", "fields.png"], [])
     assert all((out / name).stat().st_size > 1000 for name in result["charts"])
-    assert done.stderr.splitlines()[-1].startswith("accel: steps ")
+    said = f"{function['compiled_calls']} of {function['calls']} calls compiled"
+    assert f"accel's run had {said}." in report
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("accel: steps ") and f", {said}; see " in last
 
 
 def test_a_catalogue_of_the_users_own_is_passed_on(tmp_path: Path) -> None:
@@ -196,7 +199,7 @@ def test_a_catalogue_of_the_users_own_is_passed_on(tmp_path: Path) -> None:
     done = compare(tmp_path, "--out", "found", "--catalogue", "../rows.py", "go.py")
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "work" / "found" / "report.json").read_text(encoding="utf-8"))
-    assert [each["target"] for each in result["accel"]["functions"]] == ["model.step"]
+    assert [each["target"] for each in result["accel"]["functions"]] == ["model:step"]
 
 
 def test_runs_of_different_lengths_are_said_to_be_so() -> None:
@@ -212,9 +215,9 @@ def test_no_call_of_the_scripts_own_function_is_missed(tmp_path: Path) -> None:
     done = compare(tmp_path, "--out", "found", "--catalogue", "catalogue_of_the_test.py", "script.py")
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "work" / "found" / "report.json").read_text(encoding="utf-8"))
-    assert result["step"] == "__main__.step"
+    assert result["step"] == "__main__:step"
     assert [result["runs"][way]["steps"] for way in runs.WAYS] == [24, 24, 24]
-    assert max(result["fields"]["__main__.step: result"]["accel"]) < 1e-12
+    assert max(result["fields"]["__main__:step: result"]["accel"]) < 1e-12
 
 
 def test_a_run_that_fails_is_said_with_its_last_words(tmp_path: Path) -> None:

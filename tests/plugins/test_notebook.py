@@ -96,16 +96,16 @@ assert np.isclose(given[0], expected.sum(), rtol=1e-12) and given[1] == 11
 assert np.allclose(shell.user_ns["model"].t, t, rtol=1e-12)
 loops = [book for name, book in books().items() if name.startswith("In[4]:")]
 assert len(loops) == 2 and all(book.compiled_calls > 5 for book in loops), accel.report()
-assert {"__main__.smooth", "__main__.Model.step"} <= set(books()), accel.report()
+assert {"__main__:smooth", "__main__:Model.step"} <= set(books()), accel.report()
 
 # outside of a loop at the cell's top, too
 run("for _ in range(9): smooth(x)")
-assert books()["__main__.smooth"].compiled_calls > 3, accel.report()
+assert books()["__main__:smooth"].compiled_calls > 3, accel.report()
 
 # a function that is defined again has a row of its own; the same cell once more has not
 for text in ("3.0", "4.0", "4.0"):
     run("%%accel verify\ndef smooth(x):\n    return x * " + text + "\nfor _ in (1, 2, 3): smooth(x)")
-assert {"__main__.smooth#2", "__main__.smooth#3"} <= set(books()) and "__main__.smooth#4" not in books()
+assert {"__main__:smooth#2", "__main__:smooth#3"} <= set(books()) and "__main__:smooth#4" not in books()
 assert shell.user_ns["smooth"](2.0) == 8.0
 
 # what a cell raises is the cell's error, and its traceback shows the user's lines
@@ -170,6 +170,7 @@ def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.M
         (output,) = outputs
         assert word in output.data["text/html"]
     assert "run_cell_magic" not in shown[3][0].data["text/plain"]
+    assert "\nIn[4]\n" in shown[3][0].data["text/plain"] and ">In[4]:2</td>" in shown[3][0].data["text/html"]
     (error,) = shown[5]
     assert "mode='bogus' cannot be used; expected: off, auto, verify, strict" in str(error)
 
