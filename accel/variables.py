@@ -27,7 +27,7 @@ def unknown(environ: Mapping[str, str]) -> Iterator[str]:
 def missing_folders(settings: config.Settings) -> Iterator[str]:
     """Yield a sentence if there is no folder of programs for many users where one is named: accel does not make it."""
     shared = settings.cache_shared
-    if shared is not None and not shared.is_dir():
+    if shared is not None and not os.path.isdir(shared):
         name = config.VARIABLES["cache_shared"]
         yield f"{name} names {shared}, which is not a folder: no programs are read from there"
 

@@ -195,7 +195,7 @@ def _compiled(fast: Any) -> int:
 
     import accel
 
-    name = f"{fast.__module__}:{fast.__qualname__}"
+    name = f"{fast.__module__}.{fast.__qualname__}"
     found = json.loads(accel.report(format="json"))["functions"]
     return next((int(each["compiled_calls"]) for each in found if each["target"].replace(":", ".") == name), 0)
 

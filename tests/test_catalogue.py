@@ -100,7 +100,7 @@ def _listed(root: Path, catalogue: Catalogue) -> tuple[set[str], set[str]]:
     defined = set()
     for module in {row.module for row in catalogue.rows}:
         path = root.joinpath(*module.split(".")).with_suffix(".py")
-        defined |= {f"{module}.{name}" for name in _functions(path)} if path.is_file() else set()
+        defined |= {f"{module}:{name}" for name in _functions(path)} if path.is_file() else set()
     return {row.target for row in catalogue.rows if "optional" not in row.traits}, defined
 
 

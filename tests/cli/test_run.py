@@ -190,7 +190,7 @@ def test_the_report_is_written_however_the_program_ends(bench: Bench, tmp_path: 
     account = json.loads(path.read_text(encoding="utf-8"))
     assert account["schema"] == 2
     books = {each["target"]: each for each in account["functions"]}
-    assert books["gone.f"]["state"] == "absent"
+    assert books["gone:f"]["state"] == "absent"
     assert books["model:fail" if name == "fails" else "model:warm"]["calls"] == 1
 
 
@@ -233,7 +233,7 @@ def test_only_and_exclude(bench: Bench, tmp_path: Path) -> None:
     account = json.loads(path.read_text(encoding="utf-8"))
     reasons = {each["target"]: [reason["id"] for reason in each["reasons"]] for each in account["functions"]}
     assert (reasons["model:fail"], reasons["model:warm"]) == (["choice.excluded"], ["choice.excluded"])
-    assert reasons["gone.f"] == []
+    assert reasons["gone:f"] == []
 
 
 def test_a_catalogue_of_ones_own(bench: Bench, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def step(model: Any, forcing: Any) -> Any:
 
 
 ROW = Row("m", "step", "a test")
-STEPS = Steps("m.step", {"m.step": ("u", "absent")}, (("m.step", "u"),))
+STEPS = Steps("m:step", {"m:step": ("u", "absent")}, (("m:step", "u"),))
 
 
 def model() -> SimpleNamespace:
@@ -44,11 +44,11 @@ def test_the_state_that_a_catalogue_names_is_sampled_ever_more_rarely(tmp_path: 
         observed(state, np.ones(5))
     observer.finish(peak_mb=1.0)
     found = samples(tmp_path / "s")
-    assert sorted(found, key=runs._call_of) == [f"m.step@{number}" for number in (*range(1, 9), 10)]
-    assert list(found["m.step@1"]) == ["u"]
-    np.testing.assert_array_equal(found["m.step@2"]["u"], np.full(5, 1.75))
+    assert sorted(found, key=runs._call_of) == [f"m:step@{number}" for number in (*range(1, 9), 10)]
+    assert list(found["m:step@1"]) == ["u"]
+    np.testing.assert_array_equal(found["m:step@2"]["u"], np.full(5, 1.75))
     summary = json.loads((tmp_path / "s" / "summary.json").read_text())
-    assert len(summary["starts"]["m.step"]) == 10
+    assert len(summary["starts"]["m:step"]) == 10
     assert summary["peak_mb"] == 1.0
 
 
@@ -87,11 +87,11 @@ def test_only_calls_that_the_program_makes_itself_are_observed(tmp_path: Path) -
     outer = observer.on_numpy(Row("m", "outer", "a test"), lambda x: inner(x) + 1.0)  # type: ignore[arg-type]
     outer(np.ones(2))
     inner(np.ones(2))
-    assert set(samples(tmp_path / "s")) == {"m.outer@1", "m.inner@1"}
+    assert set(samples(tmp_path / "s")) == {"m:outer@1", "m:inner@1"}
     with pytest.raises(TypeError):
         outer(None)
     outer(np.ones(2))
-    assert "m.outer@3" in samples(tmp_path / "s"), "an exception leaves nothing behind"
+    assert "m:outer@3" in samples(tmp_path / "s"), "an exception leaves nothing behind"
 
 
 @pytest.mark.parametrize(

@@ -408,7 +408,7 @@ def test_the_command_explains_a_call_of_a_running_program(heat: Path, program: s
     done = start(heat, "explain", "heat.Plate.step", "--nth", "3", "--format", "json", "--run", *program.split())
     assert (done.returncode, done.stderr) == (0, "")
     data = json.loads(done.stdout)
-    assert data["target"] == f"{module}.Plate.step"
+    assert data["target"] == f"{module}:Plate.step"
     assert data["stop"]["id"] == "effect.print" and data["stop"]["source"] == 'print("third", self.t.mean())'
 
 

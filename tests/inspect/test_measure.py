@@ -74,7 +74,7 @@ def play():
     model, found = Model.of_size(120), []
     for _ in range(12):
         model.step(0.1)
-        found += [model.t.copy(), radiation:scale(model.t), model.mean, model.tell()]
+        found += [model.t.copy(), radiation.scale(model.t), model.mean, model.tell()]
     return found
 
 plain = play()

@@ -46,7 +46,7 @@ class World:
 
     def ledger(self, line: int, qualname: str = "main") -> Ledger:
         """That of the loop in this line."""
-        return open_ledger(f"planet.{qualname}:{line}")
+        return open_ledger(f"planet:{qualname}:{line}")
 
 
 def assert_same(one: Any, other: Any) -> None:
