@@ -153,7 +153,7 @@ def test_a_variable_that_nothing_reads_is_warned_of(bench: Bench) -> None:
 def test_a_folder_for_many_users_that_is_missing_is_warned_of(bench: Bench, tmp_path: Path) -> None:
     there, missing = tmp_path / "there", tmp_path / "missing"
     there.mkdir()
-    said = f"QD_JAX_CACHE_SHARED names {missing}, which is not a folder: no programs are read from there"
+    said = f"accel: QD_JAX_CACHE_SHARED names {missing}, which is not a folder: no programs are read from there"
     assert bench.accel("--quiet", "scripts.go", env={"QD_JAX_CACHE_SHARED": str(missing)}).err == f"{said}\n"
     assert bench.accel("--quiet", "scripts.go", env={"QD_JAX_CACHE_SHARED": str(there)}).err == ""
     assert not missing.exists()
