@@ -7,7 +7,7 @@ a distribution of its own, and is found by the entry point group `accel.catalogu
 from __future__ import annotations
 
 import runpy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from accel import logs, project
 from accel.config import CATALOGUE, SettingError
+from accel.spelling import dotted, function_name
 
 ENTRY_POINTS = "accel.catalogues"
 
@@ -56,7 +57,7 @@ class Row:
     @property
     def target(self) -> str:
         """The name under which the report knows it."""
-        return f"{self.module}.{self.qualname}"
+        return function_name(self.module, self.qualname)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Hold:
     @property
     def target(self) -> str:
         """The name under which the report knows it."""
-        return f"{self.module}.{self.qualname}"
+        return function_name(self.module, self.qualname)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,14 @@ class Steps:
     step: str
     fields: Mapping[str, tuple[str, ...]]
     perturbed: tuple[tuple[str, str], ...] = ()
+
+    def spelled(self, spell: Callable[[str], str]) -> Steps:
+        """Return the same with the names of targets as `spell` gives them."""
+        return Steps(
+            spell(self.step),
+            {spell(target): names for target, names in self.fields.items()},
+            tuple((spell(target), name) for target, name in self.perturbed),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,12 @@ class Catalogue:
     demo_root: Path | None = None
     demo_target: str = ""
     steps: Steps | None = None
+
+    def __post_init__(self) -> None:
+        """Spell the targets of `steps` as the rows' are, however the catalogue spells them."""
+        if self.steps is not None:
+            own = {dotted(row.target): row.target for row in self.rows}
+            object.__setattr__(self, "steps", self.steps.spelled(lambda name: own.get(dotted(name), name)))
 
 
 def load(path: str) -> Catalogue:

@@ -1,4 +1,4 @@
-"""Spelling: which of some words a misspelt one was meant to be."""
+"""Spelling: how functions are named, and which of some words a misspelt one was meant to be."""
 
 from __future__ import annotations
 
@@ -7,6 +7,30 @@ from difflib import get_close_matches
 
 ALIKE = 0.6
 """Words are alike from this ratio on, as difflib counts."""
+
+
+def function_name(module: str, qualname: str) -> str:
+    """Return a function's name as all of accel spells it.
+
+    >>> function_name("pygcm.ocean", "Ocean.step")
+    'pygcm.ocean:Ocean.step'
+    """
+    return f"{module}:{qualname}"
+
+
+def dotted(name: str) -> str:
+    """Return a function's name with dots alone: names that differ only in that are the same function's."""
+    return name.replace(":", ".")
+
+
+def owner_of(name: str) -> tuple[str, str]:
+    """Split a function's name into its class, or else its module, and its last part.
+
+    >>> owner_of("pygcm.ocean:Ocean.step"), owner_of("pygcm.humidity:q_sat")
+    (('pygcm.ocean:Ocean', 'step'), ('pygcm.humidity', 'q_sat'))
+    """
+    end = max(name.rfind("."), name.rfind(":"))
+    return name[: max(end, 0)], name[end + 1 :]
 
 
 def did_you_mean(word: str, words: Iterable[str], alike: float = ALIKE) -> str:

@@ -1,4 +1,4 @@
-"""Environment variables that look like accel's but are not: a misspelt one would go unnoticed."""
+"""Environment variables that have no effect, which would go unnoticed: misspelt ones, and folders that are missing."""
 
 from __future__ import annotations
 
@@ -24,9 +24,17 @@ def unknown(environ: Mapping[str, str]) -> Iterator[str]:
         yield f"accel does not read {name}, so setting it changes nothing of accel's{hint}"
 
 
+def missing_folders(settings: config.Settings) -> Iterator[str]:
+    """Yield a sentence if there is no folder of programs for many users where one is named: accel does not make it."""
+    shared = settings.cache_shared
+    if shared is not None and not os.path.isdir(shared):
+        name = config.VARIABLES["cache_shared"]
+        yield f"{name} names {shared}, which is not a folder: no programs are read from there"
+
+
 @functools.cache
 def warn() -> None:
     """Log, once in a process, which variables have no effect."""
-    for sentence in unknown(os.environ):
+    for sentence in (*unknown(os.environ), *missing_folders(config.current())):
         logs.to_stderr_unless_configured()
         logs.LOGGER.warning("%s", sentence)

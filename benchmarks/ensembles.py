@@ -20,7 +20,7 @@ from benchmarks import harness, worlds
 from benchmarks.functions import compiling_at_once
 from benchmarks.harness import MINIATURE, Goal
 
-TARGET = "pygcm.dynamics.SpectralModel.time_step"
+TARGET = "pygcm.dynamics:SpectralModel.time_step"
 ATOL = 1e-12
 FIELDS = ("u", "v", "h", "T_s", "q", "cloud_cover", "h_ice")
 WARM_STEPS = 4

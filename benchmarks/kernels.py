@@ -124,7 +124,7 @@ def plain(kernel: Kernel) -> Callable[..., Any]:
 
 def reported(kernel: Kernel) -> dict[str, Any]:
     """The kernel's entry in accel's report; a state of `uncalled` when it has none."""
-    target = f"{kernel.function.__module__}.{kernel.function.__qualname__}"
+    target = f"{kernel.function.__module__}:{kernel.function.__qualname__}"
     for entry in json.loads(accel.report(format="json"))["functions"]:
         if entry["target"] == target:
             return entry

@@ -20,8 +20,8 @@ HOLDS = (
     ),
 )
 
-_ATMOSPHERE = "pygcm.dynamics.SpectralModel.time_step"
-_OCEAN = "pygcm.ocean.WindDrivenSlabOcean.step"
+_ATMOSPHERE = "pygcm.dynamics:SpectralModel.time_step"
+_OCEAN = "pygcm.ocean:WindDrivenSlabOcean.step"
 
 STEPS = Steps(
     step=_ATMOSPHERE,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from accel import catalogue
-from accel.catalogue import TRAITS, Catalogue, Row
+from accel.catalogue import TRAITS, Catalogue, Row, Steps
 from pygcm_patch import CATALOGUE, HOLDS
 
 ROWS = CATALOGUE.rows
@@ -63,12 +63,18 @@ def test_the_loop_of_the_model_is_covered() -> None:
     accelerated = {row.target for row in ROWS if row.declined is None}
     outer = {row.target for row in ROWS if "outer" in row.traits}
     assert outer <= accelerated
-    assert {"pygcm.dynamics.SpectralModel.time_step", "pygcm.ocean.WindDrivenSlabOcean.step"} <= outer
+    assert {"pygcm.dynamics:SpectralModel.time_step", "pygcm.ocean:WindDrivenSlabOcean.step"} <= outer
+
+
+@pytest.mark.parametrize("name", ["m.Planet.step", "m:Planet.step"])
+def test_steps_may_spell_their_targets_with_dots(name: str) -> None:
+    made = Catalogue("mine", (Row("m", "Planet.step", "the step"),), steps=Steps(name, {name: ("u",)}, ((name, "u"),)))
+    assert made.steps == Steps("m:Planet.step", {"m:Planet.step": ("u",)}, (("m:Planet.step", "u"),))
 
 
 def test_the_built_in_jax_layer_is_held_off() -> None:
     (hold,) = HOLDS
-    assert (hold.target, hold.value) == ("pygcm.jax_compat.is_enabled", False)
+    assert (hold.target, hold.value) == ("pygcm.jax_compat:is_enabled", False)
     assert "bypassed" in hold.note
 
 
@@ -94,7 +100,7 @@ def _listed(root: Path, catalogue: Catalogue) -> tuple[set[str], set[str]]:
     defined = set()
     for module in {row.module for row in catalogue.rows}:
         path = root.joinpath(*module.split(".")).with_suffix(".py")
-        defined |= {f"{module}.{name}" for name in _functions(path)} if path.is_file() else set()
+        defined |= {f"{module}:{name}" for name in _functions(path)} if path.is_file() else set()
     return {row.target for row in catalogue.rows if "optional" not in row.traits}, defined
 
 

@@ -77,7 +77,7 @@ def _plate() -> dict[str, Any]:
     plain = said()
     with accel.installed(Catalogue("heat", (Row("heat", "Plate.step", "the whole time step"),))):
         assert said() == plain
-    assert _compiled("heat.Plate.step") > 0
+    assert _compiled("heat:Plate.step") > 0
     return {"plate": plain}
 
 
@@ -94,7 +94,7 @@ def notebook() -> dict[str, Any]:
         exec(compile(text, "notebook", "exec"), names)
     np.testing.assert_allclose(names["fast"], names["plain"], rtol=0, atol=RTOL)
     assert "can be recorded whole" in words.getvalue()
-    assert _compiled("__main__.react") > 0
+    assert _compiled("__main__:react") > 0
     return {"plain": names["plain"]}
 
 

@@ -151,15 +151,15 @@ def test_every_command_obeys_it(tmp_path: Path) -> None:
     # from another folder: the file is the program's
     done = bench.accel("--report", str(path), "../apart/go.py")
     assert (done.code, done.out, "accel: this run" in done.err) == (0, "2.0\n", False)
-    assert [each["target"] for each in json.loads(path.read_text(encoding="utf-8"))["functions"]] == ["model.warm"]
+    assert [each["target"] for each in json.loads(path.read_text(encoding="utf-8"))["functions"]] == ["model:warm"]
     # options go before it
     assert bench.accel("--mode", "off", "../apart/go.py").err.startswith("accel: not installed: ")
     # a program that installs accel itself
     code = "import accel\naccel.install()\nimport model\nmodel.warm(1.0)\nprint(accel.report('json'))\n"
     (apart / "installs.py").write_text(code, encoding="utf-8")
     shown = json.loads(bench.python("../apart/installs.py").out)
-    assert [each["target"] for each in shown["functions"]] == ["model.warm"]
+    assert [each["target"] for each in shown["functions"]] == ["model:warm"]
     found = bench.python("-m", "accel", "compare", "--out", str(tmp_path / "found"), "../apart/go.py")
     assert (found.code, found.out) == (0, ""), found.err
     compared = json.loads((tmp_path / "found" / "report.json").read_text(encoding="utf-8"))
-    assert [each["target"] for each in compared["accel"]["functions"]] == ["model.warm"]
+    assert [each["target"] for each in compared["accel"]["functions"]] == ["model:warm"]

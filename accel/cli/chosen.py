@@ -13,7 +13,7 @@ _NAMED = 6
 def summary_of_chosen(rows: Sequence[Row]) -> str:
     """One line that names what was chosen, and compiled."""
     if not rows:
-        return "accel: --auto found nothing that it could compile\n"
+        return "accel: --auto compiled nothing before the program ended\n"
     names = [f"the loops of {_title(row)}" if row.loops else _title(row) for row in rows]
     more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"accel: --auto chose {', '.join(names[:_NAMED])}{more}\n"

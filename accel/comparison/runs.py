@@ -21,6 +21,7 @@ from statistics import median
 from typing import Any
 
 from accel.process import own_code
+from accel.reports.words import plural
 
 WAYS = ("numpy", "accel", "perturbed")
 LOG_TAIL = 15
@@ -230,7 +231,7 @@ def _markdown(result: Mapping[str, Any]) -> str:
         *_table(["", "NumPy", "accel", "NumPy perturbed"], [[label, *_each(runs, key)] for label, key in _ROWS]),
         "",
         f"Steps are {_times(_ratio(result, 'ms_per_step'))} as fast as NumPy's; the whole run, imports, recording and "
-        f"compiling included, {_times(_ratio(result, 'wall_s'))} as fast.",
+        f"compiling included, {_times(_ratio(result, 'wall_s'))} as fast. accel's run had {_compiled(result)}.",
         *(["", "![time per step](steps.png)"] if "steps.png" in result["charts"] else []),
         "",
         "## Differences",
@@ -254,6 +255,12 @@ def _markdown(result: Mapping[str, Any]) -> str:
 
 def _each(runs: Mapping[str, Any], key: str) -> list[Any]:
     return [runs[way][key] for way in WAYS]
+
+
+def _compiled(result: Mapping[str, Any]) -> str:
+    """How much of the accelerated run was compiled: where nothing was, no difference is no news."""
+    totals = result["accel"]["totals"]
+    return f"{totals['compiled_calls']} of {plural(totals['calls'], 'call')} compiled"
 
 
 def _times(ratio: float | None) -> str:
@@ -282,7 +289,7 @@ def one_line_summary(result: Mapping[str, Any], out: Path) -> str:
     drift = f", drift {worst[-1][2]:.2g}" if worst else ""
     return (
         f"accel: steps {_times(_ratio(result, 'ms_per_step'))} as fast as NumPy, whole run "
-        f"{_times(_ratio(result, 'wall_s'))}; {largest}{drift}{other}; see {out / 'report.md'}\n"
+        f"{_times(_ratio(result, 'wall_s'))}; {largest}{drift}, {_compiled(result)}{other}; see {out / 'report.md'}\n"
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import wrapt
 
-from accel import config, logs, versions
+from accel import config, logs, variables, versions
 from accel.backend import devices
 from accel.dispatch.refusals import Refused
 from accel.dispatch.target import Target
@@ -20,6 +20,7 @@ from accel.process import interrupts
 from accel.process.tracebacks import without_ours
 from accel.reports import children, timeline
 from accel.reports.ledger import open_ledger
+from accel.spelling import function_name
 
 
 class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # generic in its stubs alone
@@ -104,6 +105,7 @@ def get_ready(mode: str | None) -> None:
     settings = config.current()
     logs.set_level(settings.log)
     logs.to_stderr_unless_configured()
+    variables.warn()
     devices.check(replace(settings, mode=mode or settings.mode))
 
 
@@ -140,7 +142,7 @@ _codes: dict[str, list[CodeType]] = {}
 
 def _own_name(function: FunctionType) -> str:
     """A function's name in the report. What is defined again, as in a cell of a notebook, has a row of its own."""
-    name = f"{function.__module__}.{function.__qualname__}"
+    name = function_name(function.__module__, function.__qualname__)
     known = _codes.setdefault(name, [])
     if function.__code__ not in known:
         known.append(function.__code__)

@@ -7,18 +7,19 @@ from fnmatch import fnmatchcase
 
 from accel.catalogue import Row
 from accel.config import SettingError
+from accel.spelling import dotted
 
 
 def matches(target: str, pattern: str) -> bool:
     """Whether `pattern` selects `target`.
 
-    A colon is read as a dot: "pygcm.ocean:Ocean.step". A pattern with `*`, `?` or `[` is a shell pattern for the whole
+    A colon is read as a dot, in both. A pattern with `*`, `?` or `[` is a shell pattern for the whole
     name. Any other pattern must be the first or the last dotted parts of the name.
 
-    >>> [matches("pygcm.ocean.Ocean.step", pattern) for pattern in ("pygcm.ocean", "step", "*Ocean*", "ocean")]
+    >>> [matches("pygcm.ocean:Ocean.step", pattern) for pattern in ("pygcm.ocean", "step", "*Ocean*", "ocean")]
     [True, True, True, False]
     """
-    target, pattern = target.replace(":", "."), pattern.replace(":", ".")
+    target, pattern = dotted(target), dotted(pattern)
     if any(sign in pattern for sign in "*?["):
         return fnmatchcase(target, pattern)
     return f"{target}.".startswith(f"{pattern}.") or f".{target}".endswith(f".{pattern}")

@@ -13,6 +13,7 @@ from accel.lift.rounds import start
 from accel.lift.source import NotLiftable
 from accel.reasons import Refusal
 from accel.reports.ledger import State, open_ledger
+from accel.spelling import function_name
 
 Function = TypeVar("Function", bound="Callable[..., Any] | staticmethod[..., Any] | classmethod[Any, ..., Any]")
 
@@ -96,7 +97,7 @@ def _with_loops(fn: Function, name: str | None, lift: Lift) -> Function:
     function = getattr(fn, "__func__", fn)
     if not isinstance(function, FunctionType):
         raise TypeError(f"accelerate takes a function written in Python, not {type(fn).__name__}")
-    title = name or f"{function.__module__}.{function.__qualname__}"
+    title = name or function_name(function.__module__, function.__qualname__)
     refusal = lift(function, title)
     if refusal is not None:
         book = open_ledger(title)

@@ -12,6 +12,7 @@ from typing import Any
 
 from accel.lift.tracebacks import amended, translated
 from accel.lift.transform import GONE_ON, NOT_RUN
+from accel.spelling import function_name
 
 Call = Callable[[FunctionType], Any]
 
@@ -119,4 +120,5 @@ def name_of(switch: Switch, module: str) -> str:
     """The name of a loop's target in the report."""
     assert switch.around is not None
     qualname = switch.around.co_qualname
-    return f"{module}:{switch.line}" if qualname == "<module>" else f"{module}.{qualname}:{switch.line}"
+    where = module if qualname == "<module>" else function_name(module, qualname)
+    return f"{where}:{switch.line}"

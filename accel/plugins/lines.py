@@ -94,7 +94,7 @@ class LineProfile:
         for line in self.lines():
             if line.filename != filename:
                 filename = line.filename
-                shown.append(source_line(filename, 1).rpartition(":")[0])
+                shown.append(_title(filename))
             numpy, compiled, own = (_in_s(line, what) for what in (NUMPY, COMPILED, ACCEL))
             shown.append(f"{numpy:>9} {compiled:>10} {own:>8} {line.number:>5} {line.text}")
             shown += [f"{'':>35} ^ {reason}" for reason in line.reasons]
@@ -106,7 +106,7 @@ class LineProfile:
     def _repr_html_(self) -> str:
         rows = [
             (
-                source_line(line.filename, line.number).rpartition("/")[2],
+                f"{_title(line.filename).rpartition('/')[2]}:{line.number}",
                 line.text.strip(),
                 *(_in_s(line, what) for what in (NUMPY, COMPILED, ACCEL)),
                 "; ".join(line.reasons),
@@ -115,6 +115,14 @@ class LineProfile:
         ]
         titles = ("line", "source", "NumPy s", "compiled s", "accel s", "what keeps it on NumPy")
         return f"<p>{escape(in_s(self.seconds))} in all</p>" + table(titles, rows, left=2)
+
+
+def _title(filename: str) -> str:
+    """What people call a file: `In[3]` for a cell of a notebook, or the path as reasons have it."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    cell = None if shell is None else shell.compile.format_code_name(filename)
+    return source_line(filename, 1).rpartition(":")[0] if cell is None else cell[1]
 
 
 def _in_s(line: Line, what: str) -> str:

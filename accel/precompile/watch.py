@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from accel import config
 from accel.reports import timeline
 from accel.reports.ledger import Ledger, State, current_run, ledgers, open_ledger
+from accel.spelling import dotted
 
 QUIET_S = 3.0
 """This many seconds must pass without anything new, too: a small function may be called often at the start."""
@@ -122,7 +123,7 @@ def _pace() -> Ledger | None:
 
 def _is_loaded(target: str) -> bool:
     """Whether the program has imported the target's module. If not, the catalogue may be that of another program."""
-    parts = target.split(".")
+    parts = dotted(target).split(".")
     for end in range(len(parts) - 1, 0, -1):
         module = sys.modules.get(".".join(parts[:end]))
         if module is not None:

@@ -135,10 +135,7 @@ class Evaluation:
         args, kwargs = fill((node.args, node.kwargs), self._plain_value, Node)
         args = tuple(as_array(each) for each in args)
         kwargs = {name: as_array(each) if name in node.rule.operands else each for name, each in kwargs.items()}
-        reads = node.rule.locality.reads
-        assert reads is not None
-        masks = reads.masks(*args, **kwargs)
-        return jnp.broadcast_to(masks[reads.operands.index(key)], form)
+        return gates.read_truths(node, key, args, kwargs, form)
 
     def _plain_value(self, node: Node) -> Any:
         """A node's value without gates and derivatives: where it is there, or computed for this alone."""

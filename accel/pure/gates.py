@@ -22,7 +22,7 @@ from accel.ir.tape import Node
 from accel.ir.template import leaves
 from accel.ir.views import Broadcast, Diagonal, Part, Step
 from accel.rules import core
-from accel.rules.lowering import lax
+from accel.rules.lowering import jnp, lax
 
 MOST = 6
 """A value's mask is made of so many conditions at most; more are left out, as if the value was read where they fail."""
@@ -66,14 +66,12 @@ def live_masks(body: Sequence[Node], roots: Sequence[Node]) -> dict[int, Mask]:
 
 
 def _operands(node: Node) -> Iterator[tuple[Hashable, Node]]:
-    """The operands of an operation, each with the position or name of its argument."""
-    for position, argument in enumerate(node.args):
-        if node.rule is core.PHI and position == 1:
-            yield from (((1, place), side) for place, side in enumerate(argument) if side is not None)
+    """The operands of an operation, each with the position or name of its argument; in a list, and its place there."""
+    for name, argument in (*enumerate(node.args), *node.kwargs.items()):
+        if isinstance(argument, (list, tuple)):
+            yield from (((name, place), each) for place, part in enumerate(argument) for each in leaves(part, Node))
         else:
-            yield from ((position, each) for each in leaves(argument, Node))
-    for name, argument in node.kwargs.items():
-        yield from ((name, each) for each in leaves(argument, Node))
+            yield from ((name, each) for each in leaves(argument, Node))
 
 
 def _read_by(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask:
@@ -91,7 +89,7 @@ def _selects(node: Node, key: Hashable) -> bool:
     if node.rule is core.PHI:
         return isinstance(key, tuple)
     reads = node.rule.locality.reads
-    return reads is not None and key in reads.operands
+    return reads is not None and (key[0] if isinstance(key, tuple) else key) in reads.operands
 
 
 def _through(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask | None:
@@ -172,6 +170,28 @@ def condition_value(condition: Condition, of_node: Callable[[int, Hashable, tupl
     for way, about in condition.turns:
         mask = _TURNS[way](mask, about)
     return mask
+
+
+def read_truths(
+    node: Node, key: Hashable, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...]
+) -> Any:
+    """Where a selection of these arguments reads the operand `key`, of `shape`: bools of that shape.
+
+    An element that is broadcast is read where one of its copies is.
+    """
+    reads = node.rule.locality.reads
+    assert reads is not None
+    name, *place = key if isinstance(key, tuple) else (key,)
+    mask = reads.masks(*args, **kwargs)[reads.operands.index(name)]
+    return _summed_up(jnp.asarray(mask[place[0]] if place else mask), shape)
+
+
+def _summed_up(mask: Any, shape: tuple[int, ...]) -> Any:
+    """Truths for an operand's elements, from those for the elements of what it is broadcast to."""
+    wide = (1,) * (mask.ndim - len(shape)) + shape
+    copied = zip(mask.shape, wide[len(wide) - mask.ndim :], strict=True)
+    axes = tuple(axis for axis, (many, own) in enumerate(copied) if own == 1 != many)
+    return jnp.broadcast_to(mask.any(axes, keepdims=True), wide).reshape(shape)
 
 
 def gate(value: Any, mask: Any) -> Any:

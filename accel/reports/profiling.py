@@ -56,8 +56,8 @@ def _cell(cell: str | Cell) -> str:
 
 
 def _name(target: str) -> str:
-    """A function's name, which a narrow column breaks before its dots alone."""
-    return f"<code>{escape(target).replace('.', '<wbr>.')}</code>"
+    """A function's name, which a narrow column breaks before its dots and its colon alone."""
+    return f"<code>{escape(target).replace('.', '<wbr>.').replace(':', '<wbr>:')}</code>"
 
 
 def _time_cell(seconds: float | None, *, signed: bool = False) -> Cell:

@@ -17,6 +17,9 @@ COMMAND = "accel report"
 IN_PYTHON = "accel.report()"
 """How the program itself gets it, where none is kept on disk."""
 
+FEW = 10
+"""So few compiled steps or calls say nothing of what many would gain: the first ones of a program are slow."""
+
 
 def summary_line() -> str:
     """Return what the run gained or lost, in one line, as printed at the end of a run."""
@@ -70,6 +73,8 @@ def _advice(figures: dict[str, Any]) -> str:
         return f"none of its {what} were compiled before it ended: a longer run may gain{others}"
     if totals["compiled_calls"] == totals["checks"]:
         return "each compiled call was compared, which does the work twice: a longer run in mode auto compares few"
+    if totals["gained_s"] <= 0 and done["compiled"] < FEW:
+        return f"too few of its {what} were compiled to tell what they gain: a longer run may gain"
     if totals["gained_s"] <= 0:
         return "its compiled calls were no faster than NumPy's: larger arrays may gain, `--mode off` loses nothing"
     more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]

@@ -11,6 +11,7 @@ from accel.reasons import NO_LINE
 from accel.reports.ledger import State
 from accel.reports.summary import heading_of
 from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, in_bytes, loses, plural
+from accel.spelling import owner_of
 
 WIDTH = 100
 
@@ -56,14 +57,14 @@ def _grouped(members: list[dict[str, Any]]) -> list[str]:
     """Return the members' names, those of one module or class on one line."""
     owners: dict[str, list[str]] = {}
     for each in sorted(members, key=lambda each: each["target"]):
-        owner, _, name = each["target"].rpartition(".")
+        owner, name = owner_of(each["target"])
         owners.setdefault(owner, []).append(name)
     return [line for owner, names in owners.items() for line in _flow(f"{owner}: {', '.join(names)}", "  ", "", "    ")]
 
 
 def _counted(members: list[dict[str, Any]]) -> list[str]:
     """Return the modules and classes of the members, with how many members each has."""
-    owners = Counter(each["target"].rpartition(".")[0] for each in members)
+    owners = Counter(owner_of(each["target"])[0] for each in members)
     return _flow(", ".join(f"{owner} ({count})" for owner, count in sorted(owners.items())), "  ")
 
 

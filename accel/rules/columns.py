@@ -55,7 +55,8 @@ class Reads:
     """Which elements of its operands a selection reads: of the others nothing reaches the result.
 
     operands: by name, or by position where the operation has them so. masks: takes the operation's arguments, as JAX
-    arrays and numbers, and gives the truths of those elements for each operand in order, to be broadcast to its shape.
+    arrays and numbers, and gives the truths of those elements for each operand in order, in the shape of the result or
+    broadcastable to it; for an operand that is a list, a list of truths.
     """
 
     operands: tuple[str | int, ...]

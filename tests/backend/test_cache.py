@@ -313,7 +313,7 @@ def settled(function, *arguments):
     accelerated = accel.accelerate(function)
     for _ in range(6):
         result = accelerated(*arguments)
-    entry = open_ledger(f"{function.__module__}.{function.__qualname__}")
+    entry = open_ledger(f"{function.__module__}:{function.__qualname__}")
     assert entry.compiled_calls > 0, entry
     return result
 

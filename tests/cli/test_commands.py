@@ -150,6 +150,15 @@ def test_a_variable_that_nothing_reads_is_warned_of(bench: Bench) -> None:
     assert done == Done(0, "2.0\n", f"{said}\n")
 
 
+def test_a_folder_for_many_users_that_is_missing_is_warned_of(bench: Bench, tmp_path: Path) -> None:
+    there, missing = tmp_path / "there", tmp_path / "missing"
+    there.mkdir()
+    said = f"accel: QD_JAX_CACHE_SHARED names {missing}, which is not a folder: no programs are read from there"
+    assert bench.accel("--quiet", "scripts.go", env={"QD_JAX_CACHE_SHARED": str(missing)}).err == f"{said}\n"
+    assert bench.accel("--quiet", "scripts.go", env={"QD_JAX_CACHE_SHARED": str(there)}).err == ""
+    assert not missing.exists()
+
+
 def test_variables_of_others_are_not(bench: Bench) -> None:
     assert list(unknown({"QD_SIM_DAYS": "1", "JAX_PLATFORMS": "cpu", "QD_JAX_MODE": "auto", "QD_USE_JAX": "1"})) == []
     assert next(iter(unknown({"QD_JAX_WHATEVER": "1"}))).endswith("(see docs/settings.md)")

@@ -30,12 +30,12 @@ def test_a_run_leaves_its_report(run, tmp_path: Path) -> None:  # type: ignore[n
         r"scripts\.go 'a b', in .*/work, ended \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\n\naccel: this run ", short.out
     )
     assert "(see accel report --full for reasons)" in " ".join(short.out.split())
-    assert "model.warm: " in short.out
+    assert "model:warm: " in short.out
     assert len(short.out.splitlines()) <= 18
     full = run("report", "--full").out
     assert "versions: " in full and "gone (1)" in full
     account = json.loads(run("report", "--format", "json").out)
-    assert {each["target"]: each["calls"] for each in account["functions"]}["model.warm"] == 1
+    assert {each["target"]: each["calls"] for each in account["functions"]}["model:warm"] == 1
     assert run("report", "--format", "markdown").out.startswith("# accel report")
     kept = tmp_path / "cache" / "last-report.json"
     assert kept.stat().st_mode & 0o077 == 0
@@ -58,7 +58,7 @@ def test_a_program_that_installs_accel_leaves_its_report_too(bench: Bench, run, 
     code = "import accel; accel.install(); import model; model.warm(1.0)"
     env = {"QD_JAX_CACHE_DIR": str(tmp_path / "cache")}
     assert bench.python("-c", code, env=env).err.endswith("(see accel report for reasons)\n")
-    assert "model.warm" in run("report").out
+    assert "model:warm" in run("report").out
 
 
 def test_without_a_report_it_says_why(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

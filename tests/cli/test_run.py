@@ -190,8 +190,8 @@ def test_the_report_is_written_however_the_program_ends(bench: Bench, tmp_path: 
     account = json.loads(path.read_text(encoding="utf-8"))
     assert account["schema"] == 2
     books = {each["target"]: each for each in account["functions"]}
-    assert books["gone.f"]["state"] == "absent"
-    assert books["model.fail" if name == "fails" else "model.warm"]["calls"] == 1
+    assert books["gone:f"]["state"] == "absent"
+    assert books["model:fail" if name == "fails" else "model:warm"]["calls"] == 1
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_dash_is_the_full_report_on_standard_error(bench: Bench) -> None:
     done = bench.accel("--report", "-", "scripts.go")
     assert done.out == "2.0\n"
     assert "versions: " in done.err
-    assert "model.warm" in done.err
+    assert "model:warm" in done.err
 
 
 def test_a_profile_is_written_and_says_what_ran(bench: Bench, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_profile_is_written_and_says_what_ran(bench: Bench, tmp_path: Path) ->
     assert bench.accel("--quiet", "--profile", str(path), "scripts.go").err == ""
     page = path.read_text(encoding="utf-8")
     assert "<h1>scripts.go</h1>" in page
-    assert "<code>model<wbr>.warm</code>" in page
+    assert "<code>model<wbr>:warm</code>" in page
 
 
 def test_quiet_by_the_environment(bench: Bench) -> None:
@@ -232,8 +232,8 @@ def test_only_and_exclude(bench: Bench, tmp_path: Path) -> None:
     bench.accel("--exclude", "warm", "--exclude", "fail", "--report", str(path), "scripts.go")
     account = json.loads(path.read_text(encoding="utf-8"))
     reasons = {each["target"]: [reason["id"] for reason in each["reasons"]] for each in account["functions"]}
-    assert (reasons["model.fail"], reasons["model.warm"]) == (["choice.excluded"], ["choice.excluded"])
-    assert reasons["gone.f"] == []
+    assert (reasons["model:fail"], reasons["model:warm"]) == (["choice.excluded"], ["choice.excluded"])
+    assert reasons["gone:f"] == []
 
 
 def test_a_catalogue_of_ones_own(bench: Bench, tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_catalogue_of_ones_own(bench: Bench, tmp_path: Path) -> None:
     done = bench.accel("--catalogue", str(rows), "--report", str(path), "scripts.go")
     assert (done.code, done.out) == (0, "2.0\n")
     account = json.loads(path.read_text(encoding="utf-8"))
-    assert [each["target"] for each in account["functions"]] == ["model.warm"]
+    assert [each["target"] for each in account["functions"]] == ["model:warm"]
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ _TARGETS = (
         (
             ["--only", "nope", "scripts.go"],
             {},
-            "accel: --only='nope' selects no function; expected: patterns such as model.warm",
+            "accel: --only='nope' selects no function; expected: patterns such as model:warm",
         ),
         (
             ["--report", "nowhere/r.json", "scripts.go"],

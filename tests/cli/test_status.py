@@ -92,7 +92,7 @@ def test_one_line_while_programs_compile_and_the_programs_output_stays_whole(ben
     os.close(terminal.theirs)
     text = terminal.read()
     assert process.wait(100) == 0
-    assert "accel: compiling 1 of 1, __main__.time_step" in text
+    assert "accel: compiling 1 of 1, __main__:time_step" in text
     shown = screen(text)
     assert not any("compiling 1 of 1" in line for line in shown), shown
     assert [line for line in shown if line][:2] == ["step 0", "step 5"]

@@ -26,7 +26,7 @@ def step(model: Any, forcing: Any) -> Any:
 
 
 ROW = Row("m", "step", "a test")
-STEPS = Steps("m.step", {"m.step": ("u", "absent")}, (("m.step", "u"),))
+STEPS = Steps("m:step", {"m:step": ("u", "absent")}, (("m:step", "u"),))
 
 
 def model() -> SimpleNamespace:
@@ -44,11 +44,11 @@ def test_the_state_that_a_catalogue_names_is_sampled_ever_more_rarely(tmp_path: 
         observed(state, np.ones(5))
     observer.finish(peak_mb=1.0)
     found = samples(tmp_path / "s")
-    assert sorted(found, key=runs._call_of) == [f"m.step@{number}" for number in (*range(1, 9), 10)]
-    assert list(found["m.step@1"]) == ["u"]
-    np.testing.assert_array_equal(found["m.step@2"]["u"], np.full(5, 1.75))
+    assert sorted(found, key=runs._call_of) == [f"m:step@{number}" for number in (*range(1, 9), 10)]
+    assert list(found["m:step@1"]) == ["u"]
+    np.testing.assert_array_equal(found["m:step@2"]["u"], np.full(5, 1.75))
     summary = json.loads((tmp_path / "s" / "summary.json").read_text())
-    assert len(summary["starts"]["m.step"]) == 10
+    assert len(summary["starts"]["m:step"]) == 10
     assert summary["peak_mb"] == 1.0
 
 
@@ -87,11 +87,11 @@ def test_only_calls_that_the_program_makes_itself_are_observed(tmp_path: Path) -
     outer = observer.on_numpy(Row("m", "outer", "a test"), lambda x: inner(x) + 1.0)  # type: ignore[arg-type]
     outer(np.ones(2))
     inner(np.ones(2))
-    assert set(samples(tmp_path / "s")) == {"m.outer@1", "m.inner@1"}
+    assert set(samples(tmp_path / "s")) == {"m:outer@1", "m:inner@1"}
     with pytest.raises(TypeError):
         outer(None)
     outer(np.ones(2))
-    assert "m.outer@3" in samples(tmp_path / "s"), "an exception leaves nothing behind"
+    assert "m:outer@3" in samples(tmp_path / "s"), "an exception leaves nothing behind"
 
 
 @pytest.mark.parametrize(
@@ -171,23 +171,26 @@ def test_a_whole_comparison_run(tmp_path: Path) -> None:
     assert done.stdout == ""
     out = tmp_path / "work" / "found"
     result = json.loads((out / "report.json").read_text(encoding="utf-8"))
-    assert result["step"] == "model.step"
+    assert result["step"] == "model:step"
     assert [result["runs"][way]["steps"] for way in runs.WAYS] == [12, 12, 12]
     assert all(result["runs"][way]["peak_mb"] > 10 for way in runs.WAYS)
-    field = result["fields"]["model.step: result"]
+    field = result["fields"]["model:step: result"]
     assert field["calls"] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12]
     assert max(field["accel"]) < 1e-12
     assert 0 < max(field["perturbed"]) < 1e-12
-    (function,) = [each for each in result["accel"]["functions"] if each["target"] == "model.step"]
+    (function,) = [each for each in result["accel"]["functions"] if each["target"] == "model:step"]
     assert function["compiled_calls"] > 0
     report = (out / "report.md").read_text(encoding="utf-8")
-    assert "A step is the time between the starts of two calls of `model.step`." in report
+    assert "A step is the time between the starts of two calls of `model:step`." in report
     assert "| ms per step, median after warm-up |" in report
     assert (out / "numpy" / "log.txt").read_text(encoding="utf-8") == "started in ['a', 'b']\n"
     assert not list(out.glob("*-samples"))
     assert result["charts"] in (["steps.png", "fields.png"], [])
     assert all((out / name).stat().st_size > 1000 for name in result["charts"])
-    assert done.stderr.splitlines()[-1].startswith("accel: steps ")
+    said = f"{function['compiled_calls']} of {function['calls']} calls compiled"
+    assert f"accel's run had {said}." in report
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("accel: steps ") and f", {said}; see " in last
 
 
 def test_a_catalogue_of_the_users_own_is_passed_on(tmp_path: Path) -> None:
@@ -196,7 +199,7 @@ def test_a_catalogue_of_the_users_own_is_passed_on(tmp_path: Path) -> None:
     done = compare(tmp_path, "--out", "found", "--catalogue", "../rows.py", "go.py")
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "work" / "found" / "report.json").read_text(encoding="utf-8"))
-    assert [each["target"] for each in result["accel"]["functions"]] == ["model.step"]
+    assert [each["target"] for each in result["accel"]["functions"]] == ["model:step"]
 
 
 def test_runs_of_different_lengths_are_said_to_be_so() -> None:
@@ -212,9 +215,9 @@ def test_no_call_of_the_scripts_own_function_is_missed(tmp_path: Path) -> None:
     done = compare(tmp_path, "--out", "found", "--catalogue", "catalogue_of_the_test.py", "script.py")
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "work" / "found" / "report.json").read_text(encoding="utf-8"))
-    assert result["step"] == "__main__.step"
+    assert result["step"] == "__main__:step"
     assert [result["runs"][way]["steps"] for way in runs.WAYS] == [24, 24, 24]
-    assert max(result["fields"]["__main__.step: result"]["accel"]) < 1e-12
+    assert max(result["fields"]["__main__:step: result"]["accel"]) < 1e-12
 
 
 def test_a_run_that_fails_is_said_with_its_last_words(tmp_path: Path) -> None:

@@ -141,10 +141,10 @@ def test_the_report_can_be_begun_again(travel: ModuleType) -> None:
     before = ledger.open_ledger("fast").compiled_calls
     assert before and ledger.open_ledger("trimmed").refusals
     accel.reset_report()
-    books = [book for book in ledger.ledgers() if book.target[:13] not in ("travel.Model.", "travel.Ocean.")]
+    books = [book for book in ledger.ledgers() if book.target[:13] not in ("travel:Model.", "travel:Ocean.")]
     assert [(book.calls, book.compiled_calls) for book in books] == [(0, 0)] * 4
     states: Mapping[str, str] = {book.target: str(book.state) for book in books}
-    assert states == {"fast": "uncalled", "trimmed": "uncalled", "travel.plain": "numpy", "travel.gone": "absent"}
+    assert states == {"fast": "uncalled", "trimmed": "uncalled", "travel:plain": "numpy", "travel:gone": "absent"}
     fast(np.ones(3))
     assert ledger.open_ledger("fast").compiled_calls == 1 and '"operations"' in accel.report("json")
 

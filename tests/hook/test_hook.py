@@ -119,7 +119,7 @@ def _state(module: ModuleType) -> dict[str, dict[str, int]]:
 
 
 def _books() -> dict[str, State]:
-    return {book.target.removeprefix("pkg.planet."): book.state for book in accel.hook.patching.ledger.ledgers()}
+    return {book.target.removeprefix("pkg.planet:"): book.state for book in accel.hook.patching.ledger.ledgers()}
 
 
 # -- patterns --------------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def _books() -> dict[str, State]:
     [
         ("pkg.planet", True),
         ("pkg", True),
-        ("pkg.planet.Model.step", True),
+        ("pkg.planet:Model.step", True),
         ("Model.step", True),
         ("step", True),
         ("pkg.planet:Model.step", True),
@@ -146,20 +146,20 @@ def _books() -> dict[str, State]:
     ],
 )
 def test_patterns(pattern: str, selected: bool) -> None:
-    assert patterns.matches("pkg.planet.Model.step", pattern) is selected
+    assert patterns.matches("pkg.planet:Model.step", pattern) is selected
 
 
 def test_only_and_exclude_choose_rows(planet: ModuleType, accelerate: list[str]) -> None:
-    patching.install(CATALOGUE, only=["pkg.planet.Model.*", "flux"], exclude=["area"])
+    patching.install(CATALOGUE, only=["pkg.planet:Model.*", "flux"], exclude=["area"])
     planet.flux(1), planet.Model().step(1), planet.Model.area(1), planet.wrapped_flux(1)
-    assert accelerate == ["pkg.planet.flux", "pkg.planet.Model.step", "pkg.planet.flux", "pkg.planet.flux"]
+    assert accelerate == ["pkg.planet:flux", "pkg.planet:Model.step", "pkg.planet:flux", "pkg.planet:flux"]
     assert _books()["Model.area"] is State.NUMPY
-    assert accel.hook.patching.ledger.open_ledger("pkg.planet.Model.area").refusals == {Refusal("choice.excluded"): 1}
+    assert accel.hook.patching.ledger.open_ledger("pkg.planet:Model.area").refusals == {Refusal("choice.excluded"): 1}
 
 
 def test_a_pattern_that_selects_nothing_is_an_error(planet: ModuleType) -> None:
     before = _state(planet)
-    expected = "only='flus' selects no function; expected: patterns such as pkg.planet.flux"
+    expected = "only='flus' selects no function; expected: patterns such as pkg.planet:flux"
     with pytest.raises(SettingError) as caught:
         patching.install(CATALOGUE, only=["flus"])
     assert str(caught.value) == expected
@@ -180,7 +180,7 @@ def test_functions_of_every_kind_are_wrapped_and_work(planet: ModuleType, accele
     model.mass = 7
     assert model.given == 7
     assert model.shared() == ("shared", model)
-    targets = {name: accelerate.count(f"pkg.planet.{name}") for name in QUALNAMES}
+    targets = {name: accelerate.count(f"pkg.planet:{name}") for name in QUALNAMES}
     assert targets == {
         "flux": 2,
         "Model.step": 1,
@@ -199,7 +199,7 @@ def test_a_subclass_row_leaves_the_base_class_alone(planet: ModuleType, accelera
     planet.Base().shared()
     assert accelerate == []
     planet.Model().shared()
-    assert accelerate == ["pkg.planet.Model.shared"]
+    assert accelerate == ["pkg.planet:Model.shared"]
 
 
 def test_base_and_subclass_rows_wrap_once_each(planet: ModuleType, accelerate: list[str]) -> None:
@@ -207,7 +207,7 @@ def test_base_and_subclass_rows_wrap_once_each(planet: ModuleType, accelerate: l
     rows = (Row("pkg.planet", "Base.shared", "a test"), Row("pkg.planet", "Model.shared", "a test"))
     patching.install(Catalogue("test", rows))
     planet.Model().shared()
-    assert accelerate == ["pkg.planet.Model.shared"]
+    assert accelerate == ["pkg.planet:Model.shared"]
     patching.uninstall()
     assert _state(planet) == before
 
@@ -217,7 +217,7 @@ def test_a_function_that_two_rows_name_is_wrapped_once(planet: ModuleType, accel
     twice = (Row("pkg.planet", "Model.step", "a test"), Row("pkg.planet", "Model.step", "another catalogue's row"))
     patching.install(Catalogue("test", twice))
     planet.Model().step(1)
-    assert accelerate == ["pkg.planet.Model.step"]
+    assert accelerate == ["pkg.planet:Model.step"]
     patching.uninstall()
     assert _state(planet) == before
 
@@ -232,7 +232,7 @@ def test_what_is_no_function_is_left_alone_with_a_reason(planet: ModuleType) -> 
     patching.install(Catalogue("test", (Row("pkg.planet", "constant", "a test"), Row("pkg.planet", "Model", "a test"))))
     assert planet.constant == 3
     assert _books() == {"constant": State.NUMPY, "Model": State.NUMPY}
-    refusals = accel.hook.patching.ledger.open_ledger("pkg.planet.constant").refusals
+    refusals = accel.hook.patching.ledger.open_ledger("pkg.planet:constant").refusals
     assert refusals == {Refusal("choice.callable", detail="a int"): 1}
 
 
@@ -240,7 +240,7 @@ def test_declined_rows_are_not_wrapped(planet: ModuleType) -> None:
     original = planet.flux
     patching.install(Catalogue("test", (Row("pkg.planet", "flux", "a test", declined="tiny"),)))
     assert planet.flux is original
-    assert accel.hook.patching.ledger.open_ledger("pkg.planet.flux").refusals == {
+    assert accel.hook.patching.ledger.open_ledger("pkg.planet:flux").refusals == {
         Refusal("choice.declined", detail="tiny"): 1
     }
 
@@ -280,7 +280,7 @@ def test_an_absent_module_that_turns_up_is_wrapped(
     assert set(_books().values()) == {State.ABSENT}
     write_modules({"pkg/__init__.py": "", "pkg/planet.py": PLANET})
     importlib.import_module("pkg.planet").flux(1)
-    assert accelerate == ["pkg.planet.flux"]
+    assert accelerate == ["pkg.planet:flux"]
     assert _books()["flux"] is State.UNCALLED
 
 
@@ -300,7 +300,7 @@ def test_aliases_made_before_and_after(planet: ModuleType, accelerate: list[str]
     assert user.flux is not original
     user.flow(1)
     user.Model().step(1)
-    assert accelerate == ["pkg.planet.flux", "pkg.planet.Model.step", "pkg.planet.flux"]
+    assert accelerate == ["pkg.planet:flux", "pkg.planet:Model.step", "pkg.planet:flux"]
     patching.uninstall()
     assert user.flux is user.flow is user.p.flux is planet.flux is original
 
@@ -313,7 +313,7 @@ def test_modules_imported_later_are_patched_before_anyone_can_take_a_name(
     assert "pkg.planet" not in sys.modules
     user = importlib.import_module("user")
     user.flow(1)
-    assert accelerate == ["pkg.planet.flux"]
+    assert accelerate == ["pkg.planet:flux"]
     patching.uninstall()
     assert type(user.flow) is types.FunctionType
     assert user.flow is sys.modules["pkg.planet"].flux
@@ -324,7 +324,7 @@ def test_modules_that_import_each_other(write_modules: Callable[[dict[str, str]]
     write_modules({"pkg/__init__.py": "", "pkg/planet.py": circular, "pkg/other.py": "from pkg.planet import flux\n"})
     patching.install(CATALOGUE)
     importlib.import_module("pkg.planet").other.flux(1)
-    assert accelerate == ["pkg.planet.flux"]
+    assert accelerate == ["pkg.planet:flux"]
 
 
 def test_a_watched_module_keeps_its_own_loader(write_modules: Callable[[dict[str, str]], Path]) -> None:
@@ -350,7 +350,7 @@ def test_a_module_imported_anew_is_patched_again(planet: ModuleType, accelerate:
     fresh = importlib.import_module("pkg.planet")
     assert fresh is not planet
     fresh.flux(1)
-    assert accelerate == ["pkg.planet.flux"]
+    assert accelerate == ["pkg.planet:flux"]
 
 
 def test_names_that_were_rebound_by_somebody_else_are_not_put_back(planet: ModuleType) -> None:
@@ -374,9 +374,9 @@ def test_reload_wraps_the_new_functions_and_uninstall_restores_old_and_new(
     planet.Model().step(1)
     old_class().step(1)
     assert accelerate == [
-        "pkg.planet.flux",
-        *("pkg.planet.Model.step", "pkg.planet.flux"),
-        *("pkg.planet.Model.step", "pkg.planet.flux"),
+        "pkg.planet:flux",
+        *("pkg.planet:Model.step", "pkg.planet:flux"),
+        *("pkg.planet:Model.step", "pkg.planet:flux"),
     ]
     patching.uninstall()
     assert user.flux is old_flux
@@ -434,10 +434,10 @@ def test_default_values_of_functions_are_aliases(
     patching.install(CATALOGUE)
     assert module.flux is planet.flux
     assert [function(1) for function in functions] == before == [(2, True)] * 5
-    assert accelerate == ["pkg.planet.flux"] * 5
+    assert accelerate == ["pkg.planet:flux"] * 5
     patching.uninstall()
     assert [function(1) for function in functions] == before
-    assert accelerate == ["pkg.planet.flux"] * 5
+    assert accelerate == ["pkg.planet:flux"] * 5
     assert (module.run.__defaults__, module.named.__wrapped__.__kwdefaults__) == held
 
 
@@ -468,7 +468,7 @@ def test_installing_twice_wraps_once(planet: ModuleType, accelerate: list[str]) 
     patching.install(CATALOGUE)
     assert planet.flux is wrapper
     planet.flux(1)
-    assert accelerate == ["pkg.planet.flux"]
+    assert accelerate == ["pkg.planet:flux"]
     patching.uninstall()
     assert _state(planet) == before
 
@@ -479,14 +479,14 @@ def test_installing_again_catches_aliases_made_behind_the_scenes(planet: ModuleT
     planet.helper = original
     patching.install(CATALOGUE)
     planet.helper(1)
-    assert accelerate == ["pkg.planet.flux"]
+    assert accelerate == ["pkg.planet:flux"]
 
 
 def test_another_choice_replaces_the_one_before(planet: ModuleType, accelerate: list[str]) -> None:
     patching.install(CATALOGUE, only=["flux"])
     patching.install(CATALOGUE, exclude=["flux"])
     planet.Model().step(1)
-    assert accelerate == ["pkg.planet.Model.step"]
+    assert accelerate == ["pkg.planet:Model.step"]
     assert _books()["Model.step"] is State.UNCALLED
     assert _books()["flux"] is State.NUMPY
 
@@ -505,7 +505,7 @@ def test_installed_inside_an_installation_gives_way_to_it_again(planet: ModuleTy
         planet.flux(1)
     assert accelerate == []
     planet.flux(1)
-    assert accelerate == ["pkg.planet.flux"]
+    assert accelerate == ["pkg.planet:flux"]
 
 
 def test_threads_that_import_while_another_uninstalls(planet: ModuleType) -> None:

@@ -173,7 +173,7 @@ def test_the_text_fits_100_columns() -> None:
 def test_the_json_is_the_data() -> None:
     explanation = accel.explain(Plate().report)
     assert json.loads(explanation.json()) == explanation.data
-    assert repr(explanation) == f"<explanation of {__name__}.Plate.report: stopped>"
+    assert repr(explanation) == f"<explanation of {__name__}:Plate.report: stopped>"
 
 
 def test_aliases_are_guards() -> None:
@@ -225,7 +225,7 @@ def test_what_keeps_every_call_on_numpy_is_noted() -> None:
 def test_it_works_on_all_kinds_of_methods(make: Callable[[Plate], Any], name: str, books: Any) -> None:
     explanation = accel.explain(make(Plate()), 0.5)
     assert explanation.recorded, explanation.text
-    assert explanation.data["target"] == f"{__name__}.{name}"
+    assert explanation.data["target"] == f"{__name__}:{name}"
 
 
 @pytest.mark.parametrize("fn", [Plate.norm, Plate.scaled, Plate.__dict__["norm"], accel.accelerate(prints_itself)])
@@ -380,7 +380,7 @@ def test_the_command_explains_a_call_that_is_spelled_out(heat: Path) -> None:
     setup = ["--setup", "import heat", "--setup", "p = heat.Plate()"]
     done = start(heat, "explain", "heat:Plate.step", *setup, "--args", "(p, 0.5)")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("accel: heat.Plate.step (heat.py:9) can be recorded whole: ")
+    assert done.stdout.startswith("accel: heat:Plate.step (heat.py:9) can be recorded whole: ")
     assert "JAX accepts them all" in done.stdout and "sets       self.t, self.k" in done.stdout
 
 
@@ -408,7 +408,7 @@ def test_the_command_explains_a_call_of_a_running_program(heat: Path, program: s
     done = start(heat, "explain", "heat.Plate.step", "--nth", "3", "--format", "json", "--run", *program.split())
     assert (done.returncode, done.stderr) == (0, "")
     data = json.loads(done.stdout)
-    assert data["target"] == f"{module}.Plate.step"
+    assert data["target"] == f"{module}:Plate.step"
     assert data["stop"]["id"] == "effect.print" and data["stop"]["source"] == 'print("third", self.t.mean())'
 
 
@@ -416,7 +416,7 @@ def test_the_command_explains_a_call_of_a_running_program(heat: Path, program: s
 def test_names_of_the_script_itself_can_be_copied_from_the_report(heat: Path, program: str) -> None:
     done = start(heat, "explain", "__main__.Plate.step", "--format", "json", "--run", program)
     assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["target"] == "__main__.Plate.step"
+    assert json.loads(done.stdout)["target"] == "__main__:Plate.step"
 
 
 def test_a_first_call_that_stops_may_not_be_typical(heat: Path) -> None:

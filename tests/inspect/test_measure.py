@@ -30,36 +30,36 @@ def measured(climate: Any) -> dict[str, Any]:
 def test_calls_and_times_are_counted_without_counting_twice(measured: dict[str, Any]) -> None:
     functions = measured["by_name"]
     step, diffuse, net = (
-        functions[name] for name in ("core.Model.step", "core.Model.diffuse", "physics.radiation.net")
+        functions[name] for name in ("core:Model.step", "core:Model.diffuse", "physics.radiation:net")
     )
-    assert (step["calls"], diffuse["calls"], net["calls"], functions["run.main"]["calls"]) == (40, 40, 40, 1)
+    assert (step["calls"], diffuse["calls"], net["calls"], functions["run:main"]["calls"]) == (40, 40, 40, 1)
     assert step["total_ms"] == pytest.approx(step["own_ms"] + diffuse["total_ms"] + net["total_ms"])
     assert sum(each["own_ms"] for each in functions.values()) == pytest.approx(1e3 * measured["inside_s"])
-    assert functions["run.main"]["share"] == pytest.approx(1.0, abs=0.05)
+    assert functions["run:main"]["share"] == pytest.approx(1.0, abs=0.05)
     assert measured["inside_s"] <= measured["wall_s"]
 
 
 def test_verdicts_are_what_recording_a_real_call_says(measured: dict[str, Any]) -> None:
     verdicts = {name: each["verdict"] for name, each in measured["by_name"].items()}
-    assert verdicts["core.Model.step"] == verdicts["core.Model.diffuse"] == verdicts["physics.radiation.net"] == "row"
-    assert verdicts["physics.radiation.scale"] == verdicts["core.Model.mean"] == "row"
-    assert verdicts["core.Model.noisy"] == verdicts["core.Model.tell"] == "stopped"
-    assert verdicts["physics.radiation.made.<locals>.inner"] == "unreachable"
-    assert verdicts["run.main"] == verdicts["core.Model.__post_init__"] == "rare"
+    assert verdicts["core:Model.step"] == verdicts["core:Model.diffuse"] == verdicts["physics.radiation:net"] == "row"
+    assert verdicts["physics.radiation:scale"] == verdicts["core:Model.mean"] == "row"
+    assert verdicts["core:Model.noisy"] == verdicts["core:Model.tell"] == "stopped"
+    assert verdicts["physics.radiation:made.<locals>.inner"] == "unreachable"
+    assert verdicts["run:main"] == verdicts["core:Model.__post_init__"] == "rare"
 
 
 def test_stops_are_told_with_their_lines(measured: dict[str, Any]) -> None:
     functions = measured["by_name"]
-    (noise,) = functions["core.Model.noisy"]["stops"]
+    (noise,) = functions["core:Model.noisy"]["stops"]
     assert noise["id"] == "effect.random" and noise["source"][noise["column"] :].startswith("np.random.bytes(")
-    (tell,) = functions["core.Model.tell"]["stops"]
+    (tell,) = functions["core:Model.tell"]["stops"]
     assert (tell["id"], tell["source"]) == ("effect.print", 'print("mean", m)')
 
 
 def test_traits_are_told(measured: dict[str, Any]) -> None:
     functions = measured["by_name"]
-    assert functions["core.Model.step"]["outer"] and functions["core.Model.step"]["mutates"]
-    assert not functions["core.Model.diffuse"]["outer"] and not functions["core.Model.diffuse"]["mutates"]
+    assert functions["core:Model.step"]["outer"] and functions["core:Model.step"]["mutates"]
+    assert not functions["core:Model.diffuse"]["outer"] and not functions["core:Model.diffuse"]["mutates"]
 
 
 CHECK = """
@@ -95,7 +95,7 @@ def test_the_catalogue_works_and_agrees_with_numpy(climate: Any, measured: dict[
     done = climate.python("-c", CHECK)
     assert done.returncode == 0, done.stderr
     compiled = next(line for line in done.stdout.splitlines() if line.startswith("compiled"))
-    assert "climate.core.Model.step" in compiled.split() and "climate.physics.radiation.scale" in compiled.split()
+    assert "climate.core:Model.step" in compiled.split() and "climate.physics.radiation:scale" in compiled.split()
     assert "left out by choice" in done.stdout  # the functions that stop, declined with their reason
 
 
@@ -114,7 +114,7 @@ def test_a_script_is_measured_and_told_how_to_go_on(script: Any) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert max(map(len, done.stdout.splitlines())) <= 100
     rows = done.stdout.partition("worth a row in a catalogue (2)")[2].partition("\n\n")[0]
-    assert "nbody.step" in rows and "nbody.acceleration" in rows
+    assert "nbody:step" in rows and "nbody:acceleration" in rows
     assert "catalogue: accel doctor nbody.py --catalogue NAME.py --run nbody.py" in " ".join(done.stdout.split())
 
 
@@ -132,7 +132,7 @@ def test_what_was_seen_of_a_program_that_ends_early_is_kept(
 ) -> None:
     done = script.doctor("nbody.py", "--run", "nbody.py", argument)
     assert done.returncode == code and says in done.stdout and trace in done.stderr
-    assert "nbody.step" in done.stdout
+    assert "nbody:step" in done.stdout
 
 
 def test_a_program_that_leaves_no_measurements_is_told(bench_of: Any) -> None:

@@ -223,9 +223,9 @@ def test_the_text_says_what_is_worth_trying_and_what_to_do_next(told: Any) -> No
     assert max(map(len, out.splitlines())) <= 100
     assert "note: climate/broken.py was left out: line 1: SyntaxError: invalid syntax" in out
     candidates, *_ = out.partition("candidates")[2].partition("\n\n")
-    for name in ("core.Model.step", "core.Model.diffuse", "physics.radiation.net", "physics.radiation.scale"):
+    for name in ("core:Model.step", "core:Model.diffuse", "physics.radiation:net", "physics.radiation:scale"):
         assert f"climate.{name}" in candidates
-    assert "climate.physics.radiation.cells: limit.nodes at line 20" in out
+    assert "climate.physics.radiation:cells: limit.nodes at line 20" in out
     assert "accel doctor climate --run PROGRAM" in out
 
 
@@ -235,18 +235,18 @@ def test_the_json_holds_everything(told: Any) -> None:
     by_name = {each["target"]: each for each in account["functions"]}
     assert (code, account["schema"], account["run"], account["files"]) == (0, 1, None, 6)
     assert [each["why"] for each in account["problems"]] == ["line 1: SyntaxError: invalid syntax"]
-    assert by_name["climate.physics.radiation.rows"]["verdict"] == "stopped"
-    assert by_name["climate.physics.radiation.made.<locals>.inner"]["verdict"] == "unreachable"
-    assert by_name["climate.core.Model.__post_init__"]["verdict"] == "rare"
-    assert by_name["climate.core.Model.step"]["verdict"] == "row"
-    assert by_name["climate.core.Model.of_size"]["verdict"] == "no arrays"
-    assert by_name["climate.core.Model.tell"]["may_stop"][0]["id"] == "effect.print"
-    assert by_name["climate.core.Model.tell"]["calls"] is None
+    assert by_name["climate.physics.radiation:rows"]["verdict"] == "stopped"
+    assert by_name["climate.physics.radiation:made.<locals>.inner"]["verdict"] == "unreachable"
+    assert by_name["climate.core:Model.__post_init__"]["verdict"] == "rare"
+    assert by_name["climate.core:Model.step"]["verdict"] == "row"
+    assert by_name["climate.core:Model.of_size"]["verdict"] == "no arrays"
+    assert by_name["climate.core:Model.tell"]["may_stop"][0]["id"] == "effect.print"
+    assert by_name["climate.core:Model.tell"]["calls"] is None
 
 
 def test_markdown_has_a_row_for_each_function(told: Any) -> None:
     code, out, _ = told("climate", "--format", "markdown")
-    assert code == 0 and "| `climate.core.Model.step` | row |" in out and "| `shape.dynamic` |" in out
+    assert code == 0 and "| `climate.core:Model.step` | row |" in out and "| `shape.dynamic` |" in out
 
 
 PACKAGES = "a package or module that python -m would find, a folder, or a .py file"
@@ -325,7 +325,7 @@ def test_the_commands_that_it_prints_work_from_here(
 
 
 def test_the_functions_of_a_script_have_rows_too() -> None:
-    row = {"verdict": "row", "main": True, "catalogued": False, "local": False, "target": "go.step"}
+    row = {"verdict": "row", "main": True, "catalogued": False, "local": False, "target": "go:step"}
     row |= {"module": "go", "qualname": "step", "mutates": False, "outer": True}
     account = {"target": "go.py", "run": "go.py", "functions": [row]}
     first, last = write._next(account, None)

@@ -46,7 +46,7 @@ class World:
 
     def ledger(self, line: int, qualname: str = "main") -> Ledger:
         """That of the loop in this line."""
-        return open_ledger(f"planet.{qualname}:{line}")
+        return open_ledger(f"planet:{qualname}:{line}")
 
 
 def assert_same(one: Any, other: Any) -> None:
@@ -267,7 +267,7 @@ def test_a_module_that_is_loaded_again(world: Any) -> None:
 def test_a_row_of_a_function_that_cannot_be_lifted_says_why(world: Any) -> None:
     made = world(HEADER + "def main(n):\n    for i in range(n):\n        exec('x = 1')\n    return i\n")
     made.check(lambda planet: planet.main(3))
-    [refusal] = open_ledger("planet.main").refusals
+    [refusal] = open_ledger("planet:main").refusals
     assert (refusal.reason, refusal.where) == ("lift.code", "planet.py:10")
 
 
@@ -295,7 +295,7 @@ def test_the_decorator_names_loops(world: Any) -> None:
         assert_same(made.plain.main(9, np.ones(3)), main(9, np.ones(3)))
     assert open_ledger("mine:9").compiled_calls > 12
     assert accel.accelerate(made.fast.refused, loops=True)(3) == 2
-    assert [each.reason for each in open_ledger("planet.refused").refusals] == ["lift.code"]
+    assert [each.reason for each in open_ledger("planet:refused").refusals] == ["lift.code"]
     with pytest.raises(TypeError, match="not int"):
         accel.accelerate(3, loops=True)  # type: ignore[type-var]
 

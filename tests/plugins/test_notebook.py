@@ -96,16 +96,16 @@ assert np.isclose(given[0], expected.sum(), rtol=1e-12) and given[1] == 11
 assert np.allclose(shell.user_ns["model"].t, t, rtol=1e-12)
 loops = [book for name, book in books().items() if name.startswith("In[4]:")]
 assert len(loops) == 2 and all(book.compiled_calls > 5 for book in loops), accel.report()
-assert {"__main__.smooth", "__main__.Model.step"} <= set(books()), accel.report()
+assert {"__main__:smooth", "__main__:Model.step"} <= set(books()), accel.report()
 
 # outside of a loop at the cell's top, too
 run("for _ in range(9): smooth(x)")
-assert books()["__main__.smooth"].compiled_calls > 3, accel.report()
+assert books()["__main__:smooth"].compiled_calls > 3, accel.report()
 
 # a function that is defined again has a row of its own; the same cell once more has not
 for text in ("3.0", "4.0", "4.0"):
     run("%%accel verify\ndef smooth(x):\n    return x * " + text + "\nfor _ in (1, 2, 3): smooth(x)")
-assert {"__main__.smooth#2", "__main__.smooth#3"} <= set(books()) and "__main__.smooth#4" not in books()
+assert {"__main__:smooth#2", "__main__:smooth#3"} <= set(books()) and "__main__:smooth#4" not in books()
 assert shell.user_ns["smooth"](2.0) == 8.0
 
 # what a cell raises is the cell's error, and its traceback shows the user's lines
@@ -125,6 +125,8 @@ for i in range(25):
 lines = {line.number: line for line in profile.lines() if "ipython" in line.filename}
 assert lines[2].seconds["NumPy"] > 0.005 and lines[2].text.strip().startswith("y = np.sin("), str(profile)
 assert any("[shape.dynamic]" in reason for line in lines.values() for reason in line.reasons), str(profile)
+assert any(each.startswith("In[") for each in str(profile).splitlines()), str(profile)
+assert ">In[" in profile._repr_html_()
 assert "<table" in profile._repr_html_() and "shape.dynamic" in profile._repr_html_() and "trimmed" in str(profile)
 
 assert "<table" in run("accel.report()")._repr_html_()

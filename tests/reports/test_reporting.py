@@ -288,6 +288,15 @@ def test_compiled_calls_that_are_slower_gain_at_no_length(books: ModuleType) -> 
     assert function["speedup"] < 1
 
 
+def test_a_few_slow_calls_say_nothing_of_many(books: ModuleType) -> None:
+    book = books.open_ledger("m.f")
+    book.count_compared(0.5, 0.2)
+    book.count_compiled(0.3)
+    line = summary.summary_line()
+    assert "too few of its calls were compiled to tell what they gain: a longer run may gain" in line
+    assert "loses nothing" not in line
+
+
 def test_a_function_that_is_compiled_at_a_loss_is_told_apart(fast: Ledger, books: ModuleType) -> None:
     _losing(books)
     text, markdown = accel.report(full=True), accel.report("markdown")

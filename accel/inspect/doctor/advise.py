@@ -12,6 +12,7 @@ from accel.inspect.doctor.scan import Scan, reach, scan
 from accel.inspect.explain import apart
 from accel.inspect.sources import Function, Source, functions_of
 from accel.reasons import Refusal, source_line
+from accel.spelling import function_name
 
 SCHEMA = 1
 
@@ -106,7 +107,7 @@ def _entry(function: Function, scanned: Scan, reached: float, book: Answer | Non
     is_main = book is not None and book["module"] == "__main__"
     module = book["module"] if book is not None and not is_main else function.source.module
     entry: Answer = {
-        "target": f"{module}.{function.qualname}",
+        "target": function_name(module, function.qualname),
         "module": module,
         "qualname": function.qualname,
         "where": source_line(function.source.file, function.line),

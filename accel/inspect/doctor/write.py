@@ -14,6 +14,7 @@ from accel.inspect.doctor.advise import SMALLEST_MS, STATIC_VERDICTS, VERDICTS, 
 from accel.inspect.doctor.measure import Answer
 from accel.inspect.explain.text import WIDTH, flow, marked, plural
 from accel.reasons import NO_LINE, REASONS
+from accel.spelling import owner_of
 
 SHOWN = 20
 """The most functions of one verdict that the text shows. The JSON has all."""
@@ -125,7 +126,7 @@ def _names(members: list[Answer]) -> list[str]:
     """The names, grouped by module or class; only their numbers if there are many."""
     owners: dict[str, list[str]] = {}
     for each in members:
-        owner, _, name = each["target"].rpartition(".")
+        owner, name = owner_of(each["target"])
         owners.setdefault(owner, []).append(name)
     if len(members) > SHOWN:
         return flow(", ".join(f"{owner} ({len(names)})" for owner, names in sorted(owners.items())), "  ")

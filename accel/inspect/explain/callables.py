@@ -13,6 +13,7 @@ import wrapt
 
 from accel.config import SettingError
 from accel.hook.imports import locate, split_name
+from accel.spelling import function_name
 
 TARGETS = "module:function or module:Class.method, such as package.module:Model.step; a dot may replace the colon"
 
@@ -26,7 +27,7 @@ class PlainCall(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"{self.function.__module__}.{self.function.__qualname__}"
+        return function_name(self.function.__module__, self.function.__qualname__)
 
 
 def call_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PlainCall:

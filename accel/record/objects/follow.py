@@ -21,6 +21,7 @@ from accel.record.opaque import opaque_reason
 from accel.record.recording import Recording, place_text
 from accel.record.standin import StandIn
 from accel.record.wrapper import unwrap
+from accel.spelling import function_name
 
 
 class Followed(StandIn):
@@ -101,7 +102,7 @@ def why_not(recording: Recording, function: FunctionType, *, as_generator: bool 
     root = (function.__module__ or "").partition(".")[0]
     is_targets = root == recording.package or function.__globals__.get("__name__") == recording.module
     if not (is_targets or is_of_project(function) or is_followed_in_library(function)):
-        name = f"{function.__module__}.{function.__qualname__}"
+        name = function_name(function.__module__, function.__qualname__)
         return Refusal(opaque_reason(function), recording.writer.where_text(), name)
     found = scan.problem(function.__code__, as_generator) or _unseen_later(recording, function.__code__)
     if found is None:

@@ -93,12 +93,21 @@ def nan_to_num(*, x: Array, nan: float = 0.0, posinf: float | None = None, negin
     return where(x != x, cast(nan, x.dtype), limited)
 
 
+def _first_that_holds(*, condlist: list[Any], **others: Any) -> tuple[list[Any], Any]:
+    chosen, rest = [], jnp.asarray(True)
+    for condition in condlist:
+        chosen.append(rest & condition)
+        rest = rest & ~jnp.asarray(condition)
+    return chosen, rest
+
+
 @rule(
     np.select,
     "*condlist *choicelist default",
     cast="choicelist default",
     rounding=Rounding.EXACT,
     arithmetic=True,
+    reads=Reads(("choicelist", "default"), _first_that_holds),
 )
 def select(*, condlist: list[Any], choicelist: list[Any], default: Array | float = 0) -> Any:
     result = cast(default, jnp.result_type(*choicelist))
@@ -111,12 +120,28 @@ def _within(*, a: Array | NDArray[Any] | float, choices: list[Any], shape: tuple
     return mode != "raise" or every((a >= 0) & (a < len(choices)))
 
 
-@rule(np.choose, "a *choices | mode", cast="choices", holds=_within)
+def _choice_of(a: Any, choices: Any, mode: str) -> Any:
+    """The place of each element's choice; of one outside, by mode."""
+    a = cast(a, np.dtype(np.int64))
+    return a % len(choices) if mode == "wrap" else jnp.clip(a, 0, len(choices) - 1)
+
+
+def _where_chosen(*, a: Any, choices: Any, mode: str = "raise") -> tuple[list[Any]]:
+    place = _choice_of(a, choices, mode)
+    return ([place == i for i in range(len(choices))],)
+
+
+@rule(
+    np.choose,
+    "a *choices | mode",
+    cast="choices",
+    holds=_within,
+    reads=Reads(("choices",), _where_chosen),
+)
 def choose(*, a: Any, choices: Any, mode: str = "raise") -> Any:
     """The i-th choice where `a` is i; outside, by mode."""
     choices = list(choices)
-    a = cast(a, np.dtype(np.int64))
-    a = a % len(choices) if mode == "wrap" else jnp.clip(a, 0, len(choices) - 1)
+    a = _choice_of(a, choices, mode)
     result = choices[0]
     for i, choice in enumerate(choices[1:], 1):
         result = where(a == i, choice, result)
