@@ -135,15 +135,21 @@ def default() -> tuple[Catalogue, ...]:
     """Return the catalogues that are used if none is named: the one that the program's `pyproject.toml` names, or else
     those of the installed distributions. Raises SettingError.
     """
+    of_project = named_by_project()
+    return discover() if of_project is None else (of_project,)
+
+
+def named_by_project() -> Catalogue | None:
+    """Return the catalogue that the program's `pyproject.toml` names, if it does. Raises SettingError."""
     found = project.find()
     named = None if found is None else found.table.get(CATALOGUE)
     if found is None or named is None:
-        return discover()
+        return None
     name = f"{project.TABLE}.{CATALOGUE}"
     if not isinstance(named, str):
         raise SettingError(name, named, _FILES, f"cannot be used, in {found.path}")
     try:
-        return (load(str(found.path.parent / named)),)
+        return load(str(found.path.parent / named))
     except SettingError as error:
         raise error.renamed(name) from None
 

@@ -139,7 +139,8 @@ def put_in_place(
     catalogue: Catalogue | None, wrap: Wrap, *, only: Iterable[str] = (), exclude: Iterable[str] = ()
 ) -> None:
     """As `install`, but with replacements made by `wrap`, and whatever the settings are."""
-    chosen = catalogues.default() if catalogue is None else (catalogue,)
+    named = catalogues.named_by_project() if catalogue is None else catalogue
+    chosen = catalogues.discover() if named is None else (named,)
     rows = [row for each in chosen for row in each.rows]
     only, exclude = tuple(only), tuple(exclude)
     check_patterns(rows, only=only, exclude=exclude)
@@ -147,6 +148,17 @@ def put_in_place(
     ledger.current_run().step = None if steps is None else steps.step
     holds = [hold for each in chosen for hold in each.holds]
     _switch_to(Installation(_open_books(rows, only, exclude), holds, wrap))
+    if named is None:
+        _close_books_of_others(chosen)
+
+
+def _close_books_of_others(installed: Iterable[Catalogue]) -> None:
+    """Close the ledgers of catalogues of which this program has nothing: nobody asked for them."""
+    states = {book.target: book.state for book in ledger.ledgers()}
+    for each in installed:
+        targets = {row.target for row in each.rows}
+        if all(states.get(target, ledger.State.ABSENT) is ledger.State.ABSENT for target in targets):
+            ledger.close(targets)
 
 
 def _say_off(variable: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -367,6 +367,12 @@ def open_ledger(target: str) -> Ledger:
 def ledgers() -> tuple[Ledger, ...]:
     """Return every ledger, ordered by target."""
     return tuple(open_ledger(target) for target in sorted(_ledgers))
+
+
+def close(targets: Iterable[str]) -> None:
+    """Report these targets no longer, until their ledgers are opened again."""
+    for target in targets:
+        _ledgers.pop(target, None)
 
 
 def current_run() -> RunLedger:

@@ -264,6 +264,19 @@ def test_missing_modules_classes_and_attributes_are_absent(planet: ModuleType) -
     assert len(_books()) == len(rows)
 
 
+def test_installed_catalogues_of_other_programs_are_not_reported(
+    planet: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = Row("no_such_package", "f", "a test"), Row("no_such_package", "g", "a test", declined="tiny")
+    foreign = Catalogue("foreign", rows)
+    own = Catalogue("own", (Row("pkg.planet", "flux", "a test"), Row("pkg.planet", "nope", "a test")))
+    monkeypatch.setattr("accel.catalogue.discover", lambda: (foreign, own))
+    patching.install()
+    assert _books() == {"flux": State.UNCALLED, "nope": State.ABSENT}
+    patching.install(foreign)
+    assert {"no_such_package:f", "no_such_package:g"} <= _books().keys(), "this one was asked for"
+
+
 def test_a_module_that_is_there_but_never_imported_is_uncalled(
     write_modules: Callable[[dict[str, str]], Path],
 ) -> None:
