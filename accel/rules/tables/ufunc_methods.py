@@ -34,6 +34,20 @@ REDUCE = {
 }
 """Reductions that jax.numpy has under another name."""
 
+ASSOCIATIVE = (
+    np.maximum,
+    np.minimum,
+    np.fmax,
+    np.fmin,
+    np.logical_and,
+    np.logical_or,
+    np.logical_xor,
+    np.bitwise_and,
+    np.bitwise_or,
+    np.bitwise_xor,
+)
+"""Exact, and the same however the elements are bracketed: these may be folded in pairs, over any number of elements."""
+
 ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
 AT: dict[Any, str] = {
     np.add: "add",
@@ -102,9 +116,31 @@ def _fold(ufunc: np.ufunc, array: Any, axis: Any, dtype: Any) -> list[Any]:
     return partial
 
 
+def _step_in_pairs(ufunc: np.ufunc, array: Any, axis: Any, dtype: Any) -> Callable[[Any, Any], Any] | None:
+    """The function of neighbours that folds an array of many elements, where the order of brackets is free."""
+    if ufunc not in ASSOCIATIVE or not array.ndim or not isinstance(axis, int) or array.shape[axis] <= UNROLLED:
+        return None
+    loop, step = _loop(ufunc, array, dtype), ufuncs.rule_for(ufunc).lower
+    if step is None or any(each != array.dtype for each in loop):
+        return None
+    return functools.partial(step, loop=loop)
+
+
+def _total_in_pairs(step: Callable[[Any, Any], Any], lines: Any) -> Any:
+    """The lines of the first axis folded into one, each with its neighbour, as often as it takes."""
+    while (count := len(lines)) > 1:
+        even = count - count % 2
+        lines = jnp.concatenate([step(lines[0:even:2], lines[1:even:2]), lines[even:]])
+    return lines[0]
+
+
 def _reduce_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
     def lower(*, array: Array, axis: int | None = 0, dtype: np.dtype[Any] | None = None, keepdims: bool = False) -> Any:
-        total = _fold(ufunc, array, axis, dtype)[-1]
+        step = _step_in_pairs(ufunc, array, axis, dtype)
+        if step is None:
+            total = _fold(ufunc, array, axis, dtype)[-1]
+        else:
+            total = _total_in_pairs(step, jnp.moveaxis(array, axis, 0))
         return jnp.expand_dims(total, axis) if keepdims else total
 
     return lower
@@ -112,7 +148,10 @@ def _reduce_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
 
 def _accumulate_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
     def lower(*, array: Array, axis: int | None = 0, dtype: np.dtype[Any] | None = None) -> Any:
-        return jnp.stack(_fold(ufunc, array, axis, dtype), axis)
+        step = _step_in_pairs(ufunc, array, axis, dtype)
+        if step is None:
+            return jnp.stack(_fold(ufunc, array, axis, dtype), axis)
+        return lax.associative_scan(step, array, axis=axis % array.ndim)
 
     return lower
 
