@@ -125,6 +125,55 @@ class Diagonal:
         raise TypeError("a diagonal is read-only")
 
 
+@dataclass(frozen=True)
+class Places:
+    """Elements at regular distances, as numpy.lib.stride_tricks.as_strided and one operand's numpy.einsum see them.
+
+    strides: for each axis of `shape` the distance between its elements, counted in elements of the array in C order,
+    from the first one on.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def last(self) -> int:
+        """The largest place."""
+        return sum((size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True))
+
+    def read(self, base: Any) -> Any:
+        if isinstance(base, np.ndarray) and base.flags.c_contiguous:
+            return self._seen(base)
+        return base.reshape(-1)[self._places(base)]
+
+    def write(self, base: Any, value: Any) -> Any:
+        if isinstance(base, np.ndarray):
+            result = base.copy(order="C")
+            self._seen(result)[...] = value
+            return result
+        flat = base.reshape(-1).at[self._places(base)]
+        return flat.set(value, unique_indices=True, mode="promise_in_bounds").reshape(base.shape)
+
+    def _seen(self, base: Any) -> Any:
+        strides = [stride * base.itemsize for stride in self.strides]
+        return np.lib.stride_tricks.as_strided(base, self.shape, strides)
+
+    def _places(self, base: Any) -> Any:
+        """Computed where they are needed: they may be many more than the array's elements."""
+        if isinstance(base, np.ndarray):
+            return sum(
+                stride * one for stride, one in zip(self.strides, np.indices(self.shape, sparse=True), strict=True)
+            )
+        from jax import lax
+
+        dtype = np.dtype(np.int32 if base.size <= np.iinfo(np.int32).max else np.int64)
+        axes = [
+            lax.broadcasted_iota(dtype, self.shape, axis) * dtype.type(stride)
+            for axis, stride in enumerate(self.strides)
+        ]
+        return sum(axes[1:], axes[0])
+
+
 NEW = "new"
 """In an extent: a new axis, of length 1. A text that is compared by value, since programs are pickled."""
 
@@ -213,7 +262,7 @@ class Placed:
         return self.extent.read(base, self.starts)
 
 
-Step = Index | Transpose | Reshape | Broadcast | Part | Diagonal | At | Placed
+Step = Index | Transpose | Reshape | Broadcast | Part | Diagonal | Places | At | Placed
 Chain = tuple[Step, ...]
 
 

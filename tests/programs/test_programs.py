@@ -11,6 +11,10 @@ STAYS: dict[str, dict[str, str]] = {
         "Analysis.year": "call.opaque",  # the generator that it asks for the next year
         "Calendar.monthly": "rule.parameter",  # np.add.reduceat
     },
+    "fluids.dam_break": {
+        "Fluid.neighbours": "call.opaque",  # scipy.spatial.cKDTree
+        "Fluid.step": "call.opaque",  # for the neighbours
+    },
 }
 """Functions that stay on NumPy, with the reason that accel gives. Which functions matter varies with the machine."""
 

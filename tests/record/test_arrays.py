@@ -582,3 +582,14 @@ def test_at_least_so_many_axes_are_views(check: Any) -> None:
         return row, column, pair, np.atleast_2d(y)
 
     check(work, lambda i: (np.arange(4.0) + i, np.ones((2, 3)) * i))
+
+
+@pytest.mark.parametrize("text", ["ii->i", "iij->ji", "...ii->...i", "ij->ji", "ij"])
+def test_einsum_gives_views_that_write_through(check: Any, text: str) -> None:
+    def work(x: Any) -> Any:
+        view = np.einsum(text, x)
+        view += 2.0
+        x *= 3.0
+        return view, view.sum(), x.sum()
+
+    check(work, lambda i: some(i, 3, 3, 3) if "..." in text or len(text.partition("->")[0]) == 3 else some(i, 3, 3))

@@ -394,7 +394,7 @@ ROWS: list[Row] = [
         np.tensordot: np.tensordot(s, t) | np.tensordot(s, t, axes=1) | np.tensordot(s, t, axes=([0], [1]))
         np.kron: np.kron(v, u) | np.kron(s, t)
         np.trace: np.trace(s) | np.trace(a) | np.trace(a, 1) | s.trace()
-        np.einsum: np.einsum("ij,jk->ik", s, t) | np.einsum("ii", s) | np.einsum("ij->ji", s) | np.einsum("i,i", v, u) | np.einsum("ij,ij->i", s, t) | np.einsum("ii->i", s) | np.einsum("i,j", v, u) | np.einsum("ij->j", s, out=np.zeros(3, int)) | np.einsum("ij->j", s, out=np.zeros(3))
+        np.einsum: np.einsum("ij,jk->ik", s, t) | np.einsum("ii", s) | np.einsum("ij->ji", s) | np.einsum("i,i", v, u) | np.einsum("ij,ij->i", s, t) | np.einsum("ii->i", s) | np.einsum("...ii->...i", s[None] * 1) | np.einsum("i,j", v, u) | np.einsum("ij->j", s, out=np.zeros(3, int)) | np.einsum("ij->j", s, out=np.zeros(3))
         np.polyval: np.polyval(v, 0.5) | np.polyval([1, 2, 3], a) | np.polyval(x, v)
         np.polyadd: np.polyadd(v, u) | np.polysub(v, x) | np.polymul(v, x) | np.polyadd(v, 3)
         np.polyder: np.polyder(v) | np.polyder(v, 2) | np.polyder([1, 2, z]) | np.polymul(v, 3) | np.polyint(v) | np.polyint(v, 2)

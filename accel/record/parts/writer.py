@@ -11,9 +11,10 @@ import numpy as np
 
 from accel.ir.tape import Node, Outcome, Place, Storage, Tape
 from accel.ir.template import form
-from accel.ir.views import At, Chain, Step, is_window, seen_through
+from accel.ir.views import At, Chain, Places, Step, is_window, seen_through
 from accel.reasons import source_line
 from accel.record.inputs import MISSING, Inputs, is_writeable
+from accel.record.parts.storages import overlaps_itself
 from accel.record.pinned import element_of
 from accel.record.wrapper import unwrap
 from accel.rules import core, scalars
@@ -297,6 +298,9 @@ class Writer:
         if storage.origin is not None and not storage.written:
             # NumPy raises for a read-only array, and a replay must not write where it would.
             self._inputs.narrow(storage.origin.args[0], is_writeable)
+        for depth, step in enumerate(chain, 1):
+            if isinstance(step, Places) and overlaps_itself(seen_through(storage.base, chain[:depth])):
+                raise Unsupported("alias.overlap", "an array that is written holds elements that share memory")
         value = self._fitted(value, seen_through(storage.base, chain))
         # From the innermost view outwards: a write through `a[1:][::2]` is a write into `a[1:]`, and that one into `a`.
         for depth in range(len(chain) - 1, -1, -1):

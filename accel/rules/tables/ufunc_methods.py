@@ -34,7 +34,24 @@ REDUCE = {
 }
 """Reductions that jax.numpy has under another name."""
 
+ASSOCIATIVE = (
+    np.maximum,
+    np.minimum,
+    np.fmax,
+    np.fmin,
+    np.logical_and,
+    np.logical_or,
+    np.logical_xor,
+    np.bitwise_and,
+    np.bitwise_or,
+    np.bitwise_xor,
+)
+"""Exact, and the same however the elements are bracketed: these may be folded in pairs, over any number of elements."""
+
 ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
+NEUTRAL = {np.add: 0, np.maximum: None, np.minimum: None}
+"""What a total starts from. None: from its first element, which may count twice."""
+
 AT: dict[Any, str] = {
     np.add: "add",
     np.subtract: "subtract",
@@ -102,9 +119,31 @@ def _fold(ufunc: np.ufunc, array: Any, axis: Any, dtype: Any) -> list[Any]:
     return partial
 
 
+def _step_in_pairs(ufunc: np.ufunc, array: Any, axis: Any, dtype: Any) -> Callable[[Any, Any], Any] | None:
+    """The function of neighbours that folds an array of many elements, where the order of brackets is free."""
+    if ufunc not in ASSOCIATIVE or not array.ndim or not isinstance(axis, int) or array.shape[axis] <= UNROLLED:
+        return None
+    loop, step = _loop(ufunc, array, dtype), ufuncs.rule_for(ufunc).lower
+    if step is None or any(each != array.dtype for each in loop):
+        return None
+    return functools.partial(step, loop=loop)
+
+
+def _total_in_pairs(step: Callable[[Any, Any], Any], lines: Any) -> Any:
+    """The lines of the first axis folded into one, each with its neighbour, as often as it takes."""
+    while (count := len(lines)) > 1:
+        even = count - count % 2
+        lines = jnp.concatenate([step(lines[0:even:2], lines[1:even:2]), lines[even:]])
+    return lines[0]
+
+
 def _reduce_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
     def lower(*, array: Array, axis: int | None = 0, dtype: np.dtype[Any] | None = None, keepdims: bool = False) -> Any:
-        total = _fold(ufunc, array, axis, dtype)[-1]
+        step = _step_in_pairs(ufunc, array, axis, dtype)
+        if step is None:
+            total = _fold(ufunc, array, axis, dtype)[-1]
+        else:
+            total = _total_in_pairs(step, jnp.moveaxis(array, axis, 0))
         return jnp.expand_dims(total, axis) if keepdims else total
 
     return lower
@@ -112,7 +151,10 @@ def _reduce_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
 
 def _accumulate_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
     def lower(*, array: Array, axis: int | None = 0, dtype: np.dtype[Any] | None = None) -> Any:
-        return jnp.stack(_fold(ufunc, array, axis, dtype), axis)
+        step = _step_in_pairs(ufunc, array, axis, dtype)
+        if step is None:
+            return jnp.stack(_fold(ufunc, array, axis, dtype), axis)
+        return lax.associative_scan(step, array, axis=(axis or 0) % array.ndim)
 
     return lower
 
@@ -126,11 +168,36 @@ def _outer(ufunc: np.ufunc) -> Callable[..., Any]:
     return rewrite
 
 
+def _reduced_between(ufunc: np.ufunc, lines: Any, starts: Any) -> Any:
+    """`reduceat` along the first axis, from starts that data decide: each line goes to the last start before it.
+
+    Raises Unsupported for starts that are not in order.
+    """
+    if ufunc not in NEUTRAL or np.ndim(starts) != 1:
+        raise Unsupported("rule.parameter", f"{ufunc.__name__}.reduceat with indices that are no list")
+    if not ((starts[1:] >= starts[:-1]).all() and starts[0] >= 0):
+        raise Unsupported("rule.parameter", f"{ufunc.__name__}.reduceat with indices that are not in order")
+    first, neutral = lines[starts], NEUTRAL[ufunc]
+    total = first * 1 if neutral is None else np.full_like(first, neutral, dtype=_total_dtype(ufunc, first.dtype))
+    total = np.concatenate([total[:1], total])  # what stands before the first start goes to its own place
+    places = np.zeros_like(starts, dtype=np.int64, shape=(len(lines),))
+    np.add.at(places, starts, 1)
+    ufunc.at(total, np.cumsum(places), lines)
+    # Of equal starts all but the last stand for their one element.
+    alone = np.append(starts[1:] == starts[:-1], False)
+    return np.where(alone.reshape((-1,) + (1,) * (first.ndim - 1)), first, total[1:])
+
+
+def _total_dtype(ufunc: np.ufunc, dtype: Any) -> Any:
+    """NumPy itself says which."""
+    return ufunc.reduceat(np.ones(1, dtype), [0]).dtype
+
+
 def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
     def rewrite(array: Any, indices: object, axis: int = 0) -> Any:
-        if not isinstance(indices, (list, tuple)):
-            raise Unsupported("rule.parameter", f"{ufunc.__name__}.reduceat with indices that are no list")
         lines = np.moveaxis(array, axis, 0)
+        if not isinstance(indices, (list, tuple)):
+            return np.moveaxis(_reduced_between(ufunc, lines, indices), 0, axis)
         # from each index up to the next; where the next is not larger, the one element at the index
         stops = [*indices[1:], len(lines)]
         parts = [
@@ -226,7 +293,7 @@ for _ufunc in _binary():
         signature=_signature(_accumulate_signature),
     )
     rewritten(_ufunc.outer, "A B", signature=_signature(_outer_signature))(_outer(_ufunc))
-    rewritten(_ufunc.reduceat, "array | indices axis", signature=_signature(_reduceat_signature))(_reduceat(_ufunc))
+    rewritten(_ufunc.reduceat, "array indices | axis", signature=_signature(_reduceat_signature))(_reduceat(_ufunc))
     if _ufunc in AT:
         add_rule(
             _ufunc.at,

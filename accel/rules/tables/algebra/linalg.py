@@ -121,17 +121,6 @@ def linalg_diagonal(x: Any, offset: int = 0) -> Any:
     return np.diagonal(x, offset, -2, -1)
 
 
-@rule(np.einsum, "*operands | optimize")
-def einsum(*, operands: tuple[Any, ...], optimize: bool = True) -> Any:
-    text, *arrays = operands
-    if not isinstance(text, str):
-        raise Unsupported("rule.parameter", "numpy.einsum without a text of subscripts")
-    arrays = in_common_dtype(*map(jnp.asarray, arrays))
-    if arrays[0].dtype in (np.bool_, np.float16):
-        raise Unsupported("rule.parameter", "numpy.einsum of truths or halves")
-    return jnp.einsum(text, *arrays, precision=lax.Precision.HIGHEST)
-
-
 # -- matrices ---------------------------------------------------------------------------------------------------------
 
 

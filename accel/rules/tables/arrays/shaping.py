@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.ir.tape import Node
-from accel.ir.views import Broadcast, Diagonal, Reshape, Step, Transpose
+from accel.ir.views import Broadcast, Diagonal, Places, Reshape, Step, Transpose
 from accel.rules import fusion
 from accel.rules.columns import Rounding
 from accel.rules.core import cast
@@ -342,3 +342,22 @@ def _windows(source: Any, result: Any, bound: Any) -> Windows:
 
 
 add_rule(np.lib.stride_tricks.sliding_window_view, None, "x | window_shape axis", view=_windows)
+
+
+def placed(source: NDArray[Any], result: NDArray[Any], bound: object) -> Places:
+    """The step to a view of the operand's elements at regular distances from its first.
+
+    Raises Unsupported where the operand's elements are not in C order, or the view leaves them.
+    """
+    step = Places(result.shape, tuple(stride // source.itemsize for stride in result.strides))
+    aligned = all(stride >= 0 and not stride % source.itemsize for stride in result.strides)
+    starts = result.__array_interface__["data"][0] == source.__array_interface__["data"][0]
+    if not (source.flags.c_contiguous and aligned and starts and step.shape and step.last < source.size):
+        raise Unsupported("rule.parameter", "strides that leave the operand, or one whose elements are not in C order")
+    return step
+
+
+@rule(np.lib.stride_tricks.as_strided, "x | shape strides writeable", view=placed)
+def as_strided(*, x: Array, shape: tuple[int, ...] | None = None, **bound: object) -> Any:
+    """What shares no memory with the operand: nothing is in it."""
+    return jnp.zeros(x.shape if shape is None else shape, x.dtype)

@@ -1,0 +1,77 @@
+"""`numpy.einsum`: sums of products, and the views that it gives where nothing is summed."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.ir.views import Transpose
+from accel.rules.core import in_common_dtype
+from accel.rules.lowering import jnp, lax
+from accel.rules.rule import Unsupported, rule
+
+
+@dataclass(frozen=True)
+class Diagonals:
+    """The view of an array whose elements have one index on several axes: "ii->i", "eii->ei".
+
+    places: for each axis of the array, the axis of the view that it follows; shape: the view's. NumPy's is writeable.
+    """
+
+    places: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        steps = np.ogrid[tuple(slice(length) for length in self.shape)]
+        return tuple(steps[place] for place in self.places)
+
+    def read(self, base: Any) -> Any:
+        return self._seen(base) if isinstance(base, np.ndarray) else base[self._key]
+
+    def write(self, base: Any, value: Any) -> Any:
+        if not isinstance(base, np.ndarray):
+            return base.at[self._key].set(value)
+        result = base.copy()
+        self._seen(result)[...] = value
+        return result
+
+    def _seen(self, base: Any) -> Any:
+        """NumPy's own view, not a copy: where it leaves the call, the caller may write through it."""
+        return np.einsum(base, self.places, range(len(self.shape)))
+
+
+def _view(source: Any, result: Any, bound: Any) -> Transpose | Diagonals:
+    """How the result looks at the operand: einsum gives a view of a single one where each letter is kept."""
+    text, *others = bound["operands"]
+    if not isinstance(text, str) or len(others) != 1:
+        raise Unsupported("rule.missing", "numpy.einsum gave a view")
+    letters, kept = _spelled_out(text, source.ndim)
+    places = tuple(map(kept.index, letters))
+    if len(kept) == len(letters):
+        return Transpose(tuple(map(letters.index, kept)))
+    return Diagonals(places, result.shape)
+
+
+def _spelled_out(text: str, ndim: int) -> tuple[str, str]:
+    """The letters of the operand's axes and of the result's, with letters in the place of an ellipsis."""
+    letters, arrow, kept = text.replace(" ", "").partition("->")
+    free = [each for each in string.ascii_letters if each not in letters]
+    dots = "".join(free[: ndim - len(letters.replace("...", ""))])
+    if not arrow:  # in alphabetic order, after the ellipsis
+        kept = "..." + "".join(sorted(letters.replace("...", "")))
+    return letters.replace("...", dots), kept.replace("...", dots)
+
+
+@rule(np.einsum, "*operands | optimize", view=_view)
+def einsum(*, operands: tuple[Any, ...], optimize: bool = True) -> Any:
+    text, *arrays = operands
+    if not isinstance(text, str):
+        raise Unsupported("rule.parameter", "numpy.einsum without a text of subscripts")
+    arrays = in_common_dtype(*map(jnp.asarray, arrays))
+    if arrays[0].dtype in (np.bool_, np.float16):
+        raise Unsupported("rule.parameter", "numpy.einsum of truths or halves")
+    return jnp.einsum(text, *arrays, precision=lax.Precision.HIGHEST)
