@@ -312,7 +312,7 @@ class Target:
         if self._is_limited and not self.paths and self.parts.come_first:
             self._refusals.note_wait("wait.calls")
             return self._numpy.unmatched(call)
-        if self._is_limited and not self.parts.used and not self._covers_recording:
+        if self._is_limited and not self.parts.pay and not self._covers_recording:
             self._refusals.note_wait("wait.budget")
             return self._numpy.unmatched(call, quiet=is_quiet())  # the budget may cover nested targets
         if self._is_limited and self.paths and not self._pays_for_another():

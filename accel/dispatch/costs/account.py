@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 import time
+from collections import deque
 
 from accel import config
 from accel.dispatch.call import Call, note_counted
@@ -13,11 +15,36 @@ from accel.reports.ledger import Ledger, open_ledger
 RECORDING_SLOWDOWN = 5.0
 """How many times as long as on NumPy a first recorded call takes, about."""
 
+MUCH_SLOWER = 40.0
+"""Where recordings of this process have taken so many times as long as their calls, the next ones are taken to as well:
+its calls make many operations on small arrays. Otherwise the figure says little: targets differ."""
+
 EXPECTED_GAIN_SHARE = 2 / 3
 """What a program is expected to save of a call's time on NumPy, before any call has shown it."""
 
 RELIABLE_CALL_S = 1e-3
 """A first call that takes longer tells how long later calls take. A shorter one may mostly have warmed something up."""
+
+
+class _Recorded:
+    """The last recordings of this process: how many times as long each took as its call on NumPy."""
+
+    def __init__(self) -> None:
+        self._slowdowns: deque[float] = deque(maxlen=16)
+
+    def note(self, spent: float, numpy_s: float) -> None:
+        """Note a recording, in seconds, and what the call takes on NumPy."""
+        if numpy_s > 0.0:
+            self._slowdowns.append(spent / numpy_s)
+
+    @property
+    def slowdown(self) -> float:
+        """How many times as long as on NumPy a recorded call is likely to take."""
+        found = statistics.median(self._slowdowns) if self._slowdowns else 0.0
+        return found if found > MUCH_SLOWER else RECORDING_SLOWDOWN
+
+
+recorded = _Recorded()
 
 
 class Account:
@@ -110,12 +137,13 @@ class Account:
     @property
     def recording_s(self) -> float:
         """Seconds that the next recording takes beyond its call on NumPy, about."""
-        return RECORDING_SLOWDOWN * self.call_s if self._recording_s is None else self._recording_s
+        return recorded.slowdown * self.call_s if self._recording_s is None else self._recording_s
 
     def count_recorded(self, spent: float) -> None:
         """Count a recorded call: as NumPy's call, which it is, and what it took longer."""
         # its own time on NumPy cannot be told from the recording's: the last call's stands for it
         usual = min(spent, self.call_s)
+        recorded.note(spent, usual)
         # the last call may have been a longer one, as the first often is
         self._begin_unmatched(max(spent - usual, spent / 2))
         self.ledger.count_numpy(None, usual)

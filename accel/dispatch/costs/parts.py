@@ -128,6 +128,11 @@ class Parts:
             return False
         return self._share < PARTS_SHARE or self._waited_s > PATIENCE_S or self._missed_s >= MISSED_S
 
+    @property
+    def pay(self) -> bool:
+        """Whether what calls have missed pays for recordings, and not the budget."""
+        return self.used and (self._share >= PARTS_SHARE or self.is_known)
+
     def pay_for_another(self, price_s: float, recordings: int, kinds_on_disk: int) -> bool:
         """Whether calls that no known path takes have missed as much as another path costs.
 

@@ -44,6 +44,7 @@ def call_of(seconds: float, own_s: float) -> Call:
 def test_a_function_has_no_parts() -> None:
     made = Parts("function", None)
     assert not made.come_first
+    assert not made.pay
     assert made.pay_for_another(1.0, 10, 0)
     assert made.pay_for_a_look(1.0, 0)
 
@@ -68,6 +69,14 @@ def test_they_do_not_come_first_where_they_take_little_or_too_long(of_loop: Part
     assert of_loop.come_first
     of_loop.note(call_of(parts.PATIENCE_S, 0.0), 0.01, settled=False)
     assert not of_loop.come_first
+
+
+def test_only_what_large_parts_leave_pays_for_recordings(of_loop: Parts) -> None:
+    assert not of_loop.pay, "of a loop without parts, the budget does"
+    of_loop.note(call_of(0.01, 0.008), 0.01, settled=True)
+    assert not of_loop.pay
+    of_loop.note(call_of(0.01, 0.001), 0.01, settled=True)
+    assert of_loop.pay
 
 
 def test_a_loop_that_an_earlier_run_has_compiled_is_recorded_at_once(of_loop: Parts) -> None:
