@@ -284,7 +284,7 @@ def put_back(before: list[Any]) -> None:
 
 
 def name_of(function: FunctionType) -> str:
-    return f"{function.__module__}:{function.__qualname__}"
+    return f"{function.__module__}.{function.__qualname__}"
 
 
 @pytest.fixture

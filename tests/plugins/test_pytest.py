@@ -85,7 +85,7 @@ def test_it_says_what_accel_changes(tmp_path: Path) -> None:
     assert any(line.startswith("time of the tests: ") for line in lines)
     assert "mismatches with NumPy: none" in lines
     assert any("calls of accelerated functions compiled" in line for line in lines)
-    assert any("heat.trimmed: " in line and "[shape.dynamic], " in line for line in lines)
+    assert any("heat:trimmed: " in line and "[shape.dynamic], " in line for line in lines)
 
 
 def test_its_workers_hand_their_figures_over_and_all_is_well_where_nothing_changes(tmp_path: Path) -> None:
