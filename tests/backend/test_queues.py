@@ -56,6 +56,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     made = Bench()
     monkeypatch.setattr(pending, "compile_trace", made.compile)
     monkeypatch.setattr(pending, "has_worker", lambda: False)
+    monkeypatch.setattr(pending.cache, "is_used", lambda: False)
     yield made
     made.go_on.set()
 
