@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import accel
+from accel.spelling import function_name
 from benchmarks import corpus, harness
 from benchmarks.agreement import Tolerance, difference, outcome
 from benchmarks.corpus import Kernel
@@ -124,7 +125,7 @@ def plain(kernel: Kernel) -> Callable[..., Any]:
 
 def reported(kernel: Kernel) -> dict[str, Any]:
     """The kernel's entry in accel's report; a state of `uncalled` when it has none."""
-    target = f"{kernel.function.__module__}:{kernel.function.__qualname__}"
+    target = function_name(kernel.function.__module__, kernel.function.__qualname__)
     for entry in json.loads(accel.report(format="json"))["functions"]:
         if entry["target"] == target:
             return entry

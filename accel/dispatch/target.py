@@ -358,16 +358,18 @@ class Target:
         elif self._may_be_another(path):
             return self._record(call, again=True)
         quiet = is_quiet()
-        # where later runs are prepared, nested targets get programs of their own: a later run may want those first
-        in_parts = self.parts.used and not budget.for_later_runs
-        is_coming = in_parts and path.is_coming  # then its parts need not even be recorded
-        if in_parts and not is_coming:
+        if budget.for_later_runs:  # nested targets get programs of their own: a later run may want those first
+            answer = self._numpy.uncovered
+        elif not self.parts.used:
+            answer = self._numpy.late
+        elif path.is_coming:  # its parts need not even be recorded
+            answer = self._numpy.whole
+        else:
             result, missed_s = self._numpy.in_parts(call)
             self.parts.note_matched(missed_s)
             self._compiling.note_in_parts(path, call, missed_s, quiet=quiet)
             return result
-        answer = self._numpy.uncovered if budget.for_later_runs else self._numpy.late
-        result = self._numpy.whole(call, quiet=quiet) if is_coming else answer(call, quiet=quiet)
+        result = answer(call, quiet=quiet)
         self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
         return result
 

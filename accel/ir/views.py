@@ -127,7 +127,7 @@ class Diagonal:
 
 @dataclass(frozen=True)
 class Places:
-    """Elements at regular distances, as numpy.lib.stride_tricks.as_strided and one operand's numpy.einsum see them.
+    """Elements at regular distances, as numpy.lib.stride_tricks.as_strided sees them.
 
     strides: for each axis of `shape` the distance between its elements, counted in elements of the array in C order,
     from the first one on.

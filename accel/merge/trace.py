@@ -158,14 +158,8 @@ def _assembled(
         pinned=pinned,
         members=members,
         draws=draws,
-        of_some=frozenset(range(len(tape.nodes))).difference(_of_all(members)),
+        of_some=frozenset(range(len(tape.nodes))) - frozenset.intersection(*(each.placement.nodes for each in members)),
     )
-
-
-def _of_all(members: Sequence[Member]) -> frozenset[int]:
-    """Indices of the nodes that all of the members compute."""
-    computed = [member.placement.nodes for member in members]
-    return computed[0].intersection(*computed[1:]) if computed else frozenset()
 
 
 def _placed(own: Iterable[tuple[Member, Sequence[int]]]) -> list[int]:

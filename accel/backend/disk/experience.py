@@ -57,9 +57,9 @@ def note_together(program: str, paths: Collection[str]) -> None:
     """Note for each of these paths that there is a program of all of them. All by their keys."""
     for key in paths:
         known = read(key)
-        all_paths = known.together.get(program, frozenset()).union(paths)
-        if all_paths != known.together.get(program):
-            save(key, replace(known, together={**known.together, program: all_paths}))
+        before = known.together.get(program, frozenset())
+        if not before.issuperset(paths):
+            save(key, replace(known, together={**known.together, program: before.union(paths)}))
 
 
 def key_of_code(name: str, code: CodeType) -> str:
