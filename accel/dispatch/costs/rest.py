@@ -17,9 +17,9 @@ SHARE = 0.01
 """What examining calls may cost before NumPy runs, as a share of their time on NumPy, while nothing is compiled. To
 count them afterwards takes about as long."""
 
-MAX_LOOK_S = 5e-5
-"""No look counts for more seconds than this. The first ones take longer, as guards are generated: a rest to make up for
-that would put off the program. The budget is charged with it."""
+SINGLE_LOOK_S = 5e-5
+"""A look counts for no more seconds than this, unless the one before took longer, too: single ones take long, as guards
+are generated, and a rest to make up for that would put off the program. The budget is charged with it."""
 
 MAX_REST = 1024
 """The most calls in one rest."""
@@ -51,6 +51,7 @@ class Rest:
     __slots__ = (
         "_granted",
         "_left",
+        "_last_look_s",
         "_long_s",
         "_looks_left",
         "_settled",
@@ -67,6 +68,7 @@ class Rest:
         self.settings: config.Settings | None = None
         self._left = 0  # calls to come, from the next timed one on
         self._granted = 0  # calls that are not in the ledger yet, and those to come that follow a timed one
+        self._last_look_s = 0.0
         self._long_s = 0.0
         self._looks_left = 0
         self._settled = 0, 0.0
@@ -76,6 +78,7 @@ class Rest:
 
         looked_s: seconds that examining the last call took. call_s: seconds that NumPy took for it.
         """
+        usual_s, self._last_look_s = max(self._last_look_s, SINGLE_LOOK_S), looked_s
         # the long call that the looks were waiting for has been examined
         if call_s > self._long_s:
             self._looks_left = 0
@@ -85,7 +88,7 @@ class Rest:
             self._looks_left -= 1
             return
         # n calls of `call_s` pay for one look if look_s <= SHARE * n * call_s
-        look_s = min(looked_s, MAX_LOOK_S)
+        look_s = min(looked_s, usual_s)
         self._left = min(int(look_s / (SHARE * call_s)), MAX_REST) if call_s > 0 else 0
         self._long_s = LONG_CALL_FACTOR * max(call_s, SMALL_CALL_S)
         self.settings = config.current()

@@ -62,6 +62,18 @@ def test_one_look_is_borne_out_by_the_calls_after_it(real: None, looked_s: float
     assert kind.settle()[0] == calls and kind.settle() == (0, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("looks", "calls"), [((4e-4,), 5), ((4e-4, 1e-6, 4e-4), 5), ((4e-4, 3.05e-4), 30), ((3.05e-4, 4e-4), 30)]
+)
+def test_a_long_look_counts_in_full_where_the_one_before_took_as_long(
+    real: None, looks: tuple[float, ...], calls: int
+) -> None:
+    kind = Rest()
+    for looked_s in looks:
+        kind.begin(looked_s, 1e-3)
+    assert taken(kind) == calls
+
+
 def test_calls_are_counted_as_they_are_taken_timed_or_not(real: None) -> None:
     kind = Rest()
     kind.begin(1.0, 1e-5)
