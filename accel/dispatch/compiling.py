@@ -13,7 +13,7 @@ from accel.backend.disk import cache
 from accel.dispatch import late
 from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget
-from accel.dispatch.costs.account import EXPECTED_GAIN_SHARE
+from accel.dispatch.costs.account import expected_gain_s
 from accel.dispatch.paths import joining
 from accel.dispatch.paths.joint import JointPath
 from accel.dispatch.paths.known import KnownPaths
@@ -35,9 +35,6 @@ MIN_OBSERVED = 2
 MAX_OBSERVED = 12
 """In a process that compiles for later runs, a path waits until nested targets have programs of their own, but no
 longer than this many calls."""
-
-LAUNCH_S = 1e-4
-"""Seconds that launching a program takes off what it saves."""
 
 
 class Compiling:
@@ -92,7 +89,7 @@ class Compiling:
         """Note calls that have run on NumPy, in so many seconds, while the path had no program."""
         if path is not None:
             path.wait(seconds)
-            gain.potential_gain.add(EXPECTED_GAIN_SHARE * seconds - LAUNCH_S * calls)
+            gain.potential_gain.add(expected_gain_s(seconds, calls))
 
     def note_without_program(self, path: Path, seconds: float, *, quiet: bool) -> None:
         """Note a call of a path that has no program: the time on NumPy, and by how much compiling slowed it down."""
@@ -108,7 +105,7 @@ class Compiling:
         if quiet:
             path.speed.parts_s.add(call.seconds or 0.0)
         path.wait(missed_s)
-        gain.potential_gain.add(EXPECTED_GAIN_SHARE * call.own_s - LAUNCH_S)
+        gain.potential_gain.add(expected_gain_s(call.own_s))
 
     # -- its program --------------------------------------------------------------------------------------------------
 

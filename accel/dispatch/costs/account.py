@@ -22,8 +22,16 @@ its calls make many operations on small arrays. Otherwise the figure says little
 EXPECTED_GAIN_SHARE = 2 / 3
 """What a program is expected to save of a call's time on NumPy, before any call has shown it."""
 
+LAUNCH_S = 1e-4
+"""Seconds that launching a program takes off what it saves."""
+
 RELIABLE_CALL_S = 1e-3
 """A first call that takes longer tells how long later calls take. A shorter one may mostly have warmed something up."""
+
+
+def expected_gain_s(seconds: float, calls: int = 1) -> float:
+    """What a program is expected to save of calls that take so many seconds in all on NumPy; negative if it costs."""
+    return EXPECTED_GAIN_SHARE * seconds - LAUNCH_S * calls
 
 
 class _Recorded:

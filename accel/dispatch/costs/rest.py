@@ -50,8 +50,8 @@ class Rest:
 
     __slots__ = (
         "_granted",
-        "_left",
         "_last_look_s",
+        "_left",
         "_long_s",
         "_looks_left",
         "_settled",

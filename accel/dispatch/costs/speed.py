@@ -62,6 +62,14 @@ class Times:
         ordered = self._in_order()
         return ordered[(len(ordered) - 1) // 4]
 
+    def least(self) -> float:
+        """The shortest, in seconds. Raises IndexError if empty."""
+        return self._in_order()[0]
+
+    def most(self) -> float:
+        """The longest, in seconds. Raises IndexError if empty."""
+        return self._in_order()[-1]
+
     def _in_order(self) -> list[float]:
         """The samples in order. Cached: NumPy's are read at every replay, but only comparisons change them."""
         if self._sorted is None:
@@ -149,6 +157,6 @@ class Speed:
         """Whether a few samples settle it: the fastest compiled call took far longer than NumPy's slowest."""
         if not self.knows_numpy or len(self.compiled_s) < MIN_SAMPLES:
             return False
-        worst, best, samples = max(self.numpy_s), min(self.compiled_s), len(self.compiled_s)
+        worst, best, samples = self.numpy_s.most(), self.compiled_s.least(), len(self.compiled_s)
         enough = samples >= SPEED_SAMPLES // 2 or samples * (best - worst) > MAX_LOSS_S
         return enough and best > CLEARLY_SLOWER * worst

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from accel import config
+from accel.dispatch.costs.account import expected_gain_s
 from accel.dispatch.paths.joining import expected_compile_s, joins_more, may_start
 from accel.dispatch.paths.path import Path, Stage
 from accel.ir.loop import body_of
@@ -293,8 +294,12 @@ class KnownPaths:
         """What calls wait for if no path has a program yet, nor was given up."""
         if any(path.stage in (Stage.COMPILED, Stage.JOINED, Stage.GIVEN_UP) for path in self._paths):
             return None
-        pending = any(path.stage is Stage.PENDING for path in self._paths)
-        return Refusal("wait.compile" if pending else "wait.calls")
+        if any(path.stage is Stage.PENDING for path in self._paths):
+            return Refusal("wait.compile")
+        # more of them would not help
+        known_s = [path.numpy_call_s for path in self._paths if path.numpy_call_s]
+        small = known_s and all(expected_gain_s(seconds) <= 0.0 for seconds in known_s)
+        return Refusal("speed.small" if small else "wait.calls")
 
     def describe(self) -> list[dict[str, Any]]:
         """The compiled paths for the report: what each is, and which outcomes tell its calls from others."""

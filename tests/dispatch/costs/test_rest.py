@@ -21,6 +21,7 @@ from accel.dispatch.costs import account, rest
 from accel.dispatch.costs.rest import Rest
 from accel.dispatch.decorator import Accelerated
 from accel.process import gain
+from accel.reasons import Refusal
 from accel.reports import ledger, timeline
 from accel.reports.ledger import open_ledger
 from tests.conftest import is_idle
@@ -124,6 +125,20 @@ def test_a_function_too_small_to_gain_is_not_recorded_and_says_so(real: None, mo
     assert {each.target: each.calls for each in ledger.ledgers()} == {"tiny": 3000}
 
 
+def test_a_function_that_launching_would_cost_more_than_it_saves_says_so(
+    real: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(account, "LAUNCH_S", 10.0)  # however slow the machine
+    monkeypatch.setattr(gain, "COMPILE_GAIN_S", 0.25)
+    monkeypatch.setattr(gain, "potential_gain", gain.PotentialGain())
+    short: Any = accel.accelerate(lambda x: np.sin(np.exp(-x * x)) + np.cos(x), name="short")
+    x = np.linspace(0.0, 1.0, 20_000)
+    for _ in range(60):
+        short(x)
+    assert short._self_target.paths
+    assert short._self_target.ledger.waits() == Refusal("speed.small")
+
+
 def test_it_is_recorded_once_its_arrays_are_large(real: None) -> None:
     def double(x: Any) -> Any:
         return np.sin(x) * 2.0
@@ -171,7 +186,7 @@ def test_no_program_is_asked_for_before_it_might_have_gained_something(
     real: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gain, "COMPILE_GAIN_S", 1e9)
-    monkeypatch.setattr(compiling, "LAUNCH_S", 0.0)  # however fast the machine
+    monkeypatch.setattr(account, "LAUNCH_S", 0.0)  # however fast the machine
     monkeypatch.setattr(gain, "potential_gain", gain.PotentialGain())
 
     def heavy(x: Any) -> Any:
@@ -264,7 +279,7 @@ def test_time_inside_another_target_is_counted_once(real: None) -> None:
 
 def test_calls_at_rest_count_for_what_waits_to_be_compiled(real: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gain, "COMPILE_GAIN_S", 1e9)
-    monkeypatch.setattr(compiling, "LAUNCH_S", 0.0)  # however fast the machine
+    monkeypatch.setattr(account, "LAUNCH_S", 0.0)  # however fast the machine
     monkeypatch.setattr(gain, "potential_gain", gain.PotentialGain())
 
     def body(x: Any) -> Any:
