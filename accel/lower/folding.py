@@ -7,7 +7,6 @@ are constants only where a program gains by that.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from typing import Any
 
@@ -16,12 +15,6 @@ from accel.ir.tape import Node
 from accel.lower.program import Known, Lowerable
 from accel.record import Trace
 from accel.rules.evaluation import evaluate
-
-COMPARED_WORK = 4.0
-"""Work, in simple operations for each element, that takes about as long as comparing an array with the folded one."""
-
-FEW = 4096
-"""Elements that are compared in next to no time."""
 
 
 class Folding:
@@ -85,32 +78,7 @@ def foldable(trace: Trace) -> frozenset[int]:
 
 
 def not_worth_folding(trace: Lowerable, known: Known) -> Collection[int]:
-    """The slots of numbers and arrays that no program gains by knowing."""
-    arrays = _arrays_not_worth_folding(trace, known)
-    left = {slot: array for slot, array in known.arrays.items() if slot not in arrays}
-    return arrays | _numbers_not_worth_folding(trace, Known(known.scalars, left))
-
-
-def _arrays_not_worth_folding(trace: Lowerable, known: Known) -> set[int]:
-    """Arrays of floats from which so little is computed beforehand that comparing them at each call takes as long."""
-    folding = Folding(trace, known)
-    saved = {slot: 0.0 for slot, array in known.arrays.items() if array.dtype.kind == "f" and array.size > FEW}
-    behind: dict[int, frozenset[int]] = {}  # the slots of such arrays that a fixed node's value depends on
-    for node in trace.tape.nodes:
-        if node.is_input:
-            behind[node.index] = frozenset({node.args[0]} & saved.keys())
-            continue
-        mine = frozenset().union(*(behind[operand.index] for operand in node.operands()))
-        behind[node.index] = mine if mine and folding.is_fixed(node) else frozenset()
-        for slot in behind[node.index]:
-            # a number may decide what is compiled
-            work = node.rule.cost.work * math.prod(node.shape) if node.shape and not node.host else math.inf
-            saved[slot] += work / known.arrays[slot].size
-    return {slot for slot, work in saved.items() if work <= COMPARED_WORK}
-
-
-def _numbers_not_worth_folding(trace: Lowerable, known: Known) -> set[int]:
-    """Floats that meet arrays that change, in plain arithmetic alone.
+    """The slots of floats that no program gains by knowing: they meet arrays that change, in plain arithmetic alone.
 
     What is computed from them before that, Python computes, and only when one of them has changed.
     """
