@@ -195,10 +195,11 @@ class _Lowering:
 
         results = frozenset(node.index for node in (*targets, *outcomes, *numbers))
         kernels = sharing.kernels(parts, results) if self._on_cpu else {}
+        padded = sharing.padded(parts)
 
         def function(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
             *constants, always = constants
-            recomputation = Recomputation(kernels=kernels)
+            recomputation = Recomputation(kernels=kernels, padded=padded)
             values = Values(self._arguments, arrays, constants, scalars, recomputation)
             # float32 has other roundings than NumPy in any case: nothing is gained by keeping XLA from leaving out some
             kept = rounding.kept_by(always if self._precision == FLOAT64 else None)

@@ -69,6 +69,10 @@ class Values:
         for node in nodes:
             self.fetch(node)
 
+    def _materialize(self, node: Node) -> None:
+        padded = self._recomputation.is_padded(node)
+        self._store(node, fusion.materialize_padded if padded else fusion.materialize)
+
     def _store(self, node: Node, store: Callable[[Any], Any]) -> None:
         """Have XLA store the value, instead of computing it again wherever it is read."""
         value = self._least(node)
@@ -154,7 +158,7 @@ class Values:
         for operand in storing.copy:
             self._store(operand, fusion.materialize_by_copy)
         for operand in storing.materialize:
-            self._store(operand, fusion.materialize)
+            self._materialize(operand)
         shape = self._repeated_shape(node)
         value_of = self.fetch if shape is None else self._least_value
         args, kwargs = fill((node.args, node.kwargs), value_of, Node)
@@ -162,7 +166,7 @@ class Values:
         self.set(node, value if shape is None else RepeatedValue(value, node.shape))
         if shape is None and self._recomputation.is_shared(node):
             self._recomputation.stored(node)
-            self._store(node, fusion.materialize)
+            self._materialize(node)
         # The rule may have stored a padded copy of an operand. Whoever reads that operand next shall read the copy:
         # otherwise XLA would compute the operand again.
         for operand in node.operands():

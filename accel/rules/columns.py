@@ -105,6 +105,9 @@ class Locality:
     where NumPy's result shares memory with the operand. None: such a result is refused. Read by record.arrays.calls."""
     shifts: Fact[bool] = False
     """From other places: XLA computes the operands again at each of them where it fuses. Read by the recompute pass."""
+    pads: Fact[bool] = False
+    """It reads the first operand from a copy whose ends are continued (rules.fusion.wrap_padded). Read by the sharing
+    pass."""
     reads: Reads | None = None
     """Which elements of the operands it reads; None: all. Read by accel.pure.gates, which keeps the others out of
     derivatives."""

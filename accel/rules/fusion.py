@@ -11,6 +11,7 @@ What is to be kept out of a fusion, and at which price:
 - `snapshot`: a value that is written into the array from which it is computed. One copy, made before the write.
 - `read_separately`: not a value but a read: of a part of an array that the same loop writes to.
 - `wrap_padded`: a value that is rolled. A copy with some more columns, of which each roll is a slice.
+- `materialize_padded`: one that is rolled later, and read by others before.
 
 How: optimization barriers alone do not help, as they are gone before XLA:CPU fuses. Three other things do.
 
@@ -129,6 +130,14 @@ def materialize(x: Any) -> Any:
     first = lax.slice(x, (0,) * x.ndim, (1,) * x.ndim)
     index = lax.select(always, np.int32(0), np.int32(1))
     return lax.dynamic_update_slice(x, first, (index,) * x.ndim)
+
+
+def materialize_padded(x: Any) -> Any:
+    """Store `x` as `wrap_padded` does, for values that are rolled sooner or later: all its readers read that copy.
+
+    To store it in place first would take a copy and two small kernels more.
+    """
+    return materialize(x) if x.size <= SMALL or wrap_padded(x) is None else from_padded(x)
 
 
 def materialize_by_copy(x: Any) -> Any:

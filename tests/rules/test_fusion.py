@@ -79,6 +79,16 @@ def test_rolls_along_the_last_axis_share_one_padded_copy() -> None:
     assert operations(neighbours, np.ones((50, 90))).count("concatenate") == 1
 
 
+def crossed(x: Any) -> Any:
+    y = np.exp(x) * np.sin(x)
+    return np.roll(y, 1, axis=0) + np.roll(y, -1, axis=0) + np.roll(y, 1, axis=1) - y
+
+
+def test_what_is_rolled_sooner_or_later_is_stored_as_its_padded_copy_at_once() -> None:
+    found = operations(crossed, np.ones((70, 90)))
+    assert found.count("optimization_barrier") == 1 and "dynamic_update_slice" not in found
+
+
 def written_to_afterwards(x: Any) -> Any:
     y = x * 2.0
     east = np.roll(y, -1, axis=1)
@@ -110,7 +120,7 @@ def columns(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     "function",
-    [neighbours, written_to_afterwards, moved_in_a_loop, read_in_a_loop_and_after_it, tangents, columns],
+    [neighbours, crossed, written_to_afterwards, moved_in_a_loop, read_in_a_loop_and_after_it, tangents, columns],
 )
 @pytest.mark.parametrize("shape", [(70, 90), (5, 8)])
 def test_what_is_stored_on_the_way_changes_nothing(function: Callable[..., Any], shape: tuple[int, int]) -> None:

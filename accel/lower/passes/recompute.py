@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -69,12 +69,19 @@ class Recomputation:
     neighbours and five times as much in a tangent.
     """
 
-    def __init__(self, *, looping: bool = False, kernels: Mapping[int, int] = MappingProxyType({})) -> None:
-        """looping: for the rounds of a loop (see `in_loop`). kernels: see accel.lower.passes.sharing."""
+    def __init__(
+        self,
+        *,
+        looping: bool = False,
+        kernels: Mapping[int, int] = MappingProxyType({}),
+        padded: Collection[int] = frozenset(),
+    ) -> None:
+        """looping: for the rounds of a loop (see `in_loop`). kernels, padded: see accel.lower.passes.sharing."""
         self._cones: dict[int, Cone] = {}
         self._unvectorized: set[int] = set()  # values that XLA computes element by element
         self._looping = looping
         self._kernels = kernels
+        self._padded = padded
 
     @contextlib.contextmanager
     def in_loop(self, stored: Iterable[Node]) -> Iterator[None]:
@@ -138,6 +145,10 @@ class Recomputation:
         """Whether the value is better stored than computed anew in each of the kernels that need it."""
         others = self._kernels.get(node.index, 1) - 1
         return others > 0 and math.prod(node.shape) > fusion.SMALL and self._of(node) * others > SHARED
+
+    def is_padded(self, node: Node) -> bool:
+        """Whether some operation reads the value from a padded copy: all others may."""
+        return node.index in self._padded
 
     def stored(self, node: Node) -> None:
         """Count the value as stored from now on."""

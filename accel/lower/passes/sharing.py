@@ -14,6 +14,7 @@ from accel.ir.tape import Node
 from accel.lower.passes.arrange import Part
 from accel.lower.passes.branches import Conditional, chosen_at
 from accel.lower.passes.recompute import Recomputation
+from accel.rules.columns import fact
 
 
 def kernels(parts: Sequence[Part], results: Collection[int]) -> Mapping[int, int]:
@@ -37,6 +38,17 @@ def kernels(parts: Sequence[Part], results: Collection[int]) -> Mapping[int, int
             for place, side in enumerate(part.sides):
                 found |= kernels(side, chosen_at(part.phis, place))
     return found
+
+
+def padded(parts: Sequence[Part]) -> frozenset[int]:
+    """The values, by index, that an operation outside of loops reads from a padded copy."""
+    found: set[int] = set()
+    for part in parts:
+        if isinstance(part, Conditional):
+            found.update(*map(padded, part.sides))
+        elif isinstance(part, Node) and fact(part.rule.locality.pads, part):
+            found.add(part.operands()[0].index)
+    return frozenset(found)
 
 
 def _stored(parts: Sequence[Part], results: Collection[int]) -> tuple[set[int], list[Node]]:

@@ -151,7 +151,16 @@ def _flattens(default: int | None) -> Callable[[Node], bool]:
     return reshapes
 
 
-@rule(np.roll, "a | shift axis", rounding=Rounding.EXACT, work=9.0, shifts=True, reshapes=_flattens(None))
+def _pads(node: Node) -> bool:
+    """Whether the first roll of several is one that `_rolled` makes from a padded copy."""
+    shift, axis, shape = node.kwargs["shift"], node.kwargs.get("axis"), node.operands()[0].shape
+    if axis is None or not shape:
+        return False
+    by, along = next(iter(np.broadcast(shift, axis)))
+    return int(along) % len(shape) == len(shape) - 1 and 0 < abs(_shortest(int(by), shape[-1])) <= fusion.REACH
+
+
+@rule(np.roll, "a | shift axis", rounding=Rounding.EXACT, work=9.0, shifts=True, pads=_pads, reshapes=_flattens(None))
 def roll(*, a: Array, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None) -> Any:
     """Two slices joined, axis by axis."""
     if axis is None:
@@ -161,12 +170,17 @@ def roll(*, a: Array, shift: int | tuple[int, ...], axis: int | tuple[int, ...] 
     return a
 
 
+def _shortest(shift: int, size: int) -> int:
+    """The shortest way to where a roll by `shift` leads on a ring of so many elements."""
+    return (shift + size // 2) % size - size // 2 if size else 0
+
+
 def _rolled(a: Array, shift: int, axis: int) -> Any:
     size = a.shape[axis]
     start = -shift % size if size else 0
     if start == 0:
         return a
-    by = (shift + size // 2) % size - size // 2
+    by = _shortest(shift, size)
     padded = fusion.wrap_padded(a) if axis == a.ndim - 1 and abs(by) <= fusion.REACH else None
     if padded is not None:
         return padded.rolled(by)
