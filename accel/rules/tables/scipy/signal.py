@@ -281,3 +281,38 @@ def detrend(*, data: Array, axis: int = -1, type: str = "linear") -> Any:
     weights = jnp.asarray((time / math.fsum(time**2)).reshape(shape), x.real.dtype)
     slope = (rest * weights).sum(axis=axis, keepdims=True)
     return rest - slope * jnp.asarray(time.reshape(shape), x.real.dtype)
+
+
+@rule(signal.hilbert, "x | N axis", holds=_finite)
+def hilbert(*, x: Array, N: int | None = None, axis: int = -1) -> Any:
+    """The analytic signal: the spectrum with positive frequencies doubled and negative ones left out."""
+    if x.dtype.kind == "c" or x.dtype == np.float16:
+        raise Unsupported("rule.parameter", "scipy.signal.hilbert of complex numbers, which SciPy refuses, or halves")
+    count = x.shape[axis] if N is None else N
+    if not x.size or count < 1:
+        raise Unsupported("rule.parameter", "scipy.signal.hilbert of nothing")
+    x = x if x.dtype.kind == "f" else cast(x, np.dtype(float))
+    spectrum = jnp.moveaxis(jnp.fft.fft(x, count, axis), axis, -1)
+    half = (count + 1) // 2
+    weights = np.zeros(count)
+    weights[0], weights[1:half] = 1.0, 2.0
+    if count % 2 == 0:
+        weights[count // 2] = 1.0
+    kept = weights != 0  # what is left out is 0, whatever it was
+    spectrum = jnp.where(kept, spectrum * jnp.asarray(weights, x.dtype), jnp.zeros_like(spectrum))
+    return jnp.fft.ifft(jnp.moveaxis(spectrum, -1, axis), axis=axis)
+
+
+@rule(signal.medfilt, "volume | kernel_size", holds=_finite)
+def medfilt(*, volume: Array, kernel_size: Any = None) -> Any:
+    """scipy.ndimage's median with zeros around the array."""
+    size = np.broadcast_to(3 if kernel_size is None else kernel_size, (volume.ndim,))
+    if volume.dtype not in (np.float64, np.float32) or not volume.size or (size % 2 != 1).any():
+        raise Unsupported(
+            "rule.parameter", "scipy.signal.medfilt of other than floats, or by an even number of elements"
+        )
+    if (size > np.array(volume.shape)).any():
+        raise Unsupported(
+            "rule.parameter", "scipy.signal.medfilt by more elements than there are, of which SciPy warns"
+        )
+    return of_ndimage("median_filter")(input=volume, size=tuple(map(int, size)), mode="constant", cval=0.0)
