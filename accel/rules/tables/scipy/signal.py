@@ -144,12 +144,12 @@ def _divides(*, a: Any, **rest: Any) -> Any:
     return _finite(a=a, **rest) & (first != 0)
 
 
-def _tapped(*parts: Any) -> tuple[Any, ...]:
+def _tapped(*parts: Any) -> list[Any]:
     """Coefficients and samples as floats of one dtype."""
-    parts = in_common_dtype(*(part if part.dtype.kind in "fc" else cast(part, np.dtype(float)) for part in parts))
-    if parts[0].dtype == np.float16 or not parts[-1].size:
+    found = in_common_dtype(*(part if part.dtype.kind in "fc" else cast(part, np.dtype(float)) for part in parts))
+    if found[0].dtype == np.float16 or not found[-1].size:
         raise Unsupported("rule.parameter", "a filter of scipy.signal of halves, or of nothing")
-    return parts
+    return found
 
 
 def _filtered(b: Any, a: Any, rows: Any, state: Any) -> tuple[Any, Any]:
