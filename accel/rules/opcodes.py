@@ -76,6 +76,7 @@ OPCODES: dict[str, str] = {
     "positive": "number: whether it is above zero, or NaN",
     "real_part": "number: its real part",
     "imag_part": "number: its imaginary part, 0 if it is real",
+    "shift_not_negative": "number, places: whether places is not negative; Python raises if it is",
     "within_one": "number: whether it is from -1 to 1, or NaN",
     "power_defined": "base, exponent: whether Python's power is a real number of the expected type",
     "rounds_alike": "number: whether it is no tie, and small enough, so that a device rounds it as Python does",
@@ -85,5 +86,6 @@ OPCODES: dict[str, str] = {
     "exact_sub": "number, number: whether a float holds the difference exactly",
     "exact_mul": "number, number: whether a float holds the product exactly",
     "exact_pow": "number, number: whether a float holds the power exactly",
+    "exact_lshift": "number, places: whether a float holds the number moved by so many bits exactly",
 }
 """By the name after "accel.": the operands in their order, if there are any, then what the operation gives."""

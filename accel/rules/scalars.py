@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel.rules.core import cast, namespace_of
-from accel.rules.rule import Rule, derived, note_origin, own_rule
+from accel.rules.rule import Rule, Unsupported, derived, note_origin, own_rule
 from accel.rules.tables import ufuncs
 
 if TYPE_CHECKING:
@@ -169,7 +169,32 @@ def _within(function: Callable[[Any, Any], Any]) -> Rule:
     return _check("exact_" + function.__name__, lambda a, b: abs(function(_float(a), _float(b))) <= LARGEST_EXACT)
 
 
-UNWRAPPED = {function: _within(function) for function in (operator.add, operator.sub, operator.mul, operator.pow)}
+def _bits(name: str) -> Callable[..., Any]:
+    """An operation on the bits of whole numbers, which Python has any number of, and devices 64."""
+    lowered = _lowered(name)
+
+    def lower(*args: Any) -> Any:
+        info = np.iinfo(np.int64)
+        if any(isinstance(x, int) and not info.min <= x <= info.max for x in args):
+            raise Unsupported("rule.parameter", "the bits of an integer of 2**63 or more")
+        return lowered(*args)
+
+    return lower
+
+
+def _whole_bits(name: str) -> Callable[..., Any]:
+    """The same of numbers of which truths are 0 and 1: what Python gives is an integer."""
+    lower = _bits(name)
+    return lambda *args: lower(*(x if type(x) is int else _to_int(x) for x in args))
+
+
+SHIFTS = _check("shift_not_negative", lambda a, b: b >= 0)
+EXACT_SHIFT = _check("exact_lshift", lambda a, b: abs(_float(a)) * 2.0 ** _float(b) <= LARGEST_EXACT)
+
+UNWRAPPED = {
+    **{function: _within(function) for function in (operator.add, operator.sub, operator.mul, operator.pow)},
+    operator.lshift: EXACT_SHIFT,
+}
 """Checks for what wraps on the device, by the operands: their result may look small."""
 
 COMPARISONS = frozenset({operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge})
@@ -182,6 +207,12 @@ PYTHON: dict[Callable[..., Any], PythonRow] = dict(
         _custom(operator.truediv, ufuncs.ROWS["divide"].lower, (NOT_ZERO,)),
         _custom(operator.floordiv, ufuncs.ROWS["floor_divide"].lower, (NOT_ZERO,)),
         _custom(operator.mod, ufuncs.ROWS["remainder"].lower, (NOT_ZERO,)),
+        _custom(operator.and_, _bits("bitwise_and")),
+        _custom(operator.or_, _bits("bitwise_or")),
+        _custom(operator.xor, _bits("bitwise_xor")),
+        _custom(operator.lshift, _whole_bits("left_shift"), (SHIFTS,)),
+        _custom(operator.rshift, _whole_bits("right_shift"), (SHIFTS,)),
+        _custom(operator.invert, _whole_bits("bitwise_not")),
         _row(operator.neg, "negative"),
         _row(operator.pos, "positive"),
         _row(abs, "abs"),

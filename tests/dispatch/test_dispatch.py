@@ -209,6 +209,21 @@ def test_variants_are_limited_and_the_report_names_what_multiplies_them() -> Non
     assert ledger.compiled_calls > 0
 
 
+def test_a_line_that_is_asked_again_and_again_is_named() -> None:
+    """Each path of a sort has both answers: only their order differs."""
+
+    def ranked(x: Any) -> Any:
+        return x * sorted(range(50), key=lambda i: x[i])[0]
+
+    fast = accel.accelerate(ranked, name="ranked")
+    for i in range(40):
+        x = np.random.default_rng(i).normal(size=50)
+        assert np.array_equal(fast(x), ranked(x))
+    named = [refusal.detail for refusal in open_ledger("ranked").refusals if refusal.reason == "limit.variants"]
+    assert named
+    assert named[0].startswith("paths differ at line")
+
+
 def test_exceptions_are_counted_as_calls() -> None:
     def work(x: Any) -> Any:
         raise ValueError("no")

@@ -366,3 +366,48 @@ def test_parts_of_numbers(check: Any, kind: Any) -> None:
         return z.real, z.imag * 2, x * z.real, s.real, s.imag, x.sum().imag, t.real, t.imag, z.conjugate().imag
 
     check(work, lambda i: (some(i, 8), kind(i)), calls=14, replays=4)
+
+
+def test_bits_of_whole_numbers(check: Any) -> None:
+    """A shift register, as coders and random numbers have it: Python's integers, which come from an array."""
+
+    def work(x: Any) -> Any:
+        register, out = 0, []
+        for element in x:
+            register = ((int(element) << 6) | (register >> 1)) & 127
+            out.append((register ^ 85) + (~register << 1) + (register << int(element)))
+        flag = register > 40
+        return np.array(out), register & flag, register & -8, flag ^ (out[0] > 1), flag | (out[1] > 1), flag << 2
+
+    check(work, lambda i: np.random.default_rng(i).integers(0, 2, 8), calls=20, replays=6, exact=True)
+
+
+def test_shifts_that_python_refuses_or_makes_large(check: Any) -> None:
+    def work(x: Any, y: Any) -> Any:
+        by = int(y[0])
+        return x + ((3 << by) >> by), x - (int(x[0]) >> by), x + (int(x[0]) & 255)
+
+    cases = [2, 0, 1, 3]
+    check(work, lambda i: (np.array([-9, 5]), np.array([cases[i % 4]])), exact=True)
+    check(
+        work,
+        lambda i: (np.array([-9, 5]), np.array([(2, 90, 62, 51)[i % 4] if i > 5 else 1])),
+        calls=14,
+        replays=3,
+        exact=True,
+    )
+
+    def negative(x: Any) -> Any:
+        try:
+            return 1 << int(x[0])
+        except ValueError as error:
+            return str(error)
+
+    check(negative, lambda i: np.array([-1 if i in (8, 11) else 3]), calls=14, replays=3, exact=True)
+
+
+def test_bits_of_more_than_devices_have(check: Any) -> None:
+    def work(x: Any) -> Any:
+        return x + (int(x[0]) & (2**64 - 1))
+
+    check(work, lambda i: np.arange(i, i + 3), replays=0, exact=True)

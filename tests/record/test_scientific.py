@@ -241,3 +241,26 @@ def test_a_filter_without_a_first_coefficient_raises_as_in_scipy(check: Any, fee
         return np.array([0.0 if i == 7 else 2.0 + i % 3, 0.5]), some(i, 9)
 
     check(lambda a, x: signal.lfilter([1.0, 0.5], feedback(a), x), make, replays=2)
+
+
+def test_filters_of_a_stream_keep_their_state(check: Any) -> None:
+    """Blocks of samples one after another: the state that one block leaves is where the next one begins."""
+    sections = signal.butter(4, [0.1, 0.5], btype="band", output="sos")
+
+    class Chain:
+        def __init__(self) -> None:
+            self.sections, self.state, self.last = sections.copy(), np.zeros((len(sections), 2)), np.zeros(1)
+
+    def work(chain: Any, x: Any) -> Any:
+        y, chain.state = signal.sosfilt(chain.sections, x, zi=chain.state)
+        y, chain.last = signal.lfilter([1.0, 0.5], [1.0, -0.9], y, zi=chain.last)
+        return y
+
+    check(work, lambda i: (Chain(), np.random.default_rng(i).normal(size=64)), calls=12, replays=6)
+
+    def scaled(chain: Any, x: Any, first: Any) -> Any:
+        """SciPy raises for sections that do not begin with 1."""
+        chain.sections[0, 3] = first
+        return signal.sosfilt(chain.sections, x)
+
+    check(scaled, lambda i: (Chain(), np.ones(8), 2.0 if i == 9 else 1.0), calls=12, replays=5)

@@ -44,6 +44,7 @@ SCIPY_ROWS: list[Row] = [
         """
         linalg.solve: linalg.solve(s, t) | linalg.solve(s, v[:3]) | linalg.solve(s, v[:3], assume_a="pos") | linalg.solve(s * 0, t)
         linalg.inv: linalg.inv(s) | linalg.det(s) | linalg.norm(s) | linalg.norm(v, 1) | linalg.inv(s * 0)
+        linalg.eigvalsh: linalg.eigvalsh(p) | linalg.eigvalsh(p + np.triu(s, 1)) | linalg.eigvalsh(p + np.tril(s, -1), lower=False) | linalg.eigh(p, eigvals_only=True) | linalg.eigh(p, lower=False, eigvals_only=True)
         linalg.solve_triangular: linalg.solve_triangular(s, t) | linalg.solve_triangular(s, v[:3], lower=True) | linalg.solve_triangular(s, t, trans=1) | linalg.solve_triangular(s, v[:3], unit_diagonal=True)
         linalg.cholesky: linalg.cholesky(p) | linalg.cholesky(p, lower=True) | linalg.cholesky(p + np.triu(s, 1), lower=True) | linalg.cholesky(p + np.tril(s, -1)) | linalg.cholesky(-p)
         linalg.expm: linalg.expm(s) | linalg.expm(p * 0.1) | linalg.expm(s * 0)
@@ -76,7 +77,10 @@ SCIPY_ROWS: list[Row] = [
         signal.fftconvolve: signal.fftconvolve(a, b) | signal.fftconvolve(a, a[:1], axes=1) | signal.fftconvolve(a, a[:1], mode="same", axes=-1) | signal.fftconvolve(a, s, mode="same") | signal.oaconvolve(v, x) | signal.fftconvolve(np.tile(v, 200), np.tile(u, 100), mode="same")
         signal.correlate: signal.correlate(v, x) | signal.correlate(x, v, mode="same") | signal.correlate(a, s, mode="valid") | signal.correlate(a, s[:2, :2])
         signal.convolve2d: signal.convolve2d(a, s) | signal.convolve2d(a, s, mode="same") | signal.convolve2d(a, s, mode="same", boundary="wrap") | signal.convolve2d(a, s, boundary="symm") | signal.convolve2d(a, s, mode="valid") | signal.convolve2d(a, s, fillvalue=2)
-        signal.lfilter: signal.lfilter(v, 1.0, a) | signal.lfilter([1.0, 0.5], [1.0, -0.3, 0.1], a) | signal.lfilter(x[:2], [2.0, 0.5], a, axis=0) | signal.lfilter([1, 2], [1], v)
+        signal.lfilter: signal.lfilter(v, 1.0, a) | signal.lfilter([1.0, 0.5], [1.0, -0.3, 0.1], a) | signal.lfilter(x[:2], [2.0, 0.5], a, axis=0) | signal.lfilter([1, 2], [1], v) | signal.lfilter([1.0, 0.5], [2.0, -0.3, 0.1], v, zi=v[:2])[0] | signal.lfilter([1.0, 0.5, 0.25], [1.0], a, axis=0, zi=a[:2])[1]
+        signal.sosfilt: k = np.array([[0.2, 0.4, 0.2, 1.0, -0.5, 0.25], [1.0, -1.0, 0.5, 1.0, 0.3, -0.1]]); signal.sosfilt(k, v) | signal.sosfilt([[0.2, 0.4, 0.2, 1.0, -0.5, 0.25]], a, axis=0) | k = np.array([[0.2, 0.4, 0.2, 1.0, -0.5, 0.25], [1.0, -1.0, 0.5, 1.0, 0.3, -0.1]]); signal.sosfilt(k, v, zi=np.ones((2, 2)))[0] | k = np.array([[0.2, 0.4, 0.2, 1.0, -0.5, 0.25], [1.0, -1.0, 0.5, 1.0, 0.3, -0.1]]); signal.sosfilt(k, a, axis=0, zi=np.ones((2, 2, a.shape[1])))[1] | k = np.array([[0.2, 0.4, 0.2, 1.0, -0.5, 0.25], [1.0, -1.0, 0.5, 1.0, 0.3, -0.1]]); signal.sosfilt(k, a, zi=np.ones((2, a.shape[0], 2)))[1]
+        signal.hilbert: signal.hilbert(v) | signal.hilbert(x) | signal.hilbert(a, axis=0) | signal.hilbert(v, N=9) | signal.hilbert(v, 4)
+        signal.medfilt: signal.medfilt(v) | signal.medfilt(v, 5) | signal.medfilt(a) | signal.medfilt(a, [1, 3]) | signal.medfilt(v, 4)
         signal.savgol_filter: signal.savgol_filter(v, 5, 2) | signal.savgol_filter(a, 3, 1, axis=0) | signal.savgol_filter(v, 5, 2, deriv=1, delta=0.5) | signal.savgol_filter(v, 5, 2, mode="nearest") | signal.savgol_filter(v, 4, 2) | signal.savgol_filter(v, 3, 1, mode="mirror")
         signal.detrend: signal.detrend(v) | signal.detrend(a, axis=0) | signal.detrend(a, type="constant")
         """,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Collection, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -281,13 +282,13 @@ class KnownPaths:
 
     def why_many(self) -> str:
         """The input or line at which the paths part."""
-        counts: dict[str, int] = {}
-        for path in self._paths:
-            for outcome in path.trace.tape.outcomes:
-                text = f"line {outcome.where[1]} = {outcome.expected!r}"
-                counts[text] = counts.get(text, 0) + 1
+        answers = [_answers(path) for path in self._paths]
+        counts = Counter(text for each in answers for line, values in each.items() for text in _as_text(line, values))
         # an outcome that all paths share does not tell them apart
         rare = [text for text, count in counts.items() if count < len(self._paths)]
+        if not rare:  # a line that is asked again and again, as in a sort
+            lines = dict.fromkeys(line for each in answers for line in each)
+            rare = [f"line {line}" for line in lines if any(each.get(line) != answers[0].get(line) for each in answers)]
         return "paths differ at " + ", ".join(rare[:3]) if rare else "arguments of many shapes or types"
 
     def wait_reason(self) -> Refusal | None:
@@ -342,3 +343,16 @@ def starts_at_side_exit(other: Path, path: Path, position: int, value: object) -
     if other.outcomes[position].where == path.outcomes[position].where and _ends_loop(path.outcomes[position].node):
         return True  # its rounds took a way, or came to a number, that the other may have
     return bool(at.where == path.outcomes[position].where and float(at.expected) == value)
+
+
+def _answers(path: Path) -> dict[int, list[str]]:
+    """What a path has assumed, by line."""
+    found: dict[int, list[str]] = {}
+    for outcome in path.trace.tape.outcomes:
+        found.setdefault(outcome.where[1], []).append(repr(outcome.expected))
+    return found
+
+
+def _as_text(line: int, values: list[str]) -> list[str]:
+    """Each assumption at a line once."""
+    return [f"line {line} = {value}" for value in dict.fromkeys(values)]

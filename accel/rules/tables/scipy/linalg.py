@@ -54,6 +54,20 @@ def inv(a: Any, check_finite: bool = True) -> Any:
     return np.linalg.inv(a)
 
 
+@rewritten(linalg.eigvalsh, "a | lower check_finite")
+def eigvalsh(a: Any, lower: bool = True, check_finite: bool = True) -> Any:
+    """By NumPy's own; eigenvectors, of which SciPy's driver chooses other signs, are refused."""
+    _square(a)
+    return np.linalg.eigvalsh(a, UPLO="L" if lower else "U")
+
+
+@rewritten(linalg.eigh, "a | lower eigvals_only check_finite")
+def eigh(a: Any, lower: bool = True, eigvals_only: bool = False, check_finite: bool = True) -> Any:
+    if not eigvals_only:
+        raise Unsupported("rule.parameter", "scipy.linalg.eigh with eigenvectors: their signs are the driver's")
+    return eigvalsh(a, lower, check_finite)
+
+
 @rewritten(linalg.det, "a | check_finite")
 def det(a: Any, check_finite: bool = True) -> Any:
     _square(a)
