@@ -15,7 +15,7 @@ from accel.pure.places import Leaf, Places
 from accel.pure.recorded import Recorded, refused
 from accel.pure.ways import Way
 from accel.record.changes import Write
-from accel.record.inputs import MISSING, Inputs, is_same_code, of_contents, of_namespace
+from accel.record.inputs import MISSING, Fetch, Inputs, is_same_code, of_contents, of_namespace
 from accel.record.leaves import FromSlot, Literal, Made, NewContainer, NewObject, Number, Shared
 from accel.record.leaves import Leaf as Part
 from accel.record.names.variables import CONTENTS
@@ -122,10 +122,9 @@ def _name_of(change: Write, way: Way, recorded: Recorded, places: Places) -> str
     slots, owner = recorded.trace.inputs.slots, way.slots[change.owner]
     holder = slots[owner - Inputs.ROOTS].fetch if owner >= Inputs.ROOTS else None
     if holder is not None:
+        read: Fetch | None = of_contents(holder) if change.name == CONTENTS else None
         if change.is_item and holder.text == "{0}":
             read = of_namespace(holder.constants[0], change.name)
-        else:
-            read = of_contents(holder) if change.name == CONTENTS else None
         for slot, each in enumerate(slots, Inputs.ROOTS):
             if read is not None and is_same_code(each.fetch, read):
                 return places.names[slot]
