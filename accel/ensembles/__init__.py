@@ -5,6 +5,7 @@ copies        a copy of a call's objects, with the arrays in it that share memor
 inventory     what recorded calls read and change, by name
 working_copy  one member's step by NumPy itself, on a copy
 batch         all members' steps as one compiled program
+groups        members divided among the processors of a CPU
 paths         what is recorded of the step, and when it is compiled
 values        the members' arrays and numbers by name
 joining       steps of the program's and steps of NumPy's as one

@@ -15,6 +15,7 @@ import numpy as np
 
 from accel.backend.options import compile_with, need_plain_reductions, options_for
 from accel.ensembles.addresses import address_of
+from accel.ensembles.groups import Group, InGroups, number_of_groups
 from accel.ensembles.inventory import Inventory, inventory_of
 from accel.inspect.explain.callables import PlainCall
 from accel.pure import places as places_module
@@ -120,8 +121,7 @@ class Batch:
             if inputs_apart not in self._compiled:
                 self._compiled[inputs_apart] = self._compile(inputs_apart, outputs_apart, given)
                 self.built_s += time.perf_counter() - began
-            compiled = self._compiled[inputs_apart]
-            *found, ok = compiled(*given, ALWAYS)
+            *found, ok = self._compiled[inputs_apart](given)
         state = dict(zip(self._gives, found, strict=False))
         count = len(self._gives)
         return BatchStep(
@@ -139,17 +139,26 @@ class Batch:
             return jnp.broadcast_to(jnp.asarray(value), (self._members, *jnp.shape(value)))
         return jnp.asarray(value)
 
-    def _compile(self, inputs_apart: frozenset[str], outputs_apart: Sequence[bool], given: list[Any]) -> Any:
+    def _compile(
+        self, inputs_apart: frozenset[str], outputs_apart: Sequence[bool], given: list[Any]
+    ) -> Callable[[list[Any]], Sequence[Any]]:
+        """What makes a step of all members, from values in the order of `takes`."""
         import jax
         from jax.extend.core import jaxpr_as_fun
 
         own = [position for position, name in enumerate(self.takes) if name in inputs_apart]
         largest = max((given[position].size // self._members for position in own), default=0)
         chunk = self._members if not self._on_cpu else max(1, TOGETHER // max(1, largest))
-        function = _for_members(jaxpr_as_fun(self._jaxpr), own, outputs_apart, self._members, chunk)
+        groups = number_of_groups(self._members, chunk)
+        size = self._members // groups
+        function = _for_members(jaxpr_as_fun(self._jaxpr), own, outputs_apart, size, min(chunk, size))
         nodes = self._program.recorded.trace.tape.nodes
         options = options_for("cpu" if self._on_cpu else "", plain_reductions=need_plain_reductions(nodes))
-        return compile_with(jax.jit(function).lower(*given, ALWAYS), options)
+        first = Group(0, size).of(given, own) if groups > 1 else given
+        compiled = compile_with(jax.jit(function).lower(*first, ALWAYS), options)
+        if groups == 1:
+            return lambda given: compiled(*given, ALWAYS)
+        return InGroups(lambda given: compiled(*given, ALWAYS), own, outputs_apart, groups, size)
 
     def _mapped(self, apart: frozenset[str]) -> tuple[frozenset[str], list[bool]]:
         """Which inputs and outputs have a value for each member: what depends on one that has."""

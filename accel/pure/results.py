@@ -15,9 +15,10 @@ from accel.pure.places import Leaf, Places
 from accel.pure.recorded import Recorded, refused
 from accel.pure.ways import Way
 from accel.record.changes import Write
-from accel.record.inputs import MISSING
+from accel.record.inputs import MISSING, Fetch, Inputs, is_same_code, of_contents, of_namespace
 from accel.record.leaves import FromSlot, Literal, Made, NewContainer, NewObject, Number, Shared
 from accel.record.leaves import Leaf as Part
+from accel.record.names.variables import CONTENTS
 
 NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -113,12 +114,22 @@ def _state(way: Way, recorded: Recorded, places: Places) -> Iterator[tuple[str, 
         owner = places.names[way.slots[change.owner]]
         if change.is_item and not isinstance(change.name, (str, int)):
             raise refused(recorded.name, "pure.state", f"an item of {owner} has a key that is computed")
-        yield from _parts(_name_of(change, owner), change.value, way, recorded, places)
+        yield from _parts(_name_of(change, way, recorded, places), change.value, way, recorded, places)
 
 
-def _name_of(change: Write, owner: str) -> str:
-    """The name of what is written. owner: the name of what it is an attribute or item of."""
-    return f"{owner}[{change.name!r}]" if change.is_item else f"{owner}.{change.name}"
+def _name_of(change: Write, way: Way, recorded: Recorded, places: Places) -> str:
+    """The name of what is written: that by which it is read, where it is a variable that the call reads."""
+    slots, owner = recorded.trace.inputs.slots, way.slots[change.owner]
+    holder = slots[owner - Inputs.ROOTS].fetch if owner >= Inputs.ROOTS else None
+    if holder is not None:
+        read: Fetch | None = of_contents(holder) if change.name == CONTENTS else None
+        if change.is_item and holder.text == "{0}":
+            read = of_namespace(holder.constants[0], change.name)
+        for slot, each in enumerate(slots, Inputs.ROOTS):
+            if read is not None and is_same_code(each.fetch, read):
+                return places.names[slot]
+    name = places.names[owner]
+    return f"{name}[{change.name!r}]" if change.is_item else f"{name}.{change.name}"
 
 
 def _parts(
@@ -183,7 +194,7 @@ def _attribute(name: str, recorded: Recorded, places: Places, ways: Sequence[Way
             if isinstance(change, Write):
                 owner = way.slots[change.owner]
                 value = recorded.values[owner]
-                if _name_of(change, places.names[owner]) != name:
+                if _name_of(change, way, recorded, places) != name:
                     continue
                 if change.is_item:
                     return value.get(change.name, ABSENT) if isinstance(value, dict) else ABSENT

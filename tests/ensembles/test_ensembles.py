@@ -14,6 +14,8 @@ import pytest
 
 import accel
 from accel.ensembles import batch, paths
+from accel.ensembles.groups import number_of_groups
+from accel.process import processors
 from tests.ensembles.programs import HELD, SHARED, Holding, Locked, Ocean, Rare, Refused, Swapping
 
 pytest.importorskip("jax")
@@ -24,10 +26,11 @@ WIND = np.array([0.5, 0.1, 1.0])
 @pytest.fixture(params=["alone", "learning"])
 def worth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Members on unknown ways are stepped by NumPy for good, or the program learns at once. So are all members
-    computed together, or two at a time."""
+    computed together, or two at a time, in as many threads as divide them."""
     monkeypatch.setattr(paths, "WORTH", {"alone": 1e9, "learning": 0.0}[request.param])
     if request.param == "learning":
         monkeypatch.setattr(batch, "TOGETHER", 6)
+        monkeypatch.setattr(processors, "usable", lambda: 4)
     return str(request.param)
 
 
@@ -61,6 +64,14 @@ def same(state: Any, models: list[Any], *names: str) -> None:
 def stirred(model: Ocean, member: int) -> None:
     model.u += np.random.default_rng([0, member]).normal(size=3)
     model.drag = 0.05 * member
+
+
+@pytest.mark.parametrize(
+    ("members", "chunk", "groups"), [(8, 8, 1), (8, 2, 4), (6, 2, 3), (7, 2, 1), (1, 1, 1), (2, 1, 2)]
+)
+def test_groups_are_of_one_size(monkeypatch: pytest.MonkeyPatch, members: int, chunk: int, groups: int) -> None:
+    monkeypatch.setattr(processors, "usable", lambda: 4)
+    assert number_of_groups(members, chunk) == groups
 
 
 def test_members_are_what_they_are_alone(worth: str) -> None:

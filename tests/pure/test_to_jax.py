@@ -260,3 +260,28 @@ def test_an_exported_step_runs_without_accel_and_the_source(tmp_path: Path) -> N
     wanted = jax.grad(lambda k: pure({"self.params.k": k})["result"])(0.3)
     np.testing.assert_allclose([float(value), float(slope)], [ocean.step(SECOND), wanted], rtol=1e-14)
     assert (ok, has_accel) == ("True", "False")
+
+
+TOTAL = 0.0
+
+
+def test_variables_outside_the_function_are_state_by_the_name_that_is_read() -> None:
+    count = 0.0
+
+    def step(x: Any) -> float:
+        global TOTAL
+        nonlocal count
+        count += float(x.sum())
+        TOTAL = TOTAL + count
+        return TOTAL
+
+    with jax.enable_x64(True):
+        pure = accel.to_jax(step, np.ones(2))
+        leaves, results = pure.inputs, []
+        for _ in range(3):
+            output = pure(leaves)
+            results.append(float(output["result"]))
+            leaves = pure.next(leaves, output)
+    assert set(output["state"]) <= set(pure.inputs)
+    assert results == [2.0, 6.0, 12.0]
+    assert (count, TOTAL) == (0.0, 0.0)
