@@ -294,7 +294,7 @@ class Target:
 
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:
         """Take a path on towards its program, as far as this call allows. See `Stage`."""
-        if path.stage is Stage.OBSERVING:
+        if path.stage is Stage.OBSERVING and self._may_start(path):
             settled = not self._is_limited or (self.parts.leave_enough and self.parts.kinds.are_settled)
             self._compiling.observe(path, values, call, limited=self._is_limited, settled=settled)
         if path.is_ready():
@@ -303,6 +303,15 @@ class Target:
             overdue = path.abandon_if_overdue()
             if overdue is not None:
                 self._give_up(path, overdue)
+
+    def _may_start(self, path: Path) -> bool:
+        """Whether the budget covers what it takes in this process to have a path compiled."""
+        if not path.may_start:
+            # they are looked through together, to give them one program
+            price_s = sum(other.start_s for other in self.paths)
+            covers = budget.covers(self.ledger, price_s, self.account.call_s, self.account.total_s)
+            path.may_start = covers or not self._is_limited
+        return path.may_start
 
     def _new_path(self, call: Call) -> Any:
         """Answer a call that matches no known path: record it, if that is allowed now."""
@@ -315,6 +324,9 @@ class Target:
         if self._is_limited and not self.parts.pay and not self._covers_recording:
             self._refusals.note_wait("wait.budget")
             return self._numpy.unmatched(call, quiet=is_quiet())  # the budget may cover nested targets
+        if self._is_limited and not all(path.may_start for path in self.paths):
+            self._refusals.note_wait("wait.budget")
+            return self._numpy.unmatched(call)
         if self._is_limited and self.paths and not self._pays_for_another():
             self._refusals.note_wait("wait.calls")
             return self._numpy.unmatched(call)

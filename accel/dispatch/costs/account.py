@@ -134,7 +134,8 @@ class Account:
         after which nothing is gained doubles what must have been lost.
         """
         share = self.ledger.saved_share if self.ledger.compiled_calls else EXPECTED_GAIN_SHARE
-        if self._unmatched_s and self.recording_s * 2**self._in_vain <= share * self._unmatched_s:
+        lost_s = 0.0 if budget.is_overdrawn() else share * self._unmatched_s
+        if lost_s and self.recording_s * 2**self._in_vain <= lost_s:
             return True
         return budget.covers(self.ledger, self.recording_s, self.call_s, self.total_s, found=found)
 

@@ -31,6 +31,9 @@ OWN_SHARE = 0.05
 FOUND_SHARE = 0.25
 """The same for a target of which a program was on disk: the run that compiled it found that worth its cost."""
 
+OVERDRAFT = 1.0
+"""By how much accel may have overdrawn its budget, as a multiple of it, where a recording pays for itself otherwise."""
+
 for_later_runs = False
 """Whether this process compiles for later runs and not for itself (`accel compile`).
 
@@ -51,5 +54,19 @@ def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float, *, 
     if estimate_s <= (FOUND_SHARE if found else OWN_SHARE) * numpy_s + ledger.saved_s:
         return True
     own = TARGET_FIXED_S + TARGET_CALLS * call_s + TARGET_SHARE * numpy_s + ledger.saved_s
+    return estimate_s <= own and estimate_s <= _granted_s() + run.saved_s
+
+
+def is_overdrawn() -> bool:
+    """Whether this process has lost so much that no loss which a recording might make up for pays for another one.
+
+    Targets call each other: the same seconds on NumPy are what each of them loses.
+    """
+    return current_run().saved_s < -OVERDRAFT * _granted_s()
+
+
+def _granted_s() -> float:
+    """What accel may cost a process that has gained nothing."""
+    run = current_run()
     # `wall_s - cost_s` is the time without accel: a share of accel's own costs would let them grow by themselves
-    return estimate_s <= own and estimate_s <= FIXED_S + SHARE * (run.wall_s - run.cost_s) + run.saved_s
+    return FIXED_S + SHARE * (run.wall_s - run.cost_s)

@@ -41,6 +41,12 @@ MAX_RESPECIALIZED = 3
 REFOLD_AFTER = 64
 """Replays after which a constant that changes again is folded again. One that changes sooner becomes an input."""
 
+START_NODE_S = 1.2e-4
+"""Seconds per operation that describing a path takes, for its key on disk and for the process that compiles it."""
+
+START_ANYWAY_S = 0.25
+"""A path that takes longer to describe is started once the budget covers that."""
+
 MAX_BACKOFF = 1023
 """The most calls on NumPy between two runs of a program whose last runs were all discarded."""
 
@@ -98,6 +104,7 @@ class Path:
     found_on_disk, kept, unkept: of its program (see `PendingProgram`).
     replays: of its program. compared_at: the value of `replays` at the last comparison.
     has_refolded: whether its constants have been replaced.
+    start_s: seconds that it takes to describe it to whoever compiles it. may_start: whether that may be done.
     backoff: calls that still go to NumPy before a program whose runs were discarded is tried again.
     joint: the path of several that is being compiled because this one needs a program. apart: why this path has a
     program of its own though it might have one with others; "" if nothing speaks against that.
@@ -126,6 +133,8 @@ class Path:
         self.replays = 0
         self.compared_at = 0
         self.backoff = 0
+        self.start_s = START_NODE_S * len(trace.tape.nodes)
+        self.may_start = self.start_s <= START_ANYWAY_S
         self._discarded = 0  # runs in a row
         self.speed = Speed()
         # the others depend on scalars alone, and are guards: the matcher checks them before a run
@@ -254,12 +263,17 @@ class Path:
         self.replays = self.compared_at = 0
         self.speed.compiled_s.clear()
 
-    @functools.cached_property
+    @property
     def is_on_disk(self) -> bool:
         """Whether an earlier run has compiled it, alone or with others, so that there will soon be a program.
 
-        Not where calls wait for their programs: each run is to compute the same as the one before, to the last bit.
+        Not where calls wait for their programs: each run is to compute the same as the one before, to the last bit. And
+        not before the path may be described, which its key takes.
         """
+        return self.may_start and self._has_entry
+
+    @functools.cached_property
+    def _has_entry(self) -> bool:
         from accel.backend.disk import experience
 
         waits = not config.current().ahead_of_time

@@ -13,7 +13,8 @@ import pytest
 import accel
 from accel import config
 from accel.dispatch.costs import budget
-from accel.dispatch.paths import known
+from accel.dispatch.paths import known, path
+from accel.reasons import Refusal
 from accel.reports.ledger import Ledger, current_run, open_ledger
 
 
@@ -62,6 +63,43 @@ def test_what_was_saved_pays(empty: Ledger) -> None:
     empty.charge("recording", 5.0)
     empty.count_compiled(0.001, gained_s=6.0)
     assert covers(empty, 0.9)
+
+
+def test_a_process_that_has_lost_its_budget_twice_over_is_overdrawn(empty: Ledger) -> None:
+    whole = budget.FIXED_S + budget.SHARE * 10.0
+    empty.charge("recording", 0.9 * whole)
+    assert not budget.is_overdrawn()
+    empty.charge("guards", 0.3 * whole)
+    assert budget.is_overdrawn()
+    empty.count_compiled(0.001, gained_s=0.5 * whole)
+    assert not budget.is_overdrawn()
+
+
+def steps(x: Any, n: int) -> Any:
+    for _ in range(n):
+        x = x + 1.0 if n % 2 else x * 0.5
+    return x
+
+
+def test_a_long_path_is_described_once_the_budget_covers_that_and_no_other_is_recorded_before(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(path, "START_NODE_S", 1.0)
+    fast: Any = accel.accelerate(steps, name="long")
+    kind = fast._self_target
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(6):
+            fast(np.ones(3), 40)
+        (only,) = kind.paths
+        assert not only.may_start and only.observed == 0 and only.stage is path.Stage.OBSERVING
+        fast(np.ones(3), 41)
+        assert list(kind.paths) == [only], "whose program would be compiled with another's"
+        assert open_ledger("long").refusals[Refusal("wait.budget")]
+        monkeypatch.setattr(budget, "FIXED_S", 1e9)
+        monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
+        fast(np.ones(3), 40)
+        assert only.may_start and only.observed == 1
 
 
 def test_nothing_starts_that_the_budget_does_not_cover(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
