@@ -163,7 +163,8 @@ NOTEBOOK = (
 def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel", reason="needs a kernel: ipykernel")
-    for name, value in (("PYTHONPATH", ROOT), ("IPYTHONDIR", tmp_path), ("QD_JAX_CACHE_DIR", "off"), ("QD_JAX_AOT", "0")):
+    settings = {"QD_JAX_CACHE_DIR": "off", "QD_JAX_AOT": "0"}
+    for name, value in {"PYTHONPATH": ROOT, "IPYTHONDIR": tmp_path, **settings}.items():
         monkeypatch.setenv(name, str(value))
     cells = [nbformat.v4.new_code_cell(text) for text in NOTEBOOK]
     notebook = nbformat.v4.new_notebook(cells=cells)
