@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from accel.process import notebook_cells
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:
@@ -378,10 +380,23 @@ class Refusal:
 def source_line(filename: str, line: int) -> str:
     """Return "file:line" with `filename` relative to the entry of sys.path that it was imported from.
 
+    A cell of a notebook is named by its number, "In[3]:7".
+
     >>> source_line(os.path.join(sys.path[-1], "pkg", "mod.py"), 7)
     'pkg/mod.py:7'
     """
+    cell = notebook_cells.title(filename)
+    if cell is not None:
+        return f"{cell}:{line}"
     # the longest first, because entries may lie inside one another
     roots = sorted((os.path.abspath(entry) + os.sep for entry in sys.path), key=len, reverse=True)
     root = next((root for root in roots if filename.startswith(root)), "")
     return f"{filename[len(root) :].replace(os.sep, '/')}:{line}"
+
+
+def place_of(where: str) -> tuple[str, int]:
+    """The file and the line that `source_line` has named so. The file is `where`'s own if none of sys.path is meant."""
+    name, _, line = where.rpartition(":")
+    candidates = (os.path.join(os.path.abspath(root), name) for root in sys.path)
+    file = notebook_cells.source_of(name) or next((path for path in candidates if os.path.isfile(path)), name)
+    return file, int(line) if line.isdigit() else 0

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 
-from accel.process.own_code import is_cell
+from accel.process.notebook_cells import is_cell
 from accel.reasons import Refusal, source_line
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import accel
 from accel.process.own_code import is_project_file
-from accel.reasons import source_line
+from accel.reasons import place_of, source_line
 from accel.reports import ledger
 from accel.reports.html import table
 from accel.reports.words import in_s
@@ -79,11 +79,8 @@ class LineProfile:
         reasons = _reasons()
         places = {source_line(*place): place for place in self._seconds}
         files = {filename for filename, _ in self._seconds}
-        for where in reasons.keys() - places.keys():
-            name, _, number = where.rpartition(":")
-            for filename in files:
-                if number.isdigit() and source_line(filename, int(number)) == where:
-                    places[f"{name}:{number}"] = filename, int(number)
+        found = {where: place_of(where) for where in reasons.keys() - places.keys()}
+        places |= {where: place for where, place in found.items() if place[0] in files}
         return [
             Line(*place, self._seconds.get(place, {}), reasons.get(where, []))
             for where, place in sorted(places.items(), key=lambda item: item[1])
@@ -119,10 +116,7 @@ class LineProfile:
 
 def _title(filename: str) -> str:
     """What people call a file: `In[3]` for a cell of a notebook, or the path as reasons have it."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    cell = None if shell is None else shell.compile.format_code_name(filename)
-    return source_line(filename, 1).rpartition(":")[0] if cell is None else cell[1]
+    return source_line(filename, 1).rpartition(":")[0]
 
 
 def _in_s(line: Line, what: str) -> str:

@@ -83,7 +83,7 @@ def _execute(shell: Any, line: str, cell: str) -> None:
     mode = line.strip() or None
     if mode is not None:
         config.check("mode", mode)
-    text = shell.transform_cell(cell)
+    text = "\n" + shell.transform_cell(cell)  # lines count as in the notebook, from the one with the magic
     name = shell.compile.cache(text, shell.displayhook.prompt_count, raw_code=cell)
     tree = shell.transform_ast(shell.compile.ast_parse(text, filename=name))
     shell.user_ns[MARK] = shell.user_ns_hidden[MARK] = _decorator(mode)

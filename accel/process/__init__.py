@@ -1,17 +1,18 @@
 """What belongs to the whole process.
 
-forks          what a forked child has to do
-ending         what is let go of at the end
-interrupts     Ctrl-C and signal handlers that raise: when they may come in
-tuning         settings of the process that accel changes
-memory         what the process may still take; arrays over memory of others
-processors     how many there are, and what programs are compiled for
-ranks          which process of an MPI program speaks for all
-gain           what programs could have saved so far, which decides what is begun
-own_code       which modules are the user's own
-bodies         which functions are bodies of lifted loops
-tracebacks     tracebacks without accel's frames
-filters        what the filters of Python's warnings make of one
-status         the line on a terminal while something goes on
-jax_internals  private interfaces of JAX, all of them
+forks           what a forked child has to do
+ending          what is let go of at the end
+interrupts      Ctrl-C and signal handlers that raise: when they may come in
+tuning          settings of the process that accel changes
+memory          what the process may still take; arrays over memory of others
+processors      how many there are, and what programs are compiled for
+ranks           which process of an MPI program speaks for all
+gain            what programs could have saved so far, which decides what is begun
+own_code        which modules are the user's own
+notebook_cells  what people call the cells of a notebook
+bodies          which functions are bodies of lifted loops
+tracebacks      tracebacks without accel's frames
+filters         what the filters of Python's warnings make of one
+status          the line on a terminal while something goes on
+jax_internals   private interfaces of JAX, all of them
 """

@@ -7,12 +7,13 @@ own code. What is installed, what belongs to Python, and accel itself are not.
 from __future__ import annotations
 
 import functools
-import linecache
 import os
 import site
 import sysconfig
 from pathlib import Path
 from types import FunctionType
+
+from accel.process.notebook_cells import is_cell
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders of installed packages, wherever they are."""
@@ -30,15 +31,6 @@ def is_of_project(function: FunctionType) -> bool:
         function = getattr(function, "__wrapped__", function)
         filename = getattr(getattr(function, "__code__", None), "co_filename", filename)
     return is_project_file(filename)
-
-
-def is_cell(filename: str) -> bool:
-    """Whether a source is a cell of a notebook, or what a user typed into IPython: Python knows its lines, but no file.
-
-    IPython names cells "<ipython-input-...>", and a notebook's kernel after files in a folder that is never written.
-    """
-    named = filename.startswith("<ipython-input-") or f"{os.sep}ipykernel_" in filename
-    return named and filename in linecache.cache
 
 
 @functools.cache

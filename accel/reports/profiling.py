@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from accel.reasons import place_of
 from accel.reports import drawing, ledger, summary, timeline, words
 from accel.reports.figures import figures_of
 from accel.reports.ledger import Ledger
@@ -119,8 +120,7 @@ def _row(book: Ledger, given: Mapping[str, Any], longest: float) -> list[str | C
 def _reason(reason: Mapping[str, Any]) -> str:
     """A reason: how often, where, the line of the source if it can be read, and why. What to do opens with a click."""
     where = reason["where"]
-    file, _, line = where.rpartition(":")
-    source = linecache.getline(file, int(line)).strip() if line.isdigit() else ""
+    source = linecache.getline(*place_of(where)).strip()
     place = f"at {escape(where)} " if where else ""
     told = f"{place}<b>{escape(reason['id'])}</b>, {words.plural(reason['count'], 'time')}"
     code = f"<br><code>{escape(source)}</code>" if source else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -123,7 +124,7 @@ for i in range(25):
     v = trimmed(x)
 ''')
 lines = {line.number: line for line in profile.lines() if "ipython" in line.filename}
-assert lines[2].seconds["NumPy"] > 0.005 and lines[2].text.strip().startswith("y = np.sin("), str(profile)
+assert lines[3].seconds["NumPy"] > 0.005 and lines[3].text.strip().startswith("y = np.sin("), str(profile)
 assert any("[shape.dynamic]" in reason for line in lines.values() for reason in line.reasons), str(profile)
 assert any(each.startswith("In[") for each in str(profile).splitlines()), str(profile)
 assert ">In[" in profile._repr_html_()
@@ -153,13 +154,17 @@ NOTEBOOK = (
     "%%accel_profile\nfor _ in range(9):\n    y = f(x)",
     "accel.explain(f, x)",
     "%%accel bogus\ny",
+    "%%accel\ndef g(x):\n    return np.trim_zeros(x)\nfor _ in range(30):\n    g(x)\naccel.report(full=True)",
+    "accel.explain(g, x)",
+    "%%accel\ndef h(x):\n    return 1 // 0\nh(x)",
 )
 
 
 def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel", reason="needs a kernel: ipykernel")
-    for name, value in (("PYTHONPATH", ROOT), ("IPYTHONDIR", tmp_path), ("QD_JAX_CACHE_DIR", "off")):
+    settings = {"QD_JAX_CACHE_DIR": "off", "QD_JAX_AOT": "0"}
+    for name, value in {"PYTHONPATH": ROOT, "IPYTHONDIR": tmp_path, **settings}.items():
         monkeypatch.setenv(name, str(value))
     cells = [nbformat.v4.new_code_cell(text) for text in NOTEBOOK]
     notebook = nbformat.v4.new_notebook(cells=cells)
@@ -174,6 +179,13 @@ def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.M
     assert "run_cell_magic" not in shown[3][0].data["text/plain"]
     (error,) = shown[5]
     assert "mode='bogus' cannot be used; expected: off, auto, verify, strict" in str(error)
+    # cells have the numbers that stand beside them, and lines are counted from the cell's first one
+    report, explained = shown[6][0].data["text/plain"], shown[7][0].data["text/html"]
+    assert "In[7]:4" in report and "where  In[7]:3" in report
+    assert "In[7]:3 in g  [shape.dynamic]" in explained and "return np.trim_zeros(x)\n" in explained
+    failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[8][0].traceback)
+    assert "In[9], line 3" in failed and "In[9], line 4" in failed
+    assert "ipykernel_" not in str(shown)
 
 
 class Balanced(HTMLParser):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node, Place
-from accel.reasons import Refusal
+from accel.reasons import Refusal, place_of
 from accel.record import Trace
 from accel.record.changes import Write
 from accel.record.draws.proxies import GeneratorProxy
@@ -52,7 +52,7 @@ def stop(refusal: Refusal, recording: Recording | None) -> Message:
     if here is not None:
         text, columns = source(_place(here)), _columns(here)
     else:
-        text, columns = source(_file_of(refusal.where)), None
+        text, columns = source(place_of(refusal.where)), None
     if text.strip():
         found["source"], found["column"], found["end_column"] = _trimmed(text, columns)
     return found
@@ -74,13 +74,6 @@ def _place(frame: FrameType) -> Place:
 def source(place: Place) -> str:
     """The text of a line; "" if it cannot be read."""
     return linecache.getline(*place).rstrip("\n")
-
-
-def _file_of(where: str) -> Place:
-    """The file and line of "file:line", where the file is relative to an entry of sys.path."""
-    name, _, line = where.rpartition(":")
-    file = next((path for path in (os.path.join(root, name) for root in sys.path) if os.path.isfile(path)), name)
-    return file, int(line) if line.isdigit() else 0
 
 
 def _columns(frame: FrameType) -> tuple[int, int] | None:
