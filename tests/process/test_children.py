@@ -45,15 +45,22 @@ def check(given):
         assert np.allclose(each, expected, rtol=1e-12), (each, expected)
     return sum(map(len, given))
 
+def wave_of_all():
+    functions = json.loads(accel.report("json", children=True))["functions"]
+    return next(each for each in functions if "wave" in each["target"])
+
 def settled():
-    time.sleep(3 * 0.25)  # pools end their workers without asking
+    "Wait until the children have handed over all calls: pools end their workers without asking."
+    for _ in range(300):
+        if wave_of_all()["calls"] == calls:
+            break
+        time.sleep(0.1)
 
 if __name__ == "__main__":
     accel.gather_children()
     calls = check([job.work(6)])
     {body}
-    functions = json.loads(accel.report("json", children=True))["functions"]
-    wave = next(each for each in functions if "wave" in each["target"])
+    wave = wave_of_all()
     print(wave["calls"] == calls, wave["compiled_calls"], sorted(each["id"] for each in wave["reasons"]))
 """
 
