@@ -27,6 +27,9 @@ class Report(str):
     def __reduce__(self) -> Any:
         return str, (str(self),)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))  # what IPython shows in a terminal
+
     def _repr_html_(self) -> str:
         summary, *details = heading_of(self._figures)
         members = [each for _, members in by_state(self._figures) for each in members]

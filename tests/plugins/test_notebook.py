@@ -224,6 +224,8 @@ def test_the_report_and_an_explanation_show_themselves_in_html() -> None:
     assert page.open == [] and page.cells[:3] == ["<trimmed>", "numpy", "4"]
     explained = accel.explain(trimmed, np.ones(3))
     assert explained._repr_html_() == f"<pre>{escape(explained.text)}</pre>"
+    pretty = pytest.importorskip("IPython.lib.pretty").pretty
+    assert pretty(shown) == str(shown) and pretty(explained) == explained.text, "in a terminal, without quotes"
 
 
 class Frame:

@@ -60,6 +60,9 @@ class Explanation:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))  # what IPython shows in a terminal
+
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.text)}</pre>"
 
