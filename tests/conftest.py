@@ -41,6 +41,7 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
     config.set_current(config.Settings(quiet=True))
     monkeypatch.setattr(gain, "COMPILE_GAIN_S", 0.0)
+    monkeypatch.setattr(gain, "ONE_PROCESSOR_GAIN_S", 0.0)
     monkeypatch.setattr(rest, "SMALL_CALL_S", 0.0)
     monkeypatch.setattr(account, "RELIABLE_CALL_S", 0.0)
     monkeypatch.setattr(rest, "MAX_REST", 0)

@@ -3,6 +3,7 @@
     0.03 s   programs on disk are loaded: they were worth compiling once  (LOAD_GAIN_S)
     0.25 s   programs are compiled, by the worker, outside this process   (COMPILE_GAIN_S)
     0.7 s    JAX is imported here, to load what the worker has compiled   (IMPORT_GAIN_S)
+    2 s      in place of the 0.25 s, where there is no other processor for the worker (ONE_PROCESSOR_GAIN_S)
 
 A run is expected to last as long again as it has lasted so far, which is the best guess without further knowledge.
 Importing JAX costs the program more than a second, and another quarter at its end.
@@ -12,9 +13,12 @@ from __future__ import annotations
 
 from queue import SimpleQueue
 
+from accel.process import processors
+
 LOAD_GAIN_S = 0.03
 COMPILE_GAIN_S = 0.25
 IMPORT_GAIN_S = 0.7
+ONE_PROCESSOR_GAIN_S = 2.0
 
 
 class PotentialGain:
@@ -35,7 +39,8 @@ class PotentialGain:
 
     def is_worth_starting(self, *, on_disk: bool) -> bool:
         """Whether the first program is to be compiled or, where there are some on disk, looked for."""
-        least_s = min(LOAD_GAIN_S, COMPILE_GAIN_S) if on_disk else COMPILE_GAIN_S
+        compile_s = COMPILE_GAIN_S if processors.usable() > 1 else max(COMPILE_GAIN_S, ONE_PROCESSOR_GAIN_S)
+        least_s = min(LOAD_GAIN_S, compile_s) if on_disk else compile_s
         return self._whatever_it_costs or self.seconds >= least_s
 
     def wait_for_import(self) -> None:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 from pathlib import Path
 
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""Where Linux has the quota of a container: microseconds of processors' time, in so many microseconds."""
+
 
 def usable() -> int:
-    """The number of processors that this process may run on, at least 1."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
+    """The number of processors that this process may keep busy, at least 1: those that it may run on, and its quota."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    granted = _granted(_QUOTA)
+    return max(1, count if granted is None else min(count, granted))
+
+
+@functools.cache
+def _granted(quota: Path) -> int | None:
+    """The processors' time that a container grants, in whole processors; None where there is no limit."""
+    try:
+        granted, period = quota.read_text(encoding="ascii").split()
+        return int(granted) // int(period)
+    except (OSError, ValueError):  # "max", or no such file
+        return None
 
 
 def model() -> str:

@@ -30,6 +30,7 @@ def in_background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[P
 
     monkeypatch.setattr(queues, "compile_in_background", compile_now)
     monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr(known, "ONE_PROCESSOR_THRESHOLD", 0.0)
     monkeypatch.setattr(known, "COMPILE_THRESHOLD", 0.0)
     monkeypatch.setattr(known, "JOIN_THRESHOLD", 0.0)
     monkeypatch.setattr(budget, "FIXED_S", 1e9)

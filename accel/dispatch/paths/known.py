@@ -14,6 +14,7 @@ from accel.dispatch.costs.account import expected_gain_s
 from accel.dispatch.paths.joining import expected_compile_s, joins_more, may_start
 from accel.dispatch.paths.path import Path, Stage
 from accel.ir.loop import body_of
+from accel.process import processors
 from accel.reasons import Refusal
 from accel.rules import core
 
@@ -53,6 +54,10 @@ MOST_SCATTERED = 3
 
 JOIN_THRESHOLD = 0.5
 """The same for a path that joins a program of more paths than wait to join it: all of that is compiled anew."""
+
+ONE_PROCESSOR_THRESHOLD = 1.5
+"""The least of these shares where there is no processor but the program's own: the compiler's time is the program's.
+At two thirds of a call, the usual gain, a program could have saved as much by then as compiling it costs."""
 
 
 class PathPredictor:
@@ -260,13 +265,13 @@ class KnownPaths:
         if known:
             share = JOIN_THRESHOLD if joins_more(path, self) else COMPILE_THRESHOLD
             share = IN_PARTS_THRESHOLD if self._in_parts else share
-            return path.waited_s >= share * statistics.fmean(known)
+            return path.waited_s >= _at_least(share, path) * statistics.fmean(known)
         # soon there will be such a time
         if any(other.stage is Stage.PENDING for other in self._paths):
             return False
         # the first program of the target
         share = FIRST_IN_PARTS_THRESHOLD if self._in_parts and not path.is_on_disk else FIRST_COMPILE_THRESHOLD
-        return path.waited_s >= share * expected_compile_s(path)
+        return path.waited_s >= _at_least(share, path) * expected_compile_s(path)
 
     def stop_folding(self, names: Collection[str], changed_in: Path) -> None:
         """Constants of these names have changed in one path: the others take them as inputs too."""
@@ -343,6 +348,11 @@ def starts_at_side_exit(other: Path, path: Path, position: int, value: object) -
     if other.outcomes[position].where == path.outcomes[position].where and _ends_loop(path.outcomes[position].node):
         return True  # its rounds took a way, or came to a number, that the other may have
     return bool(at.where == path.outcomes[position].where and float(at.expected) == value)
+
+
+def _at_least(share: float, path: Path) -> float:
+    """The share of a program's compile time that its path's calls must have taken."""
+    return share if path.is_on_disk or processors.usable() > 1 else max(share, ONE_PROCESSOR_THRESHOLD)
 
 
 def _answers(path: Path) -> dict[int, list[str]]:

@@ -13,7 +13,8 @@ import pytest
 import accel
 from accel import config
 from accel.dispatch.costs import budget
-from accel.dispatch.paths import known, path
+from accel.dispatch.paths import joining, known, path
+from accel.process import gain, processors
 from accel.reasons import Refusal
 from accel.reports.ledger import Ledger, current_run, open_ledger
 
@@ -100,6 +101,30 @@ def test_a_long_path_is_described_once_the_budget_covers_that_and_no_other_is_re
         monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
         fast(np.ones(3), 40)
         assert only.may_start and only.observed == 1
+
+
+@pytest.mark.parametrize(("count", "starts"), [(2, True), (1, False)])
+def test_where_the_compiler_takes_the_programs_own_processor_calls_must_have_lost_as_much(
+    count: int, starts: bool, books: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processors, "usable", lambda: count)
+    fast: Any = accel.accelerate(lambda x: x * 2.0, name="shared")
+    paths = fast._self_target.paths
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(5):
+            fast(np.ones(3))
+    (only,) = paths
+    expected_s = joining.expected_compile_s(only)
+    only.waited_s, only.stage = 0.5 * expected_s, path.Stage.OBSERVING
+    assert paths.is_worth_compiling(only) == starts
+    only.waited_s = 2.0 * expected_s
+    assert paths.is_worth_compiling(only)
+    prospects = gain.PotentialGain()
+    monkeypatch.setattr(gain, "ONE_PROCESSOR_GAIN_S", 2.0)
+    prospects.add(1.0)
+    assert prospects.is_worth_starting(on_disk=False) == starts
+    assert prospects.is_worth_starting(on_disk=True)
 
 
 def test_nothing_starts_that_the_budget_does_not_cover(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
