@@ -37,7 +37,7 @@ def effects(x):
     keep("f", x)
 
 def missing(x):
-    return np.trim_zeros(x) + la.eig(x)[0] + signal.medfilt(x) + pandas.DataFrame(x)
+    return np.trim_zeros(x) + la.eig(x)[0] + signal.welch(x) + pandas.DataFrame(x)
 
 def local(x):
     from time import perf_counter as now
