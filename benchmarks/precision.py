@@ -28,7 +28,7 @@ from benchmarks.fields import field_errors
 from benchmarks.lockstep import Child, concluded, run_lockstep
 
 PRECISIONS = ("float64", "float32", "mixed")
-RUNS = {"numpy": "numpy", "one_ulp": "perturbed", **dict.fromkeys(PRECISIONS, "accel")}
+RUNS = {"numpy": "numpy", "one_ulp": "perturbed", "one_ulp32": "perturbed32", **dict.fromkeys(PRECISIONS, "accel")}
 """How the child of each run plays the program."""
 
 CHECKPOINTS = (1, 2, 5, 10, 20, 40, 80, 120, 240, 480, 720, 1080, 1440)
