@@ -80,7 +80,7 @@ class Planet:
             array[...] = value
 
     def nudge(self) -> None:
-        """Move the surface temperature up by one unit in the last place, sea included, in the perturbed children only."""
+        """Move the surface temperature up by one unit, sea included, in the perturbed children only."""
         if self._moved:
             for part, name in SURFACE_TEMPERATURE:
                 if part in self.parts:

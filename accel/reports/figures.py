@@ -91,7 +91,7 @@ def _transfers(book: Ledger) -> dict[str, Any]:
 
 
 def _lines(book: Ledger, at: int) -> dict[str, list[str]]:
-    """Return the lines that asked for each field, one for each program that has another. at: 0 to the device, 1 back."""
+    """Return the lines that asked for each field, of all its programs. at: 0 to the device, 1 back."""
     found: dict[str, list[str]] = {}
     for each in book.transfers:
         for name, line in each.lines()[at].items():
