@@ -1,9 +1,10 @@
 """How a step divided by rows scales: the bytes that its halos take, counted in compiled programs, and a model of time.
 
-`python -m benchmarks.scaling [--grid 128x240] [--latency-us 10] [--bandwidth 100] [--out FILE.json]` compiles a stencil of
-four rounds for 1, 2, 4 and 8 virtual devices of this CPU, compares each with NumPy, and counts what its program sends.
-The count on another grid must be what the first one's gives by columns; else the exit code is 1. Then it derives the time
-of a step on large grids: one device's time, measured here, by cells; plus messages times latency; plus bytes by bandwidth.
+`python -m benchmarks.scaling [--grid 128x240] [--latency-us 10] [--bandwidth 100] [--out FILE.json]` compiles a
+stencil of four rounds for 1, 2, 4 and 8 virtual devices of this CPU, compares each with NumPy, and counts what its
+program sends. The count on another grid must be what the first one's gives by columns; else the exit code is 1. Then it
+derives the time of a step on large grids: one device's time, measured here, by cells; plus messages times latency; plus
+bytes by bandwidth.
 
 Virtual devices share the processors and the memory of one machine. They show what is sent and that results are right,
 and neither how fast devices compute nor how fast they send: latency and bandwidth are assumed.
@@ -129,13 +130,14 @@ def derived(
         even_ms = ms_per_cell * -(-rows // count) * columns + sent_ms
         found.append(
             {
-                **{
-                    "grid": f"{rows}x{columns}",
-                    "devices": count,
-                    "used": used,
-                    "halo_kb": bytes_per_column * columns / 1e3,
-                },
-                **{"ms": ms, "times": alone / ms, "even_ms": even_ms, "even_times": alone / even_ms},
+                "grid": f"{rows}x{columns}",
+                "devices": count,
+                "used": used,
+                "halo_kb": bytes_per_column * columns / 1e3,
+                "ms": ms,
+                "times": alone / ms,
+                "even_ms": even_ms,
+                "even_times": alone / even_ms,
             }
         )
     return found
@@ -151,8 +153,8 @@ def describe(result: dict[str, Any]) -> str:
     assumed = result["assumed"]
     return "\n\n".join(
         [
-            f"a stencil of four rounds, divided by rows; virtual devices of {result['machine']['cpu']}, whose times say "
-            "nothing of real ones:",
+            "a stencil of four rounds, divided by rows; the times of virtual devices say nothing of real ones "
+            f"({result['machine']['cpu']}):",
             harness.markdown_table(["grid", "devices", "messages", "bytes", "error", "ms"], runs),
             f"bytes on the larger grid are those of the smaller by columns: {result['predicted_bytes_hold']}",
             f"derived, for {assumed['latency_us']:g} us and {assumed['bandwidth_gb_s']:g} GB/s (assumed):",
