@@ -26,12 +26,26 @@ CLASSES = {"atmosphere": ("pygcm.dynamics", "SpectralModel"), "ocean": ("pygcm.o
 SURFACE_TEMPERATURE = (("atmosphere", "T_s"), ("ocean", "Ts"))
 
 
+def up(values: np.ndarray) -> np.ndarray:
+    """Each element moved up by one unit in its last place."""
+    return np.nextafter(values, np.inf)
+
+
+def up_as_float32(values: np.ndarray) -> np.ndarray:
+    """Each element moved up by what is one unit in the last place in float32."""
+    return values + np.spacing(values.astype(np.float32))
+
+
+MOVED = {"perturbed": up, "perturbed32": up_as_float32}
+"""What is done to the initial surface temperature, by the way that a perturbed child is asked for."""
+
+
 class Planet:
     """The running model's objects, noted as their constructors finish."""
 
-    def __init__(self, perturb: bool = False):
+    def __init__(self, way: str = "numpy"):
         self.parts: dict[str, Any] = {}
-        self._perturb = perturb
+        self._moved = MOVED.get(way)
 
     def watch(self) -> None:
         """Wrap the constructors of the model's classes."""
@@ -66,11 +80,11 @@ class Planet:
             array[...] = value
 
     def nudge(self) -> None:
-        """Move the surface temperature up by one unit in the last place, sea included, in the perturbed child only."""
-        if self._perturb:
+        """Move the surface temperature up by one unit, sea included, in the perturbed children only."""
+        if self._moved:
             for part, name in SURFACE_TEMPERATURE:
                 if part in self.parts:
-                    setattr(self.parts[part], name, np.nextafter(getattr(self.parts[part], name), np.inf))
+                    setattr(self.parts[part], name, self._moved(getattr(self.parts[part], name)))
 
     def fields(self) -> dict[str, np.ndarray]:
         """Copies of all prognostic fields that exist, as the program holds them (float64 unless it says otherwise)."""
@@ -178,7 +192,7 @@ def install_accel(gate: Gate) -> Callable[[], str]:
 
 def run(options: argparse.Namespace) -> None:
     """Run the program's `main` through the gate, then say how it went."""
-    planet = Planet(options.way == "perturbed")
+    planet = Planet(options.way)
     actions = {"save": planet.save_state, "load": planet.load_state}
     gate = Gate(planet.save, options.checkpoints, options.steps, actions, compiling)
     sys.path.insert(0, str(options.program))
@@ -205,7 +219,7 @@ def parser() -> argparse.ArgumentParser:
     arguments = argparse.ArgumentParser(prog="benchmarks.planet")
     arguments.add_argument("--program", type=Path, required=True, help="folder with pygcm/ and scripts/")
     arguments.add_argument("--module", default="scripts.run_simulation")
-    arguments.add_argument("--way", choices=["numpy", "accel", "perturbed"], required=True)
+    arguments.add_argument("--way", choices=["numpy", "accel", *MOVED], required=True)
     arguments.add_argument("--grid", type=parse_grid)
     arguments.add_argument("--steps", type=int)
     arguments.add_argument("--checkpoints", type=int, nargs="*", default=[])

@@ -1,8 +1,9 @@
-"""What float32 costs and gains: a whole run in each precision, against NumPy and against a NumPy run moved by one ulp.
+"""What float32 costs and gains: a whole run in each precision, against NumPy and against NumPy runs moved by one ulp.
 
 `python -m benchmarks.precision [--pygcm DIR] [--steps N]` runs the program's own `main` on NumPy, on NumPy with the
-initial surface temperature moved by one unit in the last place, and under accel in float64, float32 and mixed
-precision, in turns. It prints how far each field has drifted from NumPy's after how many steps, and the time of a step.
+initial surface temperature moved by one unit in the last place (of float64, and of float32), and under accel in float64,
+float32 and mixed precision, in turns. It prints how far each field has drifted from NumPy's after how many steps, and
+the time of a step.
 Beside `--out FILE.json` it draws the drift, where matplotlib is installed. The program is that of `QD_PYGCM_PATH`, or
 the bundled miniature.
 
@@ -28,7 +29,7 @@ from benchmarks.fields import field_errors
 from benchmarks.lockstep import Child, concluded, run_lockstep
 
 PRECISIONS = ("float64", "float32", "mixed")
-RUNS = {"numpy": "numpy", "one_ulp": "perturbed", **dict.fromkeys(PRECISIONS, "accel")}
+RUNS = {"numpy": "numpy", "one_ulp": "perturbed", "one_ulp32": "perturbed32", **dict.fromkeys(PRECISIONS, "accel")}
 """How the child of each run plays the program."""
 
 CHECKPOINTS = (1, 2, 5, 10, 20, 40, 80, 120, 240, 480, 720, 1080, 1440)

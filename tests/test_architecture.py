@@ -155,7 +155,7 @@ LAYERS = (
     ("pure.function",),
     ("pure.transforms",),
     ("pure",),
-    ("ensembles.addresses", "ensembles.groups"),
+    ("ensembles.addresses", "ensembles.division", "ensembles.groups"),
     ("ensembles.inventory", "ensembles.copies"),
     ("ensembles.working_copy",),
     ("ensembles.batch", "ensembles.values"),

@@ -15,6 +15,7 @@ import numpy as np
 
 from accel.backend.options import compile_with, need_plain_reductions, options_for
 from accel.ensembles.addresses import address_of
+from accel.ensembles.division import Division, devices_for
 from accel.ensembles.groups import Group, InGroups, number_of_groups
 from accel.ensembles.inventory import Inventory, inventory_of
 from accel.inspect.explain.callables import PlainCall
@@ -149,11 +150,17 @@ class Batch:
         own = [position for position, name in enumerate(self.takes) if name in inputs_apart]
         largest = max((given[position].size // self._members for position in own), default=0)
         chunk = self._members if not self._on_cpu else max(1, TOGETHER // max(1, largest))
-        groups = number_of_groups(self._members, chunk)
+        used = devices_for(self._members)
+        groups = len(used) or number_of_groups(self._members, chunk)
         size = self._members // groups
         function = _for_members(jaxpr_as_fun(self._jaxpr), own, outputs_apart, size, min(chunk, size))
         nodes = self._program.recorded.trace.tape.nodes
         options = options_for("cpu" if self._on_cpu else "", plain_reductions=need_plain_reductions(nodes))
+        if used:
+            division = Division(used, own, outputs_apart)
+            given, always = division.placed(given), division.everywhere(ALWAYS)
+            divided = compile_with(jax.jit(division.of_each(function, len(given))).lower(*given, always), options)
+            return lambda given: divided(*division.placed(given), always)
         first = Group(0, size).of(given, own) if groups > 1 else given
         compiled = compile_with(jax.jit(function).lower(*first, ALWAYS), options)
         if groups == 1:

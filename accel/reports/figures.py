@@ -78,7 +78,7 @@ def _differences(book: Ledger) -> list[dict[str, Any]]:
 
 
 def _transfers(book: Ledger) -> dict[str, Any]:
-    """Return what compiled calls have moved, in bytes: by field, most first."""
+    """Return what compiled calls have moved, in bytes: by field, most first, and the lines that asked for them."""
     handed: Counter[str] = sum((each.handed() for each in book.transfers), Counter())
     fetched: Counter[str] = sum((each.fetched() for each in book.transfers), Counter())
     return {
@@ -86,7 +86,19 @@ def _transfers(book: Ledger) -> dict[str, Any]:
         "handed": dict(handed.most_common()),
         "fetched": dict(fetched.most_common()),
         "constants": sum(each.constants for each in book.transfers),
+        "lines": {way: _lines(book, at) for at, way in enumerate(("handed", "fetched"))},
     }
+
+
+def _lines(book: Ledger, at: int) -> dict[str, list[str]]:
+    """Return the lines that asked for each field, of all its programs. at: 0 to the device, 1 back."""
+    found: dict[str, list[str]] = {}
+    for each in book.transfers:
+        for name, line in each.lines()[at].items():
+            known = found.setdefault(name, [])
+            if line not in known:
+                known.append(line)
+    return found
 
 
 def figures_of(book: Ledger) -> dict[str, Any]:

@@ -116,6 +116,9 @@ class CountedTransfers(Protocol):
     def fetched(self) -> Counter[str]:
         """Bytes from the device, by field."""
 
+    def lines(self) -> tuple[dict[str, str], dict[str, str]]:
+        """file:line of what asked for each field: to the device, and from it."""
+
     def begin_again(self) -> None:
         """Count anew."""
 

@@ -152,8 +152,17 @@ def _difference_lines(functions: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def _moved(figures: dict[str, Any]) -> str:
+    """Return the heading of what was moved, with the mean of a step where it is known what a step is."""
+    if not figures["steps"]:
+        return _MOVED
+    totals, steps = figures["totals"], figures["steps"]["total"]
+    there, back = (in_bytes(totals[key] / steps) for key in ("handed_bytes", "fetched_bytes"))
+    return f"{_MOVED}; {there} there and {back} back per step"
+
+
 def _transfer_lines(functions: list[dict[str, Any]]) -> list[str]:
-    """Return how many bytes each function has moved, and which fields they were."""
+    """Return how many bytes each function has moved, which fields they were, and which lines asked for them."""
     lines = []
     for each in functions:
         moved = each["transfers"]
@@ -166,7 +175,8 @@ def _transfer_lines(functions: list[dict[str, Any]]) -> list[str]:
         )
         for way, label in (("handed", "there  "), ("fetched", "back   ")):
             fields = sorted(moved[way].items(), key=lambda item: -item[1])
-            shown = [f"{name} {in_bytes(count)}" for name, count in fields[:MOST_FIELDS] if count]
+            asked = {name: f" ({', '.join(lines)})" for name, lines in moved["lines"][way].items()}
+            shown = [f"{name} {in_bytes(count)}{asked.get(name, '')}" for name, count in fields[:MOST_FIELDS] if count]
             more = [f"{len(fields) - MOST_FIELDS} fields more"] if len(fields) > MOST_FIELDS else []
             lines += _flow(", ".join([*shown, *more]), "    ", label) if shown else []
     return lines
@@ -198,7 +208,7 @@ def text(figures: dict[str, Any], *, transfers: bool = False) -> str:
     for title, details in (
         ("functions that take several paths: their programs, and where the paths part", _program_lines),
         ("differences from NumPy beyond the tolerance (how many comparisons)", _difference_lines),
-        *([(_MOVED, _transfer_lines)] if transfers or figures["platform"] not in (None, "cpu") else []),
+        *([(_moved(figures), _transfer_lines)] if transfers or figures["platform"] not in (None, "cpu") else []),
     ):
         shown = details(figures["functions"])
         lines += ["", title, *shown] if shown else []

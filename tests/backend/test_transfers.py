@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +16,9 @@ from accel import config
 from accel.backend import compile, devices, executable
 from accel.dispatch.comparing import policy
 from accel.process import tuning
+from accel.reasons import source_line
 from accel.reports.ledger import open_ledger
+from accel.reports.words import in_bytes
 
 GUARDS = ("disallow", "log", "allow")
 
@@ -116,6 +119,37 @@ def test_fields_have_the_names_that_the_program_gives_them(remote: None) -> None
     assert transfers["fetched"]["self.u"] == launches * 30 * 40 * 8
     assert transfers["fetched"]["the result[0]"] == launches * 40 * 8
     assert list(transfers["handed"].values()) == sorted(transfers["handed"].values(), reverse=True)
+
+
+def line_of(text: str) -> str:
+    """`file:line` of the line of `Model.step` that begins so."""
+    lines, first = inspect.getsourcelines(Model.step)
+    (found,) = [first + i for i, line in enumerate(lines) if line.strip().startswith(text)]
+    return source_line(__file__, found)
+
+
+def test_each_field_has_the_line_that_asked_for_it(remote: None) -> None:
+    assert_as_plain()
+    lines = figures()["transfers"]["lines"]
+    assert lines["handed"]["self.u"] == lines["handed"]["self.mask"] == [line_of("self.u = self.u")]
+    assert lines["handed"]["forcing"] == [line_of("self.u = self.u")]
+    assert lines["fetched"]["self.mask"] == [line_of("self.mask[0]")]
+    assert lines["fetched"]["self.u"] == [line_of("self.u = self.u")]
+    assert lines["fetched"]["the result[0]"] == [line_of("return self.u.mean")]
+    assert f"self.u {in_bytes(figures()['transfers']['handed']['self.u'])} ({line_of('self.u = self.u')})" in " ".join(
+        accel.report(transfers=True).split()
+    )
+
+
+def test_the_text_says_what_a_step_moves(remote: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accel.reports.ledger import current_run
+
+    assert_as_plain()
+    assert "per step" not in accel.report(transfers=True)  # nobody has said what a step is
+    monkeypatch.setattr(type(current_run()), "pace", "step")
+    function = figures()
+    there, back = (sum(function["transfers"][way].values()) / function["calls"] for way in ("handed", "fetched"))
+    assert f"{in_bytes(there)} there and {in_bytes(back)} back per step" in accel.report(transfers=True)
 
 
 def test_runs_that_are_discarded_count_what_they_were_given(moved: Counter[str]) -> None:

@@ -1,4 +1,7 @@
-"""Transfers: how many bytes a program's launches hand to the device and fetch from it, by field.
+"""Transfers: how many bytes a program's launches hand to the device and fetch from it, by field, and which line asks.
+
+What is handed over is asked for by the line that reads it first, what is fetched by the line that computes it last: for
+`self.u = self.u + du` that is this line in both.
 
 They are counted in launches: guards fix every shape, so that the bytes of one launch are known before it. On a CPU
 nothing is copied; the counts say what a device with a memory of its own would be given.
@@ -21,6 +24,7 @@ from accel.merge import MergedTrace
 from accel.record import Trace
 from accel.record.changes import Write
 from accel.record.leaves import Made, all_leaves
+from accel.record.recording import place_text
 
 NUMBERS, RESULT = "numbers and outcomes", "the result"
 """The names of what is no array, and of what is returned."""
@@ -37,6 +41,7 @@ class Transfers:
         self._launches: Launches = launcher.launches
         self._handed = _handed(trace, program)
         self._fetched = _fetched(trace)
+        self._lines = _reading_lines(trace, program), {name: place_text(node.where) for name, node in self._fetched}
         self._each_fetches = _packed(program)
         self.constants = sum(np.asarray(constant).nbytes for constant in program.constants)
 
@@ -53,10 +58,14 @@ class Transfers:
         found: Counter[str] = Counter()
         for positions, times in self._launches.fetched.items():
             for position in positions:
-                name, nbytes = self._fetched[position]
-                found[name] += times * nbytes
+                name, node = self._fetched[position]
+                found[name] += times * _size(node)
         found[NUMBERS] += self._each_fetches * self._launches.count
         return found
+
+    def lines(self) -> tuple[dict[str, str], dict[str, str]]:
+        """file:line of what asked for each field: to the device, and from it. Numbers and outcomes have none."""
+        return self._lines
 
     def begin_again(self) -> None:
         """Count anew."""
@@ -84,8 +93,25 @@ def _packed(program: Program) -> int:
     return sum(PACKS[number.pack].itemsize for number in numbers) + PACKS["f"].itemsize * len(program.outcomes)
 
 
-def _fetched(trace: Trace | MergedTrace) -> list[tuple[str, int]]:
-    """Name and bytes of each array that the program gives, new ones before changed ones."""
+def _reading_lines(trace: Trace | MergedTrace, program: Program) -> dict[str, str]:
+    """The line that reads each array first, by field: that of the first operation on it, or where it entered."""
+    wanted, places = set(program.slots), {}
+    for node in trace.tape.nodes:
+        if node.is_input:
+            places[node.args[0]] = node.where
+            continue
+        for operand in node.operands():
+            if operand.is_input and operand.args[0] in wanted:
+                wanted.discard(operand.args[0])
+                places[operand.args[0]] = node.where
+    lines: dict[str, str] = {}
+    for slot in program.slots:
+        lines.setdefault(trace.inputs.name(slot), place_text(places[slot]))
+    return lines
+
+
+def _fetched(trace: Trace | MergedTrace) -> list[tuple[str, Node]]:
+    """Name and node of each array that the program gives, new ones before changed ones."""
     names: dict[int, str] = {}
     if isinstance(trace, MergedTrace):
         for member in trace.members:
@@ -94,8 +120,8 @@ def _fetched(trace: Trace | MergedTrace) -> list[tuple[str, int]]:
                 names.setdefault(position, own.get(index, RESULT))
     else:
         names = _names(trace)
-    new = [(names.get(position, RESULT), _size(node)) for position, node in enumerate(trace.outputs.arrays)]
-    return new + [(trace.inputs.name(slot), _size(node)) for slot, node in trace.outputs.changed]
+    new = [(names.get(position, RESULT), node) for position, node in enumerate(trace.outputs.arrays)]
+    return new + [(trace.inputs.name(slot), node) for slot, node in trace.outputs.changed]
 
 
 def _names(trace: Trace) -> dict[int, str]:
