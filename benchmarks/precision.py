@@ -1,8 +1,8 @@
 """What float32 costs and gains: a whole run in each precision, against NumPy and against NumPy runs moved by one ulp.
 
 `python -m benchmarks.precision [--pygcm DIR] [--steps N]` runs the program's own `main` on NumPy, on NumPy with the
-initial surface temperature moved by one unit in the last place (of float64, and of float32), and under accel in float64,
-float32 and mixed precision, in turns. It prints how far each field has drifted from NumPy's after how many steps, and
+initial surface temperature moved by one unit in the last place (of float64, and of float32), and under accel in
+float64, float32 and mixed precision, in turns. It prints how far each field has drifted from NumPy's after how many steps, and
 the time of a step.
 Beside `--out FILE.json` it draws the drift, where matplotlib is installed. The program is that of `QD_PYGCM_PATH`, or
 the bundled miniature.
