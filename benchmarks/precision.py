@@ -3,8 +3,8 @@
 `python -m benchmarks.precision [--pygcm DIR] [--steps N]` runs the program's own `main` on NumPy, on NumPy with the
 initial surface temperature moved by one unit in the last place (of float64, and of float32), and under accel in
 float64, float32 and mixed precision, in turns. It prints how far each field has drifted from NumPy's after how many
-steps, and the time of a step. Beside `--out FILE.json` it draws the drift, where matplotlib is installed. The program is that of `QD_PYGCM_PATH`, or
-the bundled miniature.
+steps, and the time of a step. Beside `--out FILE.json` it draws the drift, where matplotlib is installed. The program
+is that of `QD_PYGCM_PATH`, or the bundled miniature.
 
 A chaotic model forgets its start: where the perturbed run has drifted as far as float32, float32 adds nothing to what
 is unknown in any case. Programs are compiled in the foreground, so that the first steps are accel's too; the time of a
