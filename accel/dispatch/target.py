@@ -310,7 +310,7 @@ class Target:
             # they are looked through together, to give them one program
             price_s = sum(other.start_s for other in self.paths)
             covers = budget.covers(self.ledger, price_s, self.account.call_s, self.account.total_s)
-            path.may_start = covers or not self._is_limited
+            path.may_start = covers or not self._is_limited or budget.for_later_runs
         return path.may_start
 
     def _new_path(self, call: Call) -> Any:
@@ -324,7 +324,7 @@ class Target:
         if self._is_limited and not self.parts.pay and not self._covers_recording:
             self._refusals.note_wait("wait.budget")
             return self._numpy.unmatched(call, quiet=is_quiet())  # the budget may cover nested targets
-        if self._is_limited and not all(path.may_start for path in self.paths):
+        if not all(map(self._may_start, self.paths)):
             self._refusals.note_wait("wait.budget")
             return self._numpy.unmatched(call)
         if self._is_limited and self.paths and not self._pays_for_another():

@@ -82,8 +82,9 @@ def steps(x: Any, n: int) -> Any:
     return x
 
 
+@pytest.mark.parametrize(("affordable", "value"), [("FIXED_S", 1e9), ("for_later_runs", True)])
 def test_a_long_path_is_described_once_the_budget_covers_that_and_no_other_is_recorded_before(
-    books: ModuleType, monkeypatch: pytest.MonkeyPatch
+    affordable: str, value: Any, books: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(path, "START_NODE_S", 1.0)
     fast: Any = accel.accelerate(steps, name="long")
@@ -97,10 +98,10 @@ def test_a_long_path_is_described_once_the_budget_covers_that_and_no_other_is_re
         fast(np.ones(3), 41)
         assert list(kind.paths) == [only], "whose program would be compiled with another's"
         assert open_ledger("long").refusals[Refusal("wait.budget")]
-        monkeypatch.setattr(budget, "FIXED_S", 1e9)
+        monkeypatch.setattr(budget, affordable, value)
         monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
         fast(np.ones(3), 40)
-        assert only.may_start and only.observed == 1
+        assert only.may_start and only.observed >= 1
 
 
 @pytest.mark.parametrize(("count", "starts"), [(2, True), (1, False)])
