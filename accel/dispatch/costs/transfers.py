@@ -40,8 +40,9 @@ class Transfers:
         program = launcher.executable.program
         self._launches: Launches = launcher.launches
         self._handed = _handed(trace, program)
-        self._fetched = _fetched(trace)
-        self._lines = _reading_lines(trace, program), {name: place_text(node.where) for name, node in self._fetched}
+        fetched = _fetched(trace)
+        self._fetched = [(name, _size(node)) for name, node in fetched]
+        self._lines = _reading_lines(trace, program), {name: place_text(node.where) for name, node in fetched}
         self._each_fetches = _packed(program)
         self.constants = sum(np.asarray(constant).nbytes for constant in program.constants)
 
@@ -58,8 +59,8 @@ class Transfers:
         found: Counter[str] = Counter()
         for positions, times in self._launches.fetched.items():
             for position in positions:
-                name, node = self._fetched[position]
-                found[name] += times * _size(node)
+                name, nbytes = self._fetched[position]
+                found[name] += times * nbytes
         found[NUMBERS] += self._each_fetches * self._launches.count
         return found
 

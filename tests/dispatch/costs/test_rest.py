@@ -33,6 +33,7 @@ def real(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(rest, "MAX_REST", 1024)
     monkeypatch.setattr(rest, "SMALL_CALL_S", 3e-5)
     monkeypatch.setattr(account, "RELIABLE_CALL_S", 1e-3)
+    monkeypatch.setattr(account, "recorded", account._Recorded())  # others' recordings say nothing of these
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
