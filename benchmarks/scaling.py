@@ -13,6 +13,7 @@ and neither how fast devices compute nor how fast they send: latency and bandwid
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from accel import config
+from accel.backend.shards import equal_parts
 from benchmarks import gpu, harness
 
 DEVICES = (1, 2, 4, 8)
@@ -102,10 +104,8 @@ def sent_by(text: str) -> list[int]:
     """Bytes of each message that a device takes part in, by XLA's text of a program."""
     sizes = []
     for dtype, shape, _ in SENT.findall(text):
-        itemsize = max(1, int(re.sub(r"\D", "", dtype) or 8) // 8)  # f64, s32; pred is one byte
-        sizes.append(
-            (1 if dtype == "pred" else itemsize) * int(np.prod([int(each) for each in shape.split(",") if each]))
-        )
+        itemsize = int(re.sub(r"\D", "", dtype) or 8) // 8  # f64, s32; pred, which has no number, is one byte
+        sizes.append(itemsize * math.prod(int(each) for each in shape.split(",") if each))
     return sizes
 
 
@@ -124,7 +124,7 @@ def derived(
     sent_ms = message_ms + bytes_per_column * columns / (bandwidth * 1e6)
     found = []
     for count in COUNTS:
-        used = max(each for each in range(1, count + 1) if rows % each == 0)
+        used = equal_parts(rows, count)
         alone = ms_per_cell * rows * columns
         ms = ms_per_cell * rows / used * columns + (sent_ms if used > 1 else 0.0)
         even_ms = ms_per_cell * -(-rows // count) * columns + sent_ms

@@ -61,6 +61,11 @@ class Shards:
         return NamedSharding(self._mesh, PartitionSpec(*names))
 
 
+def equal_parts(total: int, most: int) -> int:
+    """Into how many parts of one size so many things can be divided, at most so many parts."""
+    return max(each for each in range(1, most + 1) if total % each == 0)
+
+
 def division(devices: Sequence[Any], shapes: Iterable[Sequence[int]]) -> Shards | str:
     """How arrays of these shapes are divided among the devices, or as many of them as divide the rows; or why not."""
     counts: Counter[int] = Counter()
@@ -70,7 +75,7 @@ def division(devices: Sequence[Any], shapes: Iterable[Sequence[int]]) -> Shards 
     if not any(counts.values()):
         return "it takes no array of two axes"
     rows = counts.most_common(1)[0][0]
-    number = max(each for each in range(1, len(devices) + 1) if rows % each == 0)
+    number = equal_parts(rows, len(devices))
     if number == 1:
         return f"{rows} rows cannot be divided among up to {len(devices)} devices"
     import numpy as np

@@ -11,6 +11,7 @@ from typing import Any
 
 from accel import config
 from accel.backend import devices
+from accel.backend.shards import equal_parts
 
 MEMBERS = "members"
 """The name of the one axis of devices."""
@@ -25,7 +26,7 @@ def devices_for(members: int) -> list[Any]:
     if chosen.devices == 1:
         return []
     found = devices.all_devices(chosen)
-    number = max(each for each in range(1, len(found) + 1) if members % each == 0)
+    number = equal_parts(members, len(found))
     return found[:number] if number > 1 else []
 
 

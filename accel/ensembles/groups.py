@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accel.backend.shards import equal_parts
 from accel.process import processors
 
 
@@ -19,7 +20,7 @@ def number_of_groups(members: int, chunk: int) -> int:
     """Into how many groups of one size members are divided, of which `chunk` are computed together: 1 if all are."""
     if chunk >= members:
         return 1
-    return max(each for each in range(1, processors.usable() + 1) if members % each == 0)
+    return equal_parts(members, processors.usable())
 
 
 class Group(NamedTuple):

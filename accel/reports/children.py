@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from accel.process import forks
 from accel.reports import ledger
-from accel.reports.figures import figures_of_run, totals_of
+from accel.reports.figures import figures_of_run, lines_of_all, totals_of
 
 T = TypeVar("T", int, float)
 
@@ -160,7 +160,9 @@ def _one_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
         "transfers": {
             **{key: sum(each["transfers"][key] for each in parts) for key in ("launches", "constants")},
             **{key: _sums(each["transfers"][key] for each in parts) for key in ("handed", "fetched")},
-            "lines": {way: _lines(each["transfers"]["lines"][way] for each in parts) for way in ("handed", "fetched")},
+            "lines": {
+                way: lines_of_all(each["transfers"]["lines"][way] for each in parts) for way in ("handed", "fetched")
+            },
         },
         "state": min((each["state"] for each in parts), key=_STATES.index),
         "max_rel_error": max(errors, default=None),
@@ -168,15 +170,6 @@ def _one_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
         "differences": [difference for each in parts for difference in each["differences"]],
         "reasons": sorted(reasons.values(), key=lambda each: -each["count"]),
     }
-
-
-def _lines(parts: Iterable[dict[str, list[str]]]) -> dict[str, list[str]]:
-    """The lines of several, by field, each once."""
-    found: dict[str, dict[str, None]] = {}
-    for each in parts:
-        for name, lines in each.items():
-            found.setdefault(name, {}).update(dict.fromkeys(lines))
-    return {name: list(lines) for name, lines in found.items()}
 
 
 def _sums(parts: Iterable[dict[str, T]]) -> dict[str, T]:

@@ -86,19 +86,20 @@ def _transfers(book: Ledger) -> dict[str, Any]:
         "handed": dict(handed.most_common()),
         "fetched": dict(fetched.most_common()),
         "constants": sum(each.constants for each in book.transfers),
-        "lines": {way: _lines(book, at) for at, way in enumerate(("handed", "fetched"))},
+        "lines": {
+            way: lines_of_all({name: [line] for name, line in each.lines()[at].items()} for each in book.transfers)
+            for at, way in enumerate(("handed", "fetched"))
+        },
     }
 
 
-def _lines(book: Ledger, at: int) -> dict[str, list[str]]:
-    """Return the lines that asked for each field, of all its programs. at: 0 to the device, 1 back."""
-    found: dict[str, list[str]] = {}
-    for each in book.transfers:
-        for name, line in each.lines()[at].items():
-            known = found.setdefault(name, [])
-            if line not in known:
-                known.append(line)
-    return found
+def lines_of_all(parts: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, list[str]]:
+    """Return the lines of several programs or processes, by field, each once."""
+    found: dict[str, dict[str, None]] = {}
+    for each in parts:
+        for name, lines in each.items():
+            found.setdefault(name, {}).update(dict.fromkeys(lines))
+    return {name: list(lines) for name, lines in found.items()}
 
 
 def figures_of(book: Ledger) -> dict[str, Any]:
