@@ -22,7 +22,7 @@ LAYERS = (
     ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies", "process.ranks"),
     ("project", "spelling", "distances"),
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),
-    ("process.tuning", "process.gain"),
+    ("process.tuning", "process.gain", "backend.callbacks"),
     ("cli.options", "versions", "variables"),
     (
         "reports.ledger",

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel import config
+from accel.backend import callbacks
 from accel.backend.shards import Shards, launching
 from accel.backend.spans import Span, is_aligned, prepared_arrays
 from accel.lower import Program
@@ -90,6 +91,9 @@ class Executable:
                 # what JAX takes for a copy is none: the program reads NumPy's memory
                 with jax.transfer_guard("allow"):
                     made, packs = self.compiled(arguments, offsets, self.constants, scalars)
+        if callbacks.are_used():
+            jax.block_until_ready((made, packs))  # it lets other threads run Python meanwhile, which callbacks do
+            callbacks.raise_waiting()
         return made, packs
 
     def _run_divided(

@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any
 
+from accel.backend import callbacks
+
 _CALL = re.compile(r'custom_call_target="([^"]*)"')
 
 _OF_XLA = re.compile(r"__|[A-Z]")
@@ -55,6 +57,9 @@ def unavailable(names: Collection[str]) -> str:
     """
     wanted = {name for name in names if not _OF_XLA.match(name)}
     try:
+        if callbacks.NAME in wanted:
+            callbacks.register()
+            wanted.remove(callbacks.NAME)
         for family, initialize in _FAMILIES.items():
             if wanted:
                 wanted -= _initialized(import_module(family), initialize, wanted)

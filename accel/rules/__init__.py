@@ -19,7 +19,7 @@ def load(*, everything: bool = False) -> None:
 @functools.cache
 def _load_numpy() -> None:
     # ruff: noqa: F401
-    from accel.rules.tables import along_axes, elementwise, refused, statics, ufunc_methods
+    from accel.rules.tables import along_axes, elementwise, on_host, refused, statics, ufunc_methods
     from accel.rules.tables.algebra import convolution, fourier, linalg, polynomials, subscripts
     from accel.rules.tables.arrays import choices, creation, indices, inplace, sets, shaping
     from accel.rules.tables.statistics import quantiles, reductions, samples, sorting

@@ -57,8 +57,12 @@ def _known_of(assumed: list[Any], kind: tuple[Any, ...]) -> tuple[list[Any], lis
 
 
 def _call(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    # The tape has arguments by name. Some functions take theirs by position alone.
-    if rule.signature is not None and not args:
-        bound = inspect.BoundArguments(rule.signature, kwargs)
-        return rule.function(*bound.args, **bound.kwargs)
-    return rule.function(*args, **kwargs)
+    return rule.function(*args, **kwargs) if args else call_by_name(rule, kwargs)
+
+
+def call_by_name(rule: Rule, kwargs: dict[str, Any]) -> Any:
+    """A rule's function with arguments by name, as the tape has them. Some functions take theirs by position alone."""
+    if rule.signature is None:
+        return rule.function(**kwargs)
+    bound = inspect.BoundArguments(rule.signature, kwargs)  # type: ignore[arg-type]
+    return rule.function(*bound.args, **bound.kwargs)

@@ -103,6 +103,11 @@ class Shaped(Special):
 
 
 @dataclass(frozen=True, slots=True)
+class OnHost(Special):
+    """The program calls the function itself in the middle of its run (accel.rules.hosted): scipy.ndimage.label."""
+
+
+@dataclass(frozen=True, slots=True)
 class Counted(Special):
     """Numbers in order: np.arange. As many as a mask selects are a selection; else the path fixes the bounds."""
 

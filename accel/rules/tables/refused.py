@@ -9,7 +9,6 @@ from accel.rules.special import Unrecordable
 
 DYNAMIC = "shape.dynamic"
 OPAQUE = "call.opaque"
-MISSING = "rule.missing"
 
 _ROWS: tuple[tuple[str, str, str], ...] = (
     (DYNAMIC, "the order of the values is NumPy's own", "unique_all unique_counts unique_inverse unique_values"),
@@ -17,14 +16,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     (DYNAMIC, "the length depends on the leading coefficients", "poly polydiv roots"),
     (OPAQUE, "it calls a function of the program's for each element", "fromfunction frompyfunc mask_indices"),
     (OPAQUE, "it reads an iterator of the program's", "fromiter"),
-    (MISSING, "the order within the parts is NumPy's own", "partition argpartition"),
 )
-
-_LINALG: tuple[tuple[str, str, str], ...] = (
-    (MISSING, "whether the result is complex depends on values", "eig eigvals"),
-    (MISSING, "the shape of the residuals depends on the rank", "lstsq"),
-)
-
 
 def _add(module: object, rows: tuple[tuple[str, str, str], ...]) -> None:
     for reason, why, names in rows:
@@ -33,4 +25,3 @@ def _add(module: object, rows: tuple[tuple[str, str, str], ...]) -> None:
 
 
 _add(np, _ROWS)
-_add(np.linalg, _LINALG)

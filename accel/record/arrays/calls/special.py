@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node
+from accel.ir.template import fill, leaves
 from accel.ir.views import Broadcast
 from accel.record.arrays import compressed, rows
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, as_static, as_template, known, remember, wrap
 from accel.record.arrays.calls.arguments import assume_holds, check_parameters, check_stored, nested, templates
-from accel.record.arrays.calls.general import record_bound, rule_node
+from accel.record.arrays.calls.general import record_bound, refuse_aliases, rule_node
 from accel.record.arrays.indexing import get_item
 from accel.record.arrays.operands import check_casts, flat
 from accel.record.arrays.positions import counting_mask
 from accel.record.recording import Recording
 from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules import core
+from accel.rules.hosted import RESULTS, hosted, structure_of
 from accel.rules.rule import Rule, Unsupported
 from accel.rules.special import (
     ArrayOf,
@@ -29,6 +31,7 @@ from accel.rules.special import (
     Indices,
     Like,
     NanToNum,
+    OnHost,
     Rewrite,
     Shaped,
     Special,
@@ -182,6 +185,28 @@ def _record_shaped(recording: Recording, rule: Rule, bound: dict[str, Any], resu
     shape = np.shape(result[0] if isinstance(result, tuple) else result)
     node = recording.writer.node(rule, (), {**template, "shape": shape}, result, host=False)
     return wrap(recording, result, node)
+
+
+@records(OnHost)
+def _record_on_host(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
+    """A call of the function itself: what of the result is arrays and numbers, and that it has this form again."""
+    check_parameters(rule, bound)
+    template = templates(recording, rule, bound)
+    parts = leaves(result, RESULTS)
+    if not parts or any(isinstance(part, bool) for part in parts):
+        raise Unsupported("rule.missing", f"{rule.name} gave {type(result).__name__}")
+    refuse_aliases(recording, rule, bound, parts)
+    given = leaves({name: value for name, value in template.items() if name in rule.operands}, (Node, *RESULTS))
+    about = {
+        "forms": tuple((np.shape(part), np.asarray(part).dtype.str) for part in parts),
+        "scalars": tuple(each.scalar if isinstance(each, Node) else type(each) for each in given),
+        "structure": structure_of(result),
+    }
+    node = recording.writer.node(hosted(rule), (), {**template, **about}, (*parts, True), host=False)
+    ends = recording.writer.node(core.PICK, (node, len(parts)), {}, True, host=False)
+    recording.writer.outcome(ends, True)
+    made = iter(wrap(recording, tuple(parts), node))
+    return fill(result, lambda part: next(made), RESULTS)
 
 
 @records(Counted)

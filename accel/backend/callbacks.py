@@ -1,0 +1,188 @@
+"""Callbacks: functions of Python's that a compiled program on the CPU calls in the middle of its run.
+
+XLA calls them through its foreign function interface, a C structure that `jax.ffi.include_dir()` documents. One handler
+serves all: which function to call is text in the program, a pickle. So a program can be compiled by one process and run
+by another, which JAX's own callbacks cannot. The handler never raises: what a function raises makes its last result, a
+truth, false, and the program discards the run.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ctypes
+import functools
+import math
+import pickle
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from accel.process import interrupts
+
+NAME = "accel_callback"
+"""By which programs name the handler."""
+
+Form = tuple[tuple[int, ...], str]
+"""Shape and dtype of an operand or result."""
+
+_METADATA, _EXECUTE = 1, 3
+_SIZE, _POINTER, _INT, _LONG = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
+_HEAD = [("struct_size", _SIZE), ("extension", _POINTER)]
+
+
+class _Version(ctypes.Structure):
+    _fields_ = [*_HEAD, ("major", _INT), ("minor", _INT)]
+
+
+class _Interface(ctypes.Structure):
+    _fields_ = [*_HEAD, ("version", _Version)]
+
+
+class _Buffer(ctypes.Structure):
+    _fields_ = [*_HEAD, ("dtype", _INT), ("data", _POINTER), ("rank", _LONG), ("dims", ctypes.POINTER(_LONG))]
+
+
+class _Buffers(ctypes.Structure):
+    _fields_ = [*_HEAD, ("size", _LONG), ("types", _POINTER), ("each", ctypes.POINTER(ctypes.POINTER(_Buffer)))]
+
+
+class _Text(ctypes.Structure):
+    _fields_ = [("start", _POINTER), ("length", _SIZE)]
+
+
+class _Attributes(ctypes.Structure):
+    _fields_ = [
+        *_HEAD,
+        ("size", _LONG),
+        ("types", _POINTER),
+        ("names", _POINTER),
+        ("each", ctypes.POINTER(ctypes.POINTER(_Text))),
+    ]
+
+
+class _Frame(ctypes.Structure):
+    _fields_ = [
+        *_HEAD,
+        ("interface", ctypes.POINTER(_Interface)),
+        ("context", _POINTER),
+        ("stage", _INT),
+        ("operands", _Buffers),
+        ("results", _Buffers),
+        ("attributes", _Attributes),
+    ]
+
+
+class _Metadata(ctypes.Structure):
+    _fields_ = [*_HEAD[:1], ("version", _Version)]
+
+
+class _Extension(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", _SIZE),
+        ("type", _INT),
+        ("next", _POINTER),
+        ("metadata", ctypes.POINTER(_Metadata)),
+    ]
+
+
+_raised: list[BaseException] = []
+"""What signal handlers of the program's raised in a callback: it must not get lost."""
+
+
+def raise_waiting() -> None:
+    """Raise what a signal handler of the program's raised while a callback ran in this thread, the main one."""
+    if _raised and threading.current_thread() is threading.main_thread():
+        raise _raised.pop()
+
+
+def call(function: Callable[..., Sequence[Any]], operands: Sequence[Any], forms: Sequence[Form]) -> tuple[Any, ...]:
+    """In a traced program: `function(*operands)`, which runs in Python whenever the program does.
+
+    function: can be pickled; takes ndarrays that it must not keep or change, and gives one result for each of `forms`.
+    Returns the results, and a truth: False where the function raised or gave other forms. The results are zeros then.
+    """
+    import jax
+
+    register()
+    given = tuple((tuple(operand.shape), np.dtype(operand.dtype).str) for operand in operands)
+    text = base64.b64encode(pickle.dumps((function, given, tuple(forms)), protocol=4)).decode()
+    made = [jax.ShapeDtypeStruct(shape, np.dtype(dtype)) for shape, dtype in forms]
+    called = jax.ffi.ffi_call(NAME, (*made, jax.ShapeDtypeStruct((), np.bool_)), vmap_method="sequential")
+    return tuple(called(*operands, function=text))
+
+
+@functools.cache
+def register() -> None:
+    """Let programs of this process call the handler. Once: XLA keeps it."""
+    import jax
+
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [_POINTER, ctypes.c_char_p, _POINTER]
+    jax.ffi.register_ffi_target(NAME, new(ctypes.cast(_handler, _POINTER), None, None), platform="cpu")
+
+
+def are_used() -> bool:
+    """Whether a program of this process may call the handler."""
+    return register.cache_info().currsize > 0
+
+
+def _handle(address: int) -> None:
+    """What XLA calls, in whatever thread runs the program. Returns a null pointer: there is no error."""
+    # whatever goes wrong: the truth among the results was set to False at first, and stays so
+    try:
+        frame = _Frame.from_address(address)
+        if frame.extension:
+            _describe(frame)
+        elif frame.stage == _EXECUTE:
+            _execute(frame)
+    except BaseException as error:
+        with contextlib.suppress(BaseException):
+            if interrupts.raised_by_handler(error):
+                _raised.append(error)
+
+
+_handler = ctypes.CFUNCTYPE(_POINTER, _POINTER)(_handle)
+
+
+def _describe(frame: _Frame) -> None:
+    """Say, as XLA asks at first, which version of its interface the handler is for: the one that asks."""
+    extension = _Extension.from_address(frame.extension)
+    if extension.type == _METADATA:
+        version, asked = extension.metadata.contents.version, frame.interface.contents.version
+        version.major, version.minor = asked.major, asked.minor
+
+
+def _execute(frame: _Frame) -> None:
+    results = frame.results
+    answer = _array(results.each[results.size - 1].contents.data, ((), "|b1"))
+    answer[...] = False
+    text = frame.attributes.each[0].contents
+    function, given, forms = _unpickled(ctypes.string_at(text.start, text.length))
+    places = [_array(results.each[at].contents.data, form) for at, form in enumerate(forms)]
+    for place in places:
+        place[...] = 0
+    operands = [_array(frame.operands.each[at].contents.data, form) for at, form in enumerate(given)]
+    for operand in operands:
+        operand.flags.writeable = False
+    found = [np.asarray(each) for each in function(*operands)]
+    if [(each.shape, each.dtype.str) for each in found] == list(forms):
+        for place, each in zip(places, found, strict=True):
+            place[...] = each
+        answer[...] = True
+
+
+@functools.lru_cache(maxsize=1024)
+def _unpickled(text: bytes) -> Any:
+    return pickle.loads(base64.b64decode(text))
+
+
+def _array(address: int | None, form: Form) -> Any:
+    """The memory of an operand or result as an array."""
+    shape, dtype = form
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if not size or not address:
+        return np.zeros(shape, dtype)
+    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype).reshape(shape)

@@ -1,0 +1,119 @@
+"""Calls of NumPy's or SciPy's own function in the middle of a compiled program's run.
+
+For functions that only compute, but that XLA cannot stand for: a label for each region of an image, eigenvalues of a
+matrix that is not symmetric, the peaks of a signal. The results are NumPy's own to the last bit. Their shapes and types
+are those of the recording; a run for which they would be others, or in which the function raises, is discarded.
+
+The program has to be on the CPU, which shares its memory with NumPy.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.ir.template import fill, form, leaves
+from accel.rules.evaluation import call_by_name
+from accel.rules.rule import Rule, Unsupported, add_rule, derived, make_rule
+from accel.rules.signatures import signature_of
+from accel.rules.special import OnHost
+
+RESULTS = (np.ndarray, np.generic, int, float, complex)
+"""What of a result is computed; the rest is structure."""
+
+
+def on_host(function: Callable[..., Any], operands: str, **columns: Any) -> None:
+    """Add a row for a function that only computes. operands: its parameters that take recorded values, as in a row.
+
+    Its other parameters are static, all of them. It must not change its operands, nor give a view of one.
+    """
+    signature = signature_of(function)
+    assert signature is not None, function
+    static = [name for name in signature.parameters if name not in operands.replace("*", "").split()]
+    add_rule(function, None, f"{operands} | {' '.join(static)}", special=OnHost(), **columns)
+
+
+@dataclass(frozen=True)
+class _Hole:
+    """Where an operand stands. scalar: its type as a Python or NumPy number; None for an array."""
+
+    index: int
+    scalar: type | None
+
+
+@dataclass(frozen=True)
+class _HostCall:
+    """A call with holes for its operands. structure: of the result, see `structure_of`."""
+
+    rule: Rule
+    bound: dict[str, Any]
+    structure: str
+
+    def __call__(self, *operands: Any) -> list[Any]:
+        def value_of(hole: _Hole) -> Any:
+            value = operands[hole.index]
+            return value if hole.scalar is None else hole.scalar(value.item())
+
+        with np.errstate(all="ignore"):  # a replay warns of nothing
+            result = call_by_name(self.rule, fill(self.bound, value_of, _Hole))
+        return leaves(result, RESULTS) if structure_of(result) == self.structure else []
+
+
+def structure_of(result: object) -> str:
+    """What a result is but for its arrays and numbers, and their types."""
+    return repr(form(result, lambda leaf: type(leaf).__name__, RESULTS))
+
+
+def _lowered(
+    rule: Rule, *, forms: tuple[Any, ...], scalars: tuple[type | None, ...], structure: str, **bound: Any
+) -> Any:
+    import jax
+    from jax import numpy as jnp
+
+    from accel.backend import callbacks
+
+    device = jax.config.jax_default_device or jax.devices()[0]
+    if device.platform != "cpu":
+        raise Unsupported("rule.missing", f"{rule.name} is called by programs on the CPU alone")
+    operands: list[Any] = []
+
+    def hole_of(operand: Any) -> _Hole:
+        operands.append(jnp.asarray(operand))
+        return _Hole(len(operands) - 1, scalars[len(operands) - 1])
+
+    given = {name: value for name, value in bound.items() if name in rule.operands}
+    template = {**bound, **fill(given, hole_of, (jax.Array, *RESULTS))}
+    return callbacks.call(_HostCall(rule, template, structure), operands, forms)
+
+
+def _computed(
+    rule: Rule, *, forms: tuple[Any, ...], scalars: tuple[type | None, ...], structure: str, **bound: Any
+) -> tuple[Any, ...]:
+    """The same by NumPy."""
+    try:
+        result = call_by_name(rule, bound)
+        found = leaves(result, RESULTS) if structure_of(result) == structure else []
+    except Exception:  # as of a singular matrix: the path assumes that it raises nothing
+        found = []
+    if [(np.shape(each), np.asarray(each).dtype.str) for each in found] == list(forms):
+        return (*found, True)
+    return (*(np.zeros(shape, dtype) for shape, dtype in forms), False)
+
+
+@derived
+def hosted(rule: Rule) -> Rule:
+    """The call as an operation of the tape. It takes the row's parameters, and what `accel.record.arrays.calls.hosted`
+    gives; it gives the parts of the result in order, and whether they are of the forms that the recording saw."""
+    return make_rule(
+        f"{rule.name}, by itself",
+        functools.partial(_computed, rule),
+        functools.partial(_lowered, rule),
+        operands=rule.operands,
+        sequences=rule.sequences,
+        reshapes=False,
+        stored=True,
+    )
