@@ -30,7 +30,7 @@ Form = tuple[tuple[int, ...], str]
 
 _METADATA, _EXECUTE = 1, 3
 _SIZE, _POINTER, _INT, _LONG = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
-_HEAD = [("struct_size", _SIZE), ("extension", _POINTER)]
+_HEAD: list[Any] = [("struct_size", _SIZE), ("extension", _POINTER)]
 
 
 class _Version(ctypes.Structure):
@@ -101,7 +101,7 @@ def raise_waiting() -> None:
 def call(function: Callable[..., Sequence[Any]], operands: Sequence[Any], forms: Sequence[Form]) -> tuple[Any, ...]:
     """In a traced program: `function(*operands)`, which runs in Python whenever the program does.
 
-    function: can be pickled; takes ndarrays that it must not keep or change, and gives one result for each of `forms`.
+    function: can be pickled; takes ndarrays, which are its own, and gives one result for each of `forms`.
     Returns the results, and a truth: False where the function raised or gave other forms. The results are zeros then.
     """
     import jax
@@ -164,9 +164,8 @@ def _execute(frame: _Frame) -> None:
     places = [_array(results.each[at].contents.data, form) for at, form in enumerate(forms)]
     for place in places:
         place[...] = 0
-    operands = [_array(frame.operands.each[at].contents.data, form) for at, form in enumerate(given)]
-    for operand in operands:
-        operand.flags.writeable = False
+    # copies: the function may keep them, or refuse memory that it must not write to
+    operands = [_array(frame.operands.each[at].contents.data, form).copy() for at, form in enumerate(given)]
     found = [np.asarray(each) for each in function(*operands)]
     if [(each.shape, each.dtype.str) for each in found] == list(forms):
         for place, each in zip(places, found, strict=True):
@@ -185,4 +184,5 @@ def _array(address: int | None, form: Form) -> Any:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if not size or not address:
         return np.zeros(shape, dtype)
-    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype).reshape(shape)
+    memory: Any = (ctypes.c_char * size).from_address(address)
+    return np.frombuffer(memory, dtype).reshape(shape)

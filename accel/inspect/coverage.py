@@ -16,7 +16,7 @@ from accel.rules.rule import RULES, Rule, Unsupported
 from accel.rules.special import ArrayOf, Flip, Indices, Like, NanToNum, Split, Static, Unrecordable, Where
 from accel.rules.tables import ufuncs
 
-SCIPY = "fft integrate linalg ndimage signal spatial.distance special".split()
+SCIPY = "fft integrate interpolate linalg ndimage optimize signal spatial.distance special stats".split()
 """The modules of SciPy's that there are rows for."""
 
 LEFT_OUT: dict[str, str] = {
@@ -97,9 +97,9 @@ def _method_names() -> Iterator[str]:
 
 
 def _entry(name: str, function: Callable[..., Any]) -> CoverageRow:
-    if isinstance(function, np.ufunc):
-        return _ufunc(name, function)
     rule = RULES.get(function)
+    if isinstance(function, np.ufunc) and rule is None:
+        return _ufunc(name, function)
     if rule is None:
         return CoverageRow(name, "refused", "rule.missing")
     if isinstance(rule.recorded.special, Unrecordable):

@@ -64,5 +64,5 @@ def call_by_name(rule: Rule, kwargs: dict[str, Any]) -> Any:
     """A rule's function with arguments by name, as the tape has them. Some functions take theirs by position alone."""
     if rule.signature is None:
         return rule.function(**kwargs)
-    bound = inspect.BoundArguments(rule.signature, kwargs)  # type: ignore[arg-type]
+    bound = inspect.BoundArguments(rule.signature, kwargs)
     return rule.function(*bound.args, **bound.kwargs)

@@ -10,8 +10,11 @@ The program has to be on the CPU, which shares its memory with NumPy.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
+from inspect import Parameter, Signature
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,15 +29,35 @@ RESULTS = (np.ndarray, np.generic, int, float, complex)
 """What of a result is computed; the rest is structure."""
 
 
-def on_host(function: Callable[..., Any], operands: str, **columns: Any) -> None:
-    """Add a row for a function that only computes. operands: its parameters that take recorded values, as in a row.
+def ufuncs_on_host(module: ModuleType, known: Collection[str]) -> None:
+    """Add rows for the ufuncs of a module of SciPy's, but for those that have these names."""
+    for name in module.__all__:
+        ufunc = getattr(module, name)
+        if isinstance(ufunc, np.ufunc) and ufunc.__name__ not in known and not ufunc.signature:
+            names = [f"x{at}" for at in range(ufunc.nin)]
+            signature = Signature([Parameter(each, Parameter.POSITIONAL_ONLY) for each in names])
+            add_rule(ufunc, None, " ".join(names), special=OnHost(), signature=signature)
 
-    Its other parameters are static, all of them. It must not change its operands, nor give a view of one.
+
+_WRITES = re.compile("out|output|overwrite_.*")
+"""Parameters by which a function writes to what it is given."""
+
+
+def on_host(module: ModuleType, rows: str) -> None:
+    """Add rows for functions that only compute from what they are given, and give no view of it.
+
+    rows: a line each, "label: input structure", the function's name and the parameters that take recorded values (see
+    `accel.rules.rule.add_rule`). All others that do not make it write somewhere are static.
     """
-    signature = signature_of(function)
-    assert signature is not None, function
-    static = [name for name in signature.parameters if name not in operands.replace("*", "").split()]
-    add_rule(function, None, f"{operands} | {' '.join(static)}", special=OnHost(), **columns)
+    for row in rows.strip().splitlines():
+        name, _, operands = row.strip().partition(":")
+        function = getattr(module, name)
+        signature = signature_of(function)
+        given = operands.replace("*", "").split()
+        parameters = given if signature is None else list(signature.parameters)
+        assert given and set(given) <= set(parameters), row
+        static = [each for each in parameters if each not in given and not _WRITES.fullmatch(each)]
+        add_rule(function, None, f"{operands} | {' '.join(static)}", special=OnHost())
 
 
 @dataclass(frozen=True)
@@ -63,6 +86,17 @@ class _HostCall:
         return leaves(result, RESULTS) if structure_of(result) == self.structure else []
 
 
+def is_plain(result: object) -> bool:
+    """Whether a result is arrays and numbers, in tuples, lists, dicts and plain namedtuples."""
+    if isinstance(result, tuple) and type(result) is not tuple:  # SciPy's own kinds of it hold more than their elements
+        return type(result).__bases__ == (tuple,) and hasattr(result, "_field_defaults") and all(map(is_plain, result))
+    if type(result) is tuple or type(result) is list:
+        return all(map(is_plain, result))
+    if type(result) is dict:
+        return all(map(is_plain, result.values()))
+    return result is None or type(result) is str or (isinstance(result, RESULTS) and not isinstance(result, bool))
+
+
 def structure_of(result: object) -> str:
     """What a result is but for its arrays and numbers, and their types."""
     return repr(form(result, lambda leaf: type(leaf).__name__, RESULTS))
@@ -76,8 +110,8 @@ def _lowered(
 
     from accel.backend import callbacks
 
-    device = jax.config.jax_default_device or jax.devices()[0]
-    if device.platform != "cpu":
+    device = getattr(jax.config, "jax_default_device", None) or jax.devices()[0]
+    if getattr(device, "platform", device) != "cpu":
         raise Unsupported("rule.missing", f"{rule.name} is called by programs on the CPU alone")
     operands: list[Any] = []
 

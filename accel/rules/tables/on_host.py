@@ -6,8 +6,27 @@ import numpy as np
 
 from accel.rules.hosted import on_host
 
-on_host(np.partition, "a")
-on_host(np.argpartition, "a")
-on_host(np.linalg.eig, "a")
-on_host(np.linalg.eigvals, "a")
-on_host(np.linalg.lstsq, "a b")
+on_host(
+    np,
+    """
+    argpartition: a
+    histogramdd: sample *bins weights
+    partition: a
+    poly: seq_of_zeros
+    polydiv: u v
+    roots: p
+    trim_zeros: filt
+    unique_all: x
+    unique_counts: x
+    unique_inverse: x
+    unique_values: x
+    """,
+)
+on_host(
+    np.linalg,
+    """
+    eig: a
+    eigvals: a
+    lstsq: a b
+    """,
+)

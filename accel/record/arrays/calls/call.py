@@ -19,7 +19,7 @@ from accel.record.recording import Recording, current
 from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules import scalars
 from accel.rules.rule import Rule, lookup
-from accel.rules.special import NanToNum, Static, WritesInto
+from accel.rules.special import NanToNum, OnHost, Static, WritesInto
 
 
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -65,7 +65,7 @@ def record(
     recording: Recording, function: Any, rule: Rule | None, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
 ) -> Any:
     """Write a call down that NumPy has just run."""
-    if isinstance(function, np.ufunc):
+    if isinstance(function, np.ufunc) and not (rule is not None and isinstance(rule.recorded.special, OnHost)):
         return record_ufunc(recording, function, args, kwargs, result)
     if rule is None:
         return record_scalar(recording, function, args, result)

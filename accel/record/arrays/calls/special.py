@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import Node
+from accel.ir.tape import Node, nodes_in
 from accel.ir.template import fill, leaves
 from accel.ir.views import Broadcast
 from accel.record.arrays import compressed, rows
@@ -20,7 +20,7 @@ from accel.record.arrays.positions import counting_mask
 from accel.record.recording import Recording
 from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules import core
-from accel.rules.hosted import RESULTS, hosted, structure_of
+from accel.rules.hosted import RESULTS, hosted, is_plain, structure_of
 from accel.rules.rule import Rule, Unsupported
 from accel.rules.special import (
     ArrayOf,
@@ -193,8 +193,11 @@ def _record_on_host(recording: Recording, rule: Rule, bound: dict[str, Any], res
     check_parameters(rule, bound)
     template = templates(recording, rule, bound)
     parts = leaves(result, RESULTS)
-    if not parts or any(isinstance(part, bool) for part in parts):
+    if not parts or not is_plain(result):
         raise Unsupported("rule.missing", f"{rule.name} gave {type(result).__name__}")
+    nodes = nodes_in(template)
+    if nodes and all(node.host for node in nodes) and isinstance(result, (np.generic, int, float, complex)):
+        return wrap(recording, result, rule_node(recording, rule, bound, result))
     refuse_aliases(recording, rule, bound, parts)
     given = leaves({name: value for name, value in template.items() if name in rule.operands}, (Node, *RESULTS))
     about = {

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.spatial import distance
 
 from accel.rules.core import cast
+from accel.rules.hosted import on_host
 from accel.rules.lowering import jnp
 from accel.rules.rule import Unsupported, rule
 
@@ -64,3 +65,13 @@ def squareform(*, X: Array, force: str = "no", checks: bool = True) -> Any:
     first, second = np.triu_indices(size, 1)
     half = jnp.zeros((size, size), X.dtype).at[first, second].set(X)
     return half + half.T
+
+
+on_host(
+    distance,
+    """
+    directed_hausdorff: u v
+    jensenshannon: p q base
+    mahalanobis: u v VI
+    """,
+)

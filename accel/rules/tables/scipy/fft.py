@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import fft
 
+from accel.rules.hosted import on_host
 from accel.rules.lowering import Lazy, jnp, same
 from accel.rules.rule import Unsupported, add_rule, rule
 from accel.rules.tables.algebra.fourier import transform
@@ -47,3 +48,18 @@ def fftfreq(*, n: int, d: Any = 1.0) -> Any:
 @rule(fft.rfftfreq, "d | n")
 def rfftfreq(*, n: int, d: Any = 1.0) -> Any:
     return jnp.fft.rfftfreq(n, d)
+
+
+on_host(
+    fft,
+    """
+    dctn: x
+    dst: x
+    dstn: x
+    hfft2: x
+    hfftn: x
+    idctn: x
+    idst: x
+    idstn: x
+    """,
+)

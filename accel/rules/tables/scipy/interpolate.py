@@ -14,6 +14,7 @@ from scipy import interpolate
 
 from accel.ir.tape import Node
 from accel.rules.core import cast
+from accel.rules.hosted import on_host
 from accel.rules.lowering import jnp, number, where
 from accel.rules.rule import Unsupported, rule
 from accel.rules.tables.statistics.sorting import find_places
@@ -189,3 +190,15 @@ def _on_grid(
         found = jnp.where(outside.reshape(-1, *rest), cast(jnp.asarray(fill_value), _DOUBLE), found)
     found = jnp.where(jnp.isnan(at).any(axis=0).reshape(-1, *rest), np.nan, found)
     return found.reshape(*shape[:-1], *values.shape[count:])
+
+
+on_host(
+    interpolate,
+    """
+    griddata: *points values *xi
+    interpn: *points values *xi
+    pchip_interpolate: xi yi x
+    splev: x *tck
+    splrep: x y w
+    """,
+)

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from accel.rules.core import all_finite, cast, in_common_dtype
+from accel.rules.hosted import on_host
 from accel.rules.lowering import Lazy, jnp, lax
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.special import Finite
@@ -195,3 +196,37 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     values = np.concatenate([c[::-1], row[1:]])
     at = np.arange(c.shape[0])[::-1][:, None] + np.arange(row.shape[0])[None, :]
     return values[at]
+
+
+on_host(
+    linalg,
+    """
+    eig: a b
+    eigh_tridiagonal: d e
+    eigvals: a b
+    fractional_matrix_power: A
+    logm: A
+    lstsq: a b
+    lu: a
+    matmul_toeplitz: *c_or_cr x
+    null_space: A
+    orth: A
+    orthogonal_procrustes: A B
+    pinv: a
+    pinvh: a
+    polar: a
+    qr: a
+    schur: a
+    solve_circulant: c b
+    solve_continuous_are: a b q r
+    solve_continuous_lyapunov: a q
+    solve_discrete_are: a b q r
+    solve_discrete_lyapunov: a q
+    solve_sylvester: a b q
+    solve_toeplitz: *c_or_cr b
+    sqrtm: A
+    subspace_angles: A B
+    svd: a
+    svdvals: a
+    """,
+)

@@ -13,6 +13,7 @@ from scipy import signal
 
 from accel.ndimage.table import lowering as of_ndimage
 from accel.rules.core import all_finite, cast, in_common_dtype
+from accel.rules.hosted import on_host
 from accel.rules.lowering import axes_of, jnp, lax, number
 from accel.rules.rule import Unsupported, rule
 
@@ -316,3 +317,32 @@ def medfilt(*, volume: Array, kernel_size: Any = None) -> Any:
             "rule.parameter", "scipy.signal.medfilt by more elements than there are, of which SciPy warns"
         )
     return of_ndimage("median_filter")(input=volume, size=tuple(map(int, size)), mode="constant", cval=0.0)
+
+
+on_host(
+    signal,
+    """
+    argrelmax: data
+    argrelmin: data
+    coherence: x y
+    csd: x y
+    decimate: x
+    filtfilt: b a x
+    find_peaks: x height threshold distance prominence width
+    istft: Zxx
+    lombscargle: x y freqs
+    medfilt2d: input
+    order_filter: a domain
+    peak_prominences: x peaks
+    peak_widths: x peaks rel_height
+    periodogram: x
+    resample: x
+    resample_poly: x
+    sosfiltfilt: sos x
+    spectrogram: x
+    stft: x
+    upfirdn: h x
+    welch: x
+    wiener: im
+    """,
+)

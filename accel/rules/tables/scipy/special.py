@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from accel.rules.hosted import on_host, ufuncs_on_host
 from accel.rules.lowering import Lazy, jnp, lax, number, where
 from accel.rules.rule import Unsupported, rewritten
 from accel.rules.tables import ufuncs
@@ -117,3 +118,18 @@ def _floating(x: Any) -> Any:
     if x.dtype.kind == "c" or x.dtype == np.float16:
         raise Unsupported("rule.parameter", "complex numbers or halves")
     return x if x.dtype.kind == "f" else x.astype(float)
+
+
+ufuncs_on_host(special, ufuncs.ROWS.keys())
+on_host(
+    special,
+    """
+    comb: N k
+    lambertw: z k
+    polygamma: n x
+    spherical_jn: n z
+    spherical_yn: n z
+    spherical_in: n z
+    spherical_kn: n z
+    """,
+)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
+from accel.rules.hosted import on_host
 from accel.rules.rule import Unsupported, rewritten
 
 MOST_PAIRS = 1 << 22
@@ -131,3 +132,22 @@ def _end(dtype: Any, *, lowest: bool) -> Any:
     if dtype.kind == "f":
         return dtype.type(-np.inf if lowest else np.inf)
     return dtype.type(np.iinfo(dtype).min if lowest else np.iinfo(dtype).max)
+
+
+on_host(
+    ndimage,
+    """
+    binary_fill_holes: input structure
+    binary_propagation: input structure mask
+    center_of_mass: input labels index
+    distance_transform_cdt: input
+    distance_transform_edt: input sampling
+    extrema: input labels index
+    histogram: input min max labels index
+    label: input structure
+    maximum_position: input labels index
+    median: input labels index
+    minimum_position: input labels index
+    watershed_ift: input markers structure
+    """,
+)
