@@ -88,9 +88,9 @@ class _HostCall:
 
 def is_plain(result: object) -> bool:
     """Whether a result is arrays and numbers, in tuples, lists, dicts and plain namedtuples."""
-    if isinstance(result, tuple) and type(result) is not tuple:  # SciPy's own kinds of it hold more than their elements
-        return type(result).__bases__ == (tuple,) and hasattr(result, "_field_defaults") and all(map(is_plain, result))
-    if type(result) is tuple or type(result) is list:
+    if isinstance(result, tuple):  # some of SciPy's own kinds of it hold more than their elements
+        return not hasattr(result, "__dict__") and all(map(is_plain, result))
+    if type(result) is list:
         return all(map(is_plain, result))
     if type(result) is dict:
         return all(map(is_plain, result.values()))
@@ -102,9 +102,12 @@ def structure_of(result: object) -> str:
     return repr(form(result, lambda leaf: type(leaf).__name__, RESULTS))
 
 
-def _lowered(
-    rule: Rule, *, forms: tuple[Any, ...], scalars: tuple[type | None, ...], structure: str, **bound: Any
-) -> Any:
+About = tuple[tuple[Any, ...], tuple[Any, ...], str]
+"""What the recording saw: shape and dtype of each part of the result, the type of each operand that is a number (None
+for arrays), and the result's structure."""
+
+
+def _lowered(rule: Rule, about: About, /, **bound: Any) -> Any:
     import jax
     from jax import numpy as jnp
 
@@ -113,7 +116,7 @@ def _lowered(
     device = getattr(jax.config, "jax_default_device", None) or jax.devices()[0]
     if getattr(device, "platform", device) != "cpu":
         raise Unsupported("rule.missing", f"{rule.name} is called by programs on the CPU alone")
-    operands: list[Any] = []
+    (forms, scalars, structure), operands = about, list[Any]()
 
     def hole_of(operand: Any) -> _Hole:
         operands.append(jnp.asarray(operand))
@@ -121,13 +124,15 @@ def _lowered(
 
     given = {name: value for name, value in bound.items() if name in rule.operands}
     template = {**bound, **fill(given, hole_of, (jax.Array, *RESULTS))}
-    return callbacks.call(_HostCall(rule, template, structure), operands, forms)
+    try:
+        return callbacks.call(_HostCall(rule, template, structure), operands, forms)
+    except ValueError as error:  # of JAX, where derivatives are taken
+        raise NotImplementedError(f"{rule.name} has no derivative") from error
 
 
-def _computed(
-    rule: Rule, *, forms: tuple[Any, ...], scalars: tuple[type | None, ...], structure: str, **bound: Any
-) -> tuple[Any, ...]:
+def _computed(rule: Rule, about: About, /, **bound: Any) -> tuple[Any, ...]:
     """The same by NumPy."""
+    forms, _, structure = about
     try:
         result = call_by_name(rule, bound)
         found = leaves(result, RESULTS) if structure_of(result) == structure else []
@@ -140,8 +145,10 @@ def _computed(
 
 @derived
 def hosted(rule: Rule) -> Rule:
-    """The call as an operation of the tape. It takes the row's parameters, and what `accel.record.arrays.calls.hosted`
-    gives; it gives the parts of the result in order, and whether they are of the forms that the recording saw."""
+    """The call as an operation of the tape. It takes an `About`, and the row's parameters by name.
+
+    It gives the parts of the result in order, and whether they are of the forms that the recording saw.
+    """
     return make_rule(
         f"{rule.name}, by itself",
         functools.partial(_computed, rule),

@@ -200,12 +200,10 @@ def _record_on_host(recording: Recording, rule: Rule, bound: dict[str, Any], res
         return wrap(recording, result, rule_node(recording, rule, bound, result))
     refuse_aliases(recording, rule, bound, parts)
     given = leaves({name: value for name, value in template.items() if name in rule.operands}, (Node, *RESULTS))
-    about = {
-        "forms": tuple((np.shape(part), np.asarray(part).dtype.str) for part in parts),
-        "scalars": tuple(each.scalar if isinstance(each, Node) else type(each) for each in given),
-        "structure": structure_of(result),
-    }
-    node = recording.writer.node(hosted(rule), (), {**template, **about}, (*parts, True), host=False)
+    forms = tuple((np.shape(part), np.asarray(part).dtype.str) for part in parts)
+    scalars = tuple(each.scalar if isinstance(each, Node) else type(each) for each in given)
+    about = forms, scalars, structure_of(result)
+    node = recording.writer.node(hosted(rule), (about,), template, (*parts, True), host=False)
     ends = recording.writer.node(core.PICK, (node, len(parts)), {}, True, host=False)
     recording.writer.outcome(ends, True)
     made = iter(wrap(recording, tuple(parts), node))

@@ -323,6 +323,23 @@ on_host(
     signal,
     """
     argrelmax: data
+    bessel: N Wn fs
+    butter: N Wn fs
+    cheby1: N rp Wn fs
+    cheby2: N rs Wn fs
+    chirp: t f0 t1 f1
+    ellip: N rp rs Wn fs
+    firwin: numtaps cutoff fs
+    freqz: b a worN
+    gausspulse: t fc
+    get_window: Nx
+    iirnotch: w0 Q fs
+    iirpeak: w0 Q fs
+    lfilter_zi: b a
+    savgol_coeffs: window_length polyorder
+    sawtooth: t
+    sosfilt_zi: sos
+    square: t duty
     argrelmin: data
     coherence: x y
     csd: x y
@@ -344,5 +361,19 @@ on_host(
     upfirdn: h x
     welch: x
     wiener: im
+    """,
+)
+on_host(
+    signal.windows,
+    """
+    blackman: M
+    boxcar: M
+    cosine: M
+    gaussian: M std
+    hamming: M
+    hann: M
+    kaiser: M beta
+    triang: M
+    tukey: M alpha
     """,
 )
