@@ -39,7 +39,7 @@ def ufuncs_on_host(module: ModuleType, known: Collection[str]) -> None:
             add_rule(ufunc, None, " ".join(names), special=OnHost(), signature=signature)
 
 
-_WRITES = re.compile("out|output|overwrite_.*")
+_WRITES = re.compile("out|output|distances|indices|overwrite_.*")
 """Parameters by which a function writes to what it is given."""
 
 
@@ -47,16 +47,18 @@ def on_host(module: ModuleType, rows: str) -> None:
     """Add rows for functions that only compute from what they are given, and give no view of it.
 
     rows: a line each, "label: input structure", the function's name and the parameters that take recorded values (see
-    `accel.rules.rule.add_rule`). All others that do not make it write somewhere are static.
+    `accel.rules.rule.add_rule`). All others are static, but for those by which it may write to what it is given; one
+    of these names that it does not write to stands after a bar.
     """
     for row in rows.strip().splitlines():
-        name, _, operands = row.strip().partition(":")
+        name, _, about = row.strip().partition(":")
+        operands, _, named = about.partition("|")
         function = getattr(module, name)
         signature = signature_of(function)
         given = operands.replace("*", "").split()
         parameters = given if signature is None else list(signature.parameters)
         assert given and set(given) <= set(parameters), row
-        static = [each for each in parameters if each not in given and not _WRITES.fullmatch(each)]
+        static = [each for each in parameters if each not in given and not _WRITES.fullmatch(each)] + named.split()
         add_rule(function, None, f"{operands} | {' '.join(static)}", special=OnHost())
 
 

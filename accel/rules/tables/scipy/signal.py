@@ -323,12 +323,12 @@ on_host(
     signal,
     """
     argrelmax: data
-    bessel: N Wn fs
-    butter: N Wn fs
-    cheby1: N rp Wn fs
-    cheby2: N rs Wn fs
+    bessel: N Wn fs | output
+    butter: N Wn fs | output
+    cheby1: N rp Wn fs | output
+    cheby2: N rs Wn fs | output
     chirp: t f0 t1 f1
-    ellip: N rp rs Wn fs
+    ellip: N rp rs Wn fs | output
     firwin: numtaps cutoff fs
     freqz: b a worN
     gausspulse: t fc
