@@ -21,7 +21,7 @@ import numpy as np
 
 from accel.ir.template import fill, form, leaves
 from accel.rules.evaluation import call_by_name
-from accel.rules.rule import Rule, Unsupported, add_rule, derived, make_rule
+from accel.rules.rule import Rule, Unsupported, add_rule, derived, lookup, make_rule
 from accel.rules.signatures import signature_of
 from accel.rules.special import OnHost
 
@@ -104,17 +104,24 @@ def structure_of(result: object) -> str:
     return repr(form(result, lambda leaf: type(leaf).__name__, RESULTS))
 
 
+def _rule_of(function: Any) -> Rule:
+    found = lookup(function)
+    assert found is not None, function
+    return found
+
+
 About = tuple[tuple[Any, ...], tuple[Any, ...], str]
 """What the recording saw: shape and dtype of each part of the result, the type of each operand that is a number (None
 for arrays), and the result's structure."""
 
 
-def _lowered(rule: Rule, about: About, /, **bound: Any) -> Any:
+def _lowered(function: Any, about: About, /, **bound: Any) -> Any:
     import jax
     from jax import numpy as jnp
 
     from accel.backend import callbacks
 
+    rule = _rule_of(function)
     device = getattr(jax.config, "jax_default_device", None) or jax.devices()[0]
     if getattr(device, "platform", device) != "cpu":
         raise Unsupported("rule.missing", f"{rule.name} is called by programs on the CPU alone")
@@ -132,9 +139,9 @@ def _lowered(rule: Rule, about: About, /, **bound: Any) -> Any:
         raise NotImplementedError(f"{rule.name} has no derivative") from error
 
 
-def _computed(rule: Rule, about: About, /, **bound: Any) -> tuple[Any, ...]:
+def _computed(function: Any, about: About, /, **bound: Any) -> tuple[Any, ...]:
     """The same by NumPy."""
-    forms, _, structure = about
+    (forms, _, structure), rule = about, _rule_of(function)
     try:
         result = call_by_name(rule, bound)
         found = leaves(result, RESULTS) if structure_of(result) == structure else []
@@ -153,8 +160,8 @@ def hosted(rule: Rule) -> Rule:
     """
     return make_rule(
         f"{rule.name}, by itself",
-        functools.partial(_computed, rule),
-        functools.partial(_lowered, rule),
+        functools.partial(_computed, rule.function),  # by the function: it has a name in every process
+        functools.partial(_lowered, rule.function),
         operands=rule.operands,
         sequences=rule.sequences,
         reshapes=False,

@@ -13,6 +13,7 @@ from scipy import interpolate, linalg, ndimage, optimize, signal, special, stats
 
 import accel
 from accel.reports.ledger import open_ledger
+from accel.rules import load
 from accel.rules.hosted import hosted, is_plain, structure_of
 from accel.rules.rule import lookup
 from tests.processes import assert_found_again, starter
@@ -42,14 +43,26 @@ def systems(x: Any) -> Any:
     found, residuals, rank, singular = np.linalg.lstsq(a, x[:, 0], rcond=None)
     values = np.linalg.eigvals(a[:5] @ a[:5].T)
     q, r = linalg.qr(a, mode="economic")
-    return a @ found, residuals / 2, rank + 1, singular[0], np.sort(values), abs(q @ r) + linalg.sqrtm(np.eye(3) * 4.0)[0, 0]
+    return (
+        a @ found,
+        residuals / 2,
+        rank + 1,
+        singular[0],
+        np.sort(values),
+        abs(q @ r) + linalg.sqrtm(np.eye(3) * 4.0)[0, 0],
+    )
 
 
 def smoothed(x: Any) -> Any:
     b, a = signal.butter(3, 0.2)
     y = signal.filtfilt(b, a, x * 2.0)
     f, power = signal.welch(y, fs=10.0, nperseg=64)
-    return y - x, f[np.argmax(power)], signal.resample(y, 50).max(), signal.sosfiltfilt(signal.butter(2, 0.3, output="sos"), x)
+    return (
+        y - x,
+        f[np.argmax(power)],
+        signal.resample(y, 50).max(),
+        signal.sosfiltfilt(signal.butter(2, 0.3, output="sos"), x),
+    )
 
 
 def statistics(x: Any) -> Any:
@@ -145,6 +158,7 @@ def test_kinds_of_results() -> None:
 
 
 def test_numpys_evaluation_gives_the_same_forms() -> None:
+    load()
     rule = lookup(np.linalg.eigvals)
     assert rule is not None
     about = (((2,), "<f8"),), (None,), structure_of(np.ones(2))
