@@ -46,7 +46,7 @@ from accel.record.effects import loggers, streams
 from accel.record.effects.logger_sinks import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy
 from accel.record.effects.sinks import StreamProxy, is_stream
 from accel.record.effects.warning_sinks import WarnFunction
-from accel.record.library import callbacks, copies, scientific, vectorized, wrappers  # noqa: F401 - some add what they know
+from accel.record.library import callbacks, copies, derived, scientific, vectorized, wrappers  # noqa: F401 - some add to tables
 from accel.record.library.cached import Cached
 from accel.record.library.caches import Wrapper as CacheWrapper
 from accel.record.library.copies import Copying

@@ -75,6 +75,8 @@ class RecordedAs:
     for a call that needs no check. None: no call needs one."""
     otherwise: str = "arguments for which NumPy and JAX differ"
     """What is wrong where `holds` is false, as the report says it."""
+    or_on_host: bool = False
+    """Where `holds` is false, the program calls the function itself (accel.rules.hosted)."""
     masked: Callable[..., Any] | None = None
     """For a reduction: `lower` over what a boolean mask selects, with the keyword `mask`. None: it is refused there."""
     rows: Callable[..., Any] | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import interpolate, linalg, ndimage, optimize, signal, special, stats
+from scipy import interpolate, linalg, ndimage, optimize, signal, spatial, special, stats
 
 import accel
 from accel.reports.ledger import open_ledger
@@ -77,7 +77,29 @@ def resampled(x: Any) -> Any:
     return grid + 1.0, interpolate.pchip_interpolate(np.arange(12.0), x[:, 0], np.linspace(1.0, 9.0, 7)) * 2.0
 
 
-@pytest.mark.parametrize("work", [labels, parts, systems, statistics, resampled])
+def neighbours(x: Any) -> Any:
+    points = x[:, :2] * 2.0
+    tree = spatial.cKDTree(points)
+    distances, found = tree.query(x[:, 2:4], k=3)
+    density = stats.gaussian_kde(x[:, :2].T)
+    return distances.mean(axis=1), x[found, 0].sum(), tree.n + 1, density(x[:3, 2:4].T) * 2.0
+
+
+def splines(x: Any) -> Any:
+    knots = np.arange(12.0)
+    spline = interpolate.CubicSpline(knots, x[:, 0] * 2.0, bc_type="natural")
+    line = interpolate.interp1d(knots, x[:, 1], kind="quadratic", fill_value="extrapolate")
+    at = np.linspace(0.5, 10.5, 9) + x[0, 0] * 0.01
+    return spline(at) + line(at), spline(at, 1).max(), spline.integrate(1.0, 5.0) * 2, spline(3.5)
+
+
+def ties(x: Any) -> Any:
+    """The order of equal elements is NumPy's own."""
+    values = np.where(x > 0.0, x, -1.0).ravel()
+    return np.argsort(values)[::-1][:20], np.argsort(values.reshape(12, 16), axis=1)
+
+
+@pytest.mark.parametrize("work", [labels, parts, systems, statistics, resampled, neighbours, splines, ties])
 def test_programs_that_call_functions(check: Any, work: Any) -> None:
     check(work, fields)
 
@@ -137,6 +159,46 @@ def test_parameters_by_which_it_writes_are_refused(check: Any) -> None:
         return found, count
 
     check(work, fields, reason="rule.parameter")
+
+
+def test_a_tree_of_points_that_move_stays_on_numpy(check: Any) -> None:
+    """It looks at the memory that it was given, while its own order stays."""
+
+    def work(x: Any) -> Any:
+        points = x[:, :2] * 2.0
+        tree = spatial.cKDTree(points)
+        points[0] = 50.0
+        return tree.query(x[:, 2:4])[0]
+
+    check(work, fields, reason="call.opaque")
+
+
+class Field:
+    def __init__(self) -> None:
+        self.tree: Any = None
+
+
+def test_an_object_that_is_kept_stays_on_numpy(check: Any) -> None:
+    """A later call would find one that no program has made."""
+
+    def work(held: Field, x: Any) -> Any:
+        held.tree = spatial.cKDTree(x)
+        return held.tree.query(x + 0.1)[0]
+
+    def worlds() -> Any:
+        held = Field()
+        return lambda i: (held, fields(i)[:, :2])
+
+    twice = check(lambda x: (interpolate.CubicSpline(np.arange(12.0), x[:, 0]), x * 2.0)[1], fields)
+    assert twice.ledger.compiled_calls
+    held = accel.accelerate(work, name="keeping")
+    make = worlds()
+    for i in range(6):
+        keeper, x = make(i)
+        np.testing.assert_array_equal(held(keeper, x), spatial.cKDTree(x).query(x + 0.1)[0])
+        assert type(keeper.tree) is spatial.cKDTree
+        np.testing.assert_array_equal(keeper.tree.data, x)
+    assert not open_ledger("keeping").compiled_calls
 
 
 def test_numbers_stay_numbers(check: Any) -> None:

@@ -91,4 +91,9 @@ def run(steps):
         gc.append(gc_content(g).max())
         if len(counts) >= 10:
             heights.append(join_nearest(spectrum_distance(np.array(counts[-10:])))[-1])
-    return {"scores": np.array(scores), "ends": np.array(ends), "counts": np.array(counts), "heights": np.array(heights)}
+    return {
+        "scores": np.array(scores),
+        "ends": np.array(ends),
+        "counts": np.array(counts),
+        "heights": np.array(heights),
+    }

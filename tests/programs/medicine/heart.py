@@ -12,7 +12,13 @@ def synthesize(n, rng, rate=70.0):
     intervals = 60.0 / rate * (1.0 + 0.04 * rng.standard_normal(int(n / FS * rate / 60) + 5))
     beats = np.cumsum(intervals)
     ecg = np.zeros(n)
-    for offset, width, height in ((-0.2, 0.025, 0.15), (-0.03, 0.01, -0.1), (0, 0.012, 1.0), (0.03, 0.01, -0.2), (0.25, 0.05, 0.3)):
+    for offset, width, height in (
+        (-0.2, 0.025, 0.15),
+        (-0.03, 0.01, -0.1),
+        (0, 0.012, 1.0),
+        (0.03, 0.01, -0.2),
+        (0.25, 0.05, 0.3),
+    ):
         for b in beats:
             ecg += height * np.exp(-((t - b - offset) ** 2) / (2 * width**2))
     ecg += 0.3 * np.sin(2 * np.pi * 0.3 * t) + 0.1 * np.sin(2 * np.pi * 50 * t)

@@ -21,7 +21,9 @@ class Truss:
         d = self.nodes[self.bars[:, 1]] - self.nodes[self.bars[:, 0]]
         self.length = np.hypot(d[:, 0], d[:, 1])
         self.direction = d / self.length[:, None]
-        self.dofs = np.stack([2 * self.bars[:, 0], 2 * self.bars[:, 0] + 1, 2 * self.bars[:, 1], 2 * self.bars[:, 1] + 1], axis=1)
+        self.dofs = np.stack(
+            [2 * self.bars[:, 0], 2 * self.bars[:, 0] + 1, 2 * self.bars[:, 1], 2 * self.bars[:, 1] + 1], axis=1
+        )
         fixed = [0, 1, 2 * bays + 1]
         self.free = np.setdiff1d(np.arange(2 * len(self.nodes)), fixed)
         self.mass = np.full(2 * len(self.nodes), 50.0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node, nodes_in
+from accel.ir.template import leaves
 from accel.record.arrays import compressed, late
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, known, remember, wrap
 from accel.record.arrays.calls.arguments import assume_holds, check_parameters, check_stored, templates
@@ -16,7 +17,8 @@ from accel.record.arrays.operands import flat
 from accel.record.arrays.ufuncs import one_out
 from accel.record.recording import Recording
 from accel.record.wrapper import unwrap
-from accel.rules import scalars
+from accel.rules import core, scalars
+from accel.rules.hosted import RESULTS, hosted, structure_of
 from accel.rules.rule import Rule, Unsupported
 
 
@@ -47,12 +49,32 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
 def rule_node(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Node:
     template = templates(recording, rule, bound)
     check_stored(recording, rule, bound, getattr(result, "dtype", None))
-    assume_holds(recording, rule, bound, template, result)
+    try:
+        assume_holds(recording, rule, bound, template, result)
+    except Unsupported:
+        if not rule.recorded.or_on_host or not isinstance(result, np.ndarray):
+            raise
+        return recording.writer.node(
+            core.PICK, (host_call(recording, rule, template, result), 0), {}, result, host=False
+        )
     names = nodes_in(template)
     if names and all(node.host for node in names) and not isinstance(result, (np.ndarray, tuple, list)):
         by_place = [template.pop(name) for name in _only_by_place(rule) if name in template]
         return recording.writer.node(scalars.host_rule(rule.function), tuple(by_place), template, result, host=True)
     return recording.writer.node(rule, (), template, result, host=False)
+
+
+def host_call(recording: Recording, rule: Rule, template: dict[str, Any], result: object) -> Node:
+    """The node of a call of the function itself: the parts of its result, and whether they are of this form."""
+    given = leaves({name: value for name, value in template.items() if name in rule.operands}, (Node, *RESULTS))
+    parts = leaves(result, RESULTS)
+    forms = tuple((np.shape(part), np.asarray(part).dtype.str) for part in parts)
+    types = tuple(each.scalar if isinstance(each, Node) else type(each) for each in given)
+    about = forms, types, structure_of(result)
+    node = recording.writer.node(hosted(rule), (about,), template, (*parts, True), host=False)
+    ends = recording.writer.node(core.PICK, (node, len(parts)), {}, True, host=False)
+    recording.writer.outcome(ends, True)
+    return node
 
 
 def _only_by_place(rule: Rule) -> list[str]:

@@ -13,14 +13,14 @@ from accel.ir.views import Broadcast
 from accel.record.arrays import compressed, rows
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, as_static, as_template, known, remember, wrap
 from accel.record.arrays.calls.arguments import assume_holds, check_parameters, check_stored, nested, templates
-from accel.record.arrays.calls.general import record_bound, refuse_aliases, rule_node
+from accel.record.arrays.calls.general import host_call, record_bound, refuse_aliases, rule_node
 from accel.record.arrays.indexing import get_item
 from accel.record.arrays.operands import check_casts, flat
 from accel.record.arrays.positions import counting_mask
 from accel.record.recording import Recording
 from accel.record.wrapper import isinstance_wrapper, unwrap
 from accel.rules import core
-from accel.rules.hosted import RESULTS, hosted, is_plain, structure_of
+from accel.rules.hosted import RESULTS, is_plain
 from accel.rules.rule import Rule, Unsupported
 from accel.rules.special import (
     ArrayOf,
@@ -199,14 +199,7 @@ def _record_on_host(recording: Recording, rule: Rule, bound: dict[str, Any], res
     if nodes and all(node.host for node in nodes) and isinstance(result, (np.generic, int, float, complex)):
         return wrap(recording, result, rule_node(recording, rule, bound, result))
     refuse_aliases(recording, rule, bound, parts)
-    given = leaves({name: value for name, value in template.items() if name in rule.operands}, (Node, *RESULTS))
-    forms = tuple((np.shape(part), np.asarray(part).dtype.str) for part in parts)
-    scalars = tuple(each.scalar if isinstance(each, Node) else type(each) for each in given)
-    about = forms, scalars, structure_of(result)
-    node = recording.writer.node(hosted(rule), (about,), template, (*parts, True), host=False)
-    ends = recording.writer.node(core.PICK, (node, len(parts)), {}, True, host=False)
-    recording.writer.outcome(ends, True)
-    made = iter(wrap(recording, tuple(parts), node))
+    made = iter(wrap(recording, tuple(parts), host_call(recording, rule, template, result)))
     return fill(result, lambda part: next(made), RESULTS)
 
 

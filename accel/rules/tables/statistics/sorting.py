@@ -160,6 +160,7 @@ def _differ(in_order: Array | NDArray[Any], axis: int) -> Any:
     "a | axis kind stable",
     holds=_determined,
     otherwise='equal keys, whose order NumPy leaves open but for kind="stable"',
+    or_on_host=True,
 )
 def argsort(*, a: Any, axis: Any = -1, kind: object = None, stable: object = None) -> Any:
     """Stable; where NumPy's kind is not, the keys differ (see `_determined`)."""

@@ -1,0 +1,76 @@
+"""Objects of SciPy's that recorded code makes of arrays: see accel.rules.made."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from accel.ir.template import leaves
+from accel.record.arrays.arrays import RecordedArray
+from accel.record.arrays.calls.call import record_rule
+from accel.record.objects.objects import CONSTRUCTORS
+from accel.record.on_behalf import on_behalf
+from accel.record.recording import Recording
+from accel.record.standin import StandIn
+from accel.record.wrapper import Wrapper, unwrap
+from accel.rules.made import METHODS, Question, answer
+
+
+def _public_name(kind: type) -> str:
+    """The name under which users find a class of SciPy's that is known; else ""."""
+    if not (getattr(kind, "__module__", None) or "").startswith("scipy."):
+        return ""
+    for name in METHODS:
+        module, _, own = name.rpartition(".")
+        if own == kind.__name__ and getattr(sys.modules.get(module), own, None) is kind:
+            return name
+    return ""
+
+
+def _contents(value: Any) -> list[Any]:
+    """What recorded arrays hold now."""
+    return [each.node() for each in leaves(value, Wrapper) if issubclass(type(each), RecordedArray)]
+
+
+class Made(StandIn):
+    """Such an object. Its methods and attributes are operations on the arguments that it was made of."""
+
+    __slots__ = ("_args", "_kwargs", "_made_of", "_methods")
+
+    def __init__(self, recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._recording_ = recording
+        self._methods = METHODS[_public_name(kind)].split()
+        self._args, self._kwargs = args, kwargs
+        self._made_of = _contents((args, kwargs))
+        self._plain_ = on_behalf(kind, unwrap(args), unwrap(kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._plain_, name)
+        if name in self._methods:
+            return lambda *args, **kwargs: self._ask(name, args, kwargs)
+        if callable(value):
+            self._recording_.break_("call.opaque", f"{type(self._plain_).__qualname__}.{name}")
+            return value
+        return self._written(Question(type(self._plain_), name, False, tuple(self._kwargs), ()), (), {}, value)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._ask("__call__", args, kwargs)
+
+    def _ask(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = on_behalf(getattr(self._plain_, name), unwrap(args), unwrap(kwargs))
+        question = Question(type(self._plain_), name, True, tuple(self._kwargs), tuple(kwargs))
+        return self._written(question, args, kwargs, result)
+
+    def _written(self, question: Question, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        recording = self._recording_
+        if recording.active and _contents((self._args, self._kwargs)) != self._made_of:
+            # a tree of points looks at the memory that it was given, a spline does not
+            recording.break_("call.opaque", f"{type(self._plain_).__qualname__} of an array that has changed since")
+        bound = {
+            "made": [*self._args, *self._kwargs.values()],
+            "asked": [*args, *kwargs.values()],
+        }
+        return recording.write_down(lambda: record_rule(recording, answer(question), (), bound, result), result)
+
+
+CONSTRUCTORS.append((lambda kind: bool(_public_name(kind)), Made))

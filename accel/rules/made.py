@@ -1,0 +1,92 @@
+"""Objects of SciPy's that a call makes of arrays and asks afterwards: trees of points, interpolators, densities.
+
+Asking one is a call on the host (accel.rules.hosted) of a function that makes the object of the same arguments and asks
+it. The last object of each kind is kept, so that several questions make it once.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.rules.columns import RecordedAs
+from accel.rules.rule import Rule, derived
+from accel.rules.special import OnHost
+
+METHODS: dict[str, str] = {
+    "scipy.spatial.cKDTree": "query query_ball_point",
+    "scipy.spatial.KDTree": "query query_ball_point",
+    "scipy.spatial.ConvexHull": "",
+    "scipy.spatial.Delaunay": "find_simplex",
+    "scipy.interpolate.CubicSpline": "__call__ integrate",
+    "scipy.interpolate.PchipInterpolator": "__call__ integrate",
+    "scipy.interpolate.Akima1DInterpolator": "__call__ integrate",
+    "scipy.interpolate.interp1d": "__call__",
+    "scipy.interpolate.RegularGridInterpolator": "__call__",
+    "scipy.interpolate.LinearNDInterpolator": "__call__",
+    "scipy.interpolate.NearestNDInterpolator": "__call__",
+    "scipy.interpolate.RBFInterpolator": "__call__",
+    "scipy.interpolate.UnivariateSpline": "__call__ integral get_knots get_coeffs get_residual",
+    "scipy.interpolate.InterpolatedUnivariateSpline": "__call__ integral",
+    "scipy.interpolate.RectBivariateSpline": "__call__ ev integral",
+    "scipy.stats.gaussian_kde": "__call__ evaluate pdf",
+}
+"""Classes whose objects are nothing but what follows from the arguments, and the methods that only compute."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A method, or else an attribute, of an object made of `made` arguments, so many of them by name.
+
+    Called with the arguments of the object and those of the method.
+    """
+
+    kind: type
+    name: str
+    is_method: bool
+    made_by: tuple[str, ...]
+    asked_by: tuple[str, ...]
+
+    def __call__(self, made: list[Any], asked: list[Any]) -> Any:
+        value = getattr(self._object(made), self.name)
+        return _call(value, asked, self.asked_by) if self.is_method else value
+
+    def _object(self, made: list[Any]) -> Any:
+        key = self.kind, self.made_by
+        before = getattr(_last, "made", {}).get(key)
+        if before is not None and _is_same(before[0], made):
+            return before[1]
+        found = _call(self.kind, made, self.made_by)
+        _last.__dict__.setdefault("made", {})[key] = made, found
+        return found
+
+
+_last = threading.local()
+
+
+def _call(function: Any, values: list[Any], names: tuple[str, ...]) -> Any:
+    first = len(values) - len(names)
+    return function(*values[:first], **dict(zip(names, values[first:], strict=True)))
+
+
+def _is_same(before: Any, now: Any) -> bool:
+    """Whether arguments are the same to the last bit."""
+    if type(before) is not type(now):
+        return False
+    if isinstance(now, (list, tuple)):
+        return len(before) == len(now) and all(map(_is_same, before, now))
+    if isinstance(now, np.ndarray):
+        return before.dtype == now.dtype and before.shape == now.shape and before.tobytes() == now.tobytes()
+    return bool(before == now)
+
+
+@derived
+def answer(question: Question) -> Rule:
+    """The row of a question."""
+    name = f"{question.kind.__module__}.{question.kind.__qualname__}.{question.name}"
+    both = frozenset({"made", "asked"})
+    recorded = RecordedAs(special=OnHost(), nested=True)
+    return Rule(name, question, None, operands=("made", "asked"), sequences=both, recorded=recorded)
