@@ -76,7 +76,8 @@ class RecordedAs:
     otherwise: str = "arguments for which NumPy and JAX differ"
     """What is wrong where `holds` is false, as the report says it."""
     or_on_host: bool = False
-    """Where `holds` is false, the program calls the function itself (accel.rules.hosted)."""
+    """Where `holds` is false, or for parameters that the row has not, the program calls the function itself
+    (accel.rules.hosted)."""
     masked: Callable[..., Any] | None = None
     """For a reduction: `lower` over what a boolean mask selects, with the keyword `mask`. None: it is refused there."""
     rows: Callable[..., Any] | None = None

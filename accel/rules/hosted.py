@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from types import ModuleType
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.template import fill, form, leaves
+from accel.rules.columns import RecordedAs
 from accel.rules.evaluation import call_by_name
 from accel.rules.made import Question, answer
 from accel.rules.rule import Rule, Unsupported, add_rule, derived, lookup, make_rule
@@ -118,7 +119,7 @@ About = tuple[tuple[Any, ...], tuple[Any, ...], str]
 for arrays), and the result's structure."""
 
 
-def _lowered(function: Any, about: About, /, **bound: Any) -> Any:
+def _lowered(function: Any, operand_names: tuple[str, ...], about: About, /, **bound: Any) -> Any:
     import jax
     from jax import numpy as jnp
 
@@ -134,7 +135,7 @@ def _lowered(function: Any, about: About, /, **bound: Any) -> Any:
         operands.append(jnp.asarray(operand))
         return _Hole(len(operands) - 1, scalars[len(operands) - 1])
 
-    given = {name: value for name, value in bound.items() if name in rule.operands}
+    given = {name: value for name, value in bound.items() if name in operand_names}
     template = {**bound, **fill(given, hole_of, (jax.Array, *RESULTS))}
     try:
         return callbacks.call(_HostCall(rule, template, structure), operands, forms)
@@ -156,6 +157,18 @@ def _computed(function: Any, about: About, /, **bound: Any) -> tuple[Any, ...]:
 
 
 @derived
+def with_operands(rule: Rule, names: tuple[str, ...]) -> Rule:
+    """The row for calls on the host in which these parameters are recorded values."""
+    known = {name for name in rule.signature.parameters if not _WRITES.fullmatch(name)} if rule.signature else set()
+    return replace(
+        rule,
+        operands=tuple(name for name in names if name in known),
+        static=tuple(sorted(known.difference(names))),
+        recorded=RecordedAs(special=OnHost(), nested=rule.recorded.nested),
+    )
+
+
+@derived
 def hosted(rule: Rule) -> Rule:
     """The call as an operation of the tape. It takes an `About`, and the row's parameters by name.
 
@@ -164,7 +177,7 @@ def hosted(rule: Rule) -> Rule:
     return make_rule(
         f"{rule.name}, by itself",
         functools.partial(_computed, rule.function),  # by the function: it has a name in every process
-        functools.partial(_lowered, rule.function),
+        functools.partial(_lowered, rule.function, rule.operands),
         operands=rule.operands,
         sequences=rule.sequences,
         reshapes=False,

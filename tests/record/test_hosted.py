@@ -291,3 +291,19 @@ def in_a_process() -> dict[str, Any]:
 def test_another_process_finds_such_programs_on_disk(tmp_path: Path) -> None:
     start = starter(tmp_path / "cache")
     assert_found_again(start(in_a_process), start(in_a_process))
+
+
+def test_parameters_that_a_row_has_not(check: Any) -> None:
+    """The row's own lowering is for the usual ones."""
+
+    def work(x: Any) -> Any:
+        a = x[:5, :5] @ x[:5, :5].T
+        b = np.eye(5) * 2.0 + abs(x[0, 0])
+        values = linalg.eigh(a, b, eigvals_only=True)
+        return (
+            np.sqrt(abs(values[:3])),
+            abs(linalg.eigh(a, subset_by_index=[0, 1])[1]),
+            linalg.solve(b, a, assume_a="pos"),
+        )
+
+    check(work, fields)

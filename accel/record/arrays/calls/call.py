@@ -16,9 +16,10 @@ from accel.record.arrays.settling import or_settled
 from accel.record.arrays.ufuncs import record_ufunc
 from accel.record.on_behalf import on_behalf
 from accel.record.recording import Recording, current
-from accel.record.wrapper import isinstance_wrapper, unwrap
+from accel.record.wrapper import has_wrapper, isinstance_wrapper, unwrap
 from accel.rules import scalars
-from accel.rules.rule import Rule, lookup
+from accel.rules.hosted import with_operands
+from accel.rules.rule import Rule, Unsupported, lookup
 from accel.rules.special import NanToNum, OnHost, Static, WritesInto
 
 
@@ -79,7 +80,13 @@ def record_rule(recording: Recording, rule: Rule, args: tuple[Any, ...], kwargs:
         return static_answer(special, args, kwargs, result)
     bound = bind(rule, args, kwargs)
     recorder = record_bound if special is None else SPECIALS[type(special)]
-    return recorder(recording, rule, bound, result)
+    try:
+        return recorder(recording, rule, dict(bound), result)
+    except Unsupported as gap:
+        if gap.reason != "rule.parameter" or not rule.recorded.or_on_host:
+            raise
+        recorded = tuple(name for name, value in bound.items() if has_wrapper(value))
+        return SPECIALS[OnHost](recording, with_operands(rule, recorded), bound, result)
 
 
 def static_answer(static: Static, args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> Any:

@@ -49,14 +49,7 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
 def rule_node(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Node:
     template = templates(recording, rule, bound)
     check_stored(recording, rule, bound, getattr(result, "dtype", None))
-    try:
-        assume_holds(recording, rule, bound, template, result)
-    except Unsupported:
-        if not rule.recorded.or_on_host or not isinstance(result, np.ndarray):
-            raise
-        return recording.writer.node(
-            core.PICK, (host_call(recording, rule, template, result), 0), {}, result, host=False
-        )
+    assume_holds(recording, rule, bound, template, result)
     names = nodes_in(template)
     if names and all(node.host for node in names) and not isinstance(result, (np.ndarray, tuple, list)):
         by_place = [template.pop(name) for name in _only_by_place(rule) if name in template]

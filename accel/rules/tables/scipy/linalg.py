@@ -38,7 +38,7 @@ def _square(a: Any) -> None:
         raise Unsupported("rule.parameter", "several matrices at once")
 
 
-@rewritten(linalg.solve, "a b | check_finite assume_a")
+@rewritten(linalg.solve, "a b | check_finite assume_a", or_on_host=True)
 def solve(a: Any, b: Any, check_finite: bool = True, assume_a: str | None = None) -> Any:
     """By Gauss's elimination, whatever is known of the matrix: the solution differs by no more than rounding."""
     _square(a)
@@ -49,27 +49,27 @@ def solve(a: Any, b: Any, check_finite: bool = True, assume_a: str | None = None
     return np.linalg.solve(a, b)
 
 
-@rewritten(linalg.inv, "a | check_finite")
+@rewritten(linalg.inv, "a | check_finite", or_on_host=True)
 def inv(a: Any, check_finite: bool = True) -> Any:
     _square(a)
     return np.linalg.inv(a)
 
 
-@rewritten(linalg.eigvalsh, "a | lower check_finite")
+@rewritten(linalg.eigvalsh, "a | lower check_finite", or_on_host=True)
 def eigvalsh(a: Any, lower: bool = True, check_finite: bool = True) -> Any:
     """By NumPy's own; eigenvectors, of which SciPy's driver chooses other signs, are refused."""
     _square(a)
     return np.linalg.eigvalsh(a, UPLO="L" if lower else "U")
 
 
-@rewritten(linalg.eigh, "a | lower eigvals_only check_finite")
+@rewritten(linalg.eigh, "a | lower eigvals_only check_finite", or_on_host=True)
 def eigh(a: Any, lower: bool = True, eigvals_only: bool = False, check_finite: bool = True) -> Any:
     if not eigvals_only:
         raise Unsupported("rule.parameter", "scipy.linalg.eigh with eigenvectors: their signs are the driver's")
     return eigvalsh(a, lower, check_finite)
 
 
-@rewritten(linalg.det, "a | check_finite")
+@rewritten(linalg.det, "a | check_finite", or_on_host=True)
 def det(a: Any, check_finite: bool = True) -> Any:
     _square(a)
     if a.dtype in (np.float32, np.complex64):
