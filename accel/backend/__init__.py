@@ -11,5 +11,6 @@ shards      fields divided by rows among several devices
 trial       whether a program for several devices computes what one for a single device does
 spans       arrays that a program on the CPU reads where they lie
 options     those of XLA that programs are compiled with
+callbacks   functions of Python's that a program calls in the middle of its run
 lapack      functions of jaxlib's that a program from disk calls by name
 """

@@ -16,26 +16,6 @@ from accel.rules.columns import RecordedAs
 from accel.rules.rule import Rule, derived
 from accel.rules.special import OnHost
 
-METHODS: dict[str, str] = {
-    "scipy.spatial.cKDTree": "query query_ball_point",
-    "scipy.spatial.KDTree": "query query_ball_point",
-    "scipy.spatial.ConvexHull": "",
-    "scipy.spatial.Delaunay": "find_simplex",
-    "scipy.interpolate.CubicSpline": "__call__ integrate",
-    "scipy.interpolate.PchipInterpolator": "__call__ integrate",
-    "scipy.interpolate.Akima1DInterpolator": "__call__ integrate",
-    "scipy.interpolate.interp1d": "__call__",
-    "scipy.interpolate.RegularGridInterpolator": "__call__",
-    "scipy.interpolate.LinearNDInterpolator": "__call__",
-    "scipy.interpolate.NearestNDInterpolator": "__call__",
-    "scipy.interpolate.RBFInterpolator": "__call__",
-    "scipy.interpolate.UnivariateSpline": "__call__ integral get_knots get_coeffs get_residual",
-    "scipy.interpolate.InterpolatedUnivariateSpline": "__call__ integral",
-    "scipy.interpolate.RectBivariateSpline": "__call__ ev integral",
-    "scipy.stats.gaussian_kde": "__call__ evaluate pdf",
-}
-"""Classes whose objects are nothing but what follows from the arguments, and the methods that only compute."""
-
 
 @dataclass(frozen=True)
 class Question:
@@ -79,7 +59,7 @@ def _is_same(before: Any, now: Any) -> bool:
     if isinstance(now, (list, tuple)):
         return len(before) == len(now) and all(map(_is_same, before, now))
     if isinstance(now, np.ndarray):
-        return before.dtype == now.dtype and before.shape == now.shape and before.tobytes() == now.tobytes()
+        return bool(before.dtype == now.dtype and before.shape == now.shape and before.tobytes() == now.tobytes())
     return bool(before == now)
 
 

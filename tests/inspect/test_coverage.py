@@ -48,7 +48,7 @@ def _find(name: str) -> object:
 def test_table_names_limits_and_reasons() -> None:
     table = coverage.table()
     assert "| `numpy.sum` | compiled |" in table
-    assert "| `numpy.trim_zeros` | refused | `shape.dynamic` |" in table
+    assert "| `numpy.fromfunction` | refused | `call.opaque` |" in table
     assert re.search(r"\| `numpy\.average` \| compiled", table)
     assert "numpy.loadtxt" not in table
 

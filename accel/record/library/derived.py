@@ -13,7 +13,8 @@ from accel.record.on_behalf import on_behalf
 from accel.record.recording import Recording
 from accel.record.standin import StandIn
 from accel.record.wrapper import Wrapper, unwrap
-from accel.rules.made import METHODS, Question, answer
+from accel.rules.made import Question, answer
+from accel.rules.tables.scipy.made import METHODS
 
 
 def _public_name(kind: type) -> str:
