@@ -246,7 +246,7 @@ ROWS: list[Row] = [
         # searching and sorting
         np.sort: np.sort(a) | np.sort(a, axis=0) | np.sort(a, axis=None) | a.sort(); a | a.sort(axis=0); a | np.sort(a, kind="stable")
         np.argsort: np.argsort(a, kind="stable") | np.argsort(a, axis=0, kind="stable") | a.argsort(kind="stable") | np.argsort(a, axis=None, kind="stable")
-        np.partition: np.partition(v, 2)[2] | np.partition(a, 1, axis=0)[1]
+        np.partition: np.partition(v, 2)[2] | np.partition(a, 1, axis=0)[1] | np.argpartition(v, 2)[:2]
         np.lexsort: np.lexsort((v, n)) | np.lexsort((a,)) | np.lexsort((b, a))
         np.sort_complex: np.sort_complex(v) | np.sort_complex(a)
         np.searchsorted: np.searchsorted(x, v) | np.searchsorted(x, v, side="right") | np.searchsorted(x, z) | np.searchsorted(x, 2) | x.searchsorted(a)
@@ -255,6 +255,7 @@ ROWS: list[Row] = [
         np.nanmedian: np.nanmedian(a) | np.nanmedian(a, axis=0) | np.nanmedian(a, axis=-1, keepdims=True)
         np.bincount: np.bincount(n, minlength=6) | np.bincount(n, weights=v, minlength=8) | np.bincount(n) | np.bincount(n.astype(np.int8), minlength=300) | np.bincount(n > 2, minlength=2) | np.bincount(n.astype(np.uint8), weights=v, minlength=300)
         np.unique: np.unique(a) | np.unique(n) | np.unique(n, return_counts=True) | np.unique(a, return_index=True, return_inverse=True, return_counts=True) | np.unique(a, equal_nan=False) | np.unique(a, axis=0)
+        np.unique_all: np.unique_all(n) | np.unique_counts(n) | np.unique_inverse(n) | np.unique_values(n)
         np.union1d: np.union1d(v, u) | np.union1d(n, a)
         np.intersect1d: np.intersect1d(n, n + 1) | np.intersect1d(v, u)
         np.setdiff1d: np.setdiff1d(n, n + 1) | np.setdiff1d(v, u)
