@@ -83,7 +83,7 @@ def test_each_place_is_told_of_once_at_the_level_asked_for(level: str, expected:
     if expected:
         assert sum("work recorded, " in line for line in lines) == 1
         assert sum("work compiled in " in line for line in lines) == 1
-        assert sum("masked stayed on NumPy  [shape.dynamic]" in line for line in lines) == 1
+        assert sum("masked stayed on NumPy  [call.opaque]" in line for line in lines) == 1
     assert sum("work compared with NumPy, largest error " in line for line in lines) == max(0, expected - 3)
 
 
