@@ -88,7 +88,7 @@ CLIMATE = {
             return inner
 
         def sizes(t):
-            return np.trim_zeros(np.round(t))
+            return np.fromiter(np.round(t), float)
         """,
     "climate/broken.py": "def f(:\n",
     "climate/run.py": """
