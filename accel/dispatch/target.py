@@ -343,7 +343,7 @@ class Target:
     def _pays_for_another(self) -> bool:
         """Whether calls of new kinds come often enough for another recording."""
         price_s = self.paths.price_of_another_s(self.account.recording_s)
-        return self.parts.pay_for_another(price_s, self.recordings.count, self.paths.kinds_on_disk)
+        return self.parts.pay_for_another(price_s, self.recordings.count, wanting=self.paths.are_wanting)
 
     @property
     def _is_limited(self) -> bool:

@@ -39,6 +39,9 @@ PATIENCE_S = 30.0
 FREE_KINDS = 2
 """The first kinds of calls are recorded at once."""
 
+FREE_ON_DISK = 12
+"""So many kinds at most, where an earlier run's program has kinds that are still to be recorded here."""
+
 
 class _Recorded:
     """The number of recordings that this process has made."""
@@ -133,13 +136,14 @@ class Parts:
         """Whether what calls have missed pays for recordings, and not the budget."""
         return self.used and (self._share >= PARTS_SHARE or self.is_known)
 
-    def pay_for_another(self, price_s: float, recordings: int, kinds_on_disk: int) -> bool:
+    def pay_for_another(self, price_s: float, recordings: int, *, wanting: bool) -> bool:
         """Whether calls that no known path takes have missed as much as another path costs.
 
-        Asked before each recording. price_s: that, in seconds. recordings: those so far. kinds_on_disk: of so many
-        kinds is the program that an earlier run has compiled: for these a recording is all that is wanting.
+        Asked before each recording. price_s: that, in seconds. recordings: those so far. wanting: whether the program
+        in use has kinds that an earlier run has recorded: a recording is all that these need.
         """
-        if self.used and recordings >= max(FREE_KINDS, kinds_on_disk) and self._unmatched_s < price_s:
+        is_free = recordings < FREE_KINDS or (wanting and recordings < FREE_ON_DISK)
+        if self.used and not is_free and self._unmatched_s < price_s:
             return False
         self._unmatched_s = 0.0
         return True

@@ -232,9 +232,9 @@ class KnownPaths:
         return sum(path.stage in WAITING for path in self._paths)
 
     @property
-    def kinds_on_disk(self) -> int:
-        """Of how many paths the joint program was in earlier runs."""
-        return 0 if self.joint is None else self.joint.paths_on_disk
+    def are_wanting(self) -> bool:
+        """Whether the program that an earlier run has compiled for several paths computes others than are known."""
+        return self.joint is not None and self.joint.is_wanting
 
     def price_of_another_s(self, recording_s: float) -> float:
         """What calls of a further kind have to miss, in seconds, before one of them is recorded.
