@@ -288,8 +288,7 @@ class Target:
         if path.backoff:
             path.backoff -= 1
             self._refusals.raise_if_strict()
-            # in a long wait, the targets inside this one are of use
-            return self._numpy.uncovered(call) if path.backoff > SHORT_BACKOFF else self._numpy.late(call)
+            return self._numpy.backing_off(call, is_long=path.backoff > SHORT_BACKOFF)
         return self._replay(path, values, call, siblings=True)
 
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:

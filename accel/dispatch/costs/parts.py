@@ -39,9 +39,6 @@ PATIENCE_S = 30.0
 FREE_KINDS = 2
 """The first kinds of calls are recorded at once."""
 
-FREE_ON_DISK = 12
-"""So many kinds at most, where an earlier run's program has kinds that are still to be recorded here."""
-
 
 class _Recorded:
     """The number of recordings that this process has made."""
@@ -142,7 +139,7 @@ class Parts:
         Asked before each recording. price_s: that, in seconds. recordings: those so far. wanting: whether the program
         in use has kinds that an earlier run has recorded: a recording is all that these need.
         """
-        is_free = recordings < FREE_KINDS or (wanting and recordings < FREE_ON_DISK)
+        is_free = recordings < FREE_KINDS or wanting
         if self.used and not is_free and self._unmatched_s < price_s:
             return False
         self._unmatched_s = 0.0

@@ -91,7 +91,6 @@ def test_a_new_kind_of_calls_pays_for_its_recording(of_loop: Parts) -> None:
     assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
     of_loop.note_unmatched(1.5)
     assert not of_loop.pay_for_another(2.0, parts.FREE_KINDS, wanting=False)
-    assert not of_loop.pay_for_another(2.0, parts.FREE_ON_DISK, wanting=True)
     assert of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
     assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
     assert of_loop.pay_for_another(1.0, 6, wanting=True), "an earlier run's program has it"
