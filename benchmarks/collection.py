@@ -16,9 +16,9 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ import numpy as np
 
 import accel
 from benchmarks import goal_table, harness, races
-from benchmarks.agreement import Tolerance
+from benchmarks.agreement import Tolerance, outcome
 from benchmarks.functions import compiling_at_once
 from benchmarks.harness import BadInput, Goal
 from benchmarks.lockstep import environment
@@ -39,6 +39,9 @@ LEAST_S = 0.01
 TOLERANCES = {"float32": 1e-4, "complex64": 1e-4}
 DOUBLE = 1e-9
 """Largest difference, relative to an array's largest magnitude, by the arguments' narrowest dtype."""
+
+SENSITIVE = 10.0
+"""Results may also differ by so many times what NumPy's own change by when its inputs move by one unit."""
 
 BEYOND_S = 30.0
 """How much longer than its limits a kernel's process may take, for imports and arguments."""
@@ -110,7 +113,9 @@ def chosen(folder: Path, names: Sequence[str]) -> list[Entry]:
     for path in sorted((folder / "bench_info").glob("*.json")):
         known[path.stem] = Entry(path.stem, json.loads(path.read_text())["benchmark"])
     if not known or not (folder / "npbench" / "benchmarks").is_dir():
-        raise BadInput(f"--npbench {folder}: no 'bench_info' and 'npbench/benchmarks' there; name a checkout of npbench")
+        raise BadInput(
+            f"--npbench {folder}: no 'bench_info' and 'npbench/benchmarks' there; name a checkout of npbench"
+        )
     for name in names:
         if name not in known:
             raise BadInput(f"--only {name}: no such kernel; there are {', '.join(known)}")
@@ -127,11 +132,11 @@ def measured_apart(entry: Entry, options: argparse.Namespace) -> dict[str, Any]:
         out = Path(scratch) / "row.json"
         given = {"npbench": options.npbench.resolve(), "only": entry.name, "out": out}
         given |= {name: getattr(options, name) for name in ("calls", "settle", "budget", "seed")}
-        command = [sys.executable, "-m", "benchmarks.collection", *(f"--{name}={value}" for name, value in given.items())]
+        arguments = [f"--{name}={value}" for name, value in given.items()]
         limit_s = BEYOND_S + 2.0 * (options.settle + options.budget)
         try:
             done = subprocess.run(
-                command,
+                [sys.executable, "-m", "benchmarks.collection", *arguments],
                 cwd=scratch,
                 env=environment({"QD_JAX_CACHE_DIR": str(Path(scratch) / "cache")}),
                 capture_output=True,
@@ -160,7 +165,7 @@ def measure(entry: Entry, options: argparse.Namespace) -> dict[str, Any]:
     preset, arguments = of_fitting_size(entry, plain)
     rng = np.random.default_rng(options.seed)
     fast = accel.accelerate(plain)
-    contest = Contest(entry.name, preset, fast, lambda: scaled(arguments, rng), tolerance(arguments))
+    contest = Contest(entry.name, preset, fast, lambda: scaled(arguments, rng), tolerance(plain, arguments))
     with compiling_at_once():
         return races.held(contest, Effort(options.calls, options.settle, options.budget))
 
@@ -169,11 +174,8 @@ def of_fitting_size(entry: Entry, plain: Callable[..., Any]) -> tuple[str, tuple
     """The first preset that takes NumPy long enough, or the last, and its arguments."""
     for preset in PRESETS:
         arguments = entry.arguments(preset)
-        plain(*copy.deepcopy(arguments))
-        given = copy.deepcopy(arguments)
-        began = time.perf_counter()
-        plain(*given)
-        if time.perf_counter() - began >= LEAST_S:
+        times = harness.interleaved({"numpy": plain}, partial(copy.deepcopy, arguments), rounds=3)
+        if min(times["numpy"]) >= LEAST_S:
             break
     return preset, arguments
 
@@ -192,9 +194,40 @@ def is_inexact(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
 
 
-def tolerance(arguments: tuple[Any, ...]) -> Tolerance:
-    """As the narrowest array allows."""
-    return Tolerance(max((TOLERANCES.get(str(each.dtype), DOUBLE) for each in arguments if is_inexact(each)), default=DOUBLE))
+def tolerance(plain: Callable[..., Any], arguments: tuple[Any, ...]) -> Tolerance:
+    """As the narrowest array allows, or as the kernel itself does: bodies that meet are chaotic."""
+    by_dtype = max((TOLERANCES.get(str(each.dtype), DOUBLE) for each in arguments if is_inexact(each)), default=DOUBLE)
+    return Tolerance(max(by_dtype, SENSITIVE * sensitivity(plain, arguments)))
+
+
+def sensitivity(plain: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
+    """How far NumPy's results and changed arguments move where all inputs are moved by one unit in the last place."""
+    results = []
+    for towards in (None, np.inf):
+        given = tuple(
+            np.nextafter(value, value.dtype.type(towards)) if towards and is_real(value) else copy.deepcopy(value)
+            for value in arguments
+        )
+        done = outcome(plain, given)
+        results.append(list(arrays_of((done.value, done.arguments))))
+    pairs = zip(*results, strict=True)
+    return max(
+        (harness.relative_error(moved, still) for still, moved in pairs if still.shape == moved.shape), default=0.0
+    )
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is an array of real floats."""
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def arrays_of(value: Any) -> Iterator[np.ndarray]:
+    """All arrays and numbers of floats in a value, through tuples and lists."""
+    if isinstance(value, (tuple, list)):
+        for each in value:
+            yield from arrays_of(each)
+    elif np.asarray(value).dtype.kind in "fc":
+        yield np.asarray(value)
 
 
 # --- the result -------------------------------------------------------------------------------------------------------
