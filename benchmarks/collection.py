@@ -97,13 +97,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
     harness.check_writable(options.out)
     wanted = chosen(options.npbench, options.only)
-    if len(wanted) == 1:
-        result = assemble([measure(wanted[0], options)], options)
-    else:
-        result = assemble([measured_apart(entry, options) for entry in wanted], options)
+    measure_one = measure if len(wanted) == 1 else measured_apart
+    result = assemble([measure_one(entry, options) for entry in wanted], options)
     print(describe(result))
     if options.out:
-        harness.write_json(options.out, result)
+        races.write(result, options.out)
     return 1 if result["wrong"] else 0
 
 

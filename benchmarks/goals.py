@@ -163,7 +163,7 @@ def results_folder(named: Path) -> Path:
     return named
 
 
-def checkouts_by_name(pygcm: Sequence[str], npbench: Path | None) -> dict[str, Path]:
+def checkouts_by_name(pygcm: Sequence[str], npbench: Path | None = None) -> dict[str, Path]:
     """PyGCM's of `--pygcm`, or else of QD_PYGCM_PATH, by revision; the collection's; and the bundled miniature."""
     found = {MINIATURE: harness.MINIATURE}
     for text in pygcm or [each for each in os.environ.get("QD_PYGCM_PATH", "").split(os.pathsep) if each]:
@@ -189,6 +189,7 @@ def measure(wanted: Sequence[Measurement], checkouts: Mapping[str, Path], folder
         "rows": sorted(rows, key=lambda row: order.index(row["id"])),
         "machine": harness.machine(),
         "versions": harness.versions(),
+        "commit": harness.commit(),
         "date": time.strftime("%Y-%m-%d"),
     }
 
@@ -270,11 +271,13 @@ def describe(result: Mapping[str, Any]) -> str:
     rows = [[row["goal"], _figure(row), _wanted(row), row["verdict"], row.get("on", "")] for row in result["rows"]]
     remarks = [f"- {row['goal']}: {row['verdict']}, {row['why']}" for row in result["rows"] if "why" in row]
     shown = result["machine"]
+    met = sum(row["verdict"].startswith("met") for row in result["rows"])
     parts = [
         "Quick run: it shows that all of this works; the figures mean nothing." if result["quick"] else "",
         harness.markdown_table(["goal", "measured", "wanted", "", "on"], rows),
         "\n".join(remarks),
-        f"{shown['cpu']}, {shown['cores']} cores, {shown['memory_gb']} GB; "
+        f"{met} of {len(rows)} met. {shown['cpu']}, {shown['cores']} cores, {shown['memory_gb']} GB; "
+        f"commit {result['commit'] or 'unknown'}; "
         + ", ".join(f"{name} {version}" for name, version in result["versions"].items()),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -284,7 +287,8 @@ def _figure(row: Mapping[str, Any]) -> str:
     measured = row["measured"]
     if measured is None or not math.isfinite(float(measured)):
         return ""
-    return f"{float(measured):.3g} {ROWS[row['id']].unit}"
+    median = f" (median {row['median']:.3g})" if "median" in row else ""
+    return f"{float(measured):.3g} {ROWS[row['id']].unit}{median}"
 
 
 def _wanted(row: Mapping[str, Any]) -> str:

@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     result = assemble(rows, options)
     print(races.describe(result))
     if options.out:
-        harness.write_json(options.out, result)
+        races.write(result, options.out)
     return 1 if result["wrong"] else 0
 
 

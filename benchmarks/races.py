@@ -12,11 +12,12 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import accel
 from accel.spelling import function_name
-from benchmarks import harness
+from benchmarks import harness, plots
 from benchmarks.agreement import Tolerance, difference, outcome
 
 SETTLED = ("compiled", "demoted", "inlined")
@@ -136,6 +137,13 @@ def totals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "slower": [f"{row['kernel']} {row['n']}" for row in compiled if row["ratio"] < LEAST],
         "slowest": min((row["ratio"] for row in compiled), default=float("nan")),
     }
+
+
+def write(result: Mapping[str, Any], out: str) -> None:
+    """JSON, and a plot beside it."""
+    harness.write_json(out, result)
+    for path in plots.of_kernels(result, Path(out)):
+        print(f"plot: {path}")
 
 
 def describe(result: Mapping[str, Any]) -> str:

@@ -90,12 +90,12 @@ def test_several_things_of_one_row_are_told_apart():
 
 
 def test_the_revision_of_a_checkout_is_seen(toy, monkeypatch):
-    assert goals.checkouts_by_revision([str(toy)])[goal_table.OLD] == toy
+    assert goals.checkouts_by_name([str(toy)])[goal_table.OLD] == toy
     (toy / "pygcm" / "jax_compat.py").touch()
     monkeypatch.setenv("QD_PYGCM_PATH", str(toy))
-    assert goals.checkouts_by_revision([])[goal_table.NEW] == toy
+    assert goals.checkouts_by_name([])[goal_table.NEW] == toy
     monkeypatch.delenv("QD_PYGCM_PATH")
-    assert goals.checkouts_by_revision([]) == {"miniature": harness.MINIATURE}
+    assert goals.checkouts_by_name([]) == {"miniature": harness.MINIATURE}
 
 
 def test_bad_input_is_named(tmp_path):
