@@ -59,9 +59,9 @@ def of_drift(result: Mapping[str, Any], out: Path) -> list[Path]:
 
 
 def of_kernels(result: Mapping[str, Any], out: Path) -> list[Path]:
-    """How many times faster each compiled kernel is, as bars from the slowest on, beside `out`; needs matplotlib."""
+    """How many times faster each compiled kernel is, as bars from the slowest on, beside `out`; none for one kernel."""
     rows = sorted((row for row in result["kernels"] if row["state"] == "compiled"), key=lambda row: row["ratio"])
-    if importlib.util.find_spec("matplotlib") is None or not rows:
+    if importlib.util.find_spec("matplotlib") is None or len(rows) < 2:
         return []
     from matplotlib.figure import Figure
 

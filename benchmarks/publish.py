@@ -100,9 +100,7 @@ def _kernels(folder: Path) -> list[str]:
         result = _read(folder / f"{name}.json")
         if result is not None:
             parts += [f"**{title}**, {_machine(result)}: {races.summary(result)}."]
-            parts += [
-                f"![{plot.stem}]({plot.name})" for plot in plots.of_kernels(result, title, folder / f"{name}.json")
-            ]
+            parts += [f"![{plot.stem}]({plot.name})" for plot in sorted(folder.glob(f"{name}-*.png"))]
     return parts
 
 
