@@ -5,6 +5,7 @@ Less what Python with NumPy takes. No accelerated program can take less than thi
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 
@@ -19,8 +20,9 @@ WITH_JAX = (
 TOLD = "; from benchmarks.harness import peak_rss_mb; print(peak_rss_mb())"
 
 
+@functools.cache
 def jax_mb() -> float:
-    """Peak resident memory of such a process beyond a plain one's, MB."""
+    """Peak resident memory of such a process beyond a plain one's, MB; measured once."""
     return _peak_mb(WITH_JAX) - _peak_mb(PLAIN)
 
 
