@@ -43,7 +43,7 @@ DOUBLE = 1e-9
 SENSITIVE = 10.0
 """Results may also differ by so many times what NumPy's own change by when its inputs move by one unit."""
 
-BEYOND_S = 30.0
+BEYOND_S = 120.0
 """How much longer than its limits a kernel's process may take, for imports and arguments."""
 
 

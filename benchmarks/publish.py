@@ -67,7 +67,7 @@ def replaced(page: str, text: str) -> str:
 
 def summary(folder: Path) -> str:
     """All tables and plots of a results folder. Raises BadInput where it holds none."""
-    parts = [*_goals(folder), *_functions(folder), *_kernels(folder)]
+    parts = [*_goals(folder), *_kernels(folder), *_functions(folder), *_ndimage(folder)]
     if not parts:
         raise BadInput(f"--results {folder}: no results there; run python -m benchmarks first")
     return "\n\n".join(parts) + "\n"
@@ -102,6 +102,16 @@ def _kernels(folder: Path) -> list[str]:
             parts += [f"**{title}**, {_machine(result)}: {races.summary(result)}."]
             parts += [f"![{plot.stem}]({plot.name})" for plot in sorted(folder.glob(f"{name}-*.png"))]
     return parts
+
+
+def _ndimage(folder: Path) -> list[str]:
+    result = _read(folder / "ndimage.json")
+    if result is None:
+        return []
+    keys = ("case", "grid", "scipy_ms", "compiled_ms", "ratio")
+    rows = [[timing[key] for key in keys] for timing in result["timings"]]
+    header = ["function", "grid", "SciPy ms", "compiled ms", "times faster"]
+    return [f"**`scipy.ndimage`**, {_machine(result)}:", harness.markdown_table(header, rows)]
 
 
 def _machine(result: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as everything
-from benchmarks import goal_table, goals, harness, overheads, publish
+from benchmarks import goal_table, goals, harness, overheads, publish, races
 from benchmarks.harness import BadInput
 
 MACHINE = {"cpu": "a processor", "cores": 2, "memory_gb": 8.0}
@@ -147,6 +147,23 @@ def test_a_summary_shows_goals_and_machine(tmp_path):
     assert "**Goals**, measured on 2026-01-01:" in text
     assert "| guards | 50 us" in text
     assert "a processor, 2 cores" in text
+
+
+def test_a_summary_shows_kernels_and_ndimage(tmp_path):
+    shown = {"machine": MACHINE, "versions": {"numpy": "2", "jax": "1"}}
+    rows = [
+        {"kernel": f"k{ratio}", "n": "M", "ratio": ratio, "state": "compiled", "reasons": [], "wrong": []}
+        | {"numpy_ms": ratio, "accel_ms": 1.0}
+        for ratio in (0.5, 8.0)
+    ]
+    races.write({"benchmark": "collection", **races.totals(rows), **shown}, str(tmp_path / "collection.json"))
+    timing = {"case": "label", "grid": "31x60", "scipy_ms": 2.0, "compiled_ms": 1.0, "ratio": 2.0}
+    harness.write_json(tmp_path / "ndimage.json", {"timings": [timing], **shown})
+    text = publish.summary(tmp_path)
+    assert "2 compiled, 0 wrong; geometric mean 2.00, of the compiled 2.00; 1 compiled ones below 0.97: k0.5 M" in text
+    assert "| label    | 31x60 |        2 |           1 |            2 |" in text
+    if (tmp_path / "collection-ratios.png").is_file():  # matplotlib may be missing
+        assert "![collection-ratios](collection-ratios.png)" in text
 
 
 def test_nothing_measured_is_nothing_published(tmp_path):
