@@ -97,8 +97,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
     harness.check_writable(options.out)
     wanted = chosen(options.npbench, options.only)
-    measure_one = measure if len(wanted) == 1 else measured_apart
-    result = assemble([measure_one(entry, options) for entry in wanted], options)
+    rows = [measure(wanted[0], options)] if len(wanted) == 1 else measured_in_turn(wanted, options)
+    result = assemble(rows, options)
     print(describe(result))
     if options.out:
         races.write(result, options.out)
@@ -123,9 +123,18 @@ def chosen(folder: Path, names: Sequence[str]) -> list[Entry]:
 # --- one kernel -------------------------------------------------------------------------------------------------------
 
 
+def measured_in_turn(wanted: Sequence[Entry], options: argparse.Namespace) -> list[dict[str, Any]]:
+    """A row of each, told as it comes: a long run may be broken off."""
+    rows = []
+    for entry in wanted:
+        rows.append(measured_apart(entry, options))
+        *_, ratio, state, remark = races.cells(rows[-1:])[0]
+        print(f"{entry.name}: {ratio:.3g} {state} {rows[-1].get('failed', remark)}", file=sys.stderr, flush=True)
+    return rows
+
+
 def measured_apart(entry: Entry, options: argparse.Namespace) -> dict[str, Any]:
     """The row of a kernel from a process of its own; a row without times where that failed or took too long."""
-    print(f"{entry.name} ...", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix="accel-collection-") as scratch:
         out = Path(scratch) / "row.json"
         given = {"npbench": options.npbench.resolve(), "only": entry.name, "out": out}
