@@ -204,7 +204,7 @@ def is_inexact(value: Any) -> bool:
 def tolerance(plain: Callable[..., Any], arguments: tuple[Any, ...]) -> Tolerance:
     """As the narrowest array allows, or as the kernel itself does: bodies that meet are chaotic."""
     by_dtype = max((TOLERANCES.get(str(each.dtype), DOUBLE) for each in arguments if is_inexact(each)), default=DOUBLE)
-    return Tolerance(max(by_dtype, SENSITIVE * sensitivity(plain, arguments)))
+    return Tolerance(max(by_dtype, min(1.0, SENSITIVE * sensitivity(plain, arguments))))
 
 
 def sensitivity(plain: Callable[..., Any], arguments: tuple[Any, ...]) -> float:

@@ -8,9 +8,9 @@ checkout.
 
 A step's time excludes the wait for the other child. The steady time is over the steps after warm-up and after the last
 background compile, of both children over the same steps: a median, and a mean, which counts the steps that print or are
-compared too and is what the goals are about. The wall time is everything: imports, set-up,
-recording, compiling, all steps, the program's own end. `--cold` gives accel an empty disk cache, `--warm` one that a
-run before this one has filled; else it is whatever the user's holds.
+compared too and is what the goals are about. The wall time is everything: imports, set-up, recording, compiling, all
+steps, the program's own end. `--cold` gives accel an empty disk cache, `--warm` one that a run before this one has
+filled; else it is whatever the user's holds.
 
 The model's default start is chaotic: one unit in the last place of the initial `T_s` grows to the size of the field
 within about 100 steps of NumPy alone. So three comparisons are offered: `growth` (worst error by step, both runs free,

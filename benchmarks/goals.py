@@ -30,7 +30,6 @@ RESULTS = harness.REPOSITORY / "build" / "bench"
 
 MINIATURE = "miniature"
 
-
 NPBENCH = "npbench"
 """The public collection, among what a benchmark can run on."""
 
@@ -215,7 +214,8 @@ def run(measurement: Measurement, checkouts: Mapping[str, Path], folder: Path, q
     result = json.loads(out.read_text())
     rows = [row for id_ in measurement.rows for row in _measured(id_, result["goals"], measurement.on(program))]
     if done.returncode:
-        rows = [{**row, "why": f"{measurement.module} ended with exit code {done.returncode}"} for row in rows]
+        why = f"{measurement.module} ended with exit code {done.returncode}, as where results were wrong"
+        rows = [{**row, "verdict": "failed", "why": why} for row in rows]
     return [_with_median(row, result) for row in rows]
 
 

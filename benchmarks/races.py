@@ -26,6 +26,9 @@ SETTLED = ("compiled", "demoted", "inlined")
 JUDGED_CALLS, JUDGED_S = 40, 4.0
 """Calls, or seconds of them, in which accel may still find that a program is slower, as it would in a longer run."""
 
+LOOSE = 1e-3
+"""A comparison within more than this shows little, which a row then says."""
+
 LEAST = 0.97
 """A compiled kernel below this part of NumPy's speed counts as slower."""
 
@@ -72,6 +75,7 @@ def held(contest: Contest, effort: Effort) -> dict[str, Any]:
         "ratio": theirs / ours,
         "state": entry["state"],
         "reasons": entry["reasons"],
+        "tolerance": contest.tolerance.relative,
         "wrong": wrong,
     }
 
@@ -182,7 +186,9 @@ def summary(result: Mapping[str, Any]) -> str:
 
 
 def remark(row: Mapping[str, Any]) -> str:
-    """What a reader should know of a row: wrong results first, else the first reason why it stayed on NumPy."""
+    """What a reader should know of a row: wrong results first, else why it stayed on NumPy, or says little."""
     if row["wrong"]:
         return f"WRONG {len(row['wrong'])}x: {row['wrong'][0]}"
-    return row["reasons"][0]["id"] if row["reasons"] else ""
+    if row["reasons"]:
+        return str(row["reasons"][0]["id"])
+    return f"chaotic: compared within {row['tolerance']:.2g}" if row["tolerance"] > LOOSE else ""

@@ -153,7 +153,7 @@ def test_a_summary_shows_kernels_and_ndimage(tmp_path):
     shown = {"machine": MACHINE, "versions": {"numpy": "2", "jax": "1"}}
     rows = [
         {"kernel": f"k{ratio}", "n": "M", "ratio": ratio, "state": "compiled", "reasons": [], "wrong": []}
-        | {"numpy_ms": ratio, "accel_ms": 1.0}
+        | {"numpy_ms": ratio, "accel_ms": 1.0, "tolerance": 0.0}
         for ratio in (0.5, 8.0)
     ]
     races.write({"benchmark": "collection", **races.totals(rows), **shown}, str(tmp_path / "collection.json"))
