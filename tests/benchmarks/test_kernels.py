@@ -56,14 +56,8 @@ def test_the_command_prints_a_row_and_writes_json(tmp_path, capsys):
 def row(name: str, ratio: float, state: str = "compiled", *reasons: str) -> dict:
     """A row as `races.held` gives it."""
     times = {"numpy_ms": ratio, "accel_ms": 1.0, "ratio": ratio}
-    return {
-        "kernel": name,
-        "n": 8,
-        **times,
-        "state": state,
-        "reasons": [{"id": each} for each in reasons],
-        "wrong": [],
-    } | {"tolerance": 0.0}
+    found = {"kernel": name, "n": 8, **times, "state": state, "tolerance": 0.0, "wrong": []}
+    return {**found, "reasons": [{"id": each} for each in reasons]}
 
 
 def test_totals_are_of_compiled_kernels_and_name_the_slower_ones():
