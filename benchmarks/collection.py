@@ -130,9 +130,10 @@ def measured_in_turn(wanted: Sequence[Entry], options: argparse.Namespace) -> li
     """A row of each, told as it comes: a long run may be broken off."""
     rows = []
     for entry in wanted:
-        rows.append(measured_apart(entry, options))
-        *_, ratio, state, remark = races.cells(rows[-1:])[0]
-        print(f"{entry.name}: {ratio:.3g} {state} {rows[-1].get('failed', remark)}", file=sys.stderr, flush=True)
+        row = measured_apart(entry, options)
+        remark = row.get("failed") or races.remark(row)
+        print(f"{entry.name} {row['n']}: {row['ratio']:.3g} {row['state']} {remark}", file=sys.stderr, flush=True)
+        rows.append(row)
     return rows
 
 
