@@ -270,11 +270,11 @@ def describe(result: Mapping[str, Any]) -> str:
 
 
 def reason_text(row: Mapping[str, Any]) -> str:
-    """The first reason of a row, with its place and detail."""
+    """The first reason of a row, with its place."""
     if not row["reasons"]:
         return f"{row['state']}, no reason given"
     reason = row["reasons"][0]
-    return ", ".join(str(reason[key]) for key in ("id", "where", "detail") if reason.get(key))
+    return ", ".join(str(reason[key]) for key in ("id", "where", "why") if reason.get(key))
 
 
 if __name__ == "__main__":

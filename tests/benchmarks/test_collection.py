@@ -88,6 +88,12 @@ def test_what_a_kernel_makes_of_rounding_is_allowed():
     assert collection.tolerance(calm, (np.ones(3, np.float32),)).relative >= 1e-4
 
 
+def test_a_kernel_that_stays_on_numpy_has_its_reason_shown():
+    reason = {"id": "effect.print", "where": "k.py:3", "why": "it prints", "hint": "", "count": 1}
+    assert collection.reason_text({"state": "numpy", "reasons": [reason]}) == "effect.print, k.py:3, it prints"
+    assert collection.reason_text({"state": "numpy", "reasons": []}) == "numpy, no reason given"
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [(["--only", "fortran"], "--only fortran: no such kernel; there are broken, steps"), ([], "no 'bench_info'")],
