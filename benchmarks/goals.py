@@ -61,8 +61,9 @@ class Measurement:
         return [*found, OPTIONS[program], str(checkout)] if program in OPTIONS else found
 
     def on(self, program: str) -> str:
-        """What it ran on, for the reader."""
-        return ", ".join(part for part in (program or "synthetic", self.setting) if part)
+        """What it ran on and how, for the reader."""
+        how = " ".join(self.arguments) if self.module == "end_to_end" else ""
+        return ", ".join(part for part in (program or "synthetic", self.setting, how) if part)
 
 
 SHORT = ("--steps", "30")
@@ -177,10 +178,18 @@ def checkouts_by_name(pygcm: Sequence[str], npbench: Path | None = None) -> dict
 
 
 def measure(wanted: Sequence[Measurement], checkouts: Mapping[str, Path], folder: Path, quick: bool) -> dict[str, Any]:
-    """Run the benchmarks and collect their goals."""
-    rows = []
+    """Run the benchmarks and collect their goals; written each time, since a long run may be broken off."""
+    rows: list[dict[str, Any]] = []
+    result = assemble(rows, quick)
     for measurement in wanted:
         rows += run(measurement, checkouts, folder, quick)
+        result = assemble(rows, quick)
+        write(result, folder)
+    return result
+
+
+def assemble(rows: Sequence[dict[str, Any]], quick: bool) -> dict[str, Any]:
+    """Rows in the order of the table, and where they were measured."""
     order = list(ROWS)
     return {
         "benchmark": "goals",
