@@ -1,10 +1,9 @@
 """How far accel is from the limit: the miniature's `time_step` by hand, in few passes, beside NumPy and accel.
 
-`python -m benchmarks.limit [--grid 121x240] [--rounds N] [--quick] [--out FILE.json]`. One thread, float64. All three step
-the same planet and are compared over 24 steps and over the one that prints, before any is timed. Then they take turns, on
-steps without filters, on steps with all of them, and on 24 steps in a row. Also a floor that no program can pass: what a
-step must read and write at least once, at the speed at which this machine copies as much. The hand-written step needs
-numba, which accel does not: `pip install numba`.
+`python -m benchmarks.limit [--grid 121x240] [--cycles N] [--quick] [--out FILE.json]`. One thread, float64. All three step
+the same planet and are compared over 24 steps, all filters among them, and over one that prints, before any is timed. Then
+they take turns, step by step, for cycles of 24 steps. So does a copy of as many bytes as a step must read and write at
+least once: a floor that no program passes. The hand-written step needs numba, which accel does not: `pip install numba`.
 """
 
 from __future__ import annotations
@@ -16,263 +15,229 @@ import importlib.util
 import io
 import os
 import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from benchmarks import harness, limit_kernels, worlds
-from benchmarks.harness import MINIATURE, BadInput, Goal
-from benchmarks.limit_kernels import CLOSED, OPEN, POSITIVE, SHARE, WINDS, Bands, Rows, Surface
+import accel
+from benchmarks import harness, worlds
+from benchmarks.functions import compiling_at_once
+from benchmarks.harness import MINIATURE, BadInput
+from benchmarks.limit_step import NAMES, State, Step
 from benchmarks.peers import Array
+from benchmarks.worlds import STEP_S
 
-TARGET = "pygcm.dynamics:SpectralModel.time_step"
-NAMES = ("u", "v", "h", "T_s", "q", "cloud_cover", "h_ice", "E_flux", "P_cond")
 READ = 12
 """Fields that a step needs: u, v, h, T_s, q, cloud_cover, h_ice; isr, albedo, equilibrium; friction, land_mask."""
 
 TOLERANCE = 1e-9
 """Of each field's largest magnitude, over all steps that are compared."""
 
-FILTER_EVERY, SPECTRAL_EVERY, SHAPIRO_EVERY, PRINT_EVERY = 6, 12, 24, 200
-SIGMA4 = 0.004
+CYCLE = 24
+"""Steps after which the filters come round again."""
+
+PRINTING = 200
 
 
-@dataclass(frozen=True)
-class State:
-    """What a step changes: the fields of the model's docstring, and how many steps there were. h_start: mean h, m."""
-
-    u: Array
-    v: Array
-    h: Array
-    T_s: Array
-    q: Array
-    cloud_cover: Array
-    h_ice: Array
-    E_flux: Array
-    P_cond: Array
-    steps: int
-    h_start: float
-
-    @classmethod
-    def of(cls, model: Any) -> State:
-        """The model's own arrays."""
-        arrays = {name: getattr(model, name, None) for name in NAMES}
-        none = np.zeros_like(model.u)
-        arrays = {name: none if array is None else array for name, array in arrays.items()}
-        return cls(**arrays, steps=model._step_counter, h_start=getattr(model, "_h_start", float(np.mean(model.h))))
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    arguments = argparse.ArgumentParser(prog="python -m benchmarks.limit", description=__doc__.split("\n\n")[0])
+    arguments.add_argument("--grid", metavar="NLATxNLON", type=harness.parse_grid, default=(121, 240), help="121x240")
+    arguments.add_argument("--cycles", type=harness.positive_int, default=20, help="of 24 timed steps each")
+    arguments.add_argument("--quick", action="store_true", help="one cycle, to try it out")
+    arguments.add_argument("--out", metavar="FILE.json", help="write the result as JSON")
+    return arguments
 
 
-# --- the step --------------------------------------------------------------------------------------------------------
+def main(argv: Sequence[str] | None = None) -> int:
+    """Compare, measure, print; 1 where a way differs from NumPy."""
+    options = parser().parse_args(argv)
+    harness.check_writable(options.out)
+    if importlib.util.find_spec("numba") is None:
+        raise BadInput("the hand-written step needs numba, which is not installed: pip install numba")
+    with compiling_at_once(threads=1):
+        ways = Ways(options.grid)
+        errors = ways.compare()
+        if wrong := {way: error for way, error in errors.items() if not error <= TOLERANCE}:
+            print("differs from NumPy, so that nothing is timed: " + ", ".join(f"{w} by {e:.3g}" for w, e in wrong.items()))
+            return 1
+        times = measure(ways, 1 if options.quick else options.cycles)
+    result = {
+        "benchmark": "limit",
+        "grid": "x".join(map(str, options.grid)),
+        "errors": errors,
+        "ms": summarised(times),
+        "bytes": ways.least_bytes,
+        "machine": harness.machine(),
+        "versions": harness.versions(),
+        "commit": harness.commit(),
+    }
+    print(describe(result))
+    if options.out:
+        harness.write_json(options.out, result)
+    return 0
 
 
-class Step:
-    """The miniature's `time_step` with default settings and a fixed dt, as one function from state to state."""
-
-    def __init__(self, model: Any, dt: float) -> None:
-        from pygcm import constants, dynamics
-
-        lat = np.deg2rad(model.grid.lat)
-        self._surface = surface_of(model, dt)
-        self._land = np.ascontiguousarray(model.land_mask == 1)
-        self._rows_per_wind = dt / (constants.RADIUS * model.grid.dlat_rad)
-        self._columns_per_wind = dt / (constants.RADIUS * floored(lat) * model.grid.dlon_rad)
-        self._substeps = substeps(model.grid, dt)
-        self._rows = rows_of(model.grid, dt / self._substeps)
-        self._drag = 1.0 + dt / self._substeps * model.friction_map
-        self._relaxed = dt / dynamics.TAU_RELAX
-        self._scale = constants.R_DRY / constants.GRAVITY
-        self._offset = -constants.T_REFERENCE * self._scale
-        self._bands = bands_of(model.grid)
-        self._cap = dynamics.WIND_CAP
-        self._kept_waves = kept_waves(model.grid)
-        self._legendre, self._band = model._legendre, model._band
-        self._fine = SPECTRAL_EVERY * dt / dynamics.TAU_FINE_SCALES
-
-    def __call__(self, state: State, warmth: Array, albedo: Array, isr: Array) -> State:
-        """The state one step later, in new arrays. warmth: the air's equilibrium temperature, K."""
-        new = self._after_waves(state, warmth, albedo, isr)
-        every = [new.steps % n == 0 for n in (FILTER_EVERY, PRINT_EVERY)]
-        if any(every):
-            self._smooth_and_filter(new)
-        else:
-            self._smooth(new)
-        return new
-
-    def _after_waves(self, state: State, warmth: Array, albedo: Array, isr: Array) -> State:
-        """Surface, advection and waves: the first three passes. The clouds are new, but not yet filled."""
-        u, v, h, q_moist, T_s, q, cloud, h_ice, evaporated, condensed = (np.empty_like(state.u) for _ in range(10))
-        now = state.u, state.v, state.h, state.T_s, state.q, state.cloud_cover, state.h_ice
-        limit_kernels.surface(
-            self._surface, *now, isr, albedo, self._land, T_s, q_moist, h_ice, evaporated, condensed
-        )
-        limit_kernels.advect(
-            state.u, state.v, state.h, q_moist, self._rows_per_wind, self._columns_per_wind, u, v, h, q
-        )
-        for left in reversed(range(self._substeps)):
-            relaxed = 0.0 if left else self._relaxed
-            limit_kernels.waves(u, v, h, self._rows, self._drag, warmth, relaxed, self._scale, self._offset)
-        limit_kernels.diffuse(state.cloud_cover, cloud, self._bands, SHARE, cloud, 0.0)
-        return State(u, v, h, T_s, q, cloud, h_ice, evaporated, condensed, state.steps + 1, state.h_start)
-
-    def _smooth(self, new: State) -> None:
-        """The fourth pass where nothing comes between diffusion and the caps."""
-        limit_kernels.diffuse(new.u, new.u, self._bands, OPEN, new.u, 0.0)
-        limit_kernels.diffuse(new.v, new.v, self._bands, WINDS, new.u, self._cap)
-        limit_kernels.diffuse(new.h, new.h, self._bands, CLOSED, new.h, 0.0)
-        limit_kernels.diffuse(new.q, new.q, self._bands, POSITIVE, new.q, 0.0)
-        self._close(new)
-
-    def _smooth_and_filter(self, new: State) -> None:
-        """The same with filters, or with the line that is printed, between."""
-        for field in (new.u, new.v, new.h, new.q):
-            limit_kernels.diffuse(field, field, self._bands, OPEN, field, 0.0)
-        if new.steps % FILTER_EVERY == 0:
-            for field in (new.u, new.v, new.h):
-                zonal_filter(field, self._kept_waves)
-        if new.steps % SPECTRAL_EVERY == 0:
-            new.h[:] -= self._fine * (new.h - large_scale(new.h, self._legendre, self._band))
-        if new.steps % SHAPIRO_EVERY == 0:
-            new.q[:] = shapiro(new.q)
-        fastest = np.sqrt(np.max(new.u * new.u + new.v * new.v)) if new.steps % PRINT_EVERY == 0 else 0.0
-        for field, kind in ((new.v, WINDS), (new.h, CLOSED), (new.q, POSITIVE)):
-            limit_kernels.finish(field, new.u, kind, self._cap)
-        self._close(new)
-        if new.steps % PRINT_EVERY == 0:
-            print(
-                f"air: step {new.steps}, T_s {np.min(new.T_s):.1f} to {np.max(new.T_s):.1f} K, "
-                f"wind to {fastest:.1f} m/s, mean h {np.mean(new.h) - new.h_start:+.1f} m from start"
-            )
-
-    def _close(self, new: State) -> None:
-        """The seam of the fields that only the first pass changes."""
-        for field in (new.T_s, new.h_ice):
-            field[:, -1] = field[:, 0]
+# --- the three ways --------------------------------------------------------------------------------------------------
 
 
-# --- what depends on the grid alone ----------------------------------------------------------------------------------
+class Ways:
+    """One planet's air three times, each on its own way through the same forcing."""
+
+    def __init__(self, grid: tuple[int, int]) -> None:
+        world = worlds.build(MINIATURE, *grid)
+        self._albedo = world.albedo
+        self._forcing = [forcing(world, step * STEP_S) for step in range(CYCLE)]
+        model = world.atmosphere
+        model.isr = self._forcing[0][1]
+        model.time_step(self._forcing[0][0], STEP_S, self._albedo)
+        self.models = {"numpy": copy.deepcopy(model), "accel": copy.deepcopy(model)}
+        plain = type(model).time_step
+        self.functions = {"numpy": plain, "accel": accel.accelerate(plain, name="limit.time_step")}
+        self._by_hand = Step(model, STEP_S)
+        self.state = State.of(model)
+        self.set_steps(0)
+
+    @property
+    def least_bytes(self) -> int:
+        """What a step has to read and to write at least once."""
+        return (READ + len(NAMES)) * self.state.u.nbytes
+
+    def set_steps(self, steps: int) -> None:
+        """Let all of them have made `steps` steps, as far as filters and printing go."""
+        self.steps = steps
+        self.state = self.state.after(steps)
+        for model in self.models.values():
+            model._step_counter = steps
+
+    def rivals(self) -> dict[str, Callable[[], None]]:
+        """One step of each way; `turn` comes before each round."""
+        halves = np.ones((2, self.least_bytes // 16))
+        return {
+            "numpy": lambda: self._step("numpy"),
+            "accel": lambda: self._step("accel"),
+            "limit": self._step_by_hand,
+            "copy": lambda: np.copyto(halves[1], halves[0]),
+        }
+
+    def turn(self) -> None:
+        """The next step's forcing."""
+        self.steps += 1
+        self._warmth, self._isr = self._forcing[self.steps % CYCLE]
+        for model in self.models.values():
+            model.isr = self._isr
+
+    def _step(self, way: str) -> None:
+        self.functions[way](self.models[way], self._warmth, STEP_S, self._albedo)
+
+    def _step_by_hand(self) -> None:
+        self.state = self._by_hand(self.state, self._warmth, self._albedo, self._isr)
+
+    def compare(self) -> dict[str, float]:
+        """The largest difference of each way from NumPy's, over a cycle and a step that prints."""
+        largest = dict.fromkeys(("accel", "limit"), 0.0)
+        for steps in (*range(CYCLE), PRINTING - 1):
+            self.set_steps(steps)
+            for way, error in self._compare_step().items():
+                largest[way] = max(largest[way], error)
+        self.set_steps(0)
+        return largest
+
+    def _compare_step(self) -> dict[str, float]:
+        """The differences after one more step; infinite where another text is printed."""
+        self.turn()
+        said = {}
+        for way, call in self.rivals().items():
+            with contextlib.redirect_stdout(io.StringIO()) as text:
+                call()
+            said[way] = text.getvalue()
+        expected = self.models["numpy"]
+        found = {"accel": self.models["accel"], "limit": self.state}
+        return {
+            way: max(harness.relative_error(getattr(each, name), getattr(expected, name)) for name in NAMES)
+            if said[way] == said["numpy"]
+            else float("inf")
+            for way, each in found.items()
+        }
 
 
-def floored(lat: Array) -> Array:
-    """The cosine of lat (rad) that the miniature divides by."""
-    from pygcm.grid import COS_LAT_FLOOR
-
-    return np.maximum(np.cos(lat), COS_LAT_FLOOR)
+def forcing(world: Any, time_s: float) -> tuple[Array, Array]:
+    """Equilibrium temperature, K, and insolation, W/m2, at a time."""
+    return world.forcing.calculate_equilibrium_temp(time_s, world.albedo), world.forcing.calculate_insolation(time_s)
 
 
-def surface_of(model: Any, dt: float) -> Surface:
-    """The numbers of the surface's pass."""
-    from pygcm import constants, energy
+# --- timing ----------------------------------------------------------------------------------------------------------
 
-    knobs, moist = model.energy_params, model.humidity_params
-    return Surface(
-        dt=dt,
-        t_reference=constants.T_REFERENCE,
-        warming=constants.GRAVITY / constants.R_DRY,
-        sigma=constants.STEFAN_BOLTZMANN,
-        sw_clear=knobs.sw_absorbed_clear,
-        sw_cloud=knobs.sw_absorbed_cloud,
-        tau0=float(-np.log(1.0 - knobs.lw_eps0)),
-        k_tau=0.7,
-        eps_land=0.96,
-        sensible=constants.RHO_AIR * constants.C_P * 1.5e-3,
-        vapour=moist.rho_a * moist.C_E,
-        moisture=moist.rho_a * moist.h_mbl,
-        gust2=moist.gust**2,
-        onset=moist.rh_onset,
-        share=float(1.0 - np.exp(-dt / moist.tau_cond)),
-        latent=moist.L_v,
-        land_factor=moist.land_factor,
-        ice_factor=moist.ice_factor,
-        c_ocean=knobs.c_surface,
-        c_land=knobs.c_land,
-        c_ice=knobs.c_ice,
-        t_freeze=constants.T_FREEZE_SEA,
-        t_floor=knobs.t_floor,
-        conductivity=energy.ICE_CONDUCTIVITY,
-        h_min=energy.ICE_H_MIN,
-        volume=constants.RHO_ICE * constants.LATENT_HEAT_FUSION,
+
+def measure(ways: Ways, cycles: int) -> dict[str, Array]:
+    """Seconds of each step by way, (cycles, 24), once accel has compiled all of a cycle's steps."""
+    until_compiled(ways)
+    rivals = ways.rivals()
+    times = {name: np.empty((cycles, CYCLE)) for name in rivals}
+    for cycle in range(cycles):
+        ways.set_steps(0)
+        for step in range(CYCLE):
+            ways.turn()
+            for name, seconds in harness.interleaved(rotated(rivals, step), tuple, rounds=1).items():
+                times[name][cycle, step] = seconds[0]
+    return times
+
+
+def rotated(rivals: Mapping[str, Callable[[], None]], by: int) -> dict[str, Callable[[], None]]:
+    """The same, beginning with another one."""
+    return {name: rivals[name] for name in harness.rotated(list(rivals), by)}
+
+
+def until_compiled(ways: Ways, rounds: int = 6) -> None:
+    """Let accel make cycles until it compiled every step of one. Raises SystemExit if that never comes."""
+    from accel.reports.ledger import open_ledger
+
+    ledger = open_ledger("limit.time_step")
+    for _ in range(rounds):
+        ways.set_steps(0)
+        before = ledger.calls - ledger.compiled_calls
+        for _ in range(CYCLE):
+            ways.turn()
+            ways.rivals()["accel"]()
+        if ledger.calls - ledger.compiled_calls == before:
+            return
+    sys.exit(f"accel did not compile all steps in {rounds} cycles: {ledger.calls - ledger.compiled_calls - before} on NumPy")
+
+
+def summarised(times: Mapping[str, Array]) -> dict[str, dict[str, float]]:
+    """Medians in ms by way: of steps without filters, of those with all, and of a step's mean in a cycle."""
+    without = np.arange(1, CYCLE + 1) % 6 != 0
+    return {
+        way: {
+            "without filters": harness.median_ms(seconds[:, without].ravel()),
+            "all filters": harness.median_ms(seconds[:, -1]),
+            "mean of 24": harness.median_ms(seconds.mean(axis=1)),
+        }
+        for way, seconds in times.items()
+    }
+
+
+def describe(result: Mapping[str, Any]) -> str:
+    """The table, and what it says."""
+    ms = result["ms"]
+    columns = list(ms["limit"])
+    rows = [[way, *(ms[way][each] for each in columns), ms[way][columns[0]] / ms["limit"][columns[0]]] for way in ms]
+    header = ["way", *(f"{each}, ms" for each in columns), "times the limit"]
+    accels, limits, floor = (ms[way][columns[0]] for way in ("accel", "limit", "copy"))
+    gigabytes = result["bytes"] / 1e9
+    return "\n\n".join(
+        [
+            harness.markdown_table(header, rows),
+            f"accel takes {accels / limits:.2f} times the limit on {result['grid']}; NumPy {ms['numpy'][columns[0]] / limits:.1f}.",
+            f"A step must read and write {1e3 * gigabytes:.2f} MB: {floor:.3f} ms at {1e3 * gigabytes / floor:.1f} GB/s. "
+            f"The limit takes {limits / floor:.1f} times that.",
+            "Largest differences from NumPy: " + ", ".join(f"{way} {e:.1e}" for way, e in result["errors"].items()) + ".",
+            f"commit {result['commit']}",
+        ]
     )
 
 
-def substeps(grid: Any, dt: float) -> int:
-    """How many the fastest wave needs."""
-    from pygcm import constants, dynamics
-
-    speed = np.sqrt(constants.GRAVITY * dynamics.EQUIVALENT_DEPTH)
-    shortest = constants.RADIUS * grid.dlon_rad * floored(np.array(np.pi / 2))
-    return max(1, int(np.ceil(speed * dt / (dynamics.COURANT_MAX * shortest))))
-
-
-def rows_of(grid: Any, sub: float) -> Rows:
-    """The rows' factors in a sub-step of `sub` s."""
-    from pygcm import constants, dynamics
-
-    lat = np.deg2rad(grid.lat)
-    radius, spread = constants.RADIUS, 2.0 * constants.RADIUS * floored(lat)
-    push_east = sub * constants.GRAVITY / (spread * grid.dlon_rad)
-    push_north = np.full_like(lat, sub * constants.GRAVITY / (2.0 * grid.dlat_rad * radius))
-    for push in (push_east, push_north):
-        push[[0, -1]] = 0.0
-    return Rows(
-        rise_zonal=-sub * dynamics.EQUIVALENT_DEPTH / (spread * grid.dlon_rad),
-        rise_north=-sub * dynamics.EQUIVALENT_DEPTH / (spread * grid.dlat_rad),
-        cos_lat=np.cos(lat),
-        push_east=push_east,
-        push_north=push_north,
-        coriolis=sub * grid.coriolis_param[:, 0],
-        turn=sub * np.clip(np.tan(lat), -10.0, 10.0) / radius,
-    )
-
-
-def bands_of(grid: Any) -> Bands:
-    """The Laplacian's factors, and what a step of the hyperdiffusion takes of its square: dt cancels."""
-    from pygcm.constants import RADIUS
-
-    lat = np.deg2rad(grid.lat)
-    cos_lat = floored(lat)
-    half = np.cos(0.5 * (lat[1:] + lat[:-1]))
-    per = 1.0 / (cos_lat * (grid.dlat_rad * RADIUS) ** 2)
-    zonal = 1.0 / (cos_lat * grid.dlon_rad * RADIUS) ** 2
-    north, south = per * np.append(half, 0.0), per * np.append(0.0, half)
-    spacing = RADIUS * np.minimum(grid.dlon_rad * cos_lat, grid.dlat_rad)
-    return Bands(zonal, north, south, 2.0 * zonal + north + south, SIGMA4 * spacing**4)
-
-
-# --- filters, which few steps have -----------------------------------------------------------------------------------
-
-
-def kept_waves(grid: Any, cutoff: float = 0.75, damp: float = 0.5) -> Array:
-    """What the zonal filter leaves of each wave, (n_lat, n_waves), 1."""
-    n_waves = (grid.n_lon - 1) // 2 + 1
-    shrink = np.minimum(np.maximum(np.cos(np.deg2rad(grid.lat)), 0.0) / 0.5, 1.0)
-    too_short = np.arange(n_waves)[None, :] > (cutoff * (n_waves - 1) * shrink)[:, None]
-    polar = (np.abs(grid.lat) > 60.0)[:, None]
-    return np.where(too_short, np.where(polar, 0.0, 1.0 - damp), 1.0)
-
-
-def zonal_filter(field: Array, kept: Array) -> None:
-    """Take short zonal waves out of a field, in place."""
-    n = field.shape[1] - 1
-    field[:, :-1] = np.fft.irfft(np.fft.rfft(field[:, :-1], axis=1) * kept, n=n, axis=1)
-    field[:, -1] = field[:, 0]
-
-
-def large_scale(field: Array, legendre: Array, band: Array) -> Array:
-    """What the spherical harmonics of the model's truncation hold of a field."""
-    n, orders = field.shape[1] - 1, len(legendre)
-    waves = np.fft.rfft(field[:, :-1], axis=1)
-    weighted = (band[:, None] * waves[:, :orders]).T[:, :, None]
-    held = np.matmul(legendre.transpose(0, 2, 1), np.matmul(legendre, weighted))[:, :, 0].T
-    waves[:, :orders], waves[:, orders:] = held, 0.0
-    unique = np.fft.irfft(waves, n=n, axis=1)
-    return np.concatenate([unique, unique[:, :1]], axis=1)
-
-
-def shapiro(field: Array) -> Array:
-    """One pass of the (1, 2, 1)/4 filter in both directions; both ends of a row are its neighbours."""
-    out = field + 0.25 * (np.roll(field, 1, axis=1) - 2.0 * field + np.roll(field, -1, axis=1))
-    padded = np.pad(out, ((1, 1), (0, 0)), mode="edge")
-    return out + 0.25 * (padded[:-2] - 2.0 * out + padded[2:])
+if __name__ == "__main__":
+    os.environ.setdefault("NPROC", "1")  # of XLA's threads, read when JAX starts
+    harness.run_command(main)

@@ -20,7 +20,6 @@ ROUNDER = 1.5 * 2.0**52
 PER_LN2 = 1.4426950408889634
 LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10
-ONE_BITS = 1023 << 52
 
 OPEN, CLOSED, WINDS, POSITIVE, SHARE = range(5)
 """What is done to a finished row: nothing; the seam is closed; so are these, after: the wind is capped, and stops at the
@@ -76,28 +75,29 @@ class Surface(NamedTuple):
 
 
 @compiled
-def exponentials(x, scale):
-    """x becomes e^x, in place, to 1e-15; |x| at most 700. scale: as long as x, overwritten.
+def exponentials(x, shifted):
+    """x becomes e^x, in place, to 1e-15; |x| at most 700. shifted: as long as x, overwritten.
 
     numba calls the C library for each `exp`; these loops become vector instructions.
     """
     for i in range(x.size):
-        scale[i] = x[i] * PER_LN2 + ROUNDER
-    bits = scale.view(np.int64)
+        shifted[i] = x[i] * PER_LN2 + ROUNDER
+        k = shifted[i] - ROUNDER
+        x[i] = taylor((x[i] - k * LN2_HIGH) - k * LN2_LOW)
+    bits, powers = x.view(np.int64), shifted.view(np.int64)
     for i in range(x.size):
-        k = scale[i] - ROUNDER
-        r = (x[i] - k * LN2_HIGH) - k * LN2_LOW
-        p = 1.0 + r * (1.0 / 12.0 + r * (1.0 / 156.0))
-        p = 1.0 + r * (1.0 / 10.0) * (1.0 + r * (1.0 / 11.0) * p)
-        p = 1.0 + r * (1.0 / 8.0) * (1.0 + r * (1.0 / 9.0) * p)
-        p = 1.0 + r * (1.0 / 6.0) * (1.0 + r * (1.0 / 7.0) * p)
-        p = 1.0 + r * (1.0 / 4.0) * (1.0 + r * (1.0 / 5.0) * p)
-        p = 1.0 + r * (1.0 / 2.0) * (1.0 + r * (1.0 / 3.0) * p)
-        x[i] = 1.0 + r * p
-    for i in range(x.size):
-        bits[i] = (bits[i] << 52) + ONE_BITS
-    for i in range(x.size):
-        x[i] *= scale[i]
+        bits[i] += powers[i] << 52  # times 2^k
+
+
+@compiled
+def taylor(r):
+    """e^r for |r| <= ln(2) / 2."""
+    p = r * (1.0 / 479001600.0) + 1.0 / 39916800.0
+    p = (p * r + 1.0 / 3628800.0) * r + 1.0 / 362880.0
+    p = (p * r + 1.0 / 40320.0) * r + 1.0 / 5040.0
+    p = (p * r + 1.0 / 720.0) * r + 1.0 / 120.0
+    p = (p * r + 1.0 / 24.0) * r + 1.0 / 6.0
+    return ((p * r + 0.5) * r + 1.0) * r + 1.0
 
 
 @compiled
@@ -222,11 +222,12 @@ def advect(u, v, h, q, rows_per_wind, columns_per_wind, u_new, v_new, h_new, q_n
     """
     n_lat, n = u.shape
     corner, north, east = np.empty(n, np.int32), np.empty(n), np.empty(n)
+    corners = corner.view(np.uint32)  # without a sign there is no negative index to look for
     flat = u.reshape(-1), v.reshape(-1), h.reshape(-1), q.reshape(-1)
     for j in range(n_lat):
         origins(j, n_lat, u[j], v[j], rows_per_wind, columns_per_wind[j], corner, north, east)
-        interpolate(flat[0], flat[1], corner, north, east, u_new[j], v_new[j])
-        interpolate(flat[2], flat[3], corner, north, east, h_new[j], q_new[j])
+        interpolate(flat[0], flat[1], corners, north, east, u_new[j], v_new[j])
+        interpolate(flat[2], flat[3], corners, north, east, h_new[j], q_new[j])
 
 
 @compiled
@@ -246,13 +247,17 @@ def origins(j, n_lat, u, v, rows_per_wind, columns_per_wind, corner, north, east
 @compiled
 def interpolate(a, b, corner, north, east, a_new, b_new):
     """Two flat fields into a row of each."""
-    n = corner.size
-    for i in range(n):
+    right, up = np.uint64(1), np.uint64(corner.size)
+    for i in range(corner.size):
         k, y, x = corner[i], north[i], east[i]
-        south = a[k] + x * (a[k + 1] - a[k])
-        a_new[i] = south + y * (a[k + n] + x * (a[k + n + 1] - a[k + n]) - south)
-        south = b[k] + x * (b[k + 1] - b[k])
-        b_new[i] = south + y * (b[k + n] + x * (b[k + n + 1] - b[k + n]) - south)
+        a_new[i] = between(between(a[k], a[k + right], x), between(a[k + up], a[k + up + right], x), y)
+        b_new[i] = between(between(b[k], b[k + right], x), between(b[k + up], b[k + up + right], x), y)
+
+
+@compiled
+def between(a, b, share):
+    """The share of the way from a to b."""
+    return a + share * (b - a)
 
 
 # --- third pass: waves and relaxation --------------------------------------------------------------------------------
@@ -355,42 +360,49 @@ class Bands(NamedTuple):
 
 
 @compiled
-def diffuse(field, out, bands, kind, other, cap):
-    """out = field - k4 dt laplacian(laplacian(field)), and `kind`; out may be field. other: for WINDS, the finished u.
+def diffuse(field, bands, kind, other, cap):
+    """field, less k4 dt of the Laplacian of its Laplacian, and `kind`; in place. other: for WINDS, the finished u.
 
     Two rows of the field are ahead of the row that is finished, one of the first Laplacian.
     """
     n_lat, n = field.shape
-    ring = np.empty((4, n))
+    last = n_lat - 1
+    ring, pole = np.empty((4, n)), np.empty(n)
     for j in range(3):
-        clean_row(field[j], out[j])
-    laplacian_row(out[0], out[1], out[2], 1, bands, ring[1])
-    ring[0, :] = clean(ring[1].mean())
-    clean_row(ring[1], ring[1])
-    pole = ring[3]
-    for j in range(1, n_lat - 1):
-        if j + 2 < n_lat:
-            clean_row(field[j + 2], out[j + 2])
-            laplacian_row(out[j], out[j + 1], out[j + 2], j + 1, bands, ring[(j + 1) % 4])
-            if j + 2 == n_lat - 1:
-                ring[(j + 2) % 4, :] = clean(ring[(j + 1) % 4].mean())
-            clean_row(ring[(j + 1) % 4], ring[(j + 1) % 4])
-        ends = j in (1, n_lat - 2)
-        if ends:
-            at = 0 if j == 1 else n_lat - 1
-            pole = np.empty(n)
-            laplacian_row(ring[(j - 1) % 4], ring[j % 4], ring[(j + 1) % 4], j, bands, pole)
-            out[at] -= bands.strength[at] * pole.mean()
-            finish_row(out[at], other[at], kind, cap, True)
-        diffuse_row(ring[(j - 1) % 4], ring[j % 4], ring[(j + 1) % 4], j, bands, out[j])
-        finish_row(out[j], other[j], kind, cap, False)
+        clean_row(field[j])
+    ring_row(field, 1, bands, ring)
+    for j in range(1, last):
+        if j + 1 < last:
+            clean_row(field[j + 2])
+            ring_row(field, j + 1, bands, ring)
+        south, row, north = ring[(j - 1) % 4], ring[j % 4], ring[(j + 1) % 4]
+        if j in (1, last - 1):
+            at = 0 if j == 1 else last
+            laplacian_row(south, row, north, j, bands, pole)
+            field[at] -= bands.strength[at] * pole.mean()
+            finish_row(field[at], other[at], kind, cap, True)
+        diffuse_row(south, row, north, j, bands, field[j])
+        finish_row(field[j], other[j], kind, cap, False)
 
 
 @compiled
-def clean_row(row, out):
-    """A row as `nan_to_num` gives it."""
+def ring_row(field, j, bands, ring):
+    """The first Laplacian of row j, and of the pole beside it, which takes the row's mean."""
+    last = field.shape[0] - 1
+    out = ring[j % 4]
+    laplacian_row(field[j - 1], field[j], field[j + 1], j, bands, out)
+    if j == 1:
+        ring[0, :] = clean(out.mean())
+    if j == last - 1:
+        ring[last % 4, :] = clean(out.mean())
+    clean_row(out)
+
+
+@compiled
+def clean_row(row):
+    """A row as `nan_to_num` gives it, in place."""
     for i in range(row.size):
-        out[i] = clean(row[i])
+        row[i] = clean(row[i])
 
 
 @compiled
