@@ -32,7 +32,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     import numba
 
-    jitted: Callable[..., Any] = numba.njit(function, fastmath={"contract"}, error_model="numpy", boundscheck=False)
+    jitted: Callable[..., Any] = numba.njit(function, fastmath={"contract"}, error_model="numpy", cache=True)
     return jitted
 
 
