@@ -1,8 +1,9 @@
 """The loops of `limit.py`: the arithmetic of the miniature's `time_step`, by numba, in four passes over the fields.
 
-A pass takes a row through all that it can before it goes to the next one, so that what lies between two stencils stays in
-the nearest cache. Without numba these are plain Python, the same numbers and very slow. Fields are (n_lat, n_lon)
-float64; what depends on the row alone is (n_lat,). The last column is the first again (`close_seam`).
+A pass takes a row through all that it can before it goes to the next one, so that what lies between two stencils stays
+in the nearest cache. No loop has one array on both sides of `=` under two names: LLVM would not vectorise it. Without
+numba these are plain Python, the same numbers and very slow. Fields are (n_lat, n_lon) float64; what depends on the row
+alone is (n_lat,). The last column is the first again (`close_seam`).
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10
 
 OPEN, CLOSED, WINDS, POSITIVE, SHARE = range(5)
-"""What is done to a finished row: nothing; the seam is closed; so are these, after: the wind is capped, and stops at the
-poles; no negative values; values from 0 to 1."""
+"""What is done to a finished row: nothing; its seam is closed; before that the wind is capped, and stops at the poles;
+or negative values become 0; or all values are brought into 0 to 1."""
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """By numba where it is installed. Products and sums may be one instruction; nothing else of fast maths is allowed."""
+    """By numba where it is installed. A product and a sum may be one instruction; no other fast maths is allowed."""
     if importlib.util.find_spec("numba") is None:
         return function
     import numba
@@ -281,9 +282,9 @@ class Rows(NamedTuple):
 
 @compiled
 def waves(u, v, h, rows, drag, warmth, relaxed, scale, offset):
-    """One sub-step, in place. drag: 1, (n_lat, n_lon). Then h goes the share `relaxed` of its way to scale warmth + offset.
+    """One sub-step, in place. Then h goes the share `relaxed` of its way to scale warmth + offset.
 
-    The rows of h run one ahead of those of the wind, and two ahead of its relaxation.
+    drag: 1, (n_lat, n_lon). The rows of h run one ahead of those of the wind, and two ahead of its relaxation.
     """
     n_lat = h.shape[0]
     rise(u, v, h, 1, rows)
@@ -303,7 +304,8 @@ def waves(u, v, h, rows, drag, warmth, relaxed, scale, offset):
 def rise(u, v, h, j, rows):
     """Continuity in row j; a pole beside it takes the row's mean divergence."""
     n_lat, n = h.shape
-    zonal, north, south = rows.rise_zonal[j], rows.rise_north[j] * rows.cos_lat[j + 1], rows.rise_north[j] * rows.cos_lat[j - 1]
+    zonal, meridional = rows.rise_zonal[j], rows.rise_north[j]
+    north, south = meridional * rows.cos_lat[j + 1], meridional * rows.cos_lat[j - 1]
     before = h[j].sum() if j in (1, n_lat - 2) else 0.0
     row, wind, above, below = h[j], u[j], v[j + 1], v[j - 1]
     row[0] += zonal * (wind[1] - wind[n - 2]) + north * above[0] - south * below[0]
@@ -320,13 +322,12 @@ def rise(u, v, h, j, rows):
 def accelerate(j, u, v, h, south, north, rows, drag):
     """Pressure, Coriolis force and friction on a row of wind."""
     n = h.size
-    east = rows.push_east[j]
-    step(0, u, v, east * (h[1] - h[n - 2]), rows.push_north[j] * (north[0] - south[0]), rows.coriolis[j], rows.turn[j], drag)
+    east, up, coriolis, turn = rows.push_east[j], rows.push_north[j], rows.coriolis[j], rows.turn[j]
+    seam = east * (h[1] - h[n - 2])
+    step(0, u, v, seam, up * (north[0] - south[0]), coriolis, turn, drag)
     for i in range(1, n - 1):
-        push = rows.push_north[j] * (north[i] - south[i])
-        step(i, u, v, east * (h[i + 1] - h[i - 1]), push, rows.coriolis[j], rows.turn[j], drag)
-    push = rows.push_north[j] * (north[n - 1] - south[n - 1])
-    step(n - 1, u, v, east * (h[1] - h[n - 2]), push, rows.coriolis[j], rows.turn[j], drag)
+        step(i, u, v, east * (h[i + 1] - h[i - 1]), up * (north[i] - south[i]), coriolis, turn, drag)
+    step(n - 1, u, v, seam, up * (north[n - 1] - south[n - 1]), coriolis, turn, drag)
 
 
 @compiled

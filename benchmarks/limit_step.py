@@ -1,7 +1,7 @@
 """The miniature's `time_step` by hand, with default settings, as one function from state to state.
 
-Its loops are in `limit_kernels.py`. Here is what surrounds them: all that the grid alone decides, computed once, and the
-filters of every 6th, 12th and 24th step, with NumPy's FFT as the miniature has them.
+Its loops are in `limit_kernels.py`. Here is what surrounds them: all that the grid alone decides, computed once, and
+the filters of every 6th, 12th and 24th step, with NumPy's FFT as the miniature has them.
 """
 
 from __future__ import annotations
@@ -88,9 +88,7 @@ class Step:
         """Surface, advection and waves: the first three passes. The clouds are finished."""
         u, v, h, q_moist, T_s, q, cloud, h_ice, evaporated, condensed = (np.empty_like(state.u) for _ in range(10))
         now = state.u, state.v, state.h, state.T_s, state.q, state.cloud_cover, state.h_ice
-        limit_kernels.surface(
-            self._surface, *now, isr, albedo, self._land, T_s, q_moist, h_ice, evaporated, condensed
-        )
+        limit_kernels.surface(self._surface, *now, isr, albedo, self._land, T_s, q_moist, h_ice, evaporated, condensed)
         limit_kernels.advect(
             state.u, state.v, state.h, q_moist, self._rows_per_wind, self._columns_per_wind, u, v, h, q
         )

@@ -127,10 +127,12 @@ def test_exponentials():
 
 
 def test_medians_are_of_the_steps_that_they_are_of():
-    seconds = np.full((3, limit.CYCLE), 1e-3)
-    seconds[:, 5::6] = 2e-3
-    seconds[:, -1] = 5e-3
+    seconds = np.full((2, 3, limit.CYCLE), 1e-3)
+    seconds[:, :, 5::6] = 2e-3
+    seconds[:, :, -1] = 5e-3
+    seconds[1] *= 10.0
     found = limit.summarised({"accel": seconds})["accel"]
+    assert found["without filters, wall"] == pytest.approx(10.0)
     assert found["without filters"] == pytest.approx(1.0)
     assert found["all filters"] == pytest.approx(5.0)
     assert found["mean of 24"] == pytest.approx((20 * 1.0 + 3 * 2.0 + 5.0) / 24)
