@@ -43,9 +43,8 @@ class State:
     @classmethod
     def of(cls, model: Any) -> State:
         """The model's own arrays."""
-        arrays = {name: getattr(model, name, None) for name in NAMES}
-        none = np.zeros_like(model.u)
-        arrays = {name: none if array is None else array for name, array in arrays.items()}
+        none = np.zeros_like(model.u)  # no step yet: nothing evaporated, nothing condensed
+        arrays: dict[str, Array] = {name: getattr(model, name, none) for name in NAMES}
         return cls(**arrays, steps=model._step_counter, h_start=getattr(model, "_h_start", float(np.mean(model.h))))
 
 
