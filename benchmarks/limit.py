@@ -26,7 +26,7 @@ import accel
 from benchmarks import harness, worlds
 from benchmarks.functions import compiling_at_once
 from benchmarks.harness import MINIATURE, BadInput
-from benchmarks.limit_step import NAMES, State, Step
+from benchmarks.limit_step import NAMES, PRINT_EVERY, State, Step
 from benchmarks.peers import Array
 from benchmarks.worlds import STEP_S
 
@@ -38,8 +38,6 @@ TOLERANCE = 1e-9
 
 CYCLE = 24
 """Steps after which the filters come round again."""
-
-PRINTING = 200
 
 
 def parser() -> argparse.ArgumentParser:
@@ -60,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise BadInput("the hand-written step needs numba, which is not installed: pip install numba")
     with compiling_at_once(threads=1):
         ways = Ways(options.grid)
+        until_compiled(ways)
         errors = ways.compare()
         wrong = [f"{way} by {error:.3g}" for way, error in errors.items() if not error <= TOLERANCE]
         if wrong:
@@ -139,19 +138,18 @@ class Ways:
 
     def compare(self) -> dict[str, float]:
         """The largest difference of each way from NumPy's, over a cycle and a step that prints."""
-        largest = dict.fromkeys(("accel", "limit"), 0.0)
-        for steps in (*range(CYCLE), PRINTING - 1):
+        rivals, largest = self.rivals(), dict.fromkeys(("accel", "limit"), 0.0)
+        for steps in (*range(CYCLE), PRINT_EVERY - 1):
             self.set_steps(steps)
-            for way, error in self._compare_step().items():
+            for way, error in self._compare_step(rivals).items():
                 largest[way] = max(largest[way], error)
-        self.set_steps(0)
         return largest
 
-    def _compare_step(self) -> dict[str, float]:
+    def _compare_step(self, rivals: Mapping[str, Callable[[], None]]) -> dict[str, float]:
         """The differences after one more step; infinite where another text is printed."""
         self.turn()
         said = {}
-        for way, call in self.rivals().items():
+        for way, call in rivals.items():
             with contextlib.redirect_stdout(io.StringIO()) as text:
                 call()
             said[way] = text.getvalue()
@@ -174,8 +172,7 @@ def forcing(world: Any, time_s: float) -> tuple[Array, Array]:
 
 
 def measure(ways: Ways, cycles: int) -> dict[str, Array]:
-    """Seconds of each step by way, processor's and wall's, (2, cycles, 24), once accel has compiled all of a cycle."""
-    until_compiled(ways)
+    """Seconds of each step by way, processor's and wall's, (2, cycles, 24)."""
     rivals = ways.rivals()
     times = {name: np.empty((2, cycles, CYCLE)) for name in rivals}
     for cycle in range(cycles):
@@ -196,16 +193,17 @@ def timed(call: Callable[[], None]) -> tuple[float, float]:
 
 
 def until_compiled(ways: Ways, rounds: int = 6) -> None:
-    """Let accel make cycles until it compiled every step of one. Raises SystemExit if that never comes."""
+    """Let all make cycles until accel compiled every step of one. Raises SystemExit if that never comes."""
     from accel.reports.ledger import open_ledger
 
-    ledger = open_ledger("limit.time_step")
+    ledger, rivals = open_ledger("limit.time_step"), ways.rivals()
     for _ in range(rounds):
         ways.set_steps(0)
         before = ledger.calls - ledger.compiled_calls
         for _ in range(CYCLE):
             ways.turn()
-            ways.rivals()["accel"]()
+            for call in rivals.values():
+                call()
         if ledger.calls - ledger.compiled_calls == before:
             return
     left = ledger.calls - ledger.compiled_calls - before

@@ -162,6 +162,7 @@ def test_nothing_is_timed_that_is_wrong(monkeypatch, capsys):
 
     monkeypatch.setattr(limit.importlib.util, "find_spec", lambda name: name)
     monkeypatch.setattr(limit, "Ways", Wrong)
+    monkeypatch.setattr(limit, "until_compiled", lambda ways: None)
     monkeypatch.delattr(limit, "measure")
     assert limit.main([]) == 1
     assert "limit by nan" in capsys.readouterr().out
