@@ -320,7 +320,7 @@ _ROWS = (
     ),
     Reason(
         "choice.excluded",
-        "this function was left out by --only or --exclude",
+        "this function was left out by `only` or `exclude`",
         "change those patterns to include it",
     ),
     Reason(

@@ -130,7 +130,7 @@ LAYERS = (
     ("lift.codes",),
     ("lift.lifting", "lift.rounds"),
     ("lift.decorator",),
-    ("reports.words",),
+    ("reports.words", "reports.advice"),
     ("reports.summary",),
     ("reports.text", "reports.markdown", "reports.brief", "reports.html"),
     ("reports.reporting",),
