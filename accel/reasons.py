@@ -139,7 +139,7 @@ _ROWS = (
     Reason(
         "environment.versions",
         "a package that accel depends on is missing or too old",
-        "upgrade the packages named here; the README has the oldest versions that work",
+        "upgrade the packages named here",
     ),
     Reason(
         "environment.forked",

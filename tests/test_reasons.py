@@ -67,7 +67,7 @@ EXPECTED = {
     "ensemble.copy": "the objects of the call cannot be copied for the members",
     "ensemble.place": "what differs between members has to live in an argument of the call, or in an object below one",
     "mode.off": "acceleration is switched off",
-    "choice.excluded": "this function was left out by --only or --exclude",
+    "choice.excluded": "this function was left out by `only` or `exclude`",
     "choice.declined": "the catalogue declines this function",
     "choice.callable": "the name is not bound to a Python function",
 }

@@ -161,4 +161,4 @@ def test_a_folder_for_many_users_that_is_missing_is_warned_of(bench: Bench, tmp_
 
 def test_variables_of_others_are_not(bench: Bench) -> None:
     assert list(unknown({"QD_SIM_DAYS": "1", "JAX_PLATFORMS": "cpu", "QD_JAX_MODE": "auto", "QD_USE_JAX": "1"})) == []
-    assert next(iter(unknown({"QD_JAX_WHATEVER": "1"}))).endswith("(see docs/settings.md)")
+    assert next(iter(unknown({"QD_JAX_WHATEVER": "1"}))).endswith("(see accel docs settings)")

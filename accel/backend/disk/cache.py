@@ -282,7 +282,10 @@ def clear(root: Path) -> tuple[int, int]:
 
 USAGE = """usage: accel cache info|clear
 
-Show, or empty, the folder of compiled programs (QD_JAX_CACHE_DIR). Nothing else in it is touched.
+Show, or empty, the folder of compiled programs (QD_JAX_CACHE_DIR).
+
+  info   which folder it is, how many programs it holds, and how large they are
+  clear  delete these programs, and nothing else that may be in the folder
 """
 
 
