@@ -144,7 +144,7 @@ LAYERS = (
     ("plugins.pytest_session",),
     ("plugins.pytest_options",),
     ("inspect.sources",),
-    ("plugins.lines",),
+    ("plugins.lines", "plugins.cell_errors"),
     ("plugins.notebook",),
     ("inspect.programs",),
     ("inspect.explain",),

@@ -108,6 +108,8 @@ def test_the_console_script_finds_modules_of_the_current_folder(bench: Bench, tm
     plain = bench.python("-m", "mirror", "1")
     assert bench.python(str(script), "run", "--quiet", "mirror", "1") == plain
     assert bench.python("-P", str(script), "run", "--quiet", "scripts.go").code == 2
+    failed = bench.python(str(script), "run", "--quiet", "scripts.fails")
+    assert failed == bench.accel("--quiet", "scripts.fails") and "KeyError" in failed.err
 
 
 # -- documents and information ----------------------------------------------------------------------------------------

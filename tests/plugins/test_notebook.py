@@ -157,6 +157,9 @@ NOTEBOOK = (
     "%%accel\ndef g(x):\n    return np.trim_zeros(x)\nfor _ in range(30):\n    g(x)\naccel.report(full=True)",
     "accel.explain(g, x)",
     "%%accel\ndef h(x):\n    return 1 // 0\nh(x)",
+    "%%accel\nfor _ in range(3):\n    y = x + 1.0\n    z = 1 // 0",
+    "@accel.accelerate(mode='strict')\ndef strict(x):\n    return np.trim_zeros(x)\nfor _ in range(9):\n    strict(x)",
+    "accel.summary_line()",
 )
 
 
@@ -185,6 +188,11 @@ def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.M
     assert "In[7]:3 in g  [shape.dynamic]" in explained and "return np.trim_zeros(x)\n" in explained
     failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[8][0].traceback)
     assert "In[9], line 3" in failed and "In[9], line 4" in failed
+    failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[9][0].traceback)
+    assert "In[10], line 4" in failed and "----> 4     z = 1 // 0" in failed
+    failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[10][0].traceback)
+    assert "In[11], line 5" in failed and "where  In[11]:3" in failed and "accel/" not in failed
+    assert "(see accel.report() for reasons)" in shown[11][0].data["text/plain"]
     assert "ipykernel_" not in str(shown)
 
 
