@@ -226,7 +226,7 @@ _ROWS = (
     # -- not yet ---------------------------------------------------------------------------------------------------
     Reason(
         "wait.calls",
-        "the function was called too few times: a program is compiled after one recorded call and some more",
+        "too few of its calls, or rounds, have run to pay for a program",
         "none needed: in a longer run it is compiled",
     ),
     Reason(

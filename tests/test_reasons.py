@@ -50,7 +50,7 @@ EXPECTED = {
     "recorder.gap": "accel's recorder failed, and the call ran on NumPy without it",
     "verify.mismatch": "the compiled result differed from NumPy's by more than the tolerance; NumPy's was returned",
     "speed.slower": "by measurement, the compiled program is no faster than NumPy here",
-    "wait.calls": "the function was called too few times: a program is compiled after one recorded call and some more",
+    "wait.calls": "too few of its calls, or rounds, have run to pay for a program",
     "wait.compile": "its program was not compiled yet when the function was last called",
     "lift.source": "a loop is lifted by its source, and this code is not what its source file says",
     "lift.code": "the loop does what it could not do, or would do otherwise, in a function of its own",

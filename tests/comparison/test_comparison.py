@@ -209,6 +209,16 @@ def test_runs_of_different_lengths_are_said_to_be_so() -> None:
     assert said == "the runs made different numbers of steps (12, 11, 12): do not trust these differences"
 
 
+def test_a_busy_machine_is_told() -> None:
+    def noise(numpy: float | None, perturbed: float | None) -> str:
+        return runs._noise({"runs": {"numpy": {"ms_per_step": numpy}, "perturbed": {"ms_per_step": perturbed}}})
+
+    assert noise(2.0, 2.9) == noise(2.9, 2.0) == noise(None, 2.0) == ""
+    assert noise(12.3, 3.0) == (
+        "NumPy's two runs took 12.3 and 3 ms per step: something else used the machine, so do not trust these times"
+    )
+
+
 def test_no_call_of_the_scripts_own_function_is_missed(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "script.py").write_text(PROGRAM.replace("main()\n", "main()\nmain()\n"), encoding="utf-8")

@@ -322,13 +322,14 @@ def _info(settings: config.Settings) -> str:
 
 
 def _about(name: str, root: Path) -> str:
-    programs = [entry for entry in entries(root) if entry.is_program]
+    kept = list(entries(root))
+    programs = [entry for entry in kept if entry.is_program]
     current = sum(entry.path.parent.name == f"programs-{environment_hash()}" for entry in programs)
     lines = [(name, str(root)), ("programs", str(len(programs)))]
     if programs:
         lines += [
             ("usable now", f"{current} (the others are for other versions, settings or machines)"),
-            ("size", size_text(sum(entry.bytes for entry in programs))),
+            ("size", f"{size_text(sum(entry.bytes for entry in kept))}, with what is known of them"),
             ("oldest", _when(min(entry.written for entry in programs))),
             ("newest", _when(max(entry.written for entry in programs))),
         ]
