@@ -81,7 +81,7 @@ def test_the_help_of_a_command_is_a_screen(
         (("compile", "--setled=3", "x"), "unrecognized arguments: --setled=3 (did you mean --settled?); expected: "),
         (("compare", "--report", "f", "x"), "unrecognized arguments: --report"),
         (("cache", "claer"), "unknown command 'cache claer' (did you mean clear?); expected: info, clear"),
-        (("docs", "nothing"), "PAGE='nothing' cannot be used; expected: api, "),
+        (("docs", "setings"), "PAGE='setings' does not exist (did you mean settings?); expected: api, "),
     ],
 )
 def test_a_word_that_is_unknown(capsys: pytest.CaptureFixture[str], args: tuple[str, ...], said: str) -> None:
