@@ -71,11 +71,19 @@ def _advice(figures: dict[str, Any], words: Advice) -> str:
         return "each compiled call was compared, which does the work twice: a longer run in mode auto compares few"
     if totals["gained_s"] <= 0 and done["compiled"] < FEW:
         return f"too few of its {what} were compiled to tell what they gain: a longer run may gain"
+    if totals["gained_s"] <= 0 and _usually_gains(figures):
+        return "most compiled calls were faster than NumPy's, and a few far slower: something else used the machine"
     if totals["gained_s"] <= 0:
         return f"its compiled calls were no faster than NumPy's: larger arrays may gain, {words.off} loses nothing"
     more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
     others = "" if _found_all(figures) else f"; {_next_run(words)}"
     return f"it would have gained from about {_round_up(done['total'] + more)} {what} on{others}"
+
+
+def _usually_gains(figures: dict[str, Any]) -> bool:
+    """Whether compiled calls would have gained had each of a function's taken its median time."""
+    known = [each for each in figures["functions"] if each["numpy_ms"] and each["compiled_ms"]]
+    return sum(each["compiled_calls"] * (each["numpy_ms"] - each["compiled_ms"]) for each in known) > 0.0
 
 
 def _found_all(figures: dict[str, Any]) -> bool:

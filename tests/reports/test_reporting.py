@@ -295,6 +295,15 @@ def test_compiled_calls_that_are_slower_gain_at_no_length(books: ModuleType) -> 
     assert function["speedup"] < 1
 
 
+def test_a_busy_machine_is_not_taken_for_slow_programs(books: ModuleType) -> None:
+    book = _losing(books, gained_s=0.5, cost_s=0.1)
+    book.count_compiled(3.0, -2.9)  # the process was not let run
+    assert _assert_agree("lost")["gained_s"] == pytest.approx(-2.4)
+    line = summary.summary_line()
+    assert "most compiled calls were faster than NumPy's, and a few far slower: something else used" in line
+    assert "loses nothing" not in line
+
+
 def test_a_few_slow_calls_say_nothing_of_many(books: ModuleType) -> None:
     book = books.open_ledger("m.f")
     book.count_compared(0.5, 0.2)
