@@ -83,7 +83,8 @@ def _advice(figures: dict[str, Any], words: Advice) -> str:
 def _usually_gains(figures: dict[str, Any]) -> bool:
     """Whether compiled calls would have gained had each of a function's taken its median time."""
     known = [each for each in figures["functions"] if each["numpy_ms"] and each["compiled_ms"]]
-    return sum(each["compiled_calls"] * (each["numpy_ms"] - each["compiled_ms"]) for each in known) > 0.0
+    saved_ms: float = sum(each["compiled_calls"] * (each["numpy_ms"] - each["compiled_ms"]) for each in known)
+    return saved_ms > 0.0
 
 
 def _found_all(figures: dict[str, Any]) -> bool:
