@@ -25,15 +25,11 @@ def _is_elsewhere(entry: TracebackType, cell: str) -> bool:
 def _stand_in(entry: TracebackType) -> TracebackType:
     """An entry for the same place of the source, with a frame of its own that is there."""
     code = entry.tb_frame.f_code
-    line, end, column, end_column = list(code.co_positions())[entry.tb_lasti // 2]
+    line, *columns = list(code.co_positions())[entry.tb_lasti // 2]
+    end, start, stop = columns if line == entry.tb_lineno and None not in columns else (entry.tb_lineno, -1, -1)
     name = ast.Name("Exception", ast.Load())
     raising = ast.Raise(name)
-    place = ast.Pass(
-        lineno=line or entry.tb_lineno,
-        end_lineno=end or entry.tb_lineno,
-        col_offset=column or 0,
-        end_col_offset=end_column or 0,
-    )
+    place = ast.Pass(lineno=entry.tb_lineno, end_lineno=end, col_offset=start, end_col_offset=stop)  # type: ignore[arg-type]
     for node in (raising, name):
         ast.copy_location(node, place)
     made = compile(ast.Module([raising], []), code.co_filename, "exec", dont_inherit=True)
