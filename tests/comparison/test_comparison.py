@@ -190,7 +190,7 @@ def test_a_whole_comparison_run(tmp_path: Path) -> None:
     said = f"{function['compiled_calls']} of {function['calls']} calls compiled"
     assert f"accel's run had {said}." in report
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("accel: steps ") and f", {said}; see " in last
+    assert last.startswith("accel: steps ") and f", {said}; " in last and "; see " in last
 
 
 def test_a_catalogue_of_the_users_own_is_passed_on(tmp_path: Path) -> None:
