@@ -31,7 +31,7 @@ class Option(NamedTuple):
 
 PLACES = (
     Option("--pygcm", {"metavar": "DIR", "help": "run from this checkout of PyGCM"}),
-    Option("--demo", {"action": "store_true", "help": "run the bundled miniature planet, and print the report"}),
+    Option("--demo", {"action": "store_true", "help": "run the bundled miniature planet"}),
 )
 OPTIONS = (
     Option("--platform", {"choices": config.PLATFORMS, "metavar": "P", "help": "cpu, gpu or tpu; default: the best"}),
@@ -62,7 +62,7 @@ OPTIONS = (
     Option("--report", {"metavar": "FILE", "help": "write the report (.json, .md, .txt); - is standard error"}),
     Option("--profile", {"metavar": "FILE.html", "help": "write a page that shows where the time went"}),
     Option("--compare", {"action": "store_true", "help": "the same as `accel compare`"}),
-    Option("--out", {"metavar": "DIR", "help": "the folder for --compare; default: accel-comparison"}),
+    Option("--out", {"metavar": "DIR", "help": "the folder for the comparison; default: accel-comparison"}),
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
 OF_COMPARE = ("--platform", "--mode", "--catalogue", "--only", "--exclude", "--out")

@@ -87,6 +87,9 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
     If the error was raised inside accel, all frames are kept, because they are needed to report it.
     """
     frames = entries(traceback)
+    # above it stand frames of accel and of the script that is called `accel`, a file of the environment
+    executing = [place for place, frame in enumerate(frames) if frame.tb_frame.f_code is _execute.__code__]
+    frames = frames[executing[0] :] if executing else frames
     started = [not is_ours(frame) and frame.tb_frame.f_code.co_filename not in _LAUNCHERS for frame in frames]
     first = started.index(True) if True in started else len(frames)
     # an error of accel's own

@@ -27,6 +27,7 @@ from accel.config import SettingError
 from accel.hook import patching
 from accel.process import ranks, status
 from accel.reports import last, profiling, reporting, summary, timeline
+from accel.reports.advice import IN_SHELL, UNKEPT, Advice
 from accel.reports.figures import figures_of_run
 
 
@@ -37,9 +38,9 @@ def _finish(plan: CommandLine, process: int) -> None:
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
     page = plan.profile is not None and _try_to_write(profiling.page(program), plan.profile, "profile")
     kept = last.keep(figures, program, profile=plan.profile if page else None)
-    rest = summary.COMMAND if kept else "--report -"
+    advice = IN_SHELL if kept else UNKEPT
     for report in plan.reports:
-        _try_to_write(_rendered(report, figures, rest), report.path, "report")
+        _try_to_write(_rendered(report, figures, advice), report.path, "report")
     chosen = patching.chosen() if plan.auto else []
     if plan.auto and not plan.settings.quiet:
         _try_to_write(summary_of_chosen(chosen), None, "choice")
@@ -47,10 +48,10 @@ def _finish(plan: CommandLine, process: int) -> None:
         _try_to_write(as_catalogue(chosen, plan.command.target), plan.chosen, "catalogue")
 
 
-def _rendered(report: Report, figures: dict[str, Any], rest: str) -> str:
+def _rendered(report: Report, figures: dict[str, Any], advice: Advice) -> str:
     if report.format is None:
-        return summary.summary_of(figures, rest) + "\n"
-    return reporting.render(figures, report.format, full=report.full, rest=rest)
+        return summary.summary_of(figures, advice) + "\n"
+    return reporting.render(figures, report.format, full=report.full, advice=advice)
 
 
 def _try_to_write(text: str, path: Path | None, what: str) -> bool:

@@ -28,6 +28,7 @@ from accel.hook.watching import INTERVAL_S, LONGEST_S, Watch
 from accel.process import ranks, tuning
 from accel.reasons import Refusal
 from accel.reports import last, ledger, summary
+from accel.reports.advice import IN_PYTHON, IN_SHELL
 from accel.reports.figures import figures_of_run
 from accel.reports.ledger import State
 
@@ -130,9 +131,9 @@ def _speak_at_exit() -> None:
 def _say_summary() -> None:
     """Keep the report, and write the summary line to standard error, unless that is closed."""
     figures = figures_of_run()
-    report = summary.COMMAND if last.keep(figures, " ".join(sys.argv)) else summary.IN_PYTHON
+    advice = IN_SHELL if last.keep(figures, " ".join(sys.argv)) else IN_PYTHON
     if sys.stderr is not None and not sys.stderr.closed:
-        sys.stderr.write(summary.summary_of(figures, report) + "\n")
+        sys.stderr.write(summary.summary_of(figures, advice) + "\n")
 
 
 def put_in_place(
