@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from accel import config
+from accel.machines import crew
 from accel.process import forks, interrupts, jax_internals, memory, tuning
 
 SMALL_ARRAY = 1 << 16
@@ -174,7 +175,8 @@ def device(platform: str | None) -> Any:
     import jax
 
     check_platform(platform)
-    return jax.devices(platform)[0] if platform else jax.devices()[0]
+    # of several processes, each has its own
+    return jax.local_devices(backend=platform)[0]
 
 
 def all_devices(chosen: config.Settings) -> list[Any]:
@@ -202,6 +204,10 @@ def check(chosen: config.Settings) -> None:
     """Raise SettingError if accel is on, and the settings name a platform that does not exist here."""
     if chosen.enabled and chosen.mode != "off":
         check_platform(chosen.platform)
+        if chosen.machines is not None and crew.current is None:
+            raise config.SettingError(
+                config.VARIABLES["machines"], chosen.machines, "a program that `accel run` starts", "has no effect here"
+            )
         if chosen.devices != 1:
             start(0)
             all_devices(chosen)
