@@ -118,6 +118,9 @@ def compare(argv: Sequence[str]) -> int:
 
 def _compare(plan: CommandLine, out: Path, start: Start) -> int:
     """Make a comparison run. Returns the exit code: 1 if a run of the program fails."""
+    if plan.settings.machines is not None:
+        name = config.VARIABLES["machines"]
+        return refuse(SettingError(name, plan.settings.machines, "a single run", "cannot be compared"))
     target, args = start.elsewhere
     spec = {
         "target": target,

@@ -46,8 +46,13 @@ def held_back(wanted: bool = True) -> Iterator[None]:
                         os.write(number, line)
 
 
-def silence() -> None:
-    """For a rank other than 0: nothing is printed on standard output any more."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
+def silence(errors: bool) -> int:
+    """For a rank other than 0: the process's streams show nothing any more. Returns one that still is standard error.
+
+    errors: whether standard error stays. When rank 0 dies, JAX says so at length in each of the others.
+    """
+    usual, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    for number in _STREAMS[: 1 if errors else 2]:
+        os.dup2(null, number)
     os.close(null)
+    return usual

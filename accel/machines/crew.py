@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, TypeVar
 
-from accel.process import forks
+from accel.process import forks, interrupts
 
 T = TypeVar("T")
 
@@ -73,14 +73,15 @@ class Crew:
         """
         if self.lost:
             raise SystemExit(1)
-        try:
-            self._send(RUNS, message)
-            return self._together(message, own)
-        except RankLost:
-            raise SystemExit(1) from None
-        except BaseException as error:  # Ctrl-C: the others' answers would be taken for those to the next program
-            self._lose(f"a program of all {self.size} ranks was interrupted ({type(error).__name__})")
-            raise
+        with interrupts.Deferral():  # the next program must not find answers to this one
+            try:
+                self._send(RUNS, message)
+                return self._together(message, own)
+            except RankLost:
+                raise SystemExit(1) from None
+            except Exception as error:
+                self._lose(f"rank 0 of {self.size} has failed: {type(error).__name__}: {error}")
+                raise SystemExit(1) from error
 
     def _together(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, dict[int, Any]]:
         done, finished = Pipe(duplex=False)

@@ -11,6 +11,7 @@ import os
 import pickle
 import secrets
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,12 +19,13 @@ from dataclasses import replace
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
-from accel import config
+from accel import config, logs
 from accel.backend import devices
 from accel.config import SettingError, Settings
 from accel.machines import chatter, crew
 from accel.machines.crew import CONNECTIONS, Crew, Member
 from accel.process import jax_internals
+from accel.reports import ledger
 
 PATIENCE_S = 300
 """Seconds that ranks wait for each other at the start."""
@@ -61,8 +63,11 @@ def join(settings: Settings) -> Settings:
     if rank:
         from accel.machines.serving import serve
 
-        chatter.silence()
         serve(lines, rank, size)
+    sys.meta_path.insert(0, _NoMPI())
+    told = f"rank 0 of {size} runs the program; the others compute with it, and print and write nothing"
+    ledger.current_run().note(told)
+    logs.LOGGER.info("%s", told)
     # registered before the program's own handlers, and so called after them
     atexit.register(_end, os.getpid())
     # the children of the program are no ranks
@@ -89,6 +94,15 @@ def _addresses(settings: Settings) -> dict[str, Any]:
 def _error(settings: Settings, problem: str) -> SettingError:
     possible = f"{config.CLUSTER} under a launcher that JAX knows, or HOST:PORT with QD_JAX_PROCESSES and QD_JAX_PROCESS"
     return SettingError(config.VARIABLES["machines"], settings.machines, possible, f"cannot be used: {problem}")
+
+
+class _NoMPI:
+    """Ends a program that uses MPI itself, which would wait for ranks that do not run it."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Find nothing."""
+        if name == "mpi4py.MPI":
+            raise SystemExit(f"accel: {config.VARIABLES['machines']} is for programs that do not use MPI themselves")
 
 
 def _end(process: int) -> None:

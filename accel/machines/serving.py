@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import signal
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +11,8 @@ from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 from accel.backend.shards import shards_of
+from accel import config
+from accel.machines import chatter
 from accel.machines.common import Build, Run, built
 from accel.machines.crew import BUILDS, PULSE, RUNS
 from accel.machines.pieces import Layout, Piece, first_copies
@@ -25,6 +27,7 @@ class _Program:
 
 def serve(lines: Mapping[str, Connection], rank: int, size: int) -> NoReturn:
     """Build and run programs as rank 0 says, until it ends or is gone. Ends the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what Ctrl-C is to do, rank 0 decides
     programs: dict[int, _Program] = {}
 
     def build(told: Build) -> str:
@@ -38,7 +41,7 @@ def serve(lines: Mapping[str, Connection], rank: int, size: int) -> NoReturn:
 
     for answered in ((lines[BUILDS], build, str), (lines[RUNS], run, lambda problem: (None, problem))):
         threading.Thread(target=_answer, args=answered, daemon=True).start()
-    _await_end(lines[PULSE], rank, size)
+    _await_end(lines[PULSE], rank, size, chatter.silence(config.current().log == "debug"))
 
 
 def _answer(line: Connection, answer: Callable[[Any], Any], failed: Callable[[str], Any]) -> None:
@@ -55,15 +58,14 @@ def _answer(line: Connection, answer: Callable[[Any], Any], failed: Callable[[st
         pass
 
 
-def _await_end(pulse: Connection, rank: int, size: int) -> NoReturn:
-    """Wait for the program's end. A thread that waits in a collective does not keep the process."""
+def _await_end(pulse: Connection, rank: int, size: int, spoken: int) -> NoReturn:
+    """Wait for the program's end. A thread that waits in a collective does not keep the process. spoken: a stream."""
     try:
         word = pulse.recv()
     except (OSError, EOFError):
         word = ""
     if not word and rank == 1:  # one speaks for all
-        sys.stderr.write(f"accel: rank 0 of {size} is gone: the job ends\n")
-        sys.stderr.flush()
+        os.write(spoken, f"accel: rank 0 of {size} is gone: the job ends\n".encode())
     os._exit(0 if word == "end" else 1)
 
 
