@@ -45,7 +45,7 @@ def launching() -> AbstractContextManager[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """A division among devices. devices: those that are used. axis: ROWS or COLUMNS; length: its length where it is divided."""
+    """A division among devices. devices: those that are used. axis: ROWS or COLUMNS. length: of a divided axis."""
 
     devices: tuple[Any, ...]
     axis: int
@@ -89,7 +89,7 @@ def equal_parts(total: int, most: int) -> int:
 
 def division(devices: Sequence[Any], shapes: Iterable[Sequence[int]]) -> Shards | str:
     """How arrays of these shapes are divided among the devices, or as many of them as divide an axis; or why not."""
-    fields = [shape for shape in shapes if len(shape) > 1 and prod(shape)]
+    fields = [tuple(shape) for shape in shapes if len(shape) > 1 and 0 not in shape]
     if not fields:
         return "it takes no array of two axes"
     rows, columns = (_usual_length(fields, axis) for axis in (ROWS, COLUMNS))
@@ -101,7 +101,7 @@ def division(devices: Sequence[Any], shapes: Iterable[Sequence[int]]) -> Shards 
     return shards_of(devices[:by_columns], COLUMNS, columns)
 
 
-def _usual_length(shapes: Iterable[Sequence[int]], axis: int) -> int:
+def _usual_length(shapes: Iterable[tuple[int, ...]], axis: int) -> int:
     """The length of an axis in most of these shapes, each weighted by its elements."""
     counts: Counter[int] = Counter()
     for shape in shapes:

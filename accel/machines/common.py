@@ -36,8 +36,8 @@ class Build:
     """What a rank is told, to build a program. Picklable.
 
     number: the program's. exported: by `jax.export`, a function of the constants and of the arguments. constants: the
-    parts that the rank has of them. forms: shape and dtype of the constants, and of the arguments. devices, axis, length:
-    of the division.
+    parts that the rank has of them. forms: shape and dtype of the constants, and of the arguments. devices: how many.
+    axis, length: of the division.
     """
 
     number: int
@@ -52,7 +52,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a rank is told, to run a program. parts: of each argument. dropped: programs that are not needed any more."""
+    """What a rank is told, to run a program. parts: of each argument. dropped: programs that are needed no more."""
 
     number: int
     parts: list[list[NDArray[Any]]]
@@ -81,7 +81,7 @@ class CommonProgram:
         weakref.finalize(self, _dropped.append, self.number)
 
     def run(self, arrays: Sequence[Any], scalars: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Run it; returns the results as ndarrays. The caller holds `shards.launching`. Ends the job if a rank is gone."""
+        """Run it; returns the results as ndarrays. Ends the job if a rank is gone. The caller holds `launching()`."""
         import jax
 
         began = time.perf_counter()
@@ -94,9 +94,10 @@ class CommonProgram:
         self._runs += 1
         with chatter.held_back(self._runs <= FIRST_RUNS):
             (results, ran_s), answers = self.crew.run(_others(message), lambda: self._own(message[0].parts))
+        pieces = [*zip(*answers.values(), strict=True)] or [()] * len(results)
         made = [
-            whole(each.shape, each.dtype, [*first_copies(each), *(piece for rank in answers for piece in answers[rank][at])])
-            for at, each in enumerate(results)
+            whole(each.shape, each.dtype, [*first_copies(each), *itertools.chain(*others)])
+            for each, others in zip(results, pieces, strict=True)
         ]
         self.copied_s = time.perf_counter() - began - ran_s
         found: tuple[list[Any], dict[str, Any]] = jax.tree_util.tree_unflatten(self.out_tree, made)
@@ -125,8 +126,8 @@ def build(
     shards: Shards,
     options: Mapping[str, Any],
 ) -> CommonProgram:
-    """Have all ranks compile a program. function: of arrays, constants and scalars. arguments: the forms of the first and
-    the last, as `jax.ShapeDtypeStruct` with shardings.
+    """Have all ranks compile a program. function: of arrays, constants and scalars. arguments: the forms of the first
+    and the last, as `jax.ShapeDtypeStruct` with shardings.
 
     Raises BuildFailed, RankLost, and what JAX raises.
     """
@@ -152,9 +153,7 @@ def build(
     def message(rank: int) -> Build:
         cut = [layout.cut(each) for layout, each in zip(of_constants[rank], fixed, strict=True)]
         described = _described(about), _described(forms)
-        return Build(
-            number, exported, cut, described, len(shards.devices), shards.axis, shards.length, dict(options)
-        )
+        return Build(number, exported, cut, described, len(shards.devices), shards.axis, shards.length, dict(options))
 
     messages = {rank: message(rank) for rank in ranks}
     try:

@@ -1,8 +1,8 @@
 """The crew: rank 0's view of the other ranks.
 
-Each of them has three connections to rank 0: for *builds*, which take seconds; for *runs*; and a *pulse*, whose end tells
-it that rank 0 is gone. JAX's own messages would do for none of them: its store of keys and values has no large ones, and
-who waits in a collective cannot hear that another rank is gone.
+Each of them has three connections to rank 0: for *builds*, which take seconds; for *runs*; and a *pulse*, whose end
+tells it that rank 0 is gone. JAX's own messages would do for none of them: its store of keys and values has no large
+ones, and who waits in a collective cannot hear that another rank is gone.
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ class Crew:
         self._reporting = threading.Lock()
 
     def build(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, str]:
-        """Have a program built by all. message: to each rank. Returns what `own` gives here, and a problem elsewhere or "".
-
-        Raises RankLost.
+        """Have a program built by all. message: to each rank that takes part. Returns what `own` gives here, and a
+        problem elsewhere, or "". Raises RankLost.
         """
         with self._building:
             self._send(BUILDS, message)
             try:
                 made = own()
             finally:  # the next build must not find these answers
-                problems = [self._heard(member, BUILDS) for member in self.members]
+                problems = [self._heard(member, BUILDS) for member in self.members if member.rank in message]
             return made, next((problem for problem in problems if problem), "")
 
     def run(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, dict[int, Any]]:
-        """Run a program together. message: to each rank that takes part. Returns what `own` gives here, and the answers.
+        """Run a program together. message: to each rank that takes part. Returns what `own` gives here, and the answers
+        by rank. The caller must see to it that one program runs at a time.
 
-        own: runs in another thread, for it may wait for ever once a rank is gone. Ends the job (SystemExit) if one is, or
-        has failed: what this one computes could not be had otherwise. The caller must see to it that only one runs.
+        own: runs in another thread, for it may wait for ever once a rank is gone. If one is, or has failed, the job
+        ends (SystemExit): the ranks that are left may wait in a collective for ever.
         """
         if self.lost:
             raise SystemExit(1)

@@ -92,8 +92,9 @@ def _addresses(settings: Settings) -> dict[str, Any]:
 
 
 def _error(settings: Settings, problem: str) -> SettingError:
-    possible = f"{config.CLUSTER} under a launcher that JAX knows, or HOST:PORT with QD_JAX_PROCESSES and QD_JAX_PROCESS"
-    return SettingError(config.VARIABLES["machines"], settings.machines, possible, f"cannot be used: {problem}")
+    name, number, own = (config.VARIABLES[each] for each in ("machines", "processes", "process"))
+    possible = f"{config.CLUSTER} under a launcher that JAX knows, or HOST:PORT with {number} and {own}"
+    return SettingError(name, settings.machines, possible, f"cannot be used: {problem}")
 
 
 class _NoMPI:

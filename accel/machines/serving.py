@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-from accel.backend.shards import shards_of
 from accel import config
+from accel.backend.shards import shards_of
 from accel.machines import chatter
 from accel.machines.common import Build, Run, built
 from accel.machines.crew import BUILDS, PULSE, RUNS

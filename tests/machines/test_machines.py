@@ -253,7 +253,11 @@ def test_what_cannot_be_is_refused_in_one_line(case: str, tmp_path: Path) -> Non
         for name in ("__init__.py", "MPI.py"):
             (tmp_path / "mpi4py").mkdir(exist_ok=True)
             (tmp_path / "mpi4py" / name).touch()
-    own = ["-m", "accel", *command] if command else ["-c", "import accel\ntry: accel.install()\nexcept ValueError as e: print(e)"]
+    own = (
+        ["-m", "accel", *command]
+        if command
+        else ["-c", "import accel\ntry: accel.install()\nexcept ValueError as e: print(e)"]
+    )
     environ = {**os.environ, "QD_JAX_QUIET": "1", "PYTHONPATH": str(ROOT), **given}
     done = subprocess.run(
         [sys.executable, *own], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=100
