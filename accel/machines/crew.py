@@ -14,11 +14,15 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from accel.process import forks, interrupts
 
 T = TypeVar("T")
+
+_Task = tuple[Callable[[], Any], list[Any], Connection]
+"""What to do, where the result goes, and what tells that it is there."""
 
 BUILDS, RUNS, PULSE = CONNECTIONS = ("builds", "runs", "pulse")
 
@@ -51,6 +55,8 @@ class Crew:
         self.lost = ""
         self._building = threading.RLock()
         self._reporting = threading.Lock()
+        self._tasks: SimpleQueue[_Task] = SimpleQueue()
+        self._thread: threading.Thread | None = None
 
     def build(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, str]:
         """Have a program built by all. message: to each rank that takes part. Returns what `own` gives here, and a
@@ -86,7 +92,10 @@ class Crew:
     def _together(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, dict[int, Any]]:
         done, finished = Pipe(duplex=False)
         results: list[Any] = []
-        threading.Thread(target=_into, args=(own, results, finished), name="accel-rank-0", daemon=True).start()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="accel-rank-0", daemon=True)
+            self._thread.start()
+        self._tasks.put((own, results, finished))
         awaited = {member.lines[RUNS]: member for member in self.members if member.rank in message}
         answers: dict[int, Any] = {}
         waiting: set[Any] = {done, *awaited}
@@ -102,6 +111,17 @@ class Crew:
                         error = results[0]
                         self._end_if(f"{type(error).__name__}: {error}", f"rank 0 of {self.size} has failed")
         return results[0], answers
+
+    def _work(self) -> None:
+        """What the thread for rank 0's own part does."""
+        while True:
+            own, results, finished = self._tasks.get()
+            try:
+                results.append(own())
+            except BaseException as error:
+                results.append(error)
+            with finished, contextlib.suppress(OSError):  # closed: nobody waits any more
+                finished.send_bytes(b".")
 
     def _end_if(self, problem: str, what: str) -> None:
         if problem:
@@ -154,16 +174,6 @@ class Crew:
         for member in self.members:
             for line in member.lines.values():
                 line.close()
-
-
-def _into(own: Callable[[], Any], results: list[Any], finished: Connection) -> None:
-    try:
-        results.append(own())
-    except BaseException as error:
-        results.append(error)
-    with contextlib.suppress(OSError):  # closed: nobody waits any more
-        finished.send_bytes(b".")
-    finished.close()
 
 
 current: Crew | None = None
