@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any
@@ -188,6 +189,13 @@ def all_devices(chosen: config.Settings) -> list[Any]:
     if wanted > len(found):
         raise config.SettingError(config.VARIABLES["devices"], wanted, f"up to {len(found)}, or {config.ALL}")
     return found[:wanted]
+
+
+def own(found: Sequence[Any]) -> list[Any]:
+    """Those of these devices that belong to this process."""
+    import jax
+
+    return [each for each in found if each.process_index == jax.process_index()]
 
 
 def shares_memory(device: Any) -> bool:

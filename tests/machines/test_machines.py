@@ -24,6 +24,7 @@ from accel.backend.underway.queues import compile_in_background
 from accel.dispatch.comparing import policy
 from accel.dispatch.costs import speed
 from accel.dispatch.replay import Variant
+from accel.ensembles.division import devices_for
 from accel.lower import Known
 from accel.record import record
 from accel.reports.ledger import open_ledger
@@ -96,6 +97,7 @@ play(step if not PAUSE_S else smooth, 48, 20)
 if not PAUSE_S:
     [fast(np.ones((8, 8))) for _ in range(6)]
     in_background()
+    print("members on", len(devices_for(8)))
     play(smooth, 9, 16)
     with open(f"written-{os.getpid()}.txt", "w") as file:
         file.write("by one rank")
@@ -174,6 +176,7 @@ def test_results_are_one_devices_and_rank_0_alone_speaks(
     assert said == [
         f"step48x20 True {devices} None True",
         "background True True True",
+        "members on 2",
         f"smooth9x16 True {devices} None True",
         "a child None",
     ]
