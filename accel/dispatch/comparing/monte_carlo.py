@@ -22,8 +22,9 @@ SEEDS = range(4)
 """The seeds of the runs with perturbed rounding by which a difference is judged."""
 
 SEEDS_OF_REDUCED = range(16)
-"""The same where programs compute in less than float64. Differences are the rule there, and not the exception: where two
-values cancel, they move alike in half of the runs, and among many such elements some look as if rounding did nothing."""
+"""The same where programs compute in less than float64, and most results differ.
+
+Where two values cancel, they move alike in half of the runs: of many such elements some look insensitive in four."""
 
 AMPLIFIED = 32.0
 """A difference may be this many times the effect of perturbed rounding. Chosen, not derived: four runs see less than
