@@ -75,19 +75,22 @@ class Crew:
         by rank. The caller must see to it that one program runs at a time.
 
         own: runs in another thread, for it may wait for ever once a rank is gone. If one is, or has failed, the job
-        ends (SystemExit): the ranks that are left may wait in a collective for ever.
+        ends (SystemExit): the ranks that are left may wait in a collective for ever. In another thread than the main
+        one RankLost is raised: the main thread ends the job at its next program.
         """
         if self.lost:
-            raise SystemExit(1)
+            raise self._end_of_job()
         with interrupts.Deferral():  # the next program must not find answers to this one
             try:
                 self._send(RUNS, message)
                 return self._together(message, own)
-            except RankLost:
-                raise SystemExit(1) from None
             except Exception as error:
-                self._lose(f"rank 0 of {self.size} has failed: {type(error).__name__}: {error}")
-                raise SystemExit(1) from error
+                self._lose(f"rank 0 of {self.size} has failed: {type(error).__name__}: {error}")  # else it was said
+                raise self._end_of_job() from None
+
+    def _end_of_job(self) -> BaseException:
+        is_main = threading.current_thread() is threading.main_thread()
+        return SystemExit(1) if is_main else RankLost(self.lost)
 
     def _together(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, dict[int, Any]]:
         done, finished = Pipe(duplex=False)
