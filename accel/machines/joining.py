@@ -52,6 +52,8 @@ def join(settings: Settings) -> Settings:
             jax.distributed.initialize(**given, initialization_timeout=PATIENCE_S)
         except Exception as error:
             raise _error(settings, f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
+        if jax_internals.distributed_state()[0] is None:
+            raise _error(settings, "this version of JAX has no store of keys and values")
         # what it starts depends on the settings
         joined = replace(settings, devices=config.ALL if settings.devices == 1 else settings.devices)
         config.set_current(joined)
