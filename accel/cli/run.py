@@ -31,6 +31,15 @@ from accel.reports.advice import IN_SHELL, UNKEPT, Advice
 from accel.reports.figures import figures_of_run
 
 
+def _joined(settings: config.Settings) -> config.Settings:
+    """The settings for the program. Of several processes that run it together, only the first returns."""
+    if settings.machines is None:
+        return settings
+    from accel.machines.joining import join
+
+    return join(settings)
+
+
 def _finish(plan: CommandLine, process: int) -> None:
     """Write the reports. A forked child does not: its parent does. Of MPI's ranks, the first does."""
     if os.getpid() != process or not ranks.is_first():
@@ -77,10 +86,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program that `argv` (default: the command line) names. Returns the exit code if nothing was raised."""
     try:
         plan = parse(argv)
-        start = enter(plan.command)
         if plan.compare is not None:
-            return _compare(plan, plan.compare, start)
-        config.set_current(replace(plan.settings, quiet=True))  # `_finish` writes the summary
+            return _compare(plan, plan.compare, enter(plan.command))
+        settings = _joined(plan.settings)  # before `enter`, which imports the packages of a module
+        start = enter(plan.command)
+        config.set_current(replace(settings, quiet=True))  # `_finish` writes the summary
         logs.to_stderr()
         if not (plan.quiet or plan.settings.quiet) and ranks.is_first():
             status.enable()
@@ -109,6 +119,9 @@ def compare(argv: Sequence[str]) -> int:
 
 def _compare(plan: CommandLine, out: Path, start: Start) -> int:
     """Make a comparison run. Returns the exit code: 1 if a run of the program fails."""
+    if plan.settings.machines is not None:
+        name = config.VARIABLES["machines"]
+        return refuse(SettingError(name, plan.settings.machines, "a single run", "cannot be compared"))
     target, args = start.elsewhere
     spec = {
         "target": target,
