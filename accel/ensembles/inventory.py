@@ -60,7 +60,7 @@ def inventory_of(recorded: Recorded, places: Places, ways: Sequence[Way], return
     for way, each in zip(ways, returned, strict=True):
         found.in_place |= {places.names[slot] for slot in each.changed}
         found.rebound |= {name for name, part in each.state.items() if not _is_itself(name, part, way, places)}
-        places_of_written = dict(_written(way, slots, places))
+        places_of_written = dict(_written(way, recorded, places))
         for name, part in each.state.items():
             _note(found, name, places_of_written.get(name), _kind_of(part, way, recorded))
             found.changed.append(name)
@@ -93,15 +93,14 @@ def _kind_of(part: Any, way: Way, recorded: Recorded) -> type:
     return np.ndarray
 
 
-def _written(way: Way, slots: Sequence[Any], places: Places) -> Iterator[tuple[str, Address]]:
+def _written(way: Way, recorded: Recorded, places: Places) -> Iterator[tuple[str, Address]]:
     """The address of each array and number that a way stores, by the names of `accel.pure.results`."""
     for change in way.trace.outputs.writes:
         if isinstance(change, Write):
-            owner = way.slots[change.owner]
-            address = address_of(slots, owner)
+            address = address_of(recorded.trace.inputs.slots, way.slots[change.owner])
             if address is not None:
-                step = Hop(change.is_item, change.name)
-                yield from _below(_named(places.names[owner], step), (*address, step), change.value)
+                name = results.name_of(change, way, recorded, places)
+                yield from _below(name, (*address, Hop(change.is_item, change.name)), change.value)
 
 
 def stored(trace: Trace) -> Iterator[Address]:

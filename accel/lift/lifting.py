@@ -159,7 +159,7 @@ class _Work:
         return finished(compiled(self.tree, self._code.co_filename, self._flags), self.switches)
 
     def _new_switch(self, loop: Loop, code: CodeType, uncertain: Iterable[str] = (), own: Iterable[str] = ()) -> int:
-        self.switches.append(Switch(loop.lineno, code, frozenset(uncertain), frozenset(own)))
+        self.switches.append(Switch(loop.lineno, code, frozenset(uncertain), frozenset(own), loop))
         return len(self.switches) - 1
 
     def _chosen(

@@ -20,7 +20,7 @@ from accel.merge import ABSENT, MergedTrace, NotMergeable, merged
 from accel.process import interrupts
 from accel.reasons import Refusal
 from accel.record import Raised, Trace, Undone, record
-from accel.record.recording import Recording
+from accel.record.recording import Recording, Unwound
 from accel.rules.rule import Unsupported
 
 Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
@@ -131,19 +131,20 @@ def _copied(values: list[Any]) -> list[Any]:
     return [value.copy() if type(value) is np.ndarray else value for value in values]
 
 
-def recorded_call(call: PlainCall, look: Look | None = None) -> Trace:
-    """The trace of one more call. look: is given the trace and what the call returned, before it is undone. Raises
-    Refused."""
-    return _recorded(call, call.name, look)
+def recorded_call(call: PlainCall, look: Look | None = None, *, silent: bool = False) -> Trace:
+    """The trace of one more call. look: is given the trace and what the call returned, before it is undone. silent: the
+    call shows no text, and ends where it would have another effect. Raises Refused."""
+    return _recorded(call, call.name, look, silent)
 
 
 Look = Callable[[Trace, Any], None]
 
 
-def _recorded(call: PlainCall, name: str, look: Look | None = None) -> Trace:
+def _recorded(call: PlainCall, name: str, look: Look | None = None, silent: bool = False) -> Trace:
     undo: list[Callable[[], None]] = []
+    watch = _watch(undo, silent)
     with np.errstate(all="ignore"):
-        result = record(call.function, call.args, call.kwargs, max_nodes=config.current().max_nodes, watch=_watch(undo))
+        result = record(call.function, call.args, call.kwargs, max_nodes=config.current().max_nodes, watch=watch)
     if isinstance(result, Raised):
         raise result.error
     if isinstance(result, Undone) or result.refusal is not None or result.trace is None:
@@ -163,16 +164,18 @@ def _recorded(call: PlainCall, name: str, look: Look | None = None) -> Trace:
         raise refused(name, gap.reason, gap.detail) from None
 
 
-def _watch(undo: list[Callable[[], None]]) -> Callable[[Recording], None]:
+def _watch(undo: list[Callable[[], None]], silent: bool) -> Callable[[Recording], None]:
     """Has what undoes a call kept, when it has come to its end: the call is an example, and leaves nothing behind."""
 
     def start(recording: Recording) -> None:
         def look() -> None:
+            if silent and recording.refusal is not None:
+                raise Unwound  # else the call would go on unrecorded, and write files
             try:
                 undo[:] = recording.journal.actions
             except Exception as error:
                 interrupts.pass_on(error)
 
-        recording.watcher = look
+        recording.watcher, recording.silent = look, silent
 
     return start
