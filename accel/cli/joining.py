@@ -67,7 +67,9 @@ class Joining:
             known = ", ".join(f"{each.line} ({each.around.co_qualname})" for each in self._found if each.around)
             raise NoProgram("LOOP", named, f"one of the lines {known}", "names several loops")
         notes = [each for each in current_run().notes if "lifted: " in each]
-        raise NoProgram("LOOP", named, "a loop of the program", "; ".join(["names no loop that can be stepped", *notes]))
+        raise NoProgram(
+            "LOOP", named, "a loop of the program", "; ".join(["names no loop that can be stepped", *notes])
+        )
 
 
 def _say(line: str) -> None:

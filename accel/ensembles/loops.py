@@ -97,7 +97,9 @@ class LoopCopy(WorkingCopy):
             elif name == slot.name:
                 name = _below(renamed, name)
             inputs.replace(index, name, fetch)
-        owners = (inputs.slots[each.owner - Inputs.ROOTS].fetch for each in trace.outputs.writes if isinstance(each, Write))
+        owners = (
+            inputs.slots[each.owner - Inputs.ROOTS].fetch for each in trace.outputs.writes if isinstance(each, Write)
+        )
         if any(self._is_programs(each.constants) for each in owners):
             raise refused(self.name, "ensemble.place", "a method, or another module, assigns a name of the script")
 
@@ -150,7 +152,9 @@ def _as_if_at(switch: Switch, body: FunctionType) -> FunctionType:
 
 # -- the test of a `while` --------------------------------------------------------------------------------------------
 
-_HARMLESS = frozenset({"abs", "len", "min", "max", "any", "all", "sum", "round", "float", "int", "bool", "item", "mean"})
+_HARMLESS = frozenset(
+    {"abs", "len", "min", "max", "any", "all", "sum", "round", "float", "int", "bool", "item", "mean"}
+)
 """Functions and methods that change nothing, and that a test may call: it is evaluated for the members, too."""
 
 
@@ -204,5 +208,3 @@ def targets(switch: Switch) -> list[str]:
     if not isinstance(switch.statement, ast.For):
         return []
     return [node.id for node in ast.walk(switch.statement.target) if isinstance(node, ast.Name)]
-
-

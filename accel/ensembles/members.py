@@ -105,7 +105,9 @@ class Members:
                 continue
             value = cells[name].cell_contents if name in cells else body.__globals__[name]
             if not is_leaf(value) and not isinstance(value, (str, bytes, type(None))):
-                raise refused(self._name, "ensemble.place", f"{name}, which the loop assigns, is a {type(value).__name__}")
+                raise refused(
+                    self._name, "ensemble.place", f"{name}, which the loop assigns, is a {type(value).__name__}"
+                )
             self._copy.follow(name, value.copy() if isinstance(value, np.ndarray) else value)
             if is_leaf(value) and name in self._ensemble.state:
                 self._ensemble.state[name] = value

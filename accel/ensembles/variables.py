@@ -72,7 +72,9 @@ def own_body(body: FunctionType, name: str) -> OwnBody:
     copies, failed, parts = copied_each(both, name)
     names = member_globals(given)
     cells = {each: cell if each == _CLASS else CellType() for each, cell in found.cells.items()}
-    own = OwnBody(body, given, names, cells, {id(found.cells[each]): cell for each, cell in cells.items()}, failed, parts)
+    own = OwnBody(
+        body, given, names, cells, {id(found.cells[each]): cell for each, cell in cells.items()}, failed, parts
+    )
     for each, value in local.items():
         if each != _CLASS:
             fill(cells[each], _over(own, copies.get(each, value)))
