@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 
 class Joining:
-    """What `--ensemble` asks for. Raises SettingError. rows: what has to be lifted besides the program's own loops."""
+    """What `--ensemble` asks for. Raises SettingError. quiet: whether only refusals are shown. rows: what has to be
+    lifted besides the program's own loops."""
 
-    def __init__(self, options: EnsembleOptions) -> None:
+    def __init__(self, options: EnsembleOptions, quiet: bool) -> None:
         from accel.ensembles.members import Members  # imports NumPy
 
         self._named = perturbation.load(options.perturb)
-        self._members = Members(self._named, options.count, options.path, _say)
+        self._members = Members(self._named, options.count, options.path, _say, _nothing if quiet else _say)
         self._found: list[Switch] = []
         lifts.listeners.append(self._lifted)
 
@@ -70,6 +71,10 @@ class Joining:
         raise NoProgram(
             "LOOP", named, "a loop of the program", "; ".join(["names no loop that can be stepped", *notes])
         )
+
+
+def _nothing(line: str) -> None:
+    pass
 
 
 def _say(line: str) -> None:

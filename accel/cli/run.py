@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             status.enable()
         if plan.profile is not None:
             timeline.start()
-        joining = None if plan.ensemble is None else Joining(plan.ensemble)
+        joining = None if plan.ensemble is None else Joining(plan.ensemble, plan.quiet)
         more = [] if joining is None else joining.rows
         patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude, more=more)
     except SettingError as error:

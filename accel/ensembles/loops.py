@@ -15,12 +15,13 @@ from accel.ensembles.copies import Copy
 from accel.ensembles.variables import OwnBody, own_body
 from accel.ensembles.working_copy import WorkingCopy
 from accel.inspect.explain.callables import PlainCall
+from accel.lift.assigned import temporary_names
 from accel.lift.switch import Switch
 from accel.lift.transform import BROKEN, GONE_ON, NOT_RUN
 from accel.process.bodies import add_body
 from accel.pure.recorded import refused
 from accel.record import Trace
-from accel.record.changes import Write
+from accel.record.changes import Change, Write
 from accel.record.inputs import Inputs, Slot, of_closure, of_contents, of_namespace
 from accel.record.names.variables import CONTENTS, OF_CELL, OF_GLOBALS
 
@@ -65,6 +66,8 @@ class LoopCopy(WorkingCopy):
         self._cell_names = {id(cell): each for each, cell in self._own.cells.items()}
         self._own.names.update({CELL + each: cell for each, cell in self._own.cells.items()})
         self._read_past: set[str] = set()
+        temporary = set() if switch.statement is None else temporary_names(switch.statement)
+        self._temporary = temporary - self._own.called
         parts = self._own.parts
         given = [self._own.function, None if test is None else self._own.over(test)]
         copy = Copy(parts.held, parts.originals, Roots(given, {}, self._own.names))
@@ -82,10 +85,13 @@ class LoopCopy(WorkingCopy):
         for name in names:
             variable = name.partition(".")[0].partition("[")[0]
             if variable in self._read_past:
-                raise refused(self.name, "ensemble.place", f"a method, or another module, reads {variable} by its name")
+                raise self._is_read_past(variable)
             why = self._own.failed.get(variable)
             if why is not None:
                 raise refused(self.name, "ensemble.copy", f"{variable}: {why}")
+
+    def _is_read_past(self, name: str) -> Exception:
+        return refused(self.name, "ensemble.place", f"a method, or another module, reads {name} by its name")
 
     def _see(self, trace: Trace) -> None:
         renamed: dict[str, str] = {}
@@ -97,11 +103,20 @@ class LoopCopy(WorkingCopy):
             elif name == slot.name:
                 name = _below(renamed, name)
             inputs.replace(index, name, fetch)
-        owners = (
-            inputs.slots[each.owner - Inputs.ROOTS].fetch for each in trace.outputs.writes if isinstance(each, Write)
-        )
-        if any(self._is_programs(each.constants) for each in owners):
+        for name in sorted(self._temporary & self._read_past):
+            raise self._is_read_past(name)
+        trace.outputs.writes[:] = [each for each in trace.outputs.writes if not self._is_temporary(each, inputs)]
+
+    def _is_temporary(self, change: Change, inputs: Inputs) -> bool:
+        """Whether a change is the assignment of a variable that the next round does not read. Raises Refused."""
+        if not isinstance(change, Write):
+            return False
+        holder = inputs.slots[change.owner - Inputs.ROOTS]
+        if self._is_programs(holder.fetch.constants):
             raise refused(self.name, "ensemble.place", "a method, or another module, assigns a name of the script")
+        if change.name == CONTENTS:
+            return holder.name.removeprefix(OF_CELL) in self._temporary
+        return holder.name == OF_GLOBALS and change.name in self._temporary
 
     def _known(self, slot: Slot, inputs: Inputs) -> tuple[str, Any]:
         """The name of an input, and how to fetch it."""

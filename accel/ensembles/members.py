@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +20,11 @@ from accel.lift.transform import NOT_RUN
 from accel.pure.recorded import refused
 from accel.pure.results import is_leaf
 
+def _variables_of(frame: FrameType) -> dict[str, Any]:
+    """The variables of a function that is running; none at the top of a module."""
+    return frame.f_locals if frame.f_locals is not frame.f_globals else {}
+
+
 Say = Callable[[str], object]
 
 REFUSED = 2
@@ -29,12 +34,12 @@ REFUSED = 2
 class Members:
     """The members of one program, which make a round before each of the program's.
 
-    count: how many. path: of the file that they are saved in. say: shows a line. After the first refusal the program is
-    ended: what members have by then is saved.
+    count: how many. path: of the file that they are saved in. say: shows a line that says why something is not done;
+    tell: one that says what is. After the first refusal the program is ended: what members have by then is saved.
     """
 
-    def __init__(self, perturbation: Perturbation, count: int, path: Path, say: Say) -> None:
-        self._perturbation, self._count, self._path, self._say = perturbation, count, path, say
+    def __init__(self, perturbation: Perturbation, count: int, path: Path, say: Say, tell: Say) -> None:
+        self._perturbation, self._count, self._path, self._say, self._tell = perturbation, count, path, say, tell
         self._switch: Switch | None = None
         self._name = ""
         self._body: FunctionType | None = None
@@ -56,7 +61,7 @@ class Members:
         """One round of the program's, and before it one of each member."""
         if self._has_ended:
             return NOT_RUN if call is None else call(body)
-        variables = sys._getframe(2).f_locals if self._ensemble is None else {}
+        variables = {} if self._ensemble is not None else _variables_of(sys._getframe(2))
         self._guarded(lambda: self._before(body, call, variables))
         assert call is not None
         self._last = None
@@ -141,7 +146,8 @@ class Members:
         first = f"{type(error).__name__}: {lines[0] if lines else ''}"
         text = f"{told['why']} ({told['where']})" if told.keys() == {"where", "why"} else first
         notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
-        return f"no ensemble of {self._name} after round {max(0, self._rounds - 1)}: {text}{notes}"
+        hint = f"; a later BEGIN in {self._perturbation.path} may help" if self._ensemble is None else ""
+        return f"no ensemble of {self._name} after round {max(0, self._rounds - 1)}: {text}{notes}{hint}"
 
     def finish(self) -> int:
         """Save the members, once the program has ended. Returns an exit code for the program."""
@@ -182,4 +188,4 @@ class Members:
             self._say(f"accel: the ensemble could not be saved: {type(error).__name__}: {error}")
             return
         alone = f", {ensemble.alone} of {ensemble.steps * self._count} by NumPy" if ensemble.alone else ""
-        self._say(f"accel: {self._count} members of {self._name}, {ensemble.steps} rounds{alone}: {self._path}")
+        self._tell(f"accel: {self._count} members of {self._name}, {ensemble.steps} rounds{alone}: {self._path}")

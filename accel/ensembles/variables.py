@@ -26,7 +26,8 @@ class OwnBody(NamedTuple):
     """A body over copies.
 
     module: the program's global names; names: a member's. cells: its other variables, by name. cells_by_id: by the ids of
-    the program's cells. failed: why some variables could not be copied, by name. parts: what was copied.
+    the program's cells. failed: why some variables could not be copied, by name. parts: what was copied. called: names
+    that functions mention that the body may call.
     """
 
     function: FunctionType
@@ -36,6 +37,7 @@ class OwnBody(NamedTuple):
     cells_by_id: dict[int, CellType]
     failed: dict[str, str]
     parts: Parts
+    called: frozenset[str]
 
     def over(self, function: FunctionType) -> FunctionType:
         """A function of the program's, over the copies."""
@@ -57,10 +59,11 @@ class OwnBody(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The program's variables. cells: by the names by which users know them; names: global ones."""
+    """The program's variables. cells: by the names by which users know them; names: global ones; called: see OwnBody."""
 
     cells: dict[str, CellType]
     names: dict[str, Any]
+    called: set[str]
 
 
 def own_body(body: FunctionType, name: str) -> OwnBody:
@@ -72,9 +75,8 @@ def own_body(body: FunctionType, name: str) -> OwnBody:
     copies, failed, parts = copied_each(both, name)
     names = member_globals(given)
     cells = {each: cell if each == _CLASS else CellType() for each, cell in found.cells.items()}
-    own = OwnBody(
-        body, given, names, cells, {id(found.cells[each]): cell for each, cell in cells.items()}, failed, parts
-    )
+    by_id = {id(found.cells[each]): cell for each, cell in cells.items()}
+    own = OwnBody(body, given, names, cells, by_id, failed, parts, frozenset(found.called))
     for each, value in local.items():
         if each != _CLASS:
             fill(cells[each], _over(own, copies.get(each, value)))
@@ -99,7 +101,7 @@ def _with_state(values: Mapping[str, Any]) -> dict[str, Any]:
 def _variables_of(body: FunctionType) -> _Found:
     """The variables that a body mentions, and those of its module's functions that it may call."""
     given = body.__globals__
-    found, seen = _Found({}, {}), {id(body)}
+    found, seen = _Found({}, {}, set()), {id(body)}
     known: set[int] = set()
     waiting = [body]
 
@@ -110,6 +112,8 @@ def _variables_of(body: FunctionType) -> _Found:
 
     while waiting:
         function = waiting.pop(0)
+        if function is not body:
+            found.called.update(function.__code__.co_freevars, _names_of(function.__code__))
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             if id(cell) not in known:
                 known.add(id(cell))

@@ -36,7 +36,7 @@ class Switch:
 
     on: whether rounds run the body as a function. tracer: gives the trace function in force: a debugger or coverage
     tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body. beside: what
-    happens in each round besides, or None. statement: the loop as it is written; its body may have been changed.
+    happens in each round besides, or None. statement: the loop as it is written.
 
     line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
     function's own variables that the body shares; all others of its free variables belong to functions around it. own:
