@@ -13,4 +13,9 @@ joining       steps of the program's and steps of NumPy's as one
 agreement     comparing the program's steps with NumPy's, now and then
 dataset       an ensemble's state for xarray
 ensemble      `accel.ensemble`
+variables     the variables of a program's own loop, and a body over copies of them
+loops         a round of such a loop as a step of an ensemble's
+perturbation  the file that says how the members of a program's ensemble differ
+saving        an ensemble as a file
+members       an ensemble that steps beside a program's own loop
 """

@@ -14,7 +14,6 @@ from accel.ensembles.addresses import CELL, Roots
 from accel.ensembles.copies import Copy
 from accel.ensembles.variables import OwnBody, own_body
 from accel.ensembles.working_copy import WorkingCopy
-from accel.inspect.explain.callables import PlainCall
 from accel.lift.assigned import temporary_names
 from accel.lift.switch import Switch
 from accel.lift.transform import BROKEN, GONE_ON, NOT_RUN
@@ -179,7 +178,7 @@ def has_test(switch: Switch) -> bool:
 
 
 def _test(switch: Switch, body: FunctionType, values: Mapping[str, Any], name: str) -> FunctionType | None:
-    """The test of a `while`, as a function over the program's variables. Raises Refused where it may change something."""
+    """The test of a `while`, as a function over the program's variables. Raises Refused if it may change something."""
     if not isinstance(switch.statement, ast.While) or not has_test(switch):
         return None
     test = switch.statement.test

@@ -20,6 +20,7 @@ from accel.lift.transform import NOT_RUN
 from accel.pure.recorded import refused
 from accel.pure.results import is_leaf
 
+
 def _variables_of(frame: FrameType) -> dict[str, Any]:
     """The variables of a function that is running; none at the top of a module."""
     return frame.f_locals if frame.f_locals is not frame.f_globals else {}

@@ -20,7 +20,7 @@ class Perturbation:
 
     path: its name. perturb: see `accel.ensemble`. observe: is given the ensemble after each round, and returns arrays
     and numbers by name; None if there is none. module, function, line: which loop, as far as the file says; the module
-    is `__main__` by default. begin: the number of the round before which the members are made. seed: of their generators.
+    is `__main__` by default. begin: the number of the round before which members are made. seed: of their generators.
     """
 
     path: str

@@ -25,8 +25,8 @@ _CLASS = "__class__"
 class OwnBody(NamedTuple):
     """A body over copies.
 
-    module: the program's global names; names: a member's. cells: its other variables, by name. cells_by_id: by the ids of
-    the program's cells. failed: why some variables could not be copied, by name. parts: what was copied. called: names
+    module: the program's global names; names: a member's. cells: its other variables, by name. cells_by_id: by the
+    ids of the program's cells. failed: why some variables could not be copied, by name. parts: what was copied. called: names
     that functions mention that the body may call.
     """
 
@@ -59,7 +59,7 @@ class OwnBody(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The program's variables. cells: by the names by which users know them; names: global ones; called: see OwnBody."""
+    """The program's variables. cells: by the names that users know; names: global ones; called: see OwnBody."""
 
     cells: dict[str, CellType]
     names: dict[str, Any]

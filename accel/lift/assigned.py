@@ -44,7 +44,11 @@ def temporary_names(loop: Loop) -> set[str]:
     over in them. Functions that the body calls may read them all the same."""
     flow = _Flow(None)
     flow.block(loop.body, frozenset())
-    tested = {each.id for each in ast.walk(loop.test) if isinstance(each, ast.Name)} if isinstance(loop, ast.While) else set()
+    tested = (
+        {each.id for each in ast.walk(loop.test) if isinstance(each, ast.Name)}
+        if isinstance(loop, ast.While)
+        else set()
+    )
     return Names(loop.body).bound - flow.uncertain - _captured(loop.body) - tested
 
 

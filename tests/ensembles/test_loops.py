@@ -1,4 +1,4 @@
-"""`accel run --ensemble`: members of a whole program's loop are what the program is with another start, or are refused."""
+"""`accel run --ensemble`: members of a program's loop are what it is with another start, or are refused."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ REFUSED = {
         r"a method, or another module, reads k by its name",
     ),
     "a method that assigns a name of the script": (
-        "k, x = 2.0, np.ones(3)\nclass A:\n    def f(self, x):\n        global k\n        k = k + 1.0\n        return x\n"
+        "k, x = 2.0, np.ones(3)\nclass A:\n    def f(self, x):\n        global k\n        k += 1.0\n        return x\n"
         "a = A()\nfor n in range(3):\n    x = a.f(x) + 1.0\n",
         {"x": "np.ones(3) + m"},
         r"a method, or another module, assigns a name of the script",
@@ -154,7 +154,8 @@ REFUSED = {
         r"a method, or another module, reads k by its name",
     ),
     "what cannot be copied and is changed": (
-        "import threading\nclass A:\n    def __init__(self):\n        self.lock, self.u = threading.Lock(), np.ones(3)\n"
+        "import threading\nclass A:\n    def __init__(self):\n"
+        "        self.lock, self.u = threading.Lock(), np.ones(3)\n"
         "a = A()\nfor n in range(3):\n    a.u = a.u + 1.0\n",
         {},
         r"a: TypeError: cannot pickle",

@@ -1,8 +1,8 @@
-"""Whole programs with a loop, for ensembles. Each reads MEMBER, and does before its loop what `perturb` does to a member."""
+"""Whole programs with a loop, for ensembles. Each does for MEMBER before its loop what `perturb` does to a member."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Whole(NamedTuple):
