@@ -123,7 +123,7 @@ class Report(NamedTuple):
 class EnsembleOptions(NamedTuple):
     """The members of an ensemble: how many, the file that says how they differ, and the file that they are saved in."""
 
-    count: int
+    members: int
     perturb: str
     path: Path
 

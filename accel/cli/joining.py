@@ -26,7 +26,7 @@ class Joining:
         from accel.ensembles.members import Members  # imports NumPy
 
         self._named = perturbation.load(options.perturb)
-        self._members = Members(self._named, options.count, options.path, _say, _nothing if quiet else _say)
+        self._members = Members(self._named, options.members, options.path, _say, _nothing if quiet else _say)
         self._found: list[Switch] = []
         lifts.listeners.append(self._lifted)
 

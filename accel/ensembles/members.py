@@ -13,10 +13,10 @@ import numpy as np
 from accel.dispatch import late
 from accel.ensembles import saving
 from accel.ensembles.ensemble import Ensemble
-from accel.ensembles.loops import GONE_ON, LEFT, WAYS, LoopCopy, has_test, targets, way_of
+from accel.ensembles.loops import LEFT, WAYS, LoopCopy, has_test, targets, way_of
 from accel.ensembles.perturbation import Perturbation
 from accel.lift.switch import Call, Switch, name_of
-from accel.lift.transform import NOT_RUN
+from accel.lift.transform import GONE_ON, NOT_RUN
 from accel.pure.recorded import refused
 from accel.pure.results import is_leaf
 
