@@ -20,12 +20,6 @@ from accel.lift.transform import GONE_ON, NOT_RUN
 from accel.pure.recorded import refused
 from accel.pure.results import is_leaf
 
-
-def _variables_of(frame: FrameType) -> dict[str, Any]:
-    """The variables of a function that is running; none at the top of a module."""
-    return frame.f_locals if frame.f_locals is not frame.f_globals else {}
-
-
 Say = Callable[[str], object]
 
 REFUSED = 2
@@ -50,6 +44,7 @@ class Members:
         self._rounds = 0
         self._last: int | None = None
         self._has_ended = False
+        self._code = 0
 
     def join(self, switch: Switch, module: str) -> None:
         """Step beside the rounds of a lifted loop."""
@@ -62,7 +57,7 @@ class Members:
         """One round of the program's, and before it one of each member."""
         if self._has_ended:
             return NOT_RUN if call is None else call(body)
-        variables = {} if self._ensemble is not None else _variables_of(sys._getframe(2))
+        variables = {} if self._ensemble is not None else _locals_of(sys._getframe(2))
         self._guarded(lambda: self._before(body, call, variables))
         assert call is not None
         self._last = None
@@ -136,7 +131,7 @@ class Members:
 
     def _stop(self, error: Exception) -> NoReturn:
         """End the program, since there are no members."""
-        self._has_ended = True
+        self._has_ended, self._code = True, REFUSED
         self._say(f"accel: {self._failure(error)}")
         self._save()
         raise SystemExit(REFUSED)
@@ -153,7 +148,7 @@ class Members:
     def finish(self) -> int:
         """Save the members, once the program has ended. Returns an exit code for the program."""
         if self._has_ended:
-            return 0
+            return self._code
         self._has_ended = True
         if self._ensemble is None:
             loop = self._name or f"the loop that {self._perturbation.path} names"
@@ -190,3 +185,8 @@ class Members:
             return
         alone = f", {ensemble.alone} of {ensemble.steps * self._count} by NumPy" if ensemble.alone else ""
         self._tell(f"accel: {self._count} members of {self._name}, {ensemble.steps} rounds{alone}: {self._path}")
+
+
+def _locals_of(frame: FrameType) -> dict[str, Any]:
+    """The variables of a function that is running; none at the top of a module."""
+    return frame.f_locals if frame.f_locals is not frame.f_globals else {}
