@@ -158,7 +158,7 @@ LAYERS = (
     ("ensembles.addresses", "ensembles.division", "ensembles.groups"),
     ("ensembles.inventory", "ensembles.copies"),
     ("ensembles.working_copy",),
-    ("ensembles.batch", "ensembles.values"),
+    ("ensembles.batch", "ensembles.values", "ensembles.unseen"),
     ("ensembles.paths", "ensembles.joining", "ensembles.dataset"),
     ("ensembles.agreement",),
     ("ensembles.ensemble", "ensembles.variables", "ensembles.perturbation", "ensembles.saving"),

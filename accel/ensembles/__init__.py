@@ -7,6 +7,7 @@ working_copy  one member's step by NumPy itself, on a copy
 batch         all members' steps as one compiled program
 groups        members divided among the processors of a CPU
 division      members divided among several devices
+unseen        flags and objects that some steps store, and that others would read
 paths         what is recorded of the step, and when it is compiled
 values        the members' arrays and numbers by name
 joining       steps of the program's and steps of NumPy's as one

@@ -100,7 +100,8 @@ def _written(way: Way, recorded: Recorded, places: Places) -> Iterator[tuple[str
             address = address_of(recorded.trace.inputs.slots, way.slots[change.owner])
             if address is not None:
                 name = results.name_of(change, way, recorded, places)
-                yield from _below(name, (*address, Hop(change.is_item, change.name)), change.value)
+                at = (*address, Hop(change.is_item, change.name))
+                yield from ((each, found) for each, found, _ in below(name, at, change.value))
 
 
 def stored(trace: Trace) -> Iterator[Address]:
@@ -114,14 +115,16 @@ def stored(trace: Trace) -> Iterator[Address]:
         if isinstance(change, Write):
             address = address_of(slots, change.owner)
             if address is not None:
-                yield from (each for _, each in _below("", (*address, Hop(change.is_item, change.name)), change.value))
+                at = (*address, Hop(change.is_item, change.name))
+                yield from (each for _, each, _ in below("", at, change.value))
 
 
 def _named(owner: str, step: Hop) -> str:
     return f"{owner}[{step.key!r}]" if step.is_item else f"{owner}.{step.key}"
 
 
-def _below(name: str, address: Address, template: Any) -> Iterator[tuple[str, Address]]:
+def below(name: str, address: Address, template: Any) -> Iterator[tuple[str, Address, Any]]:
+    """The parts of what is stored at an address, each with its name, its own address and what makes it."""
     if isinstance(template, Shared):
         template = template.template
     if isinstance(template, NewObject):
@@ -131,7 +134,7 @@ def _below(name: str, address: Address, template: Any) -> Iterator[tuple[str, Ad
     elif type(template) is dict:
         steps = [(Hop(True, key), part) for key, part in template.items()]
     else:
-        yield name, address
+        yield name, address, template
         return
     for step, part in steps:
-        yield from _below(_named(name, step), (*address, step), part)
+        yield from below(_named(name, step), (*address, step), part)

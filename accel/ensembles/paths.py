@@ -15,6 +15,7 @@ from accel import logs
 from accel.dispatch.refusals import Refused
 from accel.ensembles.batch import Batch
 from accel.ensembles.inventory import Inventory
+from accel.ensembles.unseen import Unseen
 from accel.ensembles.working_copy import Stepped, WorkingCopy
 from accel.pure.recorded import distinct, refused
 from accel.record import Trace
@@ -37,8 +38,9 @@ class Paths:
         self._apart: list[Trace] = []  # those that the others have no program with
         self._spent_s = 0.0
         self._batch: Batch | None = None
-        self._record_first()
         self._varied: frozenset[str] = frozenset()
+        self._unseen = Unseen()
+        self._record_first()
         self.builds = 0
 
     def _record_first(self) -> None:
@@ -59,6 +61,8 @@ class Paths:
             raise refused(self._copy.name, "effect.random", "give each member its random numbers as values")
         self.inventory.add(stepped.inventory, self._copy.name)
         self._copy.check_one_holder(self.inventory)
+        self._unseen.add(stepped.trace, stepped.inventory, self._copy)
+        self._copy.check_one_name(self.inventory, self._varied)
 
     def batch(self, varied: Iterable[str]) -> Batch:
         """The program, for values of which those named may differ between members though no step changes them."""

@@ -26,8 +26,8 @@ class OwnBody(NamedTuple):
     """A body over copies.
 
     module: the program's global names; names: a member's. cells: its other variables, by name. cells_by_id: by the
-    ids of the program's cells. failed: why some variables could not be copied, by name. parts: what was copied. called: names
-    that functions mention that the body may call.
+    ids of the program's cells. failed: why some variables could not be copied, by name. parts: what was copied. called:
+    names that functions mention that the body may call.
     """
 
     function: FunctionType

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,6 +123,28 @@ class WorkingCopy:
         for name in inventory.in_place & inventory.rebound:
             if self._copy.is_shared(self.read(inventory.addresses[name])):
                 raise refused(self.name, "pure.alias", f"another name holds {name}")
+
+    def check_one_name(self, inventory: Inventory, varied: Iterable[str]) -> None:
+        """Refuse what members have of their own, or change, and what some steps know by one name and others by another:
+        a program would hold it twice. varied: names of what may differ between members."""
+        own = {*inventory.changed, *varied}
+        places: dict[Any, str] = {}
+        for name, address in inventory.addresses.items():
+            *way, last = address
+            other = places.setdefault((id(self.read(tuple(way))), last), name)
+            if other != name and not own.isdisjoint((name, other)):
+                raise refused(self.name, "pure.alias", f"{other} and {name}")
+        self._check_arrays(inventory)
+
+    def _check_arrays(self, inventory: Inventory) -> None:
+        """Refuse an array that some steps write to, and that others know by another name."""
+        names: dict[int, str] = {}
+        for name, address in inventory.addresses.items():
+            found = self.read(address)
+            if isinstance(found, np.ndarray):
+                other = names.setdefault(id(found), name)
+                if other != name and not inventory.in_place.isdisjoint((name, other)):
+                    raise refused(self.name, "pure.alias", f"{other} and {name}")
 
 
 def place(roots: Roots, values: Mapping[str, Array], inventory: Inventory, function: str) -> None:

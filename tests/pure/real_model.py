@@ -1,7 +1,7 @@
-"""Derivatives of a planet's steps, in a process of its own: `python -m tests.pure.real_model CHECKOUT|miniature [NAME...]`.
+"""Derivatives of a planet's steps, in a process of its own: `python -m tests.pure.real_model CHECKOUT [NAME...]`.
 
-It prints one line of JSON: for each step of `STEPS`, for 1, 10 and 48 steps, the directional derivative and central
-differences with some distances; or why the step has no pure form.
+CHECKOUT may be `miniature`. It prints one line of JSON: for each step of `STEPS`, for 1, 10 and 48 steps, the
+directional derivative and central differences with some distances; or why the step has no pure form.
 """
 
 from __future__ import annotations

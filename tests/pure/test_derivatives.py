@@ -96,7 +96,7 @@ NONE = frozenset({"np.spacing", "np.nextafter", "np.multiply.at"})
 """Functions for which JAX has no derivative: they are refused, by `pure.derivative`."""
 
 RAISES, NO_FLOATS = "raises", "takes no floats"
-"""Why an expression is no case: NumPy raises for floats, as bitwise operations do; or all that it takes are integers."""
+"""Why an expression is no case: NumPy raises for floats, as bitwise operations do; or all that it takes is integer."""
 
 REFUSED = {
     "rule.parameter": "linalg.solve ndimage.binary_erosion ndimage.grey_erosion ndimage.sum_labels np.add.at "
