@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from accel.merge import ABSENT, MergedTrace, NotMergeable, merged
 from accel.process import interrupts
 from accel.reasons import Refusal
 from accel.record import Raised, Trace, Undone, record
+from accel.record.inputs import Inputs
 from accel.record.recording import Recording, Unwound
 from accel.rules.rule import Unsupported
 
@@ -60,13 +61,14 @@ class Recorded:
 
     name: the function's. trace: of all paths. values: of the merged slots as the first call found them; those that only
     other paths read, as the first of these calls found them. skipped: how many of the first call's arguments the caller
-    does not give, as `self`.
+    does not give, as `self`. same: groups of slots that hold one array or object in the first call.
     """
 
     name: str
     trace: MergedTrace
     values: list[Any]
     skipped: int
+    same: list[list[int]]
 
 
 def recorded_calls(function: Any, calls: Sequence[Arguments]) -> Recorded:
@@ -107,7 +109,7 @@ def assembled(name: str, traces: Sequence[Trace], calls: Sequence[PlainCall], sk
         values = found[0] if not values else [b if a is ABSENT else a for a, b in zip(values, found[0], strict=True)]
         if position == 0:
             _check_guards(name, trace, matched.guarded)
-    return Recorded(name, trace, _copied(values), skipped)
+    return Recorded(name, trace, _copied(values), skipped, _same(values))
 
 
 def _check_guards(name: str, trace: MergedTrace, guarded: int) -> None:
@@ -125,6 +127,20 @@ def distinct(traces: Sequence[Trace]) -> list[Trace]:
         outcomes = tuple((each.where, each.node.index, repr(each.expected)) for each in trace.tape.outcomes)
         found.setdefault((outcomes, len(trace.tape.nodes), len(trace.inputs.slots)), trace)
     return list(found.values())
+
+
+def _same(values: list[Any]) -> list[list[int]]:
+    """Groups of slots that hold one array or object that may change."""
+    groups: dict[int, list[int]] = {}
+    for slot, value in enumerate(values[Inputs.ROOTS :], Inputs.ROOTS):
+        if isinstance(value, (np.ndarray, list, dict)) or (
+            hasattr(value, "__dict__") and not isinstance(value, _FIXED)
+        ):
+            groups.setdefault(id(value), []).append(slot)
+    return [slots for slots in groups.values() if len(slots) > 1]
+
+
+_FIXED = (type, ModuleType, FunctionType, np.generic)
 
 
 def _copied(values: list[Any]) -> list[Any]:

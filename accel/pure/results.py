@@ -240,6 +240,28 @@ def check_aliases(recorded: Recorded, places: Places, ways: Sequence[Way], retur
             raise refused(recorded.name, "pure.alias", " and ".join(names))
 
 
+def check_names(recorded: Recorded, places: Places, returned: Sequence[Returned]) -> None:
+    """Refuse what some paths know by one name and others by another, where a call changes it."""
+    written = {places.names[slot] for each in returned for slot in each.changed}
+    stored = {name for each in returned for name in each.state}
+    for slots in recorded.same:
+        names = [places.names[slot] for slot in slots]
+        changed = written if isinstance(recorded.values[slots[0]], np.ndarray) else written | stored
+        if len({name.partition("#")[0] for name in names}) > 1 and len(_known_below(names, changed, places)) > 1:
+            raise refused(recorded.name, "pure.alias", " and ".join(names))
+
+
+def _known_below(names: Sequence[str], changed: set[str], places: Places) -> set[str]:
+    """Of names of one object those below which there is something that is changed below one of them."""
+    known = {*places.leaves, *changed}
+    parts = {part.removeprefix(name) for name in names for part in changed if _is_below(part, name)}
+    return {name for name in names for part in parts if f"{name}{part}" in known}
+
+
+def _is_below(part: str, name: str) -> bool:
+    return part == name or part.startswith((f"{name}.", f"{name}["))
+
+
 def shared_arrays(places: Places, ways: Sequence[Way], returned: Sequence[Returned]) -> Iterator[list[str]]:
     """The names that hold one array after a call, for each such array."""
     for way, each in zip(ways, returned, strict=True):

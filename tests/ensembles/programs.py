@@ -192,3 +192,33 @@ class Ways:
         for power in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
             u = np.sqrt(np.abs(u) + power) + np.exp(-np.abs(u)) / (power + np.log1p(np.abs(u)))
         self.u = u
+
+
+class TwoNames:
+    """An object and an array by two names, each on a path of its own; and a flag that one path stores and one reads."""
+
+    def __init__(self) -> None:
+        self.u, self.count, self.on = np.ones(3), 0, True
+        self.one = self.other = Below()
+        self.first = self.second = np.ones(3)
+
+    def objects(self) -> None:
+        self.count += 1
+        if self.count % 2:
+            self.one.k *= 1.5
+        else:
+            self.other.k += 1.0
+
+    def arrays(self) -> None:
+        self.count += 1
+        if self.count % 2:
+            self.first *= 1.5
+        else:
+            self.second += 1.0
+
+    def flags(self) -> None:
+        if self.u[0] > 3.0:
+            self.on = False
+        if self.u[0] < 2.0:
+            self.on = True
+        self.u = self.u + 0.7 if self.on else self.u * 0.7

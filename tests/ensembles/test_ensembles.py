@@ -16,7 +16,7 @@ import accel
 from accel.ensembles import batch, paths
 from accel.ensembles.groups import number_of_groups
 from accel.process import processors
-from tests.ensembles.programs import HELD, SHARED, Holding, Locked, Ocean, Rare, Refused, Swapping, Ways
+from tests.ensembles.programs import HELD, SHARED, Holding, Locked, Ocean, Rare, Refused, Swapping, TwoNames, Ways
 
 pytest.importorskip("jax")
 
@@ -265,6 +265,22 @@ def test_what_cannot_be_an_ensemble_is_refused(function: Any, reason: str) -> No
         accel.ensemble(function, members=2)
     np.testing.assert_array_equal(SHARED["k"], np.ones(3))
     np.testing.assert_array_equal(HELD, np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("objects", "pure.alias"), ("arrays", "pure.alias"), ("flags", "pure.static")]
+)
+def test_what_only_several_paths_together_show_is_refused(name: str, reason: str, worth: str) -> None:
+    """Each path by itself is one of members: what another one holds by another name, or has stored, it does not see."""
+
+    def perturb(state: Any, member: int, rng: Any) -> None:
+        if name == "flags":
+            state["self.u"] += member
+
+    ens = accel.ensemble(getattr(TwoNames(), name), members=4, perturb=perturb)
+    with pytest.raises(accel.Refused, match=rf"\[{reason}\]"):
+        ens.step(4)
+    assert ens.steps == 1
 
 
 def _fast(state: Any, member: int, rng: Any) -> None:
