@@ -13,8 +13,9 @@ import pytest
 
 from accel.ensembles import paths
 from accel.ensembles.members import Members
-from accel.ensembles.perturbation import Perturbation
+from accel.ensembles.perturbation import Perturbation, load
 from accel.lift.lifting import lifted_module_code
+from tests.conftest import ROOT
 from tests.ensembles.whole import HEAD, WHOLE, Whole
 
 pytest.importorskip("jax")
@@ -205,3 +206,34 @@ def test_members_begin_later_and_are_observed(tmp_path: Path) -> None:
     np.testing.assert_array_equal(saved["mean"][:, 0], [5.0, 8.0, 12.0, 17.0])
     np.testing.assert_array_equal(saved["x_observed"], [1.0, 2.0, 3.0, 4.0])
     assert saved["steps"] == 4
+
+
+OF_THE_PAGE = """
+class Ocean:
+    def __init__(self):
+        self.T = np.arange(4.0)
+
+def main():
+    ocean, drag = Ocean(), 0.1
+    for n in range(3):
+        ocean.T = ocean.T - drag * ocean.T
+    return ocean
+
+ocean = main()
+"""
+
+
+def test_the_file_on_the_page(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "gradients.md").read_text(encoding="utf-8")
+    text = page.partition("### Whole programs")[2].partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "perturb.py").write_text(text)
+    plan = load(str(tmp_path / "perturb.py"))
+    assert (plan.module, plan.function, plan.line, plan.begin, plan.seed) == ("__main__", "main", None, 1, 0)
+    run = Run(tmp_path, OF_THE_PAGE, "main", plan.perturb, observe=plan.observe)
+    assert run.code == 0, run.lines
+    saved = run.saved()
+    np.testing.assert_allclose(saved["drag"], [0.1, 0.12, 0.14])
+    starts = [np.arange(4.0) + 0.1 * np.random.default_rng([0, member]).normal(size=4) for member in range(MEMBERS)]
+    wanted = np.array([start * (1.0 - drag) ** 3 for start, drag in zip(starts, saved["drag"], strict=True)])
+    np.testing.assert_allclose(saved["ocean.T"], wanted, rtol=1e-13)
+    np.testing.assert_allclose(saved["spread"][-1], wanted.std(0, ddof=1), rtol=1e-12)
