@@ -36,12 +36,16 @@ RTOL = 1e-6
 
 KINKS = {
     "np.divmod(3, b)": "it jumps between the points",
+    "np.floor_divide(3, b)": "it jumps between the points",
+    "np.fmod(3, b)": "it jumps between the points",
+    "a // b": "it jumps between the points",
     "a.round(2)": "it jumps between the points",
     "np.around(a, 3)": "it jumps between the points",
     "a.astype(np.float32)": "differences of single precision",
     "a.astype(np.float16)": "differences of half precision",
     "np.gradient(v, np.sort(u))": "its curvature is large",
     "np.linalg.norm(a, ord=-np.inf, axis=-1)": "another element is the smallest at some points",
+    "linalg.lu_factor(np.outer(v, u)[:, :2])": "the matrix is singular: it has no derivative",
     "np.linalg.pinv(np.diag(s[0] * 0 + np.array([1.0, 2.0, 4e-15])))": "a singular value is cut off at some points",
 }
 """Expressions whose derivative is not what differences give, and why."""
@@ -236,7 +240,9 @@ def _judge(cases: list[Case]) -> list[Any]:
 
 def _problem(case: Case, found: Any) -> str:
     if isinstance(found, str):
-        is_known = "[rule.parameter]" in found or ("[pure.derivative]" in found and case.function in NONE)
+        is_known = "[rule.parameter]" in found or (
+            "[pure.derivative]" in found and any(f"{name}(" in case.text for name in NONE)
+        )
         return "" if is_known or "[pure.host]" in found else found
     along, differences, forward, backward = jax.tree.map(np.asarray, found)
     scale = abs(forward) + 1.0
