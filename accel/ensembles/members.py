@@ -137,10 +137,11 @@ class Members:
         raise SystemExit(REFUSED)
 
     def _failure(self, error: Exception) -> str:
-        lines = [line.strip() for line in str(error).splitlines()]
+        first, *lines = [line.strip() for line in str(error).splitlines()] or [""]
         told = dict(line.split(None, 1) for line in lines if line.startswith(("where", "why")))
-        first = f"{type(error).__name__}: {lines[0] if lines else ''}"
-        text = f"{told['why']} ({told['where']})" if told.keys() == {"where", "why"} else first
+        text = f"{type(error).__name__}: {first}"
+        if told.keys() == {"where", "why"}:
+            text = f"{told['why']} ({told['where']})  [{first.rpartition('[')[2]}"
         notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
         hint = f"; a later BEGIN in {self._perturbation.path} may help" if self._ensemble is None else ""
         return f"no ensemble of {self._name} after round {max(0, self._rounds - 1)}: {text}{notes}{hint}"

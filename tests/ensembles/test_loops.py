@@ -137,7 +137,7 @@ REFUSED = {
         r"a method, or another module, reads k by its name",
     ),
     "a method that reads what each round assigns": (
-        "x = np.ones(3)\nclass A:\n    def f(self, x):\n        return x * k\na = A()\n"
+        "k, x = 0.0, np.ones(3)\nclass A:\n    def f(self, x):\n        return x * k\na = A()\n"
         "for n in range(3):\n    k = float(x.sum())\n    x = a.f(x)\n",
         {"x": "np.ones(3) + m"},
         r"a method, or another module, reads k by its name",
@@ -175,6 +175,10 @@ REFUSED = {
 }
 
 
+REASONS = {"test that calls": "ensemble.test", "a member": "ensemble.rounds", "read": "ensemble.place"}
+"""By parts of the names of some of these."""
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_members_cannot_do_by_themselves_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -186,6 +190,8 @@ def test_what_members_cannot_do_by_themselves_is_refused(
     assert run.code == 2
     assert "\n" not in run.lines[-1] and "\n" not in run.lines[0]
     assert any(re.search(wanted, line) for line in run.lines), run.lines
+    reason = next((id_ for part, id_ in REASONS.items() if part in name), "")
+    assert reason in run.lines[0] + run.lines[-1]
     written = sorted(each.name for each in tmp_path.glob("written*"))
     assert written == [], "a member has written a file"
 
