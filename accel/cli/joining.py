@@ -65,7 +65,8 @@ class Joining:
             return
         named = self._named.function or self._named.line
         if self._found:
-            known = ", ".join(f"{each.line} ({each.around.co_qualname})" for each in self._found if each.around)
+            found = sorted(self._found, key=lambda each: each.line)
+            known = ", ".join(f"{each.line} ({each.around.co_qualname})" for each in found if each.around)
             raise NoProgram("LOOP", named, f"one of the lines {known}", "names several loops")
         notes = [each for each in current_run().notes if "lifted: " in each]
         raise NoProgram(
