@@ -312,6 +312,16 @@ _ROWS = (
         "what differs between members has to live in an argument of the call, or in an object below one",
         "make it an argument, or an attribute of one",
     ),
+    Reason(
+        "ensemble.test",
+        "what the loop's test calls may change something, and it is asked for each member, too",
+        "compute it in the loop's body, and test a variable",
+    ),
+    Reason(
+        "ensemble.rounds",
+        "a member leaves the loop in another round than the program",
+        "give the loop a fixed number of rounds, or perturb less",
+    ),
     # -- choices ---------------------------------------------------------------------------------------------------
     Reason(
         "mode.off",

@@ -19,6 +19,7 @@ from typing import Any
 from accel import config, logs, project
 from accel.cli.chosen import as_catalogue, summary_of_chosen
 from accel.cli.commandline import CommandLine, Report, compare_parser, parse
+from accel.cli.joining import Joining
 from accel.cli.options import refuse
 from accel.cli.program import enter, execute
 from accel.cli.starts import Start
@@ -96,10 +97,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             status.enable()
         if plan.profile is not None:
             timeline.start()
-        patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude)
+        joining = None if plan.ensemble is None else Joining(plan.ensemble, plan.quiet)
+        more = [] if joining is None else joining.rows
+        patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude, more=more)
     except SettingError as error:
         return refuse(error)
     atexit.register(_finish, plan, os.getpid())  # first, so that it runs after the program's own handlers
+    if joining is not None:
+        return joining.run(lambda: execute(start, auto=True, ready=joining.choose))
     code = execute(start, auto=plan.auto)
     if code:  # nothing has run, so there is nothing to report
         atexit.unregister(_finish)
