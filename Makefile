@@ -70,7 +70,7 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[demo,test,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[demo,test,peers,dev]'
 	touch $@
 
 $(VENV)/bin/python:

@@ -31,7 +31,10 @@ NEWEST = ["--upgrade", "--upgrade-strategy", "eager"]
 @nox.session(python=PYTHONS)
 @nox.parametrize("versions", ["oldest", "newest"], ids=["oldest", "newest"])
 def tests(session: nox.Session, versions: str) -> None:
-    """Install the project beside the versions asked for, say which those are, and test it."""
+    """Install the project beside the versions asked for, say which those are, and test it.
+
+    The extra `peers` is left out: numba would choose NumPy's version.
+    """
     session.install("--editable", ".[demo,test]" if FULL else ".[test]", *(OLDEST if versions == "oldest" else NEWEST))
     session.run("python", "-m", "pip", "list", "--format=freeze", "--exclude-editable")
     chosen = session.posargs or ([] if FULL else SUBSET)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -20,6 +21,7 @@ from accel.spelling import did_you_mean
 
 PLATFORMS = ("cpu", "gpu", "tpu")
 ALL = "all"
+CLUSTER = "cluster"
 MODES = ("off", "auto", "verify", "strict")
 LOG_LEVELS = ("off", "error", "warning", "info", "debug")
 
@@ -64,6 +66,9 @@ class Settings:
     enabled: False makes `install()` do nothing, so that the program runs on NumPy alone.
     platform: the JAX platform to compile for; None takes JAX's default.
     devices: among how many devices of the platform programs divide their arrays; "all" for those that there are.
+    machines: how processes that are started together find each other, to divide arrays among the devices of all:
+        "cluster" by what their launcher has set, or the address HOST:PORT of the first; None: each is on its own.
+    processes, process: with an address, how many there are, and which one this is, from 0.
     threads: of XLA on the CPU; None takes one thread if the first program's arrays are small, and otherwise all.
     ahead_of_time: True compiles in the background, while calls go on in NumPy; False compiles at first need.
     mode: "off" runs every call on NumPy; "auto" replays, and compares a decreasing share of the calls with NumPy;
@@ -87,6 +92,9 @@ class Settings:
     enabled: bool = True
     platform: str | None = None
     devices: int | str = 1
+    machines: str | None = None
+    processes: int | None = None
+    process: int | None = None
     threads: int | None = None
     ahead_of_time: bool = True
     mode: str = "auto"
@@ -138,6 +146,14 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
+def _is_optional_number(value: object) -> bool:
+    return value is None or value == 0 or _is_count(value)
+
+
+def _is_meeting_place(value: object) -> bool:
+    return value in (None, CLUSTER) or (isinstance(value, str) and bool(re.fullmatch(r".+:\d+", value)))
+
+
 def _is_optional_count(value: object) -> bool:
     return value is None or _is_count(value)
 
@@ -183,6 +199,9 @@ _BY_FIELD: dict[str, _Variable] = {
     "enabled": _Variable("QD_USE_JAX", _is_bool, "1 or 0", _parse_bool),
     "platform": _Variable("QD_JAX_PLATFORM", _one_of(None, *PLATFORMS), f"{', '.join(PLATFORMS)}, or unset", str.lower),
     "devices": _Variable("QD_JAX_DEVICES", _is_count_or_all, f"a whole number from 1, or {ALL}", _parse_count_or_all),
+    "machines": _Variable("QD_JAX_MACHINES", _is_meeting_place, f"{CLUSTER}, HOST:PORT, or unset", str),
+    "processes": _Variable("QD_JAX_PROCESSES", _is_optional_count, "a whole number from 1, or unset", int),
+    "process": _Variable("QD_JAX_PROCESS", _is_optional_number, "a whole number from 0, or unset", int),
     "threads": _Variable("QD_JAX_THREADS", _is_optional_count, "a whole number from 1, or unset", int),
     "ahead_of_time": _Variable("QD_JAX_AOT", _is_bool, "1 or 0", _parse_bool),
     "mode": _Variable("QD_JAX_MODE", _one_of(*MODES), ", ".join(MODES), str.lower),

@@ -101,7 +101,7 @@ _ROWS = (
     ),
     Reason(
         "shape.scattered",
-        "Python or a shape needed a number of the arrays, such as a length, that is another one in each call",
+        "Python needed a number that the arrays decide, such as a length, and it is another one in each call",
         "only compute with the length of a selection, and use sums or np.where over whole arrays instead of sorting it",
     ),
     # -- rules -----------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ _ROWS = (
     Reason(
         "environment.versions",
         "a package that accel depends on is missing or too old",
-        "upgrade the packages named here; the README has the oldest versions that work",
+        "upgrade the packages named here",
     ),
     Reason(
         "environment.forked",
@@ -226,7 +226,7 @@ _ROWS = (
     # -- not yet ---------------------------------------------------------------------------------------------------
     Reason(
         "wait.calls",
-        "the function was called too few times: a program is compiled after one recorded call and some more",
+        "too few of its calls, or rounds, have run to pay for a program",
         "none needed: in a longer run it is compiled",
     ),
     Reason(
@@ -247,13 +247,13 @@ _ROWS = (
     ),
     Reason(
         "lift.code",
-        "the loop does what it could not do, or would do otherwise, in a function of its own",
+        "the loop holds a statement that would not work, or work otherwise, in a function of its own",
         "move that statement out of the loop, or into a function that the loop calls",
     ),
     # -- pure functions of JAX's (accel.to_jax): raised as accel.Refused, since nobody else could answer -------------
     Reason(
         "pure.example",
-        "an example call cannot be one of the function that the first example gives",
+        "an example call has other flags, shapes or types than the first one",
         "make a pure function for each set of flags, shapes and types",
     ),
     Reason(
@@ -273,7 +273,7 @@ _ROWS = (
     ),
     Reason(
         "pure.state",
-        "the function changes a container, whose elements are no leaves with a name",
+        "the function changes a list, dict or set whose elements have no names to return them by",
         "keep arrays in attributes, or in items of dicts with text as keys",
     ),
     Reason(
@@ -298,7 +298,7 @@ _ROWS = (
     ),
     Reason(
         "pure.unrecorded",
-        "the call takes a way that recording it did not make known",
+        "the call takes a path that could not be recorded",
         "simplify the branches, or pass each member by itself",
     ),
     # -- ensembles (accel.ensemble) ----------------------------------------------------------------------------------
@@ -312,6 +312,16 @@ _ROWS = (
         "what differs between members has to live in an argument of the call, or in an object below one",
         "make it an argument, or an attribute of one",
     ),
+    Reason(
+        "ensemble.test",
+        "what the loop's test calls may change something, and it is asked for each member, too",
+        "compute it in the loop's body, and test a variable",
+    ),
+    Reason(
+        "ensemble.rounds",
+        "a member leaves the loop in another round than the program",
+        "give the loop a fixed number of rounds, or perturb less",
+    ),
     # -- choices ---------------------------------------------------------------------------------------------------
     Reason(
         "mode.off",
@@ -320,7 +330,7 @@ _ROWS = (
     ),
     Reason(
         "choice.excluded",
-        "this function was left out by --only or --exclude",
+        "this function was left out by `only` or `exclude`",
         "change those patterns to include it",
     ),
     Reason(

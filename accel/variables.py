@@ -20,7 +20,7 @@ def unknown(environ: Mapping[str, str]) -> Iterator[str]:
     """
     known = config.VARIABLES.values()
     for name in sorted(name for name in environ if name.startswith(_PREFIX) and name not in known):
-        hint = did_you_mean(name, known, alike=0.8) or " (see docs/settings.md)"
+        hint = did_you_mean(name, known, alike=0.8) or " (see accel docs settings)"
         yield f"accel does not read {name}, so setting it changes nothing of accel's{hint}"
 
 

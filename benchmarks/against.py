@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.quick:
         options.rounds, options.steps, options.settle, options.budget = 2, 20, 0.5, 0.05
     harness.check_writable(options.out)
-    checkouts = goals.checkouts_by_revision(options.pygcm)
+    checkouts = goals.checkouts_by_name(options.pygcm)
     programs, kernels = split(options.cases)
     wanted, remarks = cases.chosen(programs, checkouts) if programs else ([], [])
     settings = harness.parse_settings(options.env)

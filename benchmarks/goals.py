@@ -1,9 +1,10 @@
 """All goals of "fast": measures each row of `goal_table` and says met, missed or skipped.
 
-`python -m benchmarks.goals [--pygcm DIR ...] [--only ROW ...] [--quick]` runs the benchmarks that give the rows, one
-after the other, each a process of its own, as they can be run alone too. Checkouts of PyGCM are named by `--pygcm`, or
-by QD_PYGCM_PATH (several separated as in PATH); which revision one is shows in what it holds. `--quick` shows in
-minutes that everything works; its figures mean nothing.
+`python -m benchmarks.goals [--pygcm DIR ...] [--npbench DIR] [--only ROW ...] [--quick]` runs the benchmarks that give
+the rows, one after the other, each a process of its own, as they can be run alone too. Checkouts of PyGCM are named by
+`--pygcm`, or by QD_PYGCM_PATH (several separated as in PATH); which revision one is shows in what it holds. A checkout
+of the public collection is named by `--npbench` or QD_NPBENCH_PATH. `--quick` shows in minutes that everything works;
+its figures mean nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import goal_table, harness
+from benchmarks import collection, goal_table, harness
 from benchmarks.goal_table import FINE_GRID, NEW, OLD, PEER_GRID, ROWS
 from benchmarks.harness import BadInput, Goal
 
@@ -29,12 +30,20 @@ RESULTS = harness.REPOSITORY / "build" / "bench"
 
 MINIATURE = "miniature"
 
+NPBENCH = "npbench"
+"""The public collection, among what a benchmark can run on."""
+
+NEEDED = {OLD: f"PyGCM {OLD}: --pygcm", NEW: f"PyGCM {NEW}: --pygcm", NPBENCH: "spcl/npbench: --npbench"}
+OPTIONS = {OLD: "--pygcm", NEW: "--pygcm", NPBENCH: "--npbench"}
+"""How a benchmark is told where a checkout is; what is not named here needs none."""
+
 
 @dataclass(frozen=True)
 class Measurement:
     """One run of a benchmark. rows: which goals it answers. programs: what it can run on, the best first; "" none.
 
-    arguments, quick: of its command line; `quick` comes on top in a quick run, later ones winning.
+    arguments, quick: of its command line; `quick` comes on top in a quick run, later ones winning. setting: what the
+    program's environment says besides, shown beside the program.
     """
 
     name: str
@@ -43,31 +52,76 @@ class Measurement:
     quick: tuple[str, ...]
     rows: tuple[str, ...]
     programs: tuple[str, ...] = ("",)
+    setting: str = ""
 
+    def command(self, program: str, checkout: Path | None, quick: bool) -> list[str]:
+        """The command line but for where the result goes."""
+        found = [sys.executable, "-m", f"benchmarks.{self.module}", *self.arguments, *(self.quick if quick else ())]
+        found += ["--env", self.setting] if self.setting else []
+        return [*found, OPTIONS[program], str(checkout)] if program in OPTIONS else found
+
+    def on(self, program: str) -> str:
+        """What it ran on and how, for the reader."""
+        how = " ".join(self.arguments) if self.module == "end_to_end" else ""
+        return ", ".join(part for part in (program or "synthetic", self.setting, how) if part)
+
+
+SHORT = ("--steps", "30")
+"""A quick run of a model."""
+
+
+def _whole(name: str, cache: str, rows: tuple[str, ...], program: str = OLD, setting: str = "") -> Measurement:
+    """240 steps of a revision."""
+    return Measurement(name, "end_to_end", ("--days", "1", cache), SHORT, rows, (program,), setting)
+
+
+def _steady(name: str, days: str, row: str, program: str = OLD, setting: str = "") -> Measurement:
+    """A run that is long enough for its loop's program, where it has one, to be there in the steady part."""
+    return Measurement(name, "end_to_end", ("--days", days, "--warm"), SHORT, (row,), (program,), setting)
+
+
+ENERGY = "QD_ENERGY_W=1"
 
 MEASUREMENTS = (
-    Measurement(
-        "old-cold", "end_to_end", ("--cold",), ("--steps", "30"), ("wall-cold", "pause", "memory"), programs=(OLD,)
-    ),
-    Measurement("old-warm", "end_to_end", ("--warm",), ("--steps", "30"), ("step-old", "wall-warm"), programs=(OLD,)),
+    _steady("old-steady", "6", "step-old", setting="QD_ENERGY_W=0"),
+    _steady("old-steady-energy", "6", "step-old", setting=ENERGY),
+    _steady("new-steady", "2", "step-new", program=NEW),
     Measurement(
         "old-fine",
         "end_to_end",
-        ("--warm", "--grid", FINE_GRID, "--steps", "60"),
+        ("--warm", "--grid", FINE_GRID, "--steps", "120"),
         ("--steps", "8", "--block", "2"),
-        ("step-fine",),
-        programs=(OLD,),
+        ("step-fine", "pause"),
+        (OLD,),
+        "QD_ENERGY_W=0",
     ),
-    Measurement("new-warm", "end_to_end", ("--warm",), ("--steps", "30"), ("step-new",), programs=(NEW,)),
+    _whole("old-cold", "--cold", ("wall-cold", "pause", "memory"), setting="QD_ENERGY_W=0"),
+    _whole("new-cold", "--cold", ("wall-cold", "pause", "memory"), program=NEW),
+    _whole("old-warm", "--warm", ("wall-warm", "memory"), setting="QD_ENERGY_W=0"),
+    _whole("old-warm-energy", "--warm", ("wall-warm",), setting=ENERGY),
+    Measurement(
+        "collection",
+        "collection",
+        (),
+        ("--only", "jacobi_2d", "softmax", "--calls", "1", "--budget", "0.1"),
+        ("collection", "slowest"),
+        (NPBENCH,),
+    ),
+    Measurement(
+        "kernels",
+        "kernels",
+        (),
+        ("--sizes", "32", "--calls", "3", "--budget", "0.05"),
+        ("kernels", "slowest"),
+    ),
     Measurement(
         "peers",
         "functions",
-        ("--grids", PEER_GRID, "--only", "_laplacian_sphere", "_hyperdiffuse", "_advect", "gaussian_filter"),
+        ("--grids", PEER_GRID, "--only", "_laplacian_sphere"),
         ("--budget", "0.2"),
         ("peer",),
-        programs=(OLD, MINIATURE),
+        (OLD, MINIATURE),
     ),
-    Measurement("upstream", "upstream", (), ("--steps", "20", "--upstream-steps", "2"), ("upstream",), programs=(NEW,)),
     Measurement("overheads", "overheads", (), ("--rounds", "40"), ("guards", "stay")),
 )
 
@@ -76,6 +130,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     arguments = argparse.ArgumentParser(prog="python -m benchmarks.goals", description=__doc__.split("\n\n")[0])
     arguments.add_argument("--pygcm", metavar="DIR", action="append", default=[], help="a checkout; repeatable")
+    arguments.add_argument("--npbench", metavar="DIR", type=Path, help="a checkout of spcl/npbench")
     arguments.add_argument("--only", metavar="ROW", nargs="+", default=[], help=f"of {', '.join(ROWS)}")
     arguments.add_argument("--quick", action="store_true", help="short runs, to try it out")
     arguments.add_argument("--results", metavar="DIR", type=Path, default=RESULTS, help="build/bench")
@@ -88,7 +143,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in options.only:
         if name not in ROWS:
             raise BadInput(f"--only {name}: no such row; there are {', '.join(ROWS)}")
-    checkouts = checkouts_by_revision(options.pygcm)
+    checkouts = checkouts_by_name(options.pygcm, options.npbench)
     folder = results_folder(options.results)
     wanted = [each for each in MEASUREMENTS if not options.only or set(each.rows) & set(options.only)]
     result = measure(wanted, checkouts, folder, options.quick)
@@ -108,20 +163,33 @@ def results_folder(named: Path) -> Path:
     return named
 
 
-def checkouts_by_revision(named: Sequence[str]) -> dict[str, Path]:
-    """The checkouts of `--pygcm`, or else of QD_PYGCM_PATH, by revision; and the bundled miniature."""
+def checkouts_by_name(pygcm: Sequence[str], npbench: Path | None = None) -> dict[str, Path]:
+    """PyGCM's of `--pygcm`, or else of QD_PYGCM_PATH, by revision; the collection's; and the bundled miniature."""
     found = {MINIATURE: harness.MINIATURE}
-    for text in named or [each for each in os.environ.get("QD_PYGCM_PATH", "").split(os.pathsep) if each]:
+    for text in pygcm or [each for each in os.environ.get("QD_PYGCM_PATH", "").split(os.pathsep) if each]:
         folder = harness.checkout(text)
         found[NEW if (folder / "pygcm" / "jax_compat.py").is_file() else OLD] = folder
+    if npbench is None and (named := os.environ.get("QD_NPBENCH_PATH")):
+        npbench = Path(named)
+    if npbench is not None:
+        collection.chosen(npbench, ())
+        found[NPBENCH] = npbench.resolve()
     return found
 
 
 def measure(wanted: Sequence[Measurement], checkouts: Mapping[str, Path], folder: Path, quick: bool) -> dict[str, Any]:
-    """Run the benchmarks and collect their goals."""
-    rows = []
+    """Run the benchmarks and collect their goals; written each time, since a long run may be broken off."""
+    rows: list[dict[str, Any]] = []
+    result = assemble(rows, quick)
     for measurement in wanted:
         rows += run(measurement, checkouts, folder, quick)
+        result = assemble(rows, quick)
+        write(result, folder)
+    return result
+
+
+def assemble(rows: Sequence[dict[str, Any]], quick: bool) -> dict[str, Any]:
+    """Rows in the order of the table, and where they were measured."""
     order = list(ROWS)
     return {
         "benchmark": "goals",
@@ -129,6 +197,7 @@ def measure(wanted: Sequence[Measurement], checkouts: Mapping[str, Path], folder
         "rows": sorted(rows, key=lambda row: order.index(row["id"])),
         "machine": harness.machine(),
         "versions": harness.versions(),
+        "commit": harness.commit(),
         "date": time.strftime("%Y-%m-%d"),
     }
 
@@ -137,24 +206,31 @@ def run(measurement: Measurement, checkouts: Mapping[str, Path], folder: Path, q
     """One benchmark's rows: measured, skipped where its program is not there, or failed."""
     program = next((each for each in measurement.programs if not each or each in checkouts), None)
     if program is None:
-        why = f"needs a checkout of PyGCM {measurement.programs[0]}: --pygcm DIR"
+        why = f"needs a checkout of {NEEDED[measurement.programs[0]]} DIR"
         return [_unmeasured(id_, "skipped", why) for id_ in measurement.rows]
     out = folder / f"{measurement.name}.json"
     out.unlink(missing_ok=True)
-    command = [sys.executable, "-m", f"benchmarks.{measurement.module}", *measurement.arguments]
-    command += measurement.quick if quick else ()
-    if program not in ("", MINIATURE):
-        command += ["--pygcm", str(checkouts[program])]
-    print(f"measuring {', '.join(measurement.rows)} ...", file=sys.stderr, flush=True)
+    command = measurement.command(program, checkouts.get(program), quick)
+    print(f"measuring {', '.join(measurement.rows)} on {measurement.on(program)} ...", file=sys.stderr, flush=True)
+    began = time.monotonic()
     done = subprocess.run(
         [*command, "--out", str(out.resolve())], cwd=harness.REPOSITORY, capture_output=True, text=True, check=False
     )
-    if done.returncode or not out.is_file():
+    print(f"  {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    if not out.is_file():
         said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()[-1]
         return [_unmeasured(id_, "failed", f"{measurement.module}: {said}") for id_ in measurement.rows]
-    records = json.loads(out.read_text())["goals"]
-    where = program or "synthetic"
-    return [row for id_ in measurement.rows for row in _measured(id_, records, where)]
+    result = json.loads(out.read_text())
+    rows = [row for id_ in measurement.rows for row in _measured(id_, result["goals"], measurement.on(program))]
+    if done.returncode:
+        why = f"{measurement.module} ended with exit code {done.returncode}, as where results were wrong"
+        rows = [{**row, "verdict": "failed", "why": why} for row in rows]
+    return [_with_median(row, result) for row in rows]
+
+
+def _with_median(row: dict[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+    """Beside a mean of steps, the median."""
+    return {**row, "median": result["ratio"]} if row["id"].startswith("step-") and "ratio" in result else row
 
 
 def _unmeasured(id_: str, verdict: str, why: str) -> dict[str, Any]:
@@ -204,11 +280,13 @@ def describe(result: Mapping[str, Any]) -> str:
     rows = [[row["goal"], _figure(row), _wanted(row), row["verdict"], row.get("on", "")] for row in result["rows"]]
     remarks = [f"- {row['goal']}: {row['verdict']}, {row['why']}" for row in result["rows"] if "why" in row]
     shown = result["machine"]
+    met = sum(row["verdict"].startswith("met") for row in result["rows"])
     parts = [
         "Quick run: it shows that all of this works; the figures mean nothing." if result["quick"] else "",
         harness.markdown_table(["goal", "measured", "wanted", "", "on"], rows),
         "\n".join(remarks),
-        f"{shown['cpu']}, {shown['cores']} cores, {shown['memory_gb']} GB; "
+        f"{met} of {len(rows)} met. {shown['cpu']}, {shown['cores']} cores, {shown['memory_gb']} GB; "
+        f"commit {result['commit'] or 'unknown'}; "
         + ", ".join(f"{name} {version}" for name, version in result["versions"].items()),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -218,7 +296,8 @@ def _figure(row: Mapping[str, Any]) -> str:
     measured = row["measured"]
     if measured is None or not math.isfinite(float(measured)):
         return ""
-    return f"{float(measured):.3g} {ROWS[row['id']].unit}"
+    median = f" (median {row['median']:.3g})" if "median" in row else ""
+    return f"{float(measured):.3g} {ROWS[row['id']].unit}{median}"
 
 
 def _wanted(row: Mapping[str, Any]) -> str:

@@ -58,6 +58,26 @@ def of_drift(result: Mapping[str, Any], out: Path) -> list[Path]:
     return [path]
 
 
+def of_kernels(result: Mapping[str, Any], out: Path) -> list[Path]:
+    """How many times faster each compiled kernel is, as bars from the slowest on, beside `out`; none for one kernel."""
+    rows = sorted((row for row in result["kernels"] if row["state"] == "compiled"), key=lambda row: row["ratio"])
+    if importlib.util.find_spec("matplotlib") is None or len(rows) < 2:
+        return []
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(1.5 + 0.2 * len(rows), 3.6), layout="constrained")
+    axes = figure.add_subplot()
+    axes.bar(range(len(rows)), [row["ratio"] for row in rows], color=STYLES["accel"][1])
+    axes.axhline(1.0, color="#444444", linewidth=0.8)
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(rows)), [f"{row['kernel']} {row['n']}" for row in rows], rotation=90, fontsize=6)
+    axes.set_ylabel("times faster than NumPy")
+    axes.set_title(f"{result['benchmark']}, {result['machine']['cpu']}", fontsize=9)
+    path = out.with_name(f"{out.stem}-ratios.png")
+    figure.savefig(path, dpi=110)
+    return [path]
+
+
 def _growth(result: Mapping[str, Any]) -> Any:
     from matplotlib.figure import Figure
 

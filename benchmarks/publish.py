@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import functions, goals, harness
+from benchmarks import functions, goals, harness, races
 from benchmarks.harness import BadInput
 
 PAGE = harness.REPOSITORY / "docs" / "benchmarks.md"
@@ -20,6 +20,9 @@ PAGE = harness.REPOSITORY / "docs" / "benchmarks.md"
 
 PUBLISHED = PAGE.with_name("results")
 """The results that the page shows; they are part of the repository."""
+
+KERNELS = {"collection": "A public collection, npbench", "kernels": "Small kernels"}
+"""Benchmarks that hold races of kernels, and how the page names them."""
 
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
@@ -64,7 +67,7 @@ def replaced(page: str, text: str) -> str:
 
 def summary(folder: Path) -> str:
     """All tables and plots of a results folder. Raises BadInput where it holds none."""
-    parts = [*_goals(folder), *_functions(folder), *_kernels(folder)]
+    parts = [*_goals(folder), *_kernels(folder), *_functions(folder), *_ndimage(folder)]
     if not parts:
         raise BadInput(f"--results {folder}: no results there; run python -m benchmarks first")
     return "\n\n".join(parts) + "\n"
@@ -92,15 +95,23 @@ def _functions(folder: Path) -> list[str]:
 
 
 def _kernels(folder: Path) -> list[str]:
-    result = _read(folder / "kernels.json")
+    parts = []
+    for name, title in KERNELS.items():
+        result = _read(folder / f"{name}.json")
+        if result is not None:
+            parts += [f"**{title}**, {_machine(result)}: {races.summary(result)}."]
+            parts += [f"![{plot.stem}]({plot.name})" for plot in sorted(folder.glob(f"{name}-*.png"))]
+    return parts
+
+
+def _ndimage(folder: Path) -> list[str]:
+    result = _read(folder / "ndimage.json")
     if result is None:
         return []
-    compiled, rows = result["compiled"], len(result["kernels"])
-    return [
-        f"**Small kernels**, sizes {', '.join(map(str, result['sizes']))}: {rows} rows, {compiled} compiled, "
-        f"{result['wrong']} wrong; geometric mean {result['geometric_mean']:.2f} times faster than NumPy, of the "
-        f"compiled {result['geometric_mean_compiled']:.2f} ({_machine(result)})."
-    ]
+    keys = ("case", "grid", "scipy_ms", "compiled_ms", "ratio")
+    rows = [[timing[key] for key in keys] for timing in result["timings"]]
+    header = ["function", "grid", "SciPy ms", "compiled ms", "times faster"]
+    return [f"**`scipy.ndimage`**, {_machine(result)}:", harness.markdown_table(header, rows)]
 
 
 def _machine(result: Mapping[str, Any]) -> str:

@@ -112,32 +112,26 @@ def sent_by(text: str) -> list[int]:
 def derived(
     grid: tuple[int, int], measured: dict[str, Any], latency_us: float, bandwidth: float
 ) -> list[dict[str, Any]]:
-    """A step on a large grid. used: the devices that divide its rows, which are as many as accel takes.
-
-    ms: on these. even_ms: were the rows padded to a multiple of all devices.
-    """
+    """A step on a large grid. used: devices that divide its rows, or its columns where those are more. ms: on these."""
     rows, columns = grid
     one, last = measured["runs"][0], measured["runs"][-1]
     cells = measured["grid"][0] * measured["grid"][1]
     ms_per_cell, bytes_per_column = one["ms"] / cells, last["bytes"] / measured["grid"][1]
     message_ms = last["sends"] * latency_us * 1e-3
-    sent_ms = message_ms + bytes_per_column * columns / (bandwidth * 1e6)
+    alone = ms_per_cell * rows * columns
     found = []
     for count in COUNTS:
-        used = equal_parts(rows, count)
-        alone = ms_per_cell * rows * columns
-        ms = ms_per_cell * rows / used * columns + (sent_ms if used > 1 else 0.0)
-        even_ms = ms_per_cell * -(-rows // count) * columns + sent_ms
+        used = max(equal_parts(rows, count), equal_parts(columns, count))
+        halo = bytes_per_column * (columns if used == equal_parts(rows, count) else rows)
+        ms = alone / used + (message_ms + halo / (bandwidth * 1e6) if used > 1 else 0.0)
         found.append(
             {
                 "grid": f"{rows}x{columns}",
                 "devices": count,
                 "used": used,
-                "halo_kb": bytes_per_column * columns / 1e3,
+                "halo_kb": halo / 1e3,
                 "ms": ms,
                 "times": alone / ms,
-                "even_ms": even_ms,
-                "even_times": alone / even_ms,
             }
         )
     return found

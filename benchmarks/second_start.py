@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run, print; 1 when a limit is missed."""
     options = parser().parse_args(argv)
-    checkouts = goals.checkouts_by_revision(options.pygcm)
+    checkouts = goals.checkouts_by_name(options.pygcm)
     wanted, remarks = cases.chosen(options.cases, checkouts)
     verdicts = []
     for case in wanted:

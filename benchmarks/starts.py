@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
     if options.quick:
         options.seconds, options.rounds = [0.5], 1
-    checkouts = goals.checkouts_by_revision(options.pygcm)
+    checkouts = goals.checkouts_by_name(options.pygcm)
     wanted, remarks = cases.chosen(options.cases, checkouts)
     settings = harness.parse_settings(options.env)
     harness.check_writable(options.out)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import harness, kernels
+from benchmarks import harness, kernels, races
 from benchmarks.agreement import outcome
 from benchmarks.cases import check_tree, python_path
 from benchmarks.corpus import Kernel
@@ -47,14 +47,12 @@ def measured_on(
 
 def measure(kernel: Kernel, n: int, settle_s: float, budget_s: float) -> float:
     """ms per call, after what there is to compile."""
-    rng = np.random.default_rng(n)
+    contest = kernels.contest(kernel, n, np.random.default_rng(n))
     for _ in range(CALLS):
-        outcome(kernel.function, kernel.arguments(rng, n))
-    kernels.settle(kernel, rng, n, settle_s)
-    arguments = kernel.arguments(rng, n)
-    while outcome(kernels.plain(kernel), copy.deepcopy(arguments)).error:
-        arguments = kernel.arguments(rng, n)
-    rivals = {"accel": kernel.function}
+        outcome(contest.function, contest.arguments())
+    races.settle(contest, settle_s)
+    arguments = races.harmless(contest)
+    rivals = {"accel": contest.function}
     times = harness.interleaved(rivals, lambda: copy.deepcopy(arguments), rounds=500, budget_s=budget_s)
     return harness.median_ms(times["accel"])
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import io
 import re
+import subprocess
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -79,6 +82,35 @@ def test_files_that_are_named_are_there(path: Path) -> None:
     )
     made_later = {"docs/results"}
     assert [name for name in named if name not in made_later and not (ROOT / name).exists()] == []
+
+
+def test_no_message_points_to_a_file_that_is_not_installed() -> None:
+    """`accel docs` prints the documents wherever accel is installed; their files lie elsewhere, or nowhere."""
+    pointing = re.compile(r"\bdocs/\w|\b(README|CHANGELOG|CONTRIBUTING)\b|\btests/")
+    texts = [
+        (path.name, node.value)
+        for path in sorted((ROOT / "accel").rglob("*.py"))
+        for node in _texts(ast.parse(path.read_text(encoding="utf-8")))
+        if pointing.search(node.value)
+    ]
+    assert [each for each in texts if each[0] != "docs.py"] == []  # it prints the files that it finds
+
+
+def _texts(tree: ast.AST) -> Iterator[ast.Constant]:
+    """The texts in a source, without docstrings."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node
+        elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            yield from _texts(node)
+
+
+def test_make_check_runs_what_is_there() -> None:
+    done = subprocess.run(["make", "--dry-run", "check"], cwd=ROOT, capture_output=True, text=True, check=True)
+    (line,) = [line for line in done.stdout.splitlines() if " pytest " in line]
+    named = [word for word in line.split() if word.startswith("tests/")]
+    assert {"tests/hook", "tests/cli/test_commands.py"} <= {*named}
+    assert [word for word in named if not (ROOT / word).exists()] == []
 
 
 def test_every_page_is_in_the_navigation() -> None:

@@ -42,6 +42,14 @@ def test_pip_and_accel_ask_for_the_same() -> None:
     assert _declared() == versions.FLOORS
 
 
+def test_the_extras_of_devices_are_jaxs_own_for_the_same_versions() -> None:
+    extras = {name: PROJECT["project"]["optional-dependencies"][name] for name in ("cuda", "tpu")}
+    floor = versions.FLOORS["jax"]
+    assert extras == {"cuda": [f"jax[cuda12]>={floor}"], "tpu": [f"jax[tpu]>={floor}"]}
+    offered = metadata.metadata("jax").get_all("Provides-Extra") or []
+    assert {"cuda12", "tpu"} <= set(offered), "of the installed version"
+
+
 def test_the_readme_asks_for_the_same() -> None:
     said = " ".join(README.split())
     for name, word in NAMES.items():

@@ -25,6 +25,7 @@ from accel.backend.shards import Shards, division
 from accel.backend.spans import Span, arrays_from, span_of
 from accel.ir.fingerprint import digest
 from accel.lower import PACKS, Known, Lowerable, Program, lower
+from accel.machines import common, crew
 from accel.process import interrupts, jax_internals, tuning
 from accel.reports import ledger
 from accel.rules.rule import Unsupported
@@ -94,12 +95,16 @@ def _compile(
         # the whole program: XLA has the option for a compile, not for one operation
         options = options_for(device.platform, plain_reductions=need_plain_reductions(trace.tape.nodes))
         try:
-            constants = [jax.device_put(value, place_of(np.shape(value))) for value in program.constants]
-            arguments = given, offsets, constants, scalars
-            if shards is None:
-                compiled, key, unkept = _compiled(program, spans, arguments, device, options)
+            if shards is not None and shards.is_across:
+                constants, key, unkept = [], None, _UNKEPT_SHARDS
+                compiled = _common(program, (given, scalars), shards, options)
             else:
-                compiled, key, unkept = _built(program, spans, arguments, options), None, _UNKEPT_SHARDS
+                constants = [jax.device_put(value, place_of(np.shape(value))) for value in program.constants]
+                arguments = given, offsets, constants, scalars
+                if shards is None:
+                    compiled, key, unkept = _compiled(program, spans, arguments, device, options)
+                else:
+                    compiled, key, unkept = _built(program, spans, arguments, options), None, _UNKEPT_SHARDS
         except Unsupported:
             raise
         except Exception as error:
@@ -170,6 +175,14 @@ def _built(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...],
 
     # `jax.jit` sees the lowered tape, a pure function over jax.numpy, and never the program's own code
     return compile_with(jax.jit(entry(program, spans)).lower(*arguments), options)
+
+
+def _common(program: Program, arguments: tuple[Any, Any], shards: Shards, options: dict[str, Any]) -> Any:
+    """Have the program compiled by this process and the others that have some of the devices."""
+    assert crew.current is not None, "others' devices are known to rank 0 alone"
+    body = program.function
+    assert body is not None
+    return common.build(crew.current, body, arguments, program.constants, shards, options)
 
 
 def report_not_kept(why: str) -> None:

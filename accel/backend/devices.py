@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any
@@ -174,7 +175,8 @@ def device(platform: str | None) -> Any:
     import jax
 
     check_platform(platform)
-    return jax.devices(platform)[0] if platform else jax.devices()[0]
+    # of several processes, each has its own
+    return jax.local_devices(backend=platform)[0]
 
 
 def all_devices(chosen: config.Settings) -> list[Any]:
@@ -186,6 +188,13 @@ def all_devices(chosen: config.Settings) -> list[Any]:
     if wanted > len(found):
         raise config.SettingError(config.VARIABLES["devices"], wanted, f"up to {len(found)}, or {config.ALL}")
     return found[:wanted]
+
+
+def own(found: Sequence[Any]) -> list[Any]:
+    """Those of these devices that belong to this process."""
+    import jax
+
+    return [each for each in found if each.process_index == jax.process_index()]
 
 
 def shares_memory(device: Any) -> bool:
@@ -202,9 +211,20 @@ def check(chosen: config.Settings) -> None:
     """Raise SettingError if accel is on, and the settings name a platform that does not exist here."""
     if chosen.enabled and chosen.mode != "off":
         check_platform(chosen.platform)
+        if chosen.machines is not None and not forks.happened:
+            _check_joined(chosen.machines)
         if chosen.devices != 1:
             start(0)
             all_devices(chosen)
+
+
+def _check_joined(machines: str) -> None:
+    """Raise SettingError if this process has not joined others before the program's first line."""
+    from accel.machines import crew  # here: few programs need it
+
+    if crew.current is None:
+        possible = "a program that `accel run` starts"
+        raise config.SettingError(config.VARIABLES["machines"], machines, possible, "has no effect here")
 
 
 def check_platform(platform: str | None) -> None:

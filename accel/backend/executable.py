@@ -20,6 +20,7 @@ from accel.backend import callbacks
 from accel.backend.shards import Shards, launching
 from accel.backend.spans import Span, is_aligned, prepared_arrays
 from accel.lower import Program
+from accel.machines.common import CommonProgram
 from accel.process import memory
 
 if TYPE_CHECKING:
@@ -102,6 +103,9 @@ class Executable:
         """Run it on several devices, to its end."""
         import jax
 
+        if isinstance(self.compiled, CommonProgram):
+            with launching():
+                return self.compiled.run(arguments, scalars)
         places = [shards.of(array.shape) for array in arguments]
         with jax.enable_x64(True), launching():
             given = jax.device_put((arguments, scalars), (places, shards.everywhere))
@@ -128,6 +132,8 @@ class Executable:
         """
         import jax
 
+        if isinstance(self.compiled, CommonProgram):
+            return self.compiled.copied_s
         if self.on_cpu:
             copied = [
                 each for position, each in enumerate(given) if position not in self.spans and not is_aligned(each)

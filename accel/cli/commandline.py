@@ -18,6 +18,7 @@ from accel.catalogue import Catalogue
 from accel.cli.options import Parser, split_at_target
 from accel.cli.starts import TARGETS, Command, home_of
 from accel.config import SettingError, Settings
+from accel.ensembles import saving
 
 _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".txt": "text", "": "text"}
 
@@ -31,7 +32,7 @@ class Option(NamedTuple):
 
 PLACES = (
     Option("--pygcm", {"metavar": "DIR", "help": "run from this checkout of PyGCM"}),
-    Option("--demo", {"action": "store_true", "help": "run the bundled miniature planet, and print the report"}),
+    Option("--demo", {"action": "store_true", "help": "run the bundled miniature planet"}),
 )
 OPTIONS = (
     Option("--platform", {"choices": config.PLATFORMS, "metavar": "P", "help": "cpu, gpu or tpu; default: the best"}),
@@ -59,10 +60,13 @@ OPTIONS = (
         },
     ),
     Option("--chosen", {"metavar": "FILE.py", "help": "with --auto: write a catalogue of what it chose here"}),
+    Option("--ensemble", {"metavar": "N", "type": int, "help": "step N members beside the program's own loop"}),
+    Option("--perturb", {"metavar": "FILE.py", "help": "with --ensemble: how the members differ"}),
+    Option("--members", {"metavar": "FILE", "help": "with --ensemble: save them here (.nc or .npz)"}),
     Option("--report", {"metavar": "FILE", "help": "write the report (.json, .md, .txt); - is standard error"}),
     Option("--profile", {"metavar": "FILE.html", "help": "write a page that shows where the time went"}),
     Option("--compare", {"action": "store_true", "help": "the same as `accel compare`"}),
-    Option("--out", {"metavar": "DIR", "help": "the folder for --compare; default: accel-comparison"}),
+    Option("--out", {"metavar": "DIR", "help": "the folder for the comparison; default: accel-comparison"}),
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
 OF_COMPARE = ("--platform", "--mode", "--catalogue", "--only", "--exclude", "--out")
@@ -92,6 +96,7 @@ def compare_parser() -> Parser:
     )
     _add(parser, [option for option in OPTIONS if option.name in OF_COMPARE])
     parser.set_defaults(compare=True, report=None, profile=None, auto=None, chosen=None, quiet=False)
+    parser.set_defaults(ensemble=None, perturb=None, members=None)
     return parser
 
 
@@ -115,13 +120,21 @@ class Report(NamedTuple):
     full: bool = True
 
 
+class EnsembleOptions(NamedTuple):
+    """The members of an ensemble: how many, the file that says how they differ, and the file that they are saved in."""
+
+    members: int
+    perturb: str
+    path: Path
+
+
 class CommandLine(NamedTuple):
     """A checked command line: what to run, where, and how.
 
     catalogue: None for the installed ones. catalogue_file: its absolute name, or None. profile: the file for the page.
     compare: the folder for a comparison run's results. Both are None if not asked for. auto: whether what holds the
     time is chosen, without a catalogue. chosen: the file for a catalogue of that, or None. quiet: whether nothing is
-    shown but errors.
+    shown but errors. ensemble: None without one.
     """
 
     command: Command
@@ -136,6 +149,7 @@ class CommandLine(NamedTuple):
     auto: bool
     chosen: Path | None
     quiet: bool
+    ensemble: EnsembleOptions | None
 
 
 def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLine:
@@ -164,7 +178,30 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
         bool(options.auto),
         _chosen(options),
         options.quiet,
+        _ensemble(options, settings),
     )
+
+
+def _ensemble(options: argparse.Namespace, settings: Settings) -> EnsembleOptions | None:
+    """What is asked for of an ensemble. Raises SettingError."""
+    given = {"--perturb": options.perturb, "--members": options.members}
+    if options.ensemble is None:
+        for name, value in given.items():
+            if value is not None:
+                raise SettingError(name, value, "--ensemble as well", "has no effect on its own")
+        return None
+    if options.ensemble < 1:
+        raise SettingError("--ensemble", options.ensemble, "a number of members from 1 on")
+    if options.perturb is None:
+        raise SettingError("--ensemble", options.ensemble, "--perturb FILE.py as well", "has equal members on its own")
+    if not settings.enabled or settings.mode == "off":
+        raise SettingError("--ensemble", options.ensemble, "QD_USE_JAX=1, and another mode than off", "needs JAX")
+    if options.members is None:
+        return EnsembleOptions(options.ensemble, options.perturb, saving.default_path())
+    path = _writable("--members", options.members, saving.SUFFIXES)
+    if path.suffix == ".nc" and not saving.has_xarray():
+        raise SettingError("--members", options.members, "a name that ends in .npz, or xarray", "needs xarray")
+    return EnsembleOptions(options.ensemble, options.perturb, path)
 
 
 def _chosen(options: argparse.Namespace) -> Path | None:
@@ -181,6 +218,7 @@ _NOT_WITH_COMPARE = {
     "profile": "describes a single run, but --compare makes three",
     "auto": "is not passed on to the runs of --compare",
     "chosen": "describes a single run, but --compare makes three",
+    "ensemble": "is not passed on to the runs of --compare",
 }
 """Options that cannot be combined with --compare, and why."""
 

@@ -13,6 +13,7 @@ from textwrap import indent
 
 from accel.cli.options import Parser, refuse
 from accel.config import SettingError
+from accel.spelling import did_you_mean
 
 _INSTALLED = "share/doc/pygcm-accel"
 
@@ -86,7 +87,8 @@ def main(args: Sequence[str]) -> int:
         return 0
     path = found.get(wanted.removesuffix(".md"))
     if path is None:
-        return refuse(SettingError("PAGE", wanted, ", ".join(found) or "accel to be installed with its documents"))
+        expected = ", ".join(found) or "accel to be installed with its documents"
+        return refuse(SettingError("PAGE", wanted, expected, f"does not exist{did_you_mean(wanted, found)}"))
     text = _filled(path.read_text(encoding="utf-8"))
     if sys.stdout.isatty():
         pydoc.pager(text)

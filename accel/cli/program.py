@@ -40,7 +40,7 @@ def _set_first_path(*folders: str) -> None:
     sys.path[: 0 if sys.flags.safe_path else 1] = folders
 
 
-def _execute(start: Start, *, auto: bool, line_by_line: bool) -> None:
+def _execute(start: Start, *, auto: bool, line_by_line: bool, ready: Callable[[], object] | None) -> None:
     """Run the program as `__main__`. What it raises is shown without accel's frames. The rest: see `execute`."""
     try:
         sys.argv = [start.argv0, *start.args]
@@ -54,6 +54,8 @@ def _execute(start: Start, *, auto: bool, line_by_line: bool) -> None:
         sys.modules["__main__"] = main
         program = program._replace(code=patching.lifted(program.code, vars(main), auto=auto))
         patching.hook_main(main, program.code if line_by_line else None)
+        if ready is not None:
+            ready()
         if auto:
             patching.watch()
         exec(program.code, vars(main))
@@ -87,6 +89,9 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
     If the error was raised inside accel, all frames are kept, because they are needed to report it.
     """
     frames = entries(traceback)
+    # above it stand frames of accel and of the script that is called `accel`, a file of the environment
+    executing = [place for place, frame in enumerate(frames) if frame.tb_frame.f_code is _execute.__code__]
+    frames = frames[executing[0] :] if executing else frames
     started = [not is_ours(frame) and frame.tb_frame.f_code.co_filename not in _LAUNCHERS for frame in frames]
     first = started.index(True) if True in started else len(frames)
     # an error of accel's own
@@ -100,14 +105,17 @@ def _raised_by_accel(traceback: TracebackType) -> bool:
     return traceback.tb_frame.f_code.co_filename not in _LOADERS
 
 
-def execute(start: Start, *, auto: bool = False, line_by_line: bool = False) -> int:
+def execute(
+    start: Start, *, auto: bool = False, line_by_line: bool = False, ready: Callable[[], object] | None = None
+) -> int:
     """Run the program that `enter` has found as `__main__`. Returns 0, or 2 if the target holds no code to run.
 
     auto: whether all its loops are lifted, and not only those that installed rows name; and what holds the time is
     accelerated. line_by_line: whether no call of the program's own functions may be missed (see `patching.hook_main`).
+    ready: is called before the program begins, once its loops are lifted; may raise NoProgram.
     """
     try:
-        _execute(start, auto=auto, line_by_line=line_by_line)
+        _execute(start, auto=auto, line_by_line=line_by_line, ready=ready)
     except NoProgram as error:
         return refuse(error)
     return 0

@@ -11,9 +11,9 @@ from accel import config
 from accel.cli.options import Parser, refuse
 from accel.config import SettingError
 from accel.reports import last, reporting
+from accel.reports.advice import IN_SHELL
 from accel.reports.figures import SCHEMA
 from accel.reports.last import Last
-from accel.reports.summary import COMMAND
 from accel.spelling import did_you_mean
 
 FORMATS = (*reporting.FORMATS, "html")
@@ -47,8 +47,7 @@ def main(args: Sequence[str]) -> int:
     if options.format == "text":
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(kept.ended))
         sys.stdout.write(f"{kept.program}, in {kept.folder}, ended {when}\n\n")
-    rest = f"{COMMAND} --full"
-    sys.stdout.write(reporting.render(kept.figures, options.format, full=options.full, rest=rest))
+    sys.stdout.write(reporting.render(kept.figures, options.format, full=options.full, advice=IN_SHELL))
     return 0
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from accel import config, logs, project
 from accel.cli.chosen import as_catalogue, summary_of_chosen
 from accel.cli.commandline import CommandLine, Report, compare_parser, parse
+from accel.cli.joining import Joining
 from accel.cli.options import refuse
 from accel.cli.program import enter, execute
 from accel.cli.starts import Start
@@ -27,7 +28,17 @@ from accel.config import SettingError
 from accel.hook import patching
 from accel.process import ranks, status
 from accel.reports import last, profiling, reporting, summary, timeline
+from accel.reports.advice import IN_SHELL, UNKEPT, Advice
 from accel.reports.figures import figures_of_run
+
+
+def _joined(settings: config.Settings) -> config.Settings:
+    """The settings for the program. Of several processes that run it together, only the first returns."""
+    if settings.machines is None:
+        return settings
+    from accel.machines.joining import join
+
+    return join(settings)
 
 
 def _finish(plan: CommandLine, process: int) -> None:
@@ -37,9 +48,9 @@ def _finish(plan: CommandLine, process: int) -> None:
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
     page = plan.profile is not None and _try_to_write(profiling.page(program), plan.profile, "profile")
     kept = last.keep(figures, program, profile=plan.profile if page else None)
-    rest = summary.COMMAND if kept else "--report -"
+    advice = IN_SHELL if kept else UNKEPT
     for report in plan.reports:
-        _try_to_write(_rendered(report, figures, rest), report.path, "report")
+        _try_to_write(_rendered(report, figures, advice), report.path, "report")
     chosen = patching.chosen() if plan.auto else []
     if plan.auto and not plan.settings.quiet:
         _try_to_write(summary_of_chosen(chosen), None, "choice")
@@ -47,10 +58,10 @@ def _finish(plan: CommandLine, process: int) -> None:
         _try_to_write(as_catalogue(chosen, plan.command.target), plan.chosen, "catalogue")
 
 
-def _rendered(report: Report, figures: dict[str, Any], rest: str) -> str:
+def _rendered(report: Report, figures: dict[str, Any], advice: Advice) -> str:
     if report.format is None:
-        return summary.summary_of(figures, rest) + "\n"
-    return reporting.render(figures, report.format, full=report.full, rest=rest)
+        return summary.summary_of(figures, advice) + "\n"
+    return reporting.render(figures, report.format, full=report.full, advice=advice)
 
 
 def _try_to_write(text: str, path: Path | None, what: str) -> bool:
@@ -76,19 +87,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program that `argv` (default: the command line) names. Returns the exit code if nothing was raised."""
     try:
         plan = parse(argv)
-        start = enter(plan.command)
         if plan.compare is not None:
-            return _compare(plan, plan.compare, start)
-        config.set_current(replace(plan.settings, quiet=True))  # `_finish` writes the summary
+            return _compare(plan, plan.compare, enter(plan.command))
+        settings = _joined(plan.settings)  # before `enter`, which imports the packages of a module
+        start = enter(plan.command)
+        config.set_current(replace(settings, quiet=True))  # `_finish` writes the summary
         logs.to_stderr()
         if not (plan.quiet or plan.settings.quiet) and ranks.is_first():
             status.enable()
         if plan.profile is not None:
             timeline.start()
-        patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude)
+        joining = None if plan.ensemble is None else Joining(plan.ensemble, plan.quiet)
+        more = [] if joining is None else joining.rows
+        patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude, more=more)
     except SettingError as error:
         return refuse(error)
     atexit.register(_finish, plan, os.getpid())  # first, so that it runs after the program's own handlers
+    if joining is not None:
+        return joining.run(lambda: execute(start, auto=True, ready=joining.choose))
     code = execute(start, auto=plan.auto)
     if code:  # nothing has run, so there is nothing to report
         atexit.unregister(_finish)
@@ -108,6 +124,9 @@ def compare(argv: Sequence[str]) -> int:
 
 def _compare(plan: CommandLine, out: Path, start: Start) -> int:
     """Make a comparison run. Returns the exit code: 1 if a run of the program fails."""
+    if plan.settings.machines is not None:
+        name = config.VARIABLES["machines"]
+        return refuse(SettingError(name, plan.settings.machines, "a single run", "cannot be compared"))
     target, args = start.elsewhere
     spec = {
         "target": target,

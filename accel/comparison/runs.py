@@ -28,6 +28,9 @@ LOG_TAIL = 15
 WARM = 0.4
 """The share of the steps that counts as warm-up: recording, compiling, first comparisons."""
 
+MOST_NOISE = 1.5
+"""Two runs of NumPy's own differ by no more on a machine that has nothing else to do."""
+
 MAX_CHARTS = 12
 """The most fields that are drawn: those with the largest differences."""
 
@@ -232,6 +235,7 @@ def _markdown(result: Mapping[str, Any]) -> str:
         "",
         f"Steps are {_times(_ratio(result, 'ms_per_step'))} as fast as NumPy's; the whole run, imports, recording and "
         f"compiling included, {_times(_ratio(result, 'wall_s'))} as fast. accel's run had {_compiled(result)}.",
+        *(["", f"**Careful: {noise}.**"] if (noise := _noise(result)) else []),
         *(["", "![time per step](steps.png)"] if "steps.png" in result["charts"] else []),
         "",
         "## Differences",
@@ -275,6 +279,17 @@ def _other_steps(result: Mapping[str, Any]) -> str:
     return f"the runs made different numbers of steps ({', '.join(map(str, steps))}): do not trust these differences"
 
 
+def _noise(result: Mapping[str, Any]) -> str:
+    """Says that NumPy's two runs, which do the same work, took unlike times; else ""."""
+    times = [result["runs"][way]["ms_per_step"] or 0.0 for way in ("numpy", "perturbed")]
+    if not all(times) or max(times) <= MOST_NOISE * min(times):
+        return ""
+    return (
+        f"NumPy's two runs took {_cell(times[0])} and {_cell(times[1])} ms per step: something else used the machine, "
+        "so do not trust these times"
+    )
+
+
 def _step_sentence(result: Mapping[str, Any]) -> str:
     if result["step"] is None:
         return "No function was called twice, so there are no steps."
@@ -284,7 +299,7 @@ def _step_sentence(result: Mapping[str, Any]) -> str:
 def one_line_summary(result: Mapping[str, Any], out: Path) -> str:
     """The result of a comparison run in one line, with the path of the full report."""
     worst = _worst_by_call(result)
-    other = f"; {others}" if (others := _other_steps(result)) else ""
+    other = "".join(f"; {careful}" for careful in (_other_steps(result), _noise(result)) if careful)
     largest = f"largest difference {worst[-1][1]:.2g} after call {worst[-1][0]}" if worst else "no field was sampled"
     drift = f", drift {worst[-1][2]:.2g}" if worst else ""
     return (

@@ -126,6 +126,12 @@ class Compiling:
         if joint is not None and not budget.for_later_runs:
             joint.admit(path)
 
+    def _let_others_join(self, joint: JointPath) -> None:
+        """The same for paths that were recorded while the program was on its way. It may be an earlier run's."""
+        for path in self._paths:
+            if path.stage is Stage.OBSERVING and joining.may_join(path):
+                self.join_at_once(path)
+
     def finish(self, path: Path) -> Refusal | None:
         """Put the program that is ready to use. Returns why there is none, if so."""
         joint = path.joint
@@ -135,6 +141,7 @@ class Compiling:
         if path.stage is Stage.JOINED:
             assert joint is not None
             self._paths.use(joint)
+            self._let_others_join(joint)
             path = joint
         for inlined in path.trace.inlined:
             inlined.ledger.count_inlined()

@@ -14,7 +14,6 @@ import wrapt
 
 from accel import config, logs, variables, versions
 from accel.backend import devices
-from accel.dispatch.refusals import Refused
 from accel.dispatch.target import Target
 from accel.process import interrupts
 from accel.process.tracebacks import without_ours
@@ -52,8 +51,6 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
             if resting:
                 return rest.call(target.function, args, kwargs)
             return target.answer(args, kwargs)
-        except Refused:
-            raise
         except BaseException as error:
             # as if the program had called the function itself; this `raise` adds no entry for this frame again
             try:

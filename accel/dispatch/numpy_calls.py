@@ -45,7 +45,7 @@ class NumPyCalls:
         """Answer a call that no program of this target's is going to cover: targets called inside it may have theirs.
 
         So it is where calls like this one are refused, given up, or beyond the budget. Where this target's program is
-        only late (still to be compiled, or backing off), the time without any program is wanted: `late`.
+        only late, the time without any program is wanted: `late`.
         """
         if self._parts.used:
             return self.in_parts(call)[0]
@@ -63,8 +63,15 @@ class NumPyCalls:
         finally:
             self._note_unmatched(call)
 
+    def backing_off(self, call: Call, *, is_long: bool) -> Any:
+        """Answer a call whose program is not tried, because its last runs were discarded. is_long: nor soon."""
+        if self._parts.used:
+            return self.unmatched(call)  # as those runs' calls were, most likely
+        # in a long wait, the targets inside this one are of use
+        return self.uncovered(call) if is_long else self.late(call)
+
     def late(self, call: Call, *, quiet: bool = False) -> Any:
-        """Answer a call whose program is still to come, or backs off."""
+        """Answer a call whose program is still to come."""
         if self._parts.used:
             return self.in_parts(call)[0]
         try:

@@ -288,8 +288,7 @@ class Target:
         if path.backoff:
             path.backoff -= 1
             self._refusals.raise_if_strict()
-            # in a long wait, the targets inside this one are of use
-            return self._numpy.uncovered(call) if path.backoff > SHORT_BACKOFF else self._numpy.late(call)
+            return self._numpy.backing_off(call, is_long=path.backoff > SHORT_BACKOFF)
         return self._replay(path, values, call, siblings=True)
 
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:
@@ -343,7 +342,7 @@ class Target:
     def _pays_for_another(self) -> bool:
         """Whether calls of new kinds come often enough for another recording."""
         price_s = self.paths.price_of_another_s(self.account.recording_s)
-        return self.parts.pay_for_another(price_s, self.recordings.count, self.paths.kinds_on_disk)
+        return self.parts.pay_for_another(price_s, self.recordings.count, wanting=self.paths.are_wanting)
 
     @property
     def _is_limited(self) -> bool:

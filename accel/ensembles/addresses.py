@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from accel.record.inputs import MISSING, Fetch, Inputs
+from accel.record.names.variables import CONTENTS
 
 
 class Hop(NamedTuple):
@@ -23,15 +24,31 @@ Address = tuple[Hop, ...]
 """Steps from a call's roots on: the first one is an item of `Roots`."""
 
 
+_OF_MEMBER = ".member"
+"""What tells a member's global names from a module's: no program has such a name."""
+
+CELL = ".cell "
+"""How the names of a member's cells begin among its global names, so that there is one way to each."""
+
+
+def member_globals(names: Mapping[str, Any]) -> dict[str, Any]:
+    """Global names of a member's own, for what it runs of a program's module."""
+    return {**names, _OF_MEMBER: True}
+
+
 @dataclass(slots=True)
 class Roots:
-    """A call's arguments. Number 0 of it: the positional ones; number 1: those by name."""
+    """A call's arguments, and global names. Number 0 of it: the positional ones; 1: those by name; 2: global names."""
 
     args: list[Any]
     kwargs: dict[str, Any]
+    names: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, number: int) -> Any:
-        return (self.args, self.kwargs)[number]
+        return (self.args, self.kwargs, self.names)[number]
+
+
+GLOBALS = 2
 
 
 def address_of(slots: Sequence[Any], slot: int) -> Address | None:
@@ -42,25 +59,35 @@ def address_of(slots: Sequence[Any], slot: int) -> Address | None:
     steps: list[Hop] = []
     while slot >= Inputs.ROOTS:
         fetch = slots[slot - Inputs.ROOTS].fetch
-        step = _step_of(fetch)
-        if step is None or fetch.parent is None:
+        steps += reversed(found := _steps_of(fetch))
+        if fetch.parent is None:
+            return (Hop(True, GLOBALS), *reversed(steps)) if _is_of_member(fetch) else None
+        if not found:
             return None
-        steps.append(step)
         slot = fetch.parent
     return (Hop(True, slot), *reversed(steps))
 
 
-def _step_of(fetch: Fetch) -> Hop | None:
+def _steps_of(fetch: Fetch) -> list[Hop]:
     text, constants = fetch.text, fetch.constants
     if text == "{parent}[{0}]":
-        return Hop(True, constants[0])
+        return [Hop(True, constants[0])]
     if text.startswith("{parent}.") and text.removeprefix("{parent}.").isidentifier():
-        return Hop(False, text.removeprefix("{parent}."))
+        return [Hop(False, text.removeprefix("{parent}."))]
     if text in ("getattr({parent}, {0})", "getattr({parent}, {0}, {1})"):
-        return Hop(False, constants[0])
+        return [Hop(False, constants[0])]
     if text == "{0}({parent}, {1}, {2})" and constants[0] is dict.get:
-        return Hop(True, constants[1])
-    return None
+        return [Hop(True, constants[1])]
+    if _is_of_member(fetch):
+        steps = [Hop(True, each) for each in constants[1:]]
+        return [*steps, Hop(False, CONTENTS)] if text.endswith(CONTENTS) else steps
+    return []
+
+
+def _is_of_member(fetch: Fetch) -> bool:
+    """Whether a value without a parent is a member's: its global names, one of them, or what one of its cells holds."""
+    is_one = fetch.text in ("{0}", "{0}[{1}]", f"{{0}}[{{1}}].{CONTENTS}")
+    return is_one and type(fetch.constants[0]) is dict and _OF_MEMBER in fetch.constants[0]
 
 
 def read(roots: Roots, address: Address) -> Any:

@@ -7,7 +7,7 @@ import functools
 import gc
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MappingProxyType, ModuleType
 from typing import Any
@@ -26,13 +26,12 @@ _WHOLE = (ModuleType, type, FunctionType, BuiltinFunctionType, CodeType, FrameTy
 
 
 @dataclass(slots=True)
-class Copy:
-    """A call's arguments, copied. held: how often the copied objects hold each array, by its id in the copy.
+class Parts:
+    """What copied objects hold. held: how often they hold each array, by its id in the copy.
 
     originals: what was copied, arrays by weak references, by id.
     """
 
-    roots: Roots
     held: Counter[int]
     originals: dict[int, Callable[[], Any]]
 
@@ -46,16 +45,48 @@ class Copy:
         return found is not None and found() is value
 
 
+@dataclass(slots=True)
+class Copy(Parts):
+    """A call's arguments, copied."""
+
+    roots: Roots
+
+
 def copied(call: PlainCall) -> Copy:
     """A copy of a call's arguments. Raises Refused."""
     given = call.args, call.kwargs
-    arrays, others, held = _parts_of(given)
-    memo: dict[int, Any] = _copied_views(arrays, call.name)
+    memo = _copied_views(_parts_of(given)[0], call.name)
     try:
         args, kwargs = copy.deepcopy(given, memo)
     except Exception as error:
         interrupts.pass_on(error)
         raise refused(call.name, "ensemble.copy", f"{type(error).__name__}: {error}") from error
+    parts = _parts_in(given, memo)
+    return Copy(parts.held, parts.originals, Roots(list(args), kwargs))
+
+
+def copied_each(given: Mapping[str, Any], name: str) -> tuple[dict[str, Any], dict[str, str], Parts]:
+    """Copies of values by name, as one: what they share, the copies do. name: of the program, for refusals.
+
+    Also returns why some could not be copied, by name, and what was copied. Raises Refused.
+    """
+    memo = _copied_views(_parts_of(given)[0], name)
+    made: dict[str, Any] = {}
+    failed: dict[str, str] = {}
+    for each, value in given.items():
+        before = dict(memo)
+        try:
+            made[each] = copy.deepcopy(value, memo)
+        except Exception as error:
+            interrupts.pass_on(error)
+            failed[each] = f"{type(error).__name__}: {error}"
+            memo = before  # half of a copy is none
+    return made, failed, _parts_in({each: given[each] for each in made}, memo)
+
+
+def _parts_in(given: object, memo: Mapping[int, Any]) -> Parts:
+    """memo: the copies by the originals' ids."""
+    arrays, others, held = _parts_of(given)
     by_memory = Counter(_root(each).__array_interface__["data"][0] for each in arrays)
     counts: Counter[int] = Counter()
     for each in arrays:
@@ -66,7 +97,7 @@ def copied(call: PlainCall) -> Copy:
     for each in others:
         if memo.get(id(each), each) is not each:
             originals[id(each)] = functools.partial(_itself, each)
-    return Copy(Roots(list(args), kwargs), counts, originals)
+    return Parts(counts, originals)
 
 
 def _itself(value: Any) -> Any:

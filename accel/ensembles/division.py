@@ -25,7 +25,8 @@ def devices_for(members: int) -> list[Any]:
     chosen = config.current()
     if chosen.devices == 1:
         return []
-    found = devices.all_devices(chosen)
+    # of several processes, this one alone steps the members
+    found = devices.own(devices.all_devices(chosen))
     number = equal_parts(members, len(found))
     return found[:number] if number > 1 else []
 

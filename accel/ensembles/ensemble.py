@@ -12,6 +12,7 @@ from accel.ensembles import working_copy
 from accel.ensembles.addresses import Roots
 from accel.ensembles.agreement import Sampling, differing
 from accel.ensembles.batch import Batch, BatchStep
+from accel.ensembles.copies import copied
 from accel.ensembles.joining import Joined
 from accel.ensembles.paths import Paths
 from accel.ensembles.values import MemberState, State, Values, as_like
@@ -32,11 +33,13 @@ class Ensemble:
     not known.
     """
 
-    def __init__(self, call: PlainCall, skips: int, members: int, perturb: Perturb | None, seed: int) -> None:
-        self.name, self.members = call.name, members
+    def __init__(
+        self, call: PlainCall, copy: WorkingCopy, members: int, perturb: Perturb | None = None, seed: int = 0
+    ) -> None:
+        self.name, self.members = copy.name, members
         self.steps = self.alone = 0
         self._call = call
-        self._paths = Paths(WorkingCopy(call, skips), members)
+        self._paths = Paths(copy, members)
         self._values = Values(members)
         self._sampling = Sampling()
         self._fault: BaseException | None = None
@@ -131,6 +134,12 @@ class Ensemble:
         divisor = 1 if self.members > 1 else 0
         return self._statistic(name, lambda jnp, array: jnp.std(array, axis=0, ddof=divisor), lambda one: one * 0.0)
 
+    @property
+    def own(self) -> list[str]:
+        """The names of what steps change, and of what differs between members."""
+        changed = self._paths.inventory.changed
+        return list(dict.fromkeys([*changed, *(name for name in self._values.arrays if name in self._values.apart)]))
+
     def write_back(self, member: int) -> None:
         """Give the program's own objects a member's state: what steps change, and what differs between members.
 
@@ -139,10 +148,10 @@ class Ensemble:
         if not 0 <= member < self.members:
             raise IndexError(f"there is no member {member} among {self.members}")
         inventory = self._paths.inventory
-        names = (name for name in self._values.arrays if name in inventory.changed or name in self._values.apart)
         values = {
             name: np.asarray(np.asarray(self._values.arrays[name])[member if name in self._values.apart else ...])
-            for name in names
+            for name in self.own
+            if name in self._values.arrays
             if len(inventory.addresses[name]) > 2 or inventory.kinds[name] is np.ndarray
         }
         roots = Roots(list(self._call.args), self._call.kwargs)
@@ -247,4 +256,5 @@ def ensemble(
     if members < 1:
         raise ValueError(f"an ensemble has at least one member, not {members}")
     call = plain_call(step, args, kwargs)
-    return Ensemble(call, skipped(step, call, args), members, perturb, seed)
+    copy = WorkingCopy(call.function, call.name, copied(call), skipped(step, call, args))
+    return Ensemble(call, copy, members, perturb, seed)

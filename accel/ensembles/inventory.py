@@ -60,7 +60,7 @@ def inventory_of(recorded: Recorded, places: Places, ways: Sequence[Way], return
     for way, each in zip(ways, returned, strict=True):
         found.in_place |= {places.names[slot] for slot in each.changed}
         found.rebound |= {name for name, part in each.state.items() if not _is_itself(name, part, way, places)}
-        places_of_written = dict(_written(way, slots, places))
+        places_of_written = dict(_written(way, recorded, places))
         for name, part in each.state.items():
             _note(found, name, places_of_written.get(name), _kind_of(part, way, recorded))
             found.changed.append(name)
@@ -93,15 +93,15 @@ def _kind_of(part: Any, way: Way, recorded: Recorded) -> type:
     return np.ndarray
 
 
-def _written(way: Way, slots: Sequence[Any], places: Places) -> Iterator[tuple[str, Address]]:
+def _written(way: Way, recorded: Recorded, places: Places) -> Iterator[tuple[str, Address]]:
     """The address of each array and number that a way stores, by the names of `accel.pure.results`."""
     for change in way.trace.outputs.writes:
         if isinstance(change, Write):
-            owner = way.slots[change.owner]
-            address = address_of(slots, owner)
+            address = address_of(recorded.trace.inputs.slots, way.slots[change.owner])
             if address is not None:
-                step = Hop(change.is_item, change.name)
-                yield from _below(_named(places.names[owner], step), (*address, step), change.value)
+                name = results.name_of(change, way, recorded, places)
+                at = (*address, Hop(change.is_item, change.name))
+                yield from ((each, found) for each, found, _ in below(name, at, change.value))
 
 
 def stored(trace: Trace) -> Iterator[Address]:
@@ -115,14 +115,16 @@ def stored(trace: Trace) -> Iterator[Address]:
         if isinstance(change, Write):
             address = address_of(slots, change.owner)
             if address is not None:
-                yield from (each for _, each in _below("", (*address, Hop(change.is_item, change.name)), change.value))
+                at = (*address, Hop(change.is_item, change.name))
+                yield from (each for _, each, _ in below("", at, change.value))
 
 
 def _named(owner: str, step: Hop) -> str:
     return f"{owner}[{step.key!r}]" if step.is_item else f"{owner}.{step.key}"
 
 
-def _below(name: str, address: Address, template: Any) -> Iterator[tuple[str, Address]]:
+def below(name: str, address: Address, template: Any) -> Iterator[tuple[str, Address, Any]]:
+    """The parts of what is stored at an address, each with its name, its own address and what makes it."""
     if isinstance(template, Shared):
         template = template.template
     if isinstance(template, NewObject):
@@ -132,7 +134,7 @@ def _below(name: str, address: Address, template: Any) -> Iterator[tuple[str, Ad
     elif type(template) is dict:
         steps = [(Hop(True, key), part) for key, part in template.items()]
     else:
-        yield name, address
+        yield name, address, template
         return
     for step, part in steps:
-        yield from _below(_named(name, step), (*address, step), part)
+        yield from below(_named(name, step), (*address, step), part)

@@ -15,6 +15,7 @@ from accel import logs
 from accel.dispatch.refusals import Refused
 from accel.ensembles.batch import Batch
 from accel.ensembles.inventory import Inventory
+from accel.ensembles.unseen import Unseen
 from accel.ensembles.working_copy import Stepped, WorkingCopy
 from accel.pure.recorded import distinct, refused
 from accel.record import Trace
@@ -34,12 +35,13 @@ class Paths:
         self.inventory = Inventory()
         self._traces: list[Trace] = []
         self._waiting: list[Trace] = []
+        self._apart: list[Trace] = []  # those that the others have no program with
         self._spent_s = 0.0
         self._batch: Batch | None = None
-        self._record_first()
         self._varied: frozenset[str] = frozenset()
+        self._unseen = Unseen()
+        self._record_first()
         self.builds = 0
-        self.grows = True
 
     def _record_first(self) -> None:
         """Record a step from the values that the working copy has. Raises Refused."""
@@ -47,7 +49,7 @@ class Paths:
         if first.trace.outputs.shown:
             raise refused(self._copy.name, "effect.print", "the first step shows text")
         self._check(first)
-        self._traces, self._waiting, self._batch = [first.trace], [], None
+        self._traces, self._waiting, self._apart, self._batch = [first.trace], [], [], None
 
     def before(self, name: str) -> np.ndarray[Any, Any] | None:
         """What the program has under a name that no member has changed; None where there is nothing."""
@@ -59,6 +61,8 @@ class Paths:
             raise refused(self._copy.name, "effect.random", "give each member its random numbers as values")
         self.inventory.add(stepped.inventory, self._copy.name)
         self._copy.check_one_holder(self.inventory)
+        self._unseen.add(stepped.trace, stepped.inventory, self._copy)
+        self._copy.check_one_name(self.inventory, self._varied)
 
     def batch(self, varied: Iterable[str]) -> Batch:
         """The program, for values of which those named may differ between members though no step changes them."""
@@ -86,23 +90,31 @@ class Paths:
         left: how many members may take the same way in this step.
         """
         self._spent_s += took_s
-        if stepped.trace.outputs.shown or not self.grows or self._batch is None:
+        if stepped.trace.outputs.shown or self._batch is None:
             return False  # a program would lose its text
-        if len(self._traces) + len(self._waiting) < MOST_PATHS:
-            self._waiting = distinct([*self._waiting, stepped.trace])
+        known = [*self._traces, *self._waiting, *self._apart]
+        if len(known) < MOST_PATHS and len(distinct([*known, stepped.trace])) > len(known):
+            self._waiting.append(stepped.trace)
         return self._spent_s + left * took_s >= WORTH * self._batch.built_s and self._learn()
 
     def _learn(self) -> bool:
-        traces = [*self._traces, *self._waiting]
-        if not self._waiting:
-            return False
-        self._waiting = []
+        """Build the program anew with the paths that wait: all of them, or else each that has one with those before."""
+        waiting, self._waiting = self._waiting, []
+        learned = bool(waiting) and self._build_with(waiting)
+        if not learned and len(waiting) > 1:
+            for trace in waiting:
+                learned |= self._build_with([trace])
+        return learned
+
+    def _build_with(self, more: list[Trace]) -> bool:
+        """Build the program anew with some more paths. Returns whether that is possible."""
+        traces = [*self._traces, *more]
         try:
             batch = Batch(self._copy.assembled(traces), self._varied, self._members)
             self.inventory.add(batch.inventory, self._copy.name)
         except Refused as why:
-            self.grows = False
             logs.LOGGER.info("ensemble of %s: some members go on by NumPy: %s", self._copy.name, why)
+            self._apart += more if len(more) == 1 else []
             return False
         self._traces, self._batch, self._spent_s = traces, batch, 0.0
         self.builds += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from accel.ensembles import addresses
 from accel.ensembles.addresses import Address, Roots
-from accel.ensembles.copies import copied
+from accel.ensembles.copies import Copy
 from accel.ensembles.inventory import Inventory, inventory_of, stored
 from accel.inspect.explain.callables import PlainCall
 from accel.pure import places as places_module
@@ -41,11 +41,13 @@ class Stepped:
 
 
 class WorkingCopy:
-    """A copy of a call's objects. skipped: how many arguments the caller does not give."""
+    """A copy of a call's objects. skipped: how many arguments the caller does not give. silent: steps show no text."""
 
-    def __init__(self, call: PlainCall, skipped: int) -> None:
-        self._function, self.name, self._skipped = call.function, call.name, skipped
-        self._copy = copied(call)
+    silent = False
+
+    def __init__(self, function: Any, name: str, copy: Copy, skipped: int) -> None:
+        self._function, self.name, self._skipped = function, name, skipped
+        self._copy = copy
 
     @property
     def call(self) -> PlainCall:
@@ -87,10 +89,11 @@ class WorkingCopy:
         returned: list[Any] = []
 
         def look(trace: Trace, result: Any) -> None:
+            self._see(trace)
             after.update((address, _value(self.read(address))) for address in (*names.values(), *stored(trace)))
             returned.append(copy.deepcopy(result))  # undoing may change what it holds
 
-        trace = recorded_call(self.call, look)
+        trace = recorded_call(self.call, look, silent=self.silent)
         inventory, form = self._inventory(trace)
         values = {}
         for name, address in {**names, **{each: inventory.addresses[each] for each in inventory.changed}}.items():
@@ -99,6 +102,9 @@ class WorkingCopy:
                 raise refused(self.name, "pure.state", f"{name} is no array or number after a step")
             values[name] = value
         return Stepped(trace, values, form, leaves_in(form, returned[0], self.name), inventory)
+
+    def _see(self, trace: Trace) -> None:
+        """Have a look at a recorded step, before it is undone. May change the names of inputs. Raises Refused."""
 
     def _inventory(self, trace: Trace) -> tuple[Inventory, Any]:
         recorded = self.assembled([trace])
@@ -117,6 +123,28 @@ class WorkingCopy:
         for name in inventory.in_place & inventory.rebound:
             if self._copy.is_shared(self.read(inventory.addresses[name])):
                 raise refused(self.name, "pure.alias", f"another name holds {name}")
+
+    def check_one_name(self, inventory: Inventory, varied: Iterable[str]) -> None:
+        """Refuse what members have of their own, or change, and what some steps know by one name and others by another:
+        a program would hold it twice. varied: names of what may differ between members."""
+        own = {*inventory.changed, *varied}
+        places: dict[Any, str] = {}
+        for name, address in inventory.addresses.items():
+            *way, last = address
+            other = places.setdefault((id(self.read(tuple(way))), last), name)
+            if other != name and not own.isdisjoint((name, other)):
+                raise refused(self.name, "pure.alias", f"{other} and {name}")
+        self._check_arrays(inventory)
+
+    def _check_arrays(self, inventory: Inventory) -> None:
+        """Refuse an array that some steps write to, and that others know by another name."""
+        names: dict[int, str] = {}
+        for name, address in inventory.addresses.items():
+            found = self.read(address)
+            if isinstance(found, np.ndarray):
+                other = names.setdefault(id(found), name)
+                if other != name and not inventory.in_place.isdisjoint((name, other)):
+                    raise refused(self.name, "pure.alias", f"{other} and {name}")
 
 
 def place(roots: Roots, values: Mapping[str, Array], inventory: Inventory, function: str) -> None:

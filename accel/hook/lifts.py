@@ -22,6 +22,11 @@ MAIN, TOP = "__main__", "<module>"
 
 WHY = "chosen by --auto"
 
+Listener = Callable[["Switch", dict[str, Any]], object]
+
+listeners: list[Listener] = []
+"""What is told of each loop that is lifted, with the globals of its module."""
+
 Start = Callable[[Row, "Switch", dict[str, Any]], None]
 """Gives a lifted loop of a row's function its target. The last argument: the globals of its module."""
 
@@ -77,6 +82,8 @@ class Lifts:
         for switch in switches:
             self._start(row, switch, names)
             self._switches.append(switch)
+            for listener in listeners:
+                listener(switch, names)
             logs.LOGGER.info("%s: the loop in line %d is lifted", row.target, switch.line)
 
     def undo(self) -> None:

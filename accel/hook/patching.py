@@ -28,6 +28,7 @@ from accel.hook.watching import INTERVAL_S, LONGEST_S, Watch
 from accel.process import ranks, tuning
 from accel.reasons import Refusal
 from accel.reports import last, ledger, summary
+from accel.reports.advice import IN_PYTHON, IN_SHELL
 from accel.reports.figures import figures_of_run
 from accel.reports.ledger import State
 
@@ -77,6 +78,7 @@ def install(
     only: Iterable[str] = (),
     exclude: Iterable[str] = (),
     mode: str | None = None,
+    more: Iterable[Row] = (),
 ) -> None:
     """Accelerate the functions of `catalogue` under all their names.
 
@@ -86,7 +88,7 @@ def install(
 
     only, exclude: patterns (see accel.hook.patterns). Without `only`, all functions that are not excluded are
     accelerated. mode: "off", "auto", "verify" or "strict" for these functions; by default, the mode in the settings at
-    each call.
+    each call. more: rows besides those of the catalogue.
 
     It may be called at any time and any number of times: a new choice replaces the one before. Unless QD_JAX_QUIET=1,
     one line at the end of the process says what was gained. If QD_USE_JAX=0 or the mode is off, it only logs that.
@@ -108,7 +110,7 @@ def install(
     devices.check(replace(settings, mode=mode or settings.mode))
     if not settings.quiet and ranks.is_first():
         _speak_at_exit()
-    put_in_place(catalogue, _Accelerating(mode), only=only, exclude=exclude)
+    put_in_place(catalogue, _Accelerating(mode), only=only, exclude=exclude, more=more)
 
 
 def steps_of(chosen: Iterable[Catalogue]) -> Steps | None:
@@ -130,13 +132,18 @@ def _speak_at_exit() -> None:
 def _say_summary() -> None:
     """Keep the report, and write the summary line to standard error, unless that is closed."""
     figures = figures_of_run()
-    report = summary.COMMAND if last.keep(figures, " ".join(sys.argv)) else summary.IN_PYTHON
+    advice = IN_SHELL if last.keep(figures, " ".join(sys.argv)) else IN_PYTHON
     if sys.stderr is not None and not sys.stderr.closed:
-        sys.stderr.write(summary.summary_of(figures, report) + "\n")
+        sys.stderr.write(summary.summary_of(figures, advice) + "\n")
 
 
 def put_in_place(
-    catalogue: Catalogue | None, wrap: Wrap, *, only: Iterable[str] = (), exclude: Iterable[str] = ()
+    catalogue: Catalogue | None,
+    wrap: Wrap,
+    *,
+    only: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    more: Iterable[Row] = (),
 ) -> None:
     """As `install`, but with replacements made by `wrap`, and whatever the settings are."""
     named = catalogues.named_by_project() if catalogue is None else catalogue
@@ -147,7 +154,7 @@ def put_in_place(
     steps = steps_of(chosen)
     ledger.current_run().step = None if steps is None else steps.step
     holds = [hold for each in chosen for hold in each.holds]
-    _switch_to(Installation(_open_books(rows, only, exclude), holds, wrap))
+    _switch_to(Installation([*_open_books(rows, only, exclude), *more], holds, wrap))
     if named is None:
         _close_books_of_others(chosen)
 

@@ -39,6 +39,19 @@ def own_names(function: FunctionNode, loop: Loop) -> set[str]:
     return (Names(loop.body).bound & names.local) - flow.uncertain - elsewhere
 
 
+def temporary_names(loop: Loop) -> set[str]:
+    """The names that each round of a loop assigns before it reads them, if it reads them at all: a round takes nothing
+    over in them. Functions that the body calls may read them all the same."""
+    flow = _Flow(None)
+    flow.block(loop.body, frozenset())
+    tested = (
+        {each.id for each in ast.walk(loop.test) if isinstance(each, ast.Name)}
+        if isinstance(loop, ast.While)
+        else set()
+    )
+    return Names(loop.body).bound - flow.uncertain - _captured(loop.body) - tested
+
+
 def _mentioned(function: FunctionNode, loop: Loop) -> set[str]:
     """All names in a function but for those in the loop's body."""
     found: set[str] = set()

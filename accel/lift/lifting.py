@@ -7,6 +7,7 @@ program's, so that tracebacks, reports and coverage tools show nothing else.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
@@ -159,7 +160,7 @@ class _Work:
         return finished(compiled(self.tree, self._code.co_filename, self._flags), self.switches)
 
     def _new_switch(self, loop: Loop, code: CodeType, uncertain: Iterable[str] = (), own: Iterable[str] = ()) -> int:
-        self.switches.append(Switch(loop.lineno, code, frozenset(uncertain), frozenset(own)))
+        self.switches.append(Switch(loop.lineno, code, frozenset(uncertain), frozenset(own), copy.copy(loop)))
         return len(self.switches) - 1
 
     def _chosen(

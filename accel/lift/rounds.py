@@ -43,7 +43,7 @@ class Rounds:
         self._left, self._since = LOOK_AFTER, now
         is_small = account.is_limited(target.mode) and not target.paths and round_s < rest.SMALL_CALL_S
         if target.mode != "strict" and (target.final or is_small):
-            self._switch.on = False
+            self._switch.turn_off()
 
 
 def _calling(switch: Switch, names: dict[str, Any]) -> FunctionType:

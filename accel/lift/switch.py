@@ -5,6 +5,7 @@ A switch is a constant of the lifted code, so that asking it costs one attribute
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType
@@ -15,6 +16,10 @@ from accel.lift.transform import GONE_ON, NOT_RUN
 from accel.spelling import function_name
 
 Call = Callable[[FunctionType], Any]
+"""Runs a body."""
+
+Beside = Callable[[FunctionType, Call | None], Any]
+"""Runs a body by what is given, and does something else in each round. None: this round cannot run as a function."""
 
 
 def run_plainly(body: FunctionType) -> Any:
@@ -22,11 +27,16 @@ def run_plainly(body: FunctionType) -> Any:
     return body()
 
 
+def _nothing() -> None:
+    """No tracer."""
+
+
 class Switch:
     """What one lifted loop asks.
 
     on: whether rounds run the body as a function. tracer: gives the trace function in force: a debugger or coverage
-    tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body.
+    tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body. beside: what
+    happens in each round besides, or None. statement: the loop as it is written.
 
     line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
     function's own variables that the body shares; all others of its free variables belong to functions around it. own:
@@ -40,14 +50,17 @@ class Switch:
         around: CodeType | None = None,
         uncertain: frozenset[str] = frozenset(),
         own: frozenset[str] = frozenset(),
+        statement: ast.For | ast.While | None = None,
     ) -> None:
         self.line = line
+        self.statement = statement
         self.own = own
         self.around = around
         self.on = False
         self.tracer = sys.gettrace
         self.result: Any = NOT_RUN
         self.call: Call = run_plainly
+        self.beside: Beside | None = None
         self.code: CodeType | None = None
         self.owned: frozenset[str] = frozenset()
         self.uncertain: tuple[int, ...] = ()
@@ -78,14 +91,25 @@ class Switch:
         self.call = call
         self.on = True
 
+    def go_beside(self, beside: Beside) -> None:
+        """Have something else done in each round. No round is missed then, not even under a debugger."""
+        self.beside = beside
+        self.tracer = _nothing
+        self.on = True
+
+    def turn_off(self) -> None:
+        """Let rounds be the program's own."""
+        self.call = run_plainly
+        self.on = self.beside is not None
+
     def run(self, body: FunctionType | None) -> Any:
         """Run one round. body: None for a loop at the top of a module. Returns NOT_RUN, GONE_ON, BROKEN or a tuple."""
         if body is None:
             body = self._in_module(sys._getframe(1).f_globals)
         elif self.uncertain and not self._are_bound(body):
-            return NOT_RUN
+            return NOT_RUN if self.beside is None else self.beside(body, None)
         try:
-            result = self.call(body)
+            result = self.call(body) if self.beside is None else self.beside(body, self.call)
             return GONE_ON if result is None else result
         except NameError as error:
             made = translated(error, self.code, self.owned)

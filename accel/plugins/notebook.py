@@ -22,6 +22,7 @@ from accel.dispatch import accelerated, get_ready
 from accel.lift.lifting import lifted_tree
 from accel.lift.rounds import start
 from accel.lift.source import NotLiftable
+from accel.plugins.cell_errors import with_lines_of_frames
 from accel.plugins.lines import LineProfile, line_profile
 from accel.reports.ledger import current_run
 
@@ -88,9 +89,13 @@ def _execute(shell: Any, line: str, cell: str) -> None:
     tree = shell.transform_ast(shell.compile.ast_parse(text, filename=name))
     shell.user_ns[MARK] = shell.user_ns_hidden[MARK] = _decorator(mode)
     last = _shown_last(shell, tree)
-    exec(_code(shell, tree, name, mode), shell.user_ns)
-    if last is not None:
-        exec(compile(last, name, "single", flags=_flags(shell), dont_inherit=True), shell.user_ns)
+    try:
+        exec(_code(shell, tree, name, mode), shell.user_ns)
+        if last is not None:
+            exec(compile(last, name, "single", flags=_flags(shell), dont_inherit=True), shell.user_ns)
+    except BaseException as error:
+        error.__traceback__ = with_lines_of_frames(error.__traceback__, name)
+        raise
 
 
 def _decorator(mode: str | None) -> Any:

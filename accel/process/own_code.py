@@ -21,15 +21,23 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 PACKAGE = Path(__file__).resolve().parents[1]
 """accel's own folder."""
 
+_GENERATED = "<string>"
+"""The file name of code that was made by `exec`."""
+
 _ACCEL = os.path.join(PACKAGE, "")
 
 
 def is_of_project(function: FunctionType) -> bool:
-    """Whether a function is the user's own code, as far as its file tells. What has no file is not."""
+    """Whether a function is the user's own code, as far as its file tells. What has no file is not.
+
+    What was generated for a module, as a dataclass's `__init__`, is the module's.
+    """
     filename = function.__code__.co_filename
     if filename.startswith(_ACCEL):  # one that accel has put in the place of the user's (see accel.catalogue.Hold)
         function = getattr(function, "__wrapped__", function)
         filename = getattr(getattr(function, "__code__", None), "co_filename", filename)
+    if filename == _GENERATED:
+        filename = str(function.__globals__.get("__file__", ""))
     return is_project_file(filename)
 
 

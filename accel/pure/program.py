@@ -61,6 +61,7 @@ class Program:
         self._check_forms()
         results.check_known(recorded, places, self.state_names())
         results.check_aliases(recorded, places, self.ways, self.returned)
+        results.check_names(recorded, places, self.returned)
         if takes_state:
             names = list(dict.fromkeys([*names, *(each for each in self.state_names() if each in places.leaves)]))
         self.names = names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from accel.merge import ABSENT, MergedTrace, NotMergeable, merged
 from accel.process import interrupts
 from accel.reasons import Refusal
 from accel.record import Raised, Trace, Undone, record
-from accel.record.recording import Recording
+from accel.record.inputs import Inputs
+from accel.record.recording import Recording, Unwound
 from accel.rules.rule import Unsupported
 
 Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
@@ -60,13 +61,14 @@ class Recorded:
 
     name: the function's. trace: of all paths. values: of the merged slots as the first call found them; those that only
     other paths read, as the first of these calls found them. skipped: how many of the first call's arguments the caller
-    does not give, as `self`.
+    does not give, as `self`. same: groups of slots that hold one array or object in the first call.
     """
 
     name: str
     trace: MergedTrace
     values: list[Any]
     skipped: int
+    same: list[list[int]]
 
 
 def recorded_calls(function: Any, calls: Sequence[Arguments]) -> Recorded:
@@ -107,7 +109,7 @@ def assembled(name: str, traces: Sequence[Trace], calls: Sequence[PlainCall], sk
         values = found[0] if not values else [b if a is ABSENT else a for a, b in zip(values, found[0], strict=True)]
         if position == 0:
             _check_guards(name, trace, matched.guarded)
-    return Recorded(name, trace, _copied(values), skipped)
+    return Recorded(name, trace, _copied(values), skipped, _same(values))
 
 
 def _check_guards(name: str, trace: MergedTrace, guarded: int) -> None:
@@ -127,23 +129,38 @@ def distinct(traces: Sequence[Trace]) -> list[Trace]:
     return list(found.values())
 
 
+def _same(values: list[Any]) -> list[list[int]]:
+    """Groups of slots that hold one array or object that may change."""
+    groups: dict[int, list[int]] = {}
+    for slot, value in enumerate(values[Inputs.ROOTS :], Inputs.ROOTS):
+        if isinstance(value, (np.ndarray, list, dict)) or (
+            hasattr(value, "__dict__") and not isinstance(value, _FIXED)
+        ):
+            groups.setdefault(id(value), []).append(slot)
+    return [slots for slots in groups.values() if len(slots) > 1]
+
+
+_FIXED = (type, ModuleType, FunctionType, np.generic)
+
+
 def _copied(values: list[Any]) -> list[Any]:
     return [value.copy() if type(value) is np.ndarray else value for value in values]
 
 
-def recorded_call(call: PlainCall, look: Look | None = None) -> Trace:
-    """The trace of one more call. look: is given the trace and what the call returned, before it is undone. Raises
-    Refused."""
-    return _recorded(call, call.name, look)
+def recorded_call(call: PlainCall, look: Look | None = None, *, silent: bool = False) -> Trace:
+    """The trace of one more call. look: is given the trace and what the call returned, before it is undone. silent: the
+    call shows no text, and ends where it would have another effect. Raises Refused."""
+    return _recorded(call, call.name, look, silent)
 
 
 Look = Callable[[Trace, Any], None]
 
 
-def _recorded(call: PlainCall, name: str, look: Look | None = None) -> Trace:
+def _recorded(call: PlainCall, name: str, look: Look | None = None, silent: bool = False) -> Trace:
     undo: list[Callable[[], None]] = []
+    watch = _watch(undo, silent)
     with np.errstate(all="ignore"):
-        result = record(call.function, call.args, call.kwargs, max_nodes=config.current().max_nodes, watch=_watch(undo))
+        result = record(call.function, call.args, call.kwargs, max_nodes=config.current().max_nodes, watch=watch)
     if isinstance(result, Raised):
         raise result.error
     if isinstance(result, Undone) or result.refusal is not None or result.trace is None:
@@ -163,16 +180,18 @@ def _recorded(call: PlainCall, name: str, look: Look | None = None) -> Trace:
         raise refused(name, gap.reason, gap.detail) from None
 
 
-def _watch(undo: list[Callable[[], None]]) -> Callable[[Recording], None]:
+def _watch(undo: list[Callable[[], None]], silent: bool) -> Callable[[Recording], None]:
     """Has what undoes a call kept, when it has come to its end: the call is an example, and leaves nothing behind."""
 
     def start(recording: Recording) -> None:
         def look() -> None:
+            if silent and recording.refusal is not None:
+                raise Unwound  # else the call would go on unrecorded, and write files
             try:
                 undo[:] = recording.journal.actions
             except Exception as error:
                 interrupts.pass_on(error)
 
-        recording.watcher = look
+        recording.watcher, recording.silent = look, silent
 
     return start

@@ -18,7 +18,7 @@ from accel.record.changes import Write
 from accel.record.inputs import MISSING, Fetch, Inputs, is_same_code, of_contents, of_namespace
 from accel.record.leaves import FromSlot, Literal, Made, NewContainer, NewObject, Number, Shared
 from accel.record.leaves import Leaf as Part
-from accel.record.names.variables import CONTENTS
+from accel.record.names.variables import CONTENTS, OF_CELL, OF_GLOBALS
 
 NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -114,10 +114,10 @@ def _state(way: Way, recorded: Recorded, places: Places) -> Iterator[tuple[str, 
         owner = places.names[way.slots[change.owner]]
         if change.is_item and not isinstance(change.name, (str, int)):
             raise refused(recorded.name, "pure.state", f"an item of {owner} has a key that is computed")
-        yield from _parts(_name_of(change, way, recorded, places), change.value, way, recorded, places)
+        yield from _parts(name_of(change, way, recorded, places), change.value, way, recorded, places)
 
 
-def _name_of(change: Write, way: Way, recorded: Recorded, places: Places) -> str:
+def name_of(change: Write, way: Way, recorded: Recorded, places: Places) -> str:
     """The name of what is written: that by which it is read, where it is a variable that the call reads."""
     slots, owner = recorded.trace.inputs.slots, way.slots[change.owner]
     holder = slots[owner - Inputs.ROOTS].fetch if owner >= Inputs.ROOTS else None
@@ -129,6 +129,10 @@ def _name_of(change: Write, way: Way, recorded: Recorded, places: Places) -> str
             if read is not None and is_same_code(each.fetch, read):
                 return places.names[slot]
     name = places.names[owner]
+    if change.name == CONTENTS:
+        return name.removeprefix(OF_CELL)
+    if change.is_item and name.startswith(OF_GLOBALS):
+        return f"{name.removeprefix(OF_GLOBALS)}.{change.name}".removeprefix(".")
     return f"{name}[{change.name!r}]" if change.is_item else f"{name}.{change.name}"
 
 
@@ -194,7 +198,7 @@ def _attribute(name: str, recorded: Recorded, places: Places, ways: Sequence[Way
             if isinstance(change, Write):
                 owner = way.slots[change.owner]
                 value = recorded.values[owner]
-                if _name_of(change, way, recorded, places) != name:
+                if name_of(change, way, recorded, places) != name:
                     continue
                 if change.is_item:
                     return value.get(change.name, ABSENT) if isinstance(value, dict) else ABSENT
@@ -234,6 +238,28 @@ def check_aliases(recorded: Recorded, places: Places, ways: Sequence[Way], retur
     for names in shared_arrays(places, ways, returned):
         if not written.isdisjoint(names):
             raise refused(recorded.name, "pure.alias", " and ".join(names))
+
+
+def check_names(recorded: Recorded, places: Places, returned: Sequence[Returned]) -> None:
+    """Refuse what some paths know by one name and others by another, where a call changes it."""
+    written = {places.names[slot] for each in returned for slot in each.changed}
+    stored = {name for each in returned for name in each.state}
+    for slots in recorded.same:
+        names = [places.names[slot] for slot in slots]
+        changed = written if isinstance(recorded.values[slots[0]], np.ndarray) else written | stored
+        if len({name.partition("#")[0] for name in names}) > 1 and len(_known_below(names, changed, places)) > 1:
+            raise refused(recorded.name, "pure.alias", " and ".join(names))
+
+
+def _known_below(names: Sequence[str], changed: set[str], places: Places) -> set[str]:
+    """Of names of one object those below which there is something that is changed below one of them."""
+    known = {*places.leaves, *changed}
+    parts = {part.removeprefix(name) for name in names for part in changed if _is_below(part, name)}
+    return {name for name in names for part in parts if f"{name}{part}" in known}
+
+
+def _is_below(part: str, name: str) -> bool:
+    return part == name or part.startswith((f"{name}.", f"{name}["))
 
 
 def shared_arrays(places: Places, ways: Sequence[Way], returned: Sequence[Returned]) -> Iterator[list[str]]:

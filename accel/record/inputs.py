@@ -90,6 +90,11 @@ class Inputs:
             self._generated = None
             self.slots[index - self.ROOTS] = slot._replace(checks=(*slot.checks, check))
 
+    def replace(self, index: int, name: str, fetch: Fetch) -> None:
+        """Let a slot have another name, and be fetched otherwise: the same value."""
+        self._generated = None
+        self.slots[index - self.ROOTS] = self.slots[index - self.ROOTS]._replace(name=name, fetch=fetch)
+
     def name(self, index: int) -> str:
         return self.slots[index - self.ROOTS].name
 

@@ -105,6 +105,7 @@ class Recording:
         self.kept = Kept(self)
         self.texts = Texts()
         self.shown: list[Effect] = []
+        self.silent = False  # whether sinks show nothing
         self.waiting: list[Callable[[], Any]] = []
         self.asked: list[Asked] = []
         self.of_sink: Exception | None = None

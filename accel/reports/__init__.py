@@ -5,6 +5,7 @@ timeline              rare events, and single calls while a profile is made
 figures               the ledgers as plain dicts, with sums: the JSON report
 children              the figures of child processes, too
 words                 figures as people read them; columns and groups that the views share
+advice                how the user does what a report advises
 summary               the summary line, and the heading of a report
 brief                 what matters most, in about fifteen lines
 text, markdown, html  the whole report as text, as Markdown, and in a notebook

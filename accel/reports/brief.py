@@ -6,6 +6,7 @@ from textwrap import shorten, wrap
 from typing import Any
 
 from accel.reasons import NO_LINE
+from accel.reports.advice import Advice
 from accel.reports.ledger import State
 from accel.reports.summary import summary_of
 from accel.reports.words import as_factor, in_s, loses, plural, signed_s
@@ -21,37 +22,30 @@ LEAST_SHARE = 0.01
 """A function on NumPy that takes less of the run than this is counted, but not shown."""
 
 
-NOTHING_CALLED = (
-    "accel doctor finds functions that are worth it, and writes a catalogue; @accel.accelerate marks those of a "
-    "script; accel run --auto compiles the script's loops"
-)
-"""What to do if no accelerated function was called."""
-
-
-def brief(figures: dict[str, Any], rest: str) -> str:
-    """Return the report in brief, within 100 columns. rest: how the user gets the full one.
+def brief(figures: dict[str, Any], advice: Advice) -> str:
+    """Return the report in brief, within 100 columns.
 
     It shows as many functions as fit into LINES, but at least one of each kind, and all differences and notes.
     """
-    lines = _lines(figures, rest, MOST)
+    lines = _lines(figures, advice, MOST)
     for most in range(MOST - 1, 0, -1):
         if len(lines) > LINES:
-            lines = _lines(figures, rest, most)
+            lines = _lines(figures, advice, most)
     return "\n".join(lines) + "\n"
 
 
-def _lines(figures: dict[str, Any], rest: str, most: int) -> list[str]:
+def _lines(figures: dict[str, Any], advice: Advice, most: int) -> list[str]:
     """Return the report with so many functions of each kind at most."""
     functions, called = figures["functions"], figures["totals"]["calls"]
     helped = sorted((each for each in functions if _helped(each)), key=lambda each: -each["saved_s"])
     losing = sorted(filter(loses, functions), key=lambda each: each["saved_s"])
     on_numpy = sorted((each for each in functions if _stayed(each)), key=lambda each: -each["numpy_s"])
     shown = [each for each in on_numpy if each["numpy_s"] >= LEAST_SHARE * figures["wall_s"]] or on_numpy[:1]
-    lines = wrap(summary_of(figures, rest), WIDTH)
+    lines = wrap(summary_of(figures, advice, brief=True), WIDTH)
     lines += _group("what helped", [_gain(each) for each in helped[:most]], len(helped))
     did_not = [*map(_stay, shown[:most]), *map(_loss, losing[:1])]
     lines += _group("what did not", did_not, len(on_numpy) + len(losing))
-    lines += _group("what to do", _hints(shown[:MOST])[:most] if called else [NOTHING_CALLED], 0)
+    lines += _group("what to do", _hints(shown[:MOST])[:most] if called else [advice.start], 0)
     different = [each for each in functions if each["differences"]]
     if different:
         names = ", ".join(each["target"] for each in different)

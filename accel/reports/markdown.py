@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from accel.reasons import REASONS
+from accel.reports.advice import IN_PYTHON, Advice
 from accel.reports.summary import heading_of
 from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, loses
 
 
-def markdown(figures: dict[str, Any]) -> str:
+def markdown(figures: dict[str, Any], advice: Advice = IN_PYTHON) -> str:
     """Return the report as Markdown: tables of functions, reasons and differences."""
     titles = ("function", "state", *(title for title, _ in COLUMNS))
-    lines = ["# accel report", "", *(f"- {sentence}" for sentence in heading_of(figures)), ""]
+    lines = ["# accel report", "", *(f"- {sentence}" for sentence in heading_of(figures, advice)), ""]
     lines += [table_row(*titles), "|" + "---|" * len(titles)]
     ordered = [each for _, members in by_state(figures) for each in members]
     for each in ordered:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from accel.reasons import place_of
 from accel.reports import drawing, ledger, summary, timeline, words
-from accel.reports.figures import figures_of
+from accel.reports.advice import IN_SHELL
+from accel.reports.figures import figures_of, figures_of_run
 from accel.reports.ledger import Ledger
 from accel.reports.steps import Step, pacing_target, steps_of
 from accel.reports.timeline import COMPARED, COMPILED, NUMPY, Event
@@ -217,7 +218,8 @@ def page(program: str) -> str:
     calls, events, run = list(timeline.calls or ()), list(timeline.events), ledger.current_run()
     target = pacing_target(calls, run.pace)
     steps = steps_of(calls, target)
-    told, *more = [escape(line) for line in summary.heading() if not line.startswith("note: ")]
+    heading = summary.heading_of(figures_of_run(), IN_SHELL)
+    told, *more = [escape(line) for line in heading if not line.startswith("note: ")]
     missing = f"<p>{timeline.dropped_events} later events are not shown.</p>" if timeline.dropped_events else ""
     parts = [
         f"<h1>{escape(program)}</h1>",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from accel.reports import ledger
+from accel.reports.advice import IN_PYTHON, Advice
 from accel.reports.brief import brief
 from accel.reports.children import of_all
 from accel.reports.figures import figures_of_run
@@ -30,15 +31,12 @@ def finite(value: object) -> Any:
     return value
 
 
-def _json(figures: dict[str, Any]) -> str:
+def _json(figures: dict[str, Any], _: Advice) -> str:
     return json.dumps(finite(figures), indent=2, allow_nan=False) + "\n"
 
 
-_VIEWS: Mapping[str, Callable[[dict[str, Any]], str]] = {"text": text, "json": _json, "markdown": markdown}
+_VIEWS: Mapping[str, Callable[[dict[str, Any], Advice], str]] = {"text": text, "json": _json, "markdown": markdown}
 FORMATS = tuple(_VIEWS)
-
-IN_PYTHON = "accel.report(full=True)"
-"""How the program itself gets the whole report."""
 
 
 def reset_report() -> None:
@@ -51,17 +49,17 @@ def render(
     format: str = "text",
     *,
     full: bool = True,
-    rest: str = IN_PYTHON,
+    advice: Advice = IN_PYTHON,
     transfers: bool = False,
 ) -> str:
     """Return these figures in one of `FORMATS`.
 
-    full: False gives text in brief; the other formats are always whole. rest: how the user gets the full text.
+    full: False gives text in brief; the other formats are always whole. advice: how the user does what it advises.
     transfers: as of `report`.
     """
     if format == "text" and transfers:
-        return text(figures, transfers=True)
-    return brief(figures, rest) if format == "text" and not full else _VIEWS[format](figures)
+        return text(figures, advice, transfers=True)
+    return brief(figures, advice) if format == "text" and not full else _VIEWS[format](figures, advice)
 
 
 def report(format: str = "text", *, full: bool = False, children: bool = False, transfers: bool = False) -> str:

@@ -7,15 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from accel import config
+from accel.reports.advice import IN_PYTHON, Advice
 from accel.reports.figures import EVEN, LOST, figures_of_run
 from accel.reports.ledger import State
 from accel.reports.words import as_factor, in_s, plural, signed_s
-
-COMMAND = "accel report"
-"""How the user gets the report once the run has ended."""
-
-IN_PYTHON = "accel.report()"
-"""How the program itself gets it, where none is kept on disk."""
 
 FEW = 10
 """So few compiled steps or calls say nothing of what many would gain: the first ones of a program are slow."""
@@ -23,16 +18,16 @@ FEW = 10
 
 def summary_line() -> str:
     """Return what the run gained or lost, in one line, as printed at the end of a run."""
-    return summary_of(figures_of_run(), COMMAND)
+    return summary_of(figures_of_run(), IN_PYTHON)
 
 
-def summary_of(figures: dict[str, Any], report: str) -> str:
-    """Return the summary line for these figures. report: how the user gets the report."""
+def summary_of(figures: dict[str, Any], advice: Advice, *, brief: bool = False) -> str:
+    """Return the summary line for these figures. brief: as the first line of the report in brief."""
     about = " for reasons" if figures["totals"]["calls"] else ""
-    return f"{_summary(figures)} (see {report}{about})"
+    return f"{_summary(figures, advice)} (see {advice.full if brief else advice.report}{about})"
 
 
-def _summary(figures: dict[str, Any]) -> str:
+def _summary(figures: dict[str, Any], words: Advice) -> str:
     totals = figures["totals"]
     if not totals["calls"]:
         return "accel: no accelerated function was called"
@@ -41,7 +36,7 @@ def _summary(figures: dict[str, Any]) -> str:
         parts.append(f"largest error {totals['max_rel_error']:.1g}{_precision(figures, ' in ')}")
     stayed = [each for each in figures["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
     parts.append(f"{plural(len(stayed), 'function')} stayed on NumPy")
-    advice = [_advice(figures)] if totals["net"] == LOST else []
+    advice = [_advice(figures, words)] if totals["net"] == LOST else []
     return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])}"
 
 
@@ -63,23 +58,33 @@ def _net(figures: dict[str, Any]) -> str:
     )
 
 
-def _advice(figures: dict[str, Any]) -> str:
+def _advice(figures: dict[str, Any], words: Advice) -> str:
     """Return from which length on a run that lost time would have gained, and what to do about it."""
     totals, steps = figures["totals"], figures["steps"]
     what = "steps" if steps else "calls"
     done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
     if not done["compiled"]:
-        others = "" if _found_all(figures) else f", and so may this one after `{_COMPILE}`"
-        return f"none of its {what} were compiled before it ended: a longer run may gain{others}"
+        first = None if _found_all(figures) else words.compile_first
+        others = f", and so may this one after {first}" if first else ""
+        return f"none of its {what} were compiled {words.until}: a longer run may gain{others}"
     if totals["compiled_calls"] == totals["checks"]:
         return "each compiled call was compared, which does the work twice: a longer run in mode auto compares few"
     if totals["gained_s"] <= 0 and done["compiled"] < FEW:
         return f"too few of its {what} were compiled to tell what they gain: a longer run may gain"
+    if totals["gained_s"] <= 0 and _usually_gains(figures):
+        return "most compiled calls were faster than NumPy's, and a few far slower: something else used the machine"
     if totals["gained_s"] <= 0:
-        return "its compiled calls were no faster than NumPy's: larger arrays may gain, `--mode off` loses nothing"
+        return f"its compiled calls were no faster than NumPy's: larger arrays may gain, {words.off} loses nothing"
     more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
-    others = "" if _found_all(figures) else f"; {_next_run()}"
+    others = "" if _found_all(figures) else f"; {_next_run(words)}"
     return f"it would have gained from about {_round_up(done['total'] + more)} {what} on{others}"
+
+
+def _usually_gains(figures: dict[str, Any]) -> bool:
+    """Whether compiled calls would have gained had each of a function's taken its median time."""
+    known = [each for each in figures["functions"] if each["numpy_ms"] and each["compiled_ms"]]
+    saved_ms: float = sum(each["compiled_calls"] * (each["numpy_ms"] - each["compiled_ms"]) for each in known)
+    return saved_ms > 0.0
 
 
 def _found_all(figures: dict[str, Any]) -> bool:
@@ -88,14 +93,12 @@ def _found_all(figures: dict[str, Any]) -> bool:
     return bool(programs) and all(program["found_on_disk"] for program in programs)
 
 
-_COMPILE = "accel compile ..."
-
-
-def _next_run() -> str:
+def _next_run(words: Advice) -> str:
     """Return what the next run will not have to compile, in words."""
     if config.current().cache_dir is None:
         return f"with the disk cache on ({config.VARIABLES['cache_dir']}) a next run compiles less"
-    return f"a next run finds what this one compiled, and all of it after `{_COMPILE}`"
+    after = f", and all of it after {words.compile_first}" if words.compile_first else ""
+    return f"a next run finds what this one compiled{after}"
 
 
 def _round_up(count: float) -> int:
@@ -114,17 +117,12 @@ def _work_done(steps: dict[str, Any] | None, totals: dict[str, Any]) -> str:
     return f"{steps['compiled']} of {steps['total']} steps' work compiled"
 
 
-def heading() -> list[str]:
+def heading_of(figures: dict[str, Any], advice: Advice = IN_PYTHON) -> list[str]:
     """Return the first lines of the report: what ran where, what it gained, and notes."""
-    return heading_of(figures_of_run())
-
-
-def heading_of(figures: dict[str, Any]) -> list[str]:
-    """Return the lines that say what ran where, and what it gained."""
     totals, versions = figures["totals"], figures["versions"]
     known = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     lines = [
-        _summary(figures),
+        _summary(figures, advice),
         f"device: {figures['device'] or 'none used'}{_precision(figures, '; precision: ')}",
         f"time: {in_s(figures['wall_s'])} in all; {in_s(totals['compiled_s'])} in compiled calls, "
         f"{in_s(totals['numpy_s'])} in the same functions on NumPy, {in_s(totals['compile_s'])} compiling (in the "

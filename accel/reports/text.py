@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 from accel.reasons import NO_LINE
+from accel.reports.advice import IN_PYTHON, Advice
 from accel.reports.ledger import State
 from accel.reports.summary import heading_of
 from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, in_bytes, loses, plural
@@ -192,12 +193,12 @@ _BODIES: Mapping[State, Callable[[list[dict[str, Any]]], list[str]]] = {
 }
 
 
-def text(figures: dict[str, Any], *, transfers: bool = False) -> str:
+def text(figures: dict[str, Any], advice: Advice = IN_PYTHON, *, transfers: bool = False) -> str:
     """Return the report as text: a group for each state, then programs, differences, and what was left out.
 
     transfers: say what was moved to the device and back, also where that has the host's memory.
     """
-    lines = [line for sentence in heading_of(figures) for line in _flow(sentence, "")]
+    lines = [line for sentence in heading_of(figures, advice) for line in _flow(sentence, "")]
     chosen: list[dict[str, Any]] = []
     for state, members in by_state(figures):
         choice = [each for each in members if _is_by_choice(each)]

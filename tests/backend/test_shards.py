@@ -8,6 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
+import jax
 import pytest
 
 from accel import config
@@ -29,10 +30,10 @@ warnings.simplefilter("ignore")
 
 
 class Model:
-    def __init__(self, rows=64):
+    def __init__(self, rows=64, columns=48):
         random = np.random.default_rng(0)
-        self.u, self.q = random.normal(size=(rows, 48)), random.random((rows, 48))
-        self.lat = np.linspace(-1.2, 1.2, rows)[:, None] * np.ones((1, 48))
+        self.u, self.q = random.normal(size=(rows, columns)), random.random((rows, columns))
+        self.lat = np.linspace(-1.2, 1.2, rows)[:, None] * np.ones((1, columns))
         self.mask = self.q > 0.3
         self.t = 0.0
 
@@ -72,11 +73,11 @@ def errors(found, expected):
         yield float(np.nanmax(np.abs(one - other)) / scale) if scale else 0.0
 
 
-def compare(rows, name):
-    mine, theirs, step = Model(rows), Model(rows), accel.accelerate(Model.step, name=name)
+def compare(rows, columns, name):
+    mine, theirs, step = Model(rows, columns), Model(rows, columns), accel.accelerate(Model.step, name=name)
     worst = 0.0
     for i in range(9):
-        forcing = np.random.default_rng(i).random((rows, 48))
+        forcing = np.random.default_rng(i).random((rows, columns))
         worst = max(worst, *errors(step(mine, forcing, 0.5), theirs.step(forcing, 0.5)))
     worst = max(worst, *errors((mine.u, mine.q), (theirs.u, theirs.q)))
     assert mine.t == theirs.t and mine.u.flags.writeable
@@ -132,7 +133,7 @@ def vector(x):
 
 for i in range(6):
     assert np.allclose(vector(np.arange(9.0) + i), vector.__wrapped__(np.arange(9.0) + i), rtol=1e-12)
-found = {str(rows): compare(rows, f"step{rows}") for rows in (16, 12, 11)}
+found = {str(rows): compare(rows, columns, f"step{rows}") for rows, columns in ((16, 40), (12, 48), (11, 13))}
 (program,) = open_ledger("vector").describe()
 report = accel.report(full=True)
 
@@ -147,11 +148,11 @@ threads = [threading.Thread(target=play, args=(k,)) for k in range(2)]
 """
     code += REFUSING + 'print(json.dumps([found, program["devices"], program["undivided"], report, results, refused]))'
     found, devices, undivided, report, results, refused = said(code, devices="all")
-    for rows, number in (("16", 8), ("12", 6), ("11", 1)):
+    for rows, number in (("16", 8), ("12", 8), ("11", 1)):
         worst, used, why, calls = found[rows]
         assert worst <= 1e-12 and used == number and calls > 3, (rows, found[rows])
         assert (why is None) is (number > 1)
-    assert found["11"][2] == "11 rows cannot be divided among up to 8 devices"
+    assert found["11"][2] == "neither 11 rows nor 13 columns can be divided among up to 8 devices"
     assert (devices, undivided) == (1, "it takes no array of two axes")
     assert "device: 8 x cpu" in report
     assert "note: vector runs on one device: it takes no array of two axes" in report
@@ -193,8 +194,15 @@ def test_more_devices_than_there_are_is_an_error() -> None:
             config.from_environment({"QD_JAX_DEVICES": text})
 
 
-def test_the_longest_common_axis_is_divided() -> None:
+def test_the_axis_is_divided_that_most_devices_divide() -> None:
     devices = list(range(4))
     assert shards.division(devices, [(9,), (), (5,)]) == "it takes no array of two axes"
     assert shards.division(devices, [(0, 3)]) == "it takes no array of two axes"
-    assert shards.division(devices, [(7, 40), (8, 30)]) == "7 rows cannot be divided among up to 4 devices"
+    message = "neither 7 rows nor 5 columns can be divided among up to 4 devices"
+    assert shards.division(devices, [(7, 5), (8, 4)]) == message
+    axes = []
+    for shapes in ([(8, 12)], [(2881, 5760)], [(9, 8), (4, 7), (3, 9, 8)]):
+        divided = shards.division(jax.devices() * 4, shapes)
+        assert isinstance(divided, shards.Shards)
+        axes.append((divided.axis, divided.length, len(divided.devices)))
+    assert axes == [(shards.ROWS, 8, 4), (shards.COLUMNS, 5760, 4), (shards.COLUMNS, 8, 4)]

@@ -30,6 +30,9 @@ def test_equal_children_give_equal_fields_and_complete_json(toy, tmp_path, capsy
     assert result["fields"] == {"u": 0.0, "T_s": 0.0, "Ts": 0.0}
     assert result["steps"] == 25
     assert result["ratio"] == pytest.approx(result["numpy_ms_per_step"] / result["accel_ms_per_step"])
+    means = result["numpy_mean_ms_per_step"] / result["accel_mean_ms_per_step"]
+    assert result["mean_ratio"] == pytest.approx(means)
+    assert result["jax_mb"] > 10
     assert result["report"] is None
     assert {"machine", "versions", "settings", "goals"} <= result.keys()
     assert list(result["growth"]) == ["1", "2", "5", "10", "20", "25"]
@@ -75,7 +78,7 @@ def test_a_warm_cache_is_filled_by_a_run_before(toy, tmp_path):
     result = measured(tmp_path, "--pygcm", toy, "--steps", 4, "--warm")
     assert result["cache"] == "warm"
     assert result["wall_ratio"] == pytest.approx(result["numpy_wall_s"] / result["accel_wall_s"])
-    assert "the same with a warm disk cache: shorter by" in {goal["name"] for goal in result["goals"]}
+    assert "240 steps with the disk cache of an earlier run: faster by" in {goal["name"] for goal in result["goals"]}
 
 
 def test_the_longest_pause_is_beyond_numpys_same_step():

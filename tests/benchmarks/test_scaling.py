@@ -26,12 +26,12 @@ def test_messages_are_counted_by_their_bytes() -> None:
 
 def test_a_large_step_is_derived_from_cells_messages_and_bytes() -> None:
     runs = [{"ms": 2.0, "sends": 0, "bytes": 0}, {"ms": 9.0, "sends": 4, "bytes": 1600}]
-    eight, many, _ = scaling.derived((14, 200), {"grid": [10, 100], "runs": runs}, 10.0, 1.0)
-    assert (eight["used"], many["used"], eight["halo_kb"]) == (7, 14, 3.2)
-    assert eight["ms"] == pytest.approx(2e-3 * 2 * 200 + 0.04 + 3.2e-3)
-    assert eight["times"] == pytest.approx(2e-3 * 14 * 200 / eight["ms"])
-    (prime, *_) = scaling.derived((11, 200), {"grid": [10, 100], "runs": runs}, 10.0, 1.0)
-    assert (prime["used"], prime["times"]) == (1, 1.0) and prime["even_times"] > 1.0  # alone it sends nothing
+    eight, many, _ = scaling.derived((14, 22), {"grid": [10, 100], "runs": runs}, 10.0, 1.0)
+    assert (eight["used"], many["used"], eight["halo_kb"], many["halo_kb"]) == (7, 22, 0.352, 0.224)
+    assert eight["ms"] == pytest.approx(2e-3 * 2 * 22 + 0.04 + 0.352e-3)
+    assert eight["times"] == pytest.approx(2e-3 * 14 * 22 / eight["ms"])
+    (prime, *_) = scaling.derived((11, 199), {"grid": [10, 100], "runs": runs}, 10.0, 1.0)
+    assert (prime["used"], prime["times"]) == (1, 1.0)  # alone it sends nothing
 
 
 def test_halos_on_virtual_devices_are_one_row_a_round_each_way(tmp_path) -> None:

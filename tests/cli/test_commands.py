@@ -81,7 +81,7 @@ def test_the_help_of_a_command_is_a_screen(
         (("compile", "--setled=3", "x"), "unrecognized arguments: --setled=3 (did you mean --settled?); expected: "),
         (("compare", "--report", "f", "x"), "unrecognized arguments: --report"),
         (("cache", "claer"), "unknown command 'cache claer' (did you mean clear?); expected: info, clear"),
-        (("docs", "nothing"), "PAGE='nothing' cannot be used; expected: api, "),
+        (("docs", "setings"), "PAGE='setings' does not exist (did you mean settings?); expected: api, "),
     ],
 )
 def test_a_word_that_is_unknown(capsys: pytest.CaptureFixture[str], args: tuple[str, ...], said: str) -> None:
@@ -108,6 +108,8 @@ def test_the_console_script_finds_modules_of_the_current_folder(bench: Bench, tm
     plain = bench.python("-m", "mirror", "1")
     assert bench.python(str(script), "run", "--quiet", "mirror", "1") == plain
     assert bench.python("-P", str(script), "run", "--quiet", "scripts.go").code == 2
+    failed = bench.python(str(script), "run", "--quiet", "scripts.fails")
+    assert failed == bench.accel("--quiet", "scripts.fails") and "KeyError" in failed.err
 
 
 # -- documents and information ----------------------------------------------------------------------------------------
@@ -161,4 +163,4 @@ def test_a_folder_for_many_users_that_is_missing_is_warned_of(bench: Bench, tmp_
 
 def test_variables_of_others_are_not(bench: Bench) -> None:
     assert list(unknown({"QD_SIM_DAYS": "1", "JAX_PLATFORMS": "cpu", "QD_JAX_MODE": "auto", "QD_USE_JAX": "1"})) == []
-    assert next(iter(unknown({"QD_JAX_WHATEVER": "1"}))).endswith("(see docs/settings.md)")
+    assert next(iter(unknown({"QD_JAX_WHATEVER": "1"}))).endswith("(see accel docs settings)")

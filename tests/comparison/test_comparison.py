@@ -190,7 +190,7 @@ def test_a_whole_comparison_run(tmp_path: Path) -> None:
     said = f"{function['compiled_calls']} of {function['calls']} calls compiled"
     assert f"accel's run had {said}." in report
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("accel: steps ") and f", {said}; see " in last
+    assert last.startswith("accel: steps ") and f", {said}; " in last and "; see " in last
 
 
 def test_a_catalogue_of_the_users_own_is_passed_on(tmp_path: Path) -> None:
@@ -207,6 +207,16 @@ def test_runs_of_different_lengths_are_said_to_be_so() -> None:
     assert runs._other_steps({"runs": runs_of}) == ""
     said = runs._other_steps({"runs": {**runs_of, "accel": {"steps": 11}}})
     assert said == "the runs made different numbers of steps (12, 11, 12): do not trust these differences"
+
+
+def test_a_busy_machine_is_told() -> None:
+    def noise(numpy: float | None, perturbed: float | None) -> str:
+        return runs._noise({"runs": {"numpy": {"ms_per_step": numpy}, "perturbed": {"ms_per_step": perturbed}}})
+
+    assert noise(2.0, 2.9) == noise(2.9, 2.0) == noise(None, 2.0) == ""
+    assert noise(12.3, 3.0) == (
+        "NumPy's two runs took 12.3 and 3 ms per step: something else used the machine, so do not trust these times"
+    )
 
 
 def test_no_call_of_the_scripts_own_function_is_missed(tmp_path: Path) -> None:

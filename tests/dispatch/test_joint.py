@@ -12,6 +12,7 @@ import pytest
 
 import accel
 from accel.backend.disk import cache
+from accel.dispatch import paths
 from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import MergedVariant
 from accel.dispatch.target import Target
@@ -376,6 +377,45 @@ def test_a_later_run_starts_with_a_path_that_a_program_on_disk_has_admitted(in_b
     play(with_names_of_sides, second, copy.deepcopy([later] * 12))
     assert len(members_of(second)) == 1
     assert [program["found_on_disk"] for program in target_of(second).paths.describe()] == [True]
+
+
+def as_told(x: Any, twice: bool) -> Any:
+    y = np.sin(x) + np.roll(x, 1)
+    if twice:
+        y = np.sin(y) * 2.0
+    return y - y.mean()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_path_that_is_recorded_while_a_program_on_disk_is_loaded_joins_it(
+    in_background: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (x,) = fields(0, 1)
+    first = accel.accelerate(as_told, name="first")
+    play(as_told, first, [(x, True), (x, False)] * 8)
+    assert len(members_of(first)) == 2
+    second = accel.accelerate(as_told, name="second")
+    with monkeypatch.context() as loading:
+        loading.setattr(paths.path.Path, "is_ready", lambda path: False)
+        play(as_told, second, [(x, True)] * 12)
+        play(as_told, second, [(x, False)])
+    assert {path.stage for path in target_of(second).paths} == {Stage.PENDING, Stage.OBSERVING}
+    play(as_told, second, [(x, True)])
+    assert len(members_of(second)) == 2
+    assert [program["found_on_disk"] for program in target_of(second).paths.describe()] == [True]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_an_earlier_run_has_recorded_is_wanting_until_this_one_has(in_background: Path) -> None:
+    a, b, *_ = {tuple(with_names_of_sides(x)[1]): (x,) for x in fields(0, 40)}.values()
+    first = accel.accelerate(with_names_of_sides, name="first")
+    play(with_names_of_sides, first, copy.deepcopy([a, b] * 8))
+    assert not target_of(first).paths.are_wanting
+    second = accel.accelerate(with_names_of_sides, name="second")
+    play(with_names_of_sides, second, copy.deepcopy([a] * 12))
+    assert target_of(second).paths.are_wanting
+    play(with_names_of_sides, second, copy.deepcopy([b]))
+    assert not target_of(second).paths.are_wanting
 
 
 @pytest.mark.usefixtures("unchecked")

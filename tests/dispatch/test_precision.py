@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.ndimage import map_coordinates
 
 import accel
 from accel import config
@@ -101,6 +102,24 @@ def test_cancellation_is_rounding(foreground: None) -> None:
     assert {str(each.verdict) for each in open_ledger("target").differences.values()} == {
         "no more than rounding makes it"
     }
+
+
+def test_rounding_that_few_elements_make_large_is_rounding(foreground: None) -> None:
+    """At the poles, points come from thousands of columns away: a unit of float32 is a part of a column."""
+    rows, columns = np.mgrid[0:121, 0:240]
+    scale = np.full((121, 240), 0.5)
+    scale[[0, -1]] = 7e4
+
+    def advected(x: Any, wind: Any) -> Any:
+        where = [rows - 0.02 * wind[::-1], columns - wind * scale]
+        return map_coordinates(x, where, order=1, mode="wrap", prefilter=False)
+
+    with config.override(precision="float32", mode="verify"):
+        fast = accel.accelerate(advected, name="target")
+        for seed in range(12):
+            random = np.random.default_rng(seed)
+            fast(random.random((121, 240)), random.normal(size=(121, 240)))
+    assert not reasons() and open_ledger("target").compiled_calls > 6
 
 
 # -- branches ----------------------------------------------------------------------------------------------------------

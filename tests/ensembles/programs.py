@@ -163,3 +163,62 @@ class Rare:
         self.u = self.u + 1.0
         if self.u[0] > 5.0:
             self.fast = self.u * 2.0
+
+
+class Ways:
+    """Four ways, two of which are long and have little in common, so that no program has both."""
+
+    def __init__(self) -> None:
+        self.u, self.kind = np.array([1.0, 2.0, 3.0]), 0.0
+
+    def step(self) -> None:
+        if self.kind == 1.0:
+            self._turns()
+        elif self.kind == 2.0:
+            self._grows()
+        elif self.kind == 3.0:
+            self.u = 0.5 * self.u
+        else:
+            self.u = self.u + 1.0
+
+    def _turns(self) -> None:
+        u = self.u
+        for angle in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
+            u = np.sin(u + angle) - np.cos(u) * np.tanh(u * angle)
+        self.u = u
+
+    def _grows(self) -> None:
+        u = self.u
+        for power in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
+            u = np.sqrt(np.abs(u) + power) + np.exp(-np.abs(u)) / (power + np.log1p(np.abs(u)))
+        self.u = u
+
+
+class TwoNames:
+    """An object and an array by two names, each on a path of its own; and a flag that one path stores and one reads."""
+
+    def __init__(self) -> None:
+        self.u, self.count, self.on = np.ones(3), 0, True
+        self.one = self.other = Below()
+        self.first = self.second = np.ones(3)
+
+    def objects(self) -> None:
+        self.count += 1
+        if self.count % 2:
+            self.one.k *= 1.5
+        else:
+            self.other.k += 1.0
+
+    def arrays(self) -> None:
+        self.count += 1
+        if self.count % 2:
+            self.first *= 1.5
+        else:
+            self.second += 1.0
+
+    def flags(self) -> None:
+        if self.u[0] > 3.0:
+            self.on = False
+        if self.u[0] < 2.0:
+            self.on = True
+        self.u = self.u + 0.7 if self.on else self.u * 0.7

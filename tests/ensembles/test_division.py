@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_members_on_eight_devices_are_those_of_one() -> None:
 
 @pytest.mark.parametrize(("members", "used"), [(8, 4), (6, 3), (7, 0), (1, 0)])
 def test_as_many_devices_as_divide_the_members(monkeypatch: pytest.MonkeyPatch, members: int, used: int) -> None:
-    monkeypatch.setattr(devices, "all_devices", lambda chosen: list(range(4)))
+    monkeypatch.setattr(devices, "all_devices", lambda chosen: [SimpleNamespace(process_index=0)] * 4)
     assert devices_for(members) == []  # nobody has asked for several
     with config.override(devices=4):
         assert len(devices_for(members)) == used

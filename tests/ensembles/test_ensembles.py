@@ -16,7 +16,7 @@ import accel
 from accel.ensembles import batch, paths
 from accel.ensembles.groups import number_of_groups
 from accel.process import processors
-from tests.ensembles.programs import HELD, SHARED, Holding, Locked, Ocean, Rare, Refused, Swapping
+from tests.ensembles.programs import HELD, SHARED, Holding, Locked, Ocean, Rare, Refused, Swapping, TwoNames, Ways
 
 pytest.importorskip("jax")
 
@@ -96,6 +96,33 @@ def test_members_are_what_they_are_alone(worth: str) -> None:
     np.testing.assert_allclose(ens.spread("self.u"), ens.state["self.u"].std(0, ddof=1), rtol=1e-12)
     assert ens.spread("self.count") == 0.0
     assert ens.mean("wind").tolist() == WIND.tolist()
+
+
+def test_a_way_without_a_program_does_not_keep_others_from_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members on ways that are learned go on together; those on the way that no program has with them do not."""
+    monkeypatch.setattr(paths, "WORTH", 0.0)
+    monkeypatch.setattr("accel.merge.trace.SMALL", 0)
+    monkeypatch.setattr("accel.merge.trace.MOST_GROWTH", 1.2)
+
+    def perturb(state: Any, member: int, rng: Any) -> None:
+        state["self.kind"] = float(member)
+
+    model = Ways()
+    models = apart(model, 5, lambda each, member: setattr(each, "kind", float(member)))
+    ens = accel.ensemble(model.step, members=5, perturb=perturb)
+    counts = []
+    for step in range(5):
+        if step == 3:  # back among the others
+            ens.state["self.kind"] = [0.0, 1.0, 3.0, 3.0, 1.0]
+            for each, kind in zip(models, (0.0, 1.0, 3.0, 3.0, 1.0), strict=True):
+                each.kind = kind
+        before = ens.alone
+        ens.step()
+        counts.append(ens.alone - before)
+        for each in models:
+            each.step()
+        same(ens.state, models, "u", "kind")
+    assert counts == [3, 1, 1, 0, 0]
 
 
 def test_a_member_is_written_back() -> None:
@@ -238,6 +265,22 @@ def test_what_cannot_be_an_ensemble_is_refused(function: Any, reason: str) -> No
         accel.ensemble(function, members=2)
     np.testing.assert_array_equal(SHARED["k"], np.ones(3))
     np.testing.assert_array_equal(HELD, np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("objects", "pure.alias"), ("arrays", "pure.alias"), ("flags", "pure.static")]
+)
+def test_what_only_several_paths_together_show_is_refused(name: str, reason: str, worth: str) -> None:
+    """Each path by itself is one of members: what another one holds by another name, or has stored, it does not see."""
+
+    def perturb(state: Any, member: int, rng: Any) -> None:
+        if name == "flags":
+            state["self.u"] += member
+
+    ens = accel.ensemble(getattr(TwoNames(), name), members=4, perturb=perturb)
+    with pytest.raises(accel.Refused, match=rf"\[{reason}\]"):
+        ens.step(4)
+    assert ens.steps == (0 if name == "flags" else 1)
 
 
 def _fast(state: Any, member: int, rng: Any) -> None:

@@ -131,6 +131,16 @@ def test_messages_speak_python(travel: ModuleType) -> None:
 
 
 @pytest.mark.usefixtures("foreground")
+def test_what_strict_mode_raises_has_no_frames_of_accels() -> None:
+    trimmed = accel.accelerate(lambda x: np.trim_zeros(x), name="strict", mode="strict")
+    for _ in range(3):  # while recording, from what was noted, and once the function stays on NumPy for good
+        with pytest.raises(accel.Refused, match=r"shape\.dynamic") as raised:
+            for _ in range(30):
+                trimmed(np.ones(3))
+        assert {entry.path for entry in raised.traceback} == {Path(__file__)}
+
+
+@pytest.mark.usefixtures("foreground")
 def test_the_report_can_be_begun_again(travel: ModuleType) -> None:
     fast = accel.accelerate(lambda x: np.sin(x) * 2.0, name="fast")
     trimmed = accel.accelerate(lambda x: np.trim_zeros(x), name="trimmed")

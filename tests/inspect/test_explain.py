@@ -429,7 +429,7 @@ def test_a_program_that_never_makes_the_call_is_told(heat: Path) -> None:
     done = start(heat, "explain", "heat.py:Plate.step", "--nth", "9", "--run", "heat.py")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.splitlines()[-1] == (
-        "accel: TARGET='heat.py:Plate.step' was called fewer than 9 times before the program ended; "
+        "accel: FUNCTION='heat.py:Plate.step' was called fewer than 9 times before the program ended; "
         "expected: a function that this program calls, or a smaller --nth"
     )
 
@@ -444,13 +444,13 @@ TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        ("", f"TARGET='' is missing; {TARGETS}"),
-        ("heat", f"TARGET='heat' cannot be used; {TARGETS}"),
-        ("cold:step", f"TARGET='cold:step' does not exist; {TARGETS}; modules are found as by python -m"),
-        ("cold.step", f"TARGET='cold.step' does not exist; {TARGETS}; modules are found as by python -m"),
-        ("heat:Plate.stop", "TARGET='heat:Plate.stop' has no stop; expected: step"),
-        ("heat.Plate.stop", "TARGET='heat.Plate.stop' has no stop; expected: step"),
-        ("bad:f", f"TARGET='bad:f' cannot be imported (SyntaxError: invalid syntax (bad.py, line 1)); {TARGETS}"),
+        ("", f"FUNCTION='' is missing; {TARGETS}"),
+        ("heat", f"FUNCTION='heat' cannot be used; {TARGETS}"),
+        ("cold:step", f"FUNCTION='cold:step' does not exist; {TARGETS}; modules are found as by python -m"),
+        ("cold.step", f"FUNCTION='cold.step' does not exist; {TARGETS}; modules are found as by python -m"),
+        ("heat:Plate.stop", "FUNCTION='heat:Plate.stop' has no stop; expected: step"),
+        ("heat.Plate.stop", "FUNCTION='heat.Plate.stop' has no stop; expected: step"),
+        ("bad:f", f"FUNCTION='bad:f' cannot be imported (SyntaxError: invalid syntax (bad.py, line 1)); {TARGETS}"),
         ("heat:Plate.step", f"--args='()' does not fit: Plate.step: missing a required argument: 'self'; {FITS}"),
         ("heat:Plate.step --args 3", f"--args='3' gives a int; {TUPLES}"),
         ("heat:Plate.step --args 1/0", f"--args='1/0' fails (ZeroDivisionError: division by zero); {TUPLES}"),
@@ -464,7 +464,7 @@ TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
         ("heat:run --run", "--run='' is missing its program; expected: a module, a script file, or module:callable"),
         (
             "heat:walk --run heat",
-            "TARGET='heat:walk' is not defined in heat.py; expected: Plate.__init__, Plate.step, run",
+            "FUNCTION='heat:walk' is not defined in heat.py; expected: Plate.__init__, Plate.step, run",
         ),
         ("heat:run --run heat:walk", "--run='heat:walk' names nothing in heat; expected: Plate, np, run"),
         (
@@ -472,7 +472,7 @@ TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
             "--run='ice' does not exist; expected: a dotted module such as scripts.run_simulation, a script file, "
             "or module:callable",
         ),
-        ("bad:f --run heat", "TARGET='bad:f' cannot be parsed: line 1: SyntaxError: invalid syntax; "
+        ("bad:f --run heat", "FUNCTION='bad:f' cannot be parsed: line 1: SyntaxError: invalid syntax; "
          "expected: a file that Python can read"),
     ],
 )  # fmt: skip

@@ -10,6 +10,7 @@ import warnings
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 
 import accel
 from accel.plugins import lines
+from accel.plugins.cell_errors import with_lines_of_frames
 from accel.reasons import Refusal
 from accel.reports import ledger
 
@@ -157,6 +159,9 @@ NOTEBOOK = (
     "%%accel\ndef g(x):\n    return np.trim_zeros(x)\nfor _ in range(30):\n    g(x)\naccel.report(full=True)",
     "accel.explain(g, x)",
     "%%accel\ndef h(x):\n    return 1 // 0\nh(x)",
+    "%%accel\nfor _ in range(3):\n    y = x + 1.0\n    z = 1 // 0",
+    "@accel.accelerate(mode='strict')\ndef strict(x):\n    return np.trim_zeros(x)\nfor _ in range(9):\n    strict(x)",
+    "accel.summary_line()",
 )
 
 
@@ -185,7 +190,27 @@ def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.M
     assert "In[7]:3 in g  [shape.dynamic]" in explained and "return np.trim_zeros(x)\n" in explained
     failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[8][0].traceback)
     assert "In[9], line 3" in failed and "In[9], line 4" in failed
+    failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[9][0].traceback)
+    assert "In[10], line 4" in failed and "----> 4     z = 1 // 0" in failed
+    failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[10][0].traceback)
+    assert "In[11], line 5" in failed and "where  In[11]:3" in failed and "accel/" not in failed
+    assert "(see accel.report() for reasons)" in shown[11][0].data["text/plain"]
     assert "ipykernel_" not in str(shown)
+
+
+def test_the_frame_of_a_cell_is_at_the_line_of_its_entry() -> None:
+    code = compile("a = 1\nb = a + 1\n1 // 0\n", "cell", "exec")
+    with pytest.raises(ZeroDivisionError) as raised:
+        exec(code, {})
+    frame, last = raised.tb.tb_next.tb_frame, raised.tb.tb_next.tb_lasti  # type: ignore[union-attr]
+    second = next(2 * place for place, each in enumerate(code.co_positions()) if each[0] == 2)
+    for lasti, columns in ((second, (4, 5)), (last, (None, None))):
+        made = with_lines_of_frames(TracebackType(None, frame, lasti, 2), "cell")
+        assert made is not None and (made.tb_lineno, made.tb_frame.f_lineno, made.tb_next) == (2, 2, None)
+        assert made.tb_frame.f_globals is frame.f_globals
+        assert list(made.tb_frame.f_code.co_positions())[made.tb_lasti // 2][2:] == columns
+    there, elsewhere = TracebackType(None, frame, last, 3), TracebackType(None, frame, second, 2)
+    assert with_lines_of_frames(there, "cell") is there and with_lines_of_frames(elsewhere, "other") is elsewhere
 
 
 class Balanced(HTMLParser):

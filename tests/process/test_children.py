@@ -103,6 +103,14 @@ BODIES = {
         calls += check(dask.compute(*tasks, scheduler=scheduler, num_workers=1))
     settled()
     """,
+    "distributed": """
+    import distributed
+    quietly = {"dashboard_address": None, "silence_logs": 50}  # a busy machine makes it warn
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **quietly) as cluster:
+        with distributed.Client(cluster) as client:
+            calls += check(client.gather(client.map(job.work, [6, 7], pure=False)))
+            settled()
+    """,
 }
 
 
@@ -114,7 +122,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("how", BODIES)
 def test_children_compute_end_and_report(how: str, tmp_path: Path, cache: Path) -> None:
-    if how in ("joblib", "dask"):
+    if how in ("joblib", "dask", "distributed"):
         pytest.importorskip(how)
     if how in ("fork", "forkserver") and not hasattr(os, "fork"):
         pytest.skip("needs os.fork")

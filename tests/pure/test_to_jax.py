@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 import accel
 from accel.pure import transforms
+from tests.ensembles.programs import TwoNames
 from tests.pure.functions import FIRST, SECOND, Ocean, two_branches
 
 jax = pytest.importorskip("jax")
@@ -285,3 +287,14 @@ def test_variables_outside_the_function_are_state_by_the_name_that_is_read() -> 
     assert set(output["state"]) <= set(pure.inputs)
     assert results == [2.0, 6.0, 12.0]
     assert (count, TOTAL) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["objects", "arrays"])
+def test_what_paths_know_by_two_names_is_refused(name: str) -> None:
+    examples = []
+    model = TwoNames()
+    for _ in range(2):
+        examples.append((copy.deepcopy(model),))
+        getattr(model, name)()
+    with pytest.raises(accel.Refused, match=r"\[pure.alias\]"):
+        accel.to_jax(getattr(TwoNames, name), *examples[0], examples=examples[1:])

@@ -105,3 +105,16 @@ def test_code_without_a_file_is_followed_in_its_own_module_only(write: Write) ->
     assert compiled(script.step, namespace["made"], x) == 0
     assert refusals() == ["call.opaque project_made:made"]
     assert compiled(namespace["made"], x) > 0
+
+
+def test_what_is_generated_for_a_module_is_the_module_s(write: Write) -> None:
+    parameters = write(
+        "project_parameters",
+        "from dataclasses import dataclass\n@dataclass\nclass Parameters:\n    k: float = 2.0\n    power: int = 2",
+    )
+    script = write("project_reads", "from project_parameters import Parameters\ndef step(u): return Parameters().k * u")
+    assert own_code.is_of_project(parameters.Parameters.__init__)
+    assert compiled(script.step, x) > 0
+    namespace: dict[str, Any] = {"__name__": "project_parameters"}
+    exec("def made(): pass", namespace)
+    assert not own_code.is_of_project(namespace["made"])

@@ -12,7 +12,7 @@ import accel
 from accel import config
 from accel.process import forks
 from accel.reasons import Refusal
-from accel.reports import brief, last, reporting
+from accel.reports import advice, brief, last, reporting
 from accel.reports.figures import figures_of_run
 from accel.reports.ledger import Difference, RunLedger, State
 
@@ -65,7 +65,7 @@ def test_what_fits_is_shown(books: ModuleType) -> None:
 def test_a_run_without_calls_says_what_to_do(books: ModuleType) -> None:
     first, _, title, *rest = accel.report().splitlines()
     assert (first, title) == ("accel: no accelerated function was called (see accel.report(full=True))", "what to do")
-    assert " ".join(" ".join(rest).split()) == brief.NOTHING_CALLED
+    assert " ".join(" ".join(rest).split()) == advice.IN_PYTHON.start
 
 
 def test_a_difference_is_never_left_out(books: ModuleType) -> None:

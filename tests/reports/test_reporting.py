@@ -14,6 +14,8 @@ import accel
 from accel import config
 from accel.reasons import REASONS, Refusal
 from accel.reports import markdown, summary
+from accel.reports.advice import IN_SHELL
+from accel.reports.figures import figures_of_run
 from accel.reports.ledger import COSTS, Difference, Ledger, RunLedger, State
 
 FUNCTION_KEYS = [
@@ -199,7 +201,7 @@ def test_the_summary_line(fast: Ledger, slow: Ledger) -> None:
     assert summary.summary_line() == (
         "accel: this run gained about 1.5 s, by estimate: 10.0 s instead of about 11.5 s on NumPy (1.1x), compiling "
         "and comparing included; 212 of 240 calls compiled, largest error 3e-13, 1 function stayed on NumPy "
-        "(see accel report for reasons)"
+        "(see accel.report() for reasons)"
     )
 
 
@@ -214,8 +216,8 @@ def _assert_agree(net: str) -> dict[str, Any]:
     if net != "even":
         assert (totals["speedup"] > 1) == (totals["saved_s"] > 0) == (net == "gained")
     assert totals["speedup"] == pytest.approx(totals["estimated_numpy_s"] / 10.0)
-    line = summary.summary_line().removesuffix(" (see accel report for reasons)")
-    for view in (accel.report(full=True), accel.report("markdown"), "\n".join(summary.heading())):
+    line = summary.summary_line().removesuffix(" (see accel.report() for reasons)")
+    for view in (accel.report(full=True), accel.report("markdown"), "\n".join(summary.heading_of(figures_of_run()))):
         assert line in " ".join(view.split())
     return totals
 
@@ -239,15 +241,16 @@ def test_a_run_that_lost_says_from_where_on_it_would_have_gained(books: ModuleTy
         "accel: this run lost about 1.5 s, by estimate: 10.0 s instead of about 8.5 s on NumPy (0.85x), compiling and "
         "comparing included; 10 of 40 steps' work compiled, 0 functions stayed on NumPy; it would have gained from "
         "about 70 steps on; with the disk cache on (QD_JAX_CACHE_DIR) a next run compiles less "
-        "(see accel report for reasons)"
+        "(see accel.report() for reasons)"
     )
 
 
 def test_where_programs_are_kept_the_next_run_finds_them(books: ModuleType, tmp_path: Path) -> None:
     book = _losing(books)
     with config.override(cache_dir=tmp_path):
-        line = summary.summary_line()
-    assert "a next run finds what this one compiled, and all of it after `accel compile ...` (" in line
+        line, in_a_shell = summary.summary_line(), summary.summary_of(figures_of_run(), IN_SHELL)
+    assert "a next run finds what this one compiled (see accel.report()" in line
+    assert "a next run finds what this one compiled, and all of it after `accel compile ...` (" in in_a_shell
     book.describe = lambda: [{**_program([]), "found_on_disk": True}]
     assert "from about 70 steps on (see" in summary.summary_line()
 
@@ -259,10 +262,12 @@ def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> Non
     assert _assert_agree("lost")["costs_s"] == {"recording": 0.5}
     line = summary.summary_line()
     assert line.startswith("accel: this run lost about 0.500 s, by estimate: 10.0 s instead of about 9.5 s on NumPy")
-    compile_first = ", and so may this one after `accel compile ...`"
-    assert f"; none of its calls were compiled before it ended: a longer run may gain{compile_first} (" in line
+    assert "; none of its calls were compiled so far: a longer run may gain (" in line
+    in_a_shell = summary.summary_of(figures_of_run(), IN_SHELL)
+    none = "; none of its calls were compiled before it ended: a longer run may gain"
+    assert f"{none}, and so may this one after `accel compile ...` (" in in_a_shell
     book.describe = lambda: [{**_program([]), "found_on_disk": True}]
-    assert "before it ended: a longer run may gain (" in summary.summary_line()
+    assert "compiled so far: a longer run may gain (" in summary.summary_line()
     assert re.search(r"m\.f +1 +0 +1000 +- +- +-0\.50 +-", accel.report(full=True))
 
 
@@ -281,11 +286,22 @@ def test_compiled_calls_that_are_slower_gain_at_no_length(books: ModuleType) -> 
     assert totals["gained_s"] == pytest.approx(-0.4)
     line, text = summary.summary_line(), " ".join(accel.report(full=True).split())
     assert "it would have gained" not in line
-    assert "its compiled calls were no faster than NumPy's: larger arrays may gain, `--mode off` loses nothing" in line
+    assert "its compiled calls were no faster than NumPy's: larger arrays may gain, " in line
+    assert '`accel.override(mode="off")` loses nothing' in line
+    assert "larger arrays may gain, `--mode off` loses nothing" in summary.summary_of(figures_of_run(), IN_SHELL)
     assert "compiled calls took 0.400 s more than NumPy's would have" in text
     (function,) = _json()["functions"]
     assert function["per_call_speedup"] == pytest.approx(0.1 / 0.14)
     assert function["speedup"] < 1
+
+
+def test_a_busy_machine_is_not_taken_for_slow_programs(books: ModuleType) -> None:
+    book = _losing(books, gained_s=0.5, cost_s=0.1)
+    book.count_compiled(3.0, -2.9)  # the process was not let run
+    assert _assert_agree("lost")["gained_s"] == pytest.approx(-2.4)
+    line = summary.summary_line()
+    assert "most compiled calls were faster than NumPy's, and a few far slower: something else used" in line
+    assert "loses nothing" not in line
 
 
 def test_a_few_slow_calls_say_nothing_of_many(books: ModuleType) -> None:

@@ -26,7 +26,6 @@ for i in range(8):
     assert np.allclose(smooth(x), 0.5 * x[1:] + 0.5 * x[:-1], rtol=1e-12)
 assert '"compiled_calls": 0' not in accel.report("json").split('"reasons"')[0], accel.report()
 """
-HELPS = ("accel --help", "accel.run --help", "accel explain --help", "accel doctor --help", "accel compile --help")
 
 
 def python(*arguments: str, **env: str) -> str:
@@ -63,11 +62,18 @@ def main() -> None:
     assert "accel: " in python(
         "-m", "accel.run", "--demo", QD_SIM_DAYS="0.05", QD_JAX_CACHE_DIR="cache", QD_JAX_QUIET="0"
     )
-    for command in HELPS:
-        said = python("-m", *command.split())
-        assert not re.findall(r"\bdocs/\S+|CONTRIBUTING|\.\./\S+", said), (
-            f"{command} points to files that are not there"
-        )
+    full = python("-m", "accel", "report", "--full", QD_JAX_CACHE_DIR="cache")
+    assert "pygcm.dynamics:SpectralModel.time_step" in full, full
+    for command in ("", *re.findall(r"^  (\w+) ", python("-m", "accel"), re.MULTILINE)):
+        said = python("-m", "accel", *command.split(), "--help")
+        pointing = re.findall(r"\bdocs/\S+|CONTRIBUTING|\.\./\S+", said)
+        assert not pointing, f"{command} points to files that are not there: {pointing}"
+    pages = re.findall(r"^([\w-]+)  +\S", python("-m", "accel", "docs"), re.MULTILINE)
+    assert {"settings", "tutorial", "reasons"} <= {*pages}, pages
+    assert "QD_JAX_CACHE_DIR" in python("-m", "accel", "docs", "settings")
+    assert f"accel         {accel.__version__}, in {package}" in python("-m", "accel", "info")
+    script = [Path(sys.executable).with_name("accel"), "--version"]
+    assert subprocess.run(script, capture_output=True, text=True).stdout == f"accel {accel.__version__}\n"
     print(f"accel {accel.__version__} works on Python {sys.version.split()[0]}")
 
 

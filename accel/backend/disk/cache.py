@@ -282,7 +282,10 @@ def clear(root: Path) -> tuple[int, int]:
 
 USAGE = """usage: accel cache info|clear
 
-Show, or empty, the folder of compiled programs (QD_JAX_CACHE_DIR). Nothing else in it is touched.
+Show, or empty, the folder of compiled programs (QD_JAX_CACHE_DIR).
+
+  info   which folder it is, how many programs it holds, and how large they are
+  clear  delete these programs, and nothing else that may be in the folder
 """
 
 
@@ -319,13 +322,14 @@ def _info(settings: config.Settings) -> str:
 
 
 def _about(name: str, root: Path) -> str:
-    programs = [entry for entry in entries(root) if entry.is_program]
+    kept = list(entries(root))
+    programs = [entry for entry in kept if entry.is_program]
     current = sum(entry.path.parent.name == f"programs-{environment_hash()}" for entry in programs)
     lines = [(name, str(root)), ("programs", str(len(programs)))]
     if programs:
         lines += [
             ("usable now", f"{current} (the others are for other versions, settings or machines)"),
-            ("size", size_text(sum(entry.bytes for entry in programs))),
+            ("size", f"{size_text(sum(entry.bytes for entry in kept))}, with what is known of them"),
             ("oldest", _when(min(entry.written for entry in programs))),
             ("newest", _when(max(entry.written for entry in programs))),
         ]

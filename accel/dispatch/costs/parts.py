@@ -133,13 +133,14 @@ class Parts:
         """Whether what calls have missed pays for recordings, and not the budget."""
         return self.used and (self._share >= PARTS_SHARE or self.is_known)
 
-    def pay_for_another(self, price_s: float, recordings: int, kinds_on_disk: int) -> bool:
+    def pay_for_another(self, price_s: float, recordings: int, *, wanting: bool) -> bool:
         """Whether calls that no known path takes have missed as much as another path costs.
 
-        Asked before each recording. price_s: that, in seconds. recordings: those so far. kinds_on_disk: of so many
-        kinds is the program that an earlier run has compiled: for these a recording is all that is wanting.
+        Asked before each recording. price_s: that, in seconds. recordings: those so far. wanting: whether the program
+        in use has kinds that an earlier run has recorded: a recording is all that these need.
         """
-        if self.used and recordings >= max(FREE_KINDS, kinds_on_disk) and self._unmatched_s < price_s:
+        is_free = recordings < FREE_KINDS or wanting
+        if self.used and not is_free and self._unmatched_s < price_s:
             return False
         self._unmatched_s = 0.0
         return True

@@ -66,9 +66,10 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
     recorded = {other.key: other for other in pool if other.key is not None}
     joined = {other.key for other in pool if other.stage is Stage.JOINED}
     programs = experience.read(path.key).together.items()
-    fitting = [(len(keys), program) for program, keys in programs if len(keys) > 1 and joined <= keys]
-    # the one of most paths first: the fewer are left that it does not have
-    for count, program in sorted(fitting, reverse=True):
+    fitting = [(len(keys), program, keys) for program, keys in programs if len(keys) > 1 and joined <= keys]
+    found = []
+    # those of most paths first: the fewer are left that they do not have
+    for _, program, keys in sorted(fitting, key=lambda each: each[:2], reverse=True):
         source = together.read(program)
         if source is None:
             continue
@@ -77,8 +78,10 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
         if members.keys() >= {path.key, *joined}:
             with contextlib.suppress(NotMergeable):
                 trace = source.with_members(list(members.values()))
-                return JointPath(trace, [recorded[key] for key in members], name, source, count)
-    return None
+                found.append(JointPath(trace, [recorded[key] for key in members], name, source, keys))
+                if found[-1].is_on_disk_as_it_is:
+                    return found[-1]
+    return found[0] if found else None
 
 
 def joint_of(pool: list[Path], name: str) -> JointPath | None:

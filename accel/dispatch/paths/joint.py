@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 class JointPath(Path):
     """A path of which several recorded ones are the sides. members: those. crossed: ways from one to another of them
-    that calls have taken (see accel.merge.crossings). paths_on_disk: how many its program on disk computes.
+    that calls have taken (see accel.merge.crossings). is_on_disk_as_it_is: whether what the program on disk takes for
+    constant is so here, too, as far as is known: nothing has to be compiled. on_disk: the keys of the paths that it is
+    known there to compute.
 
     Which of them a run has taken, its outcomes show. Times, replays and comparisons are counted for each of them apart.
     """
@@ -37,20 +39,23 @@ class JointPath(Path):
         members: Sequence[Path],
         name: str,
         source: TraceOnDisk | None = None,
-        paths_on_disk: int = 0,
+        on_disk: Collection[str] = (),
     ) -> None:
         """source: what is on disk of the program, if it is there: then no more is folded than it folds."""
         self.members = list(members)
-        self.paths_on_disk = paths_on_disk
+        self.on_disk = frozenset(on_disk)
         self.crossed: list[CrossedPath] = []
         self.compared_edges: Counter[Hashable] = Counter()
         self._by_trace = {id(path.trace): path for path in members}
         super().__init__(cast("Trace", trace), name)
         self._inherit()
         self._source = source
+        self.is_on_disk_as_it_is = False
         self._key_on_disk: str | None = None  # that of its own path
         if source is not None:
-            self._adopt({**source.known.scalars, **source.known.arrays})
+            folded = {**source.known.scalars, **source.known.arrays}
+            self._adopt(folded)
+            self.is_on_disk_as_it_is = self.constants.values.keys() == folded.keys()
 
     def _matcher(self) -> MergedMatcher:
         from accel.dispatch.replay import MergedMatcher

@@ -46,6 +46,9 @@ FIRST_IN_PARTS_THRESHOLD, IN_PARTS_THRESHOLD = 0.05, 0.15
 """The same for the first path and for each further one, where calls run in parts meanwhile: what counts there is only
 what these miss. Other paths that are recorded by then get one program with it."""
 
+MOST_STRANGERS = 2
+"""Of the paths that a run records, so many may be none of those that are on disk, before no more are expected to be."""
+
 WAITING = (Stage.OBSERVING, Stage.PENDING)
 """The stages of a path that is to get a program."""
 
@@ -232,9 +235,15 @@ class KnownPaths:
         return sum(path.stage in WAITING for path in self._paths)
 
     @property
-    def kinds_on_disk(self) -> int:
-        """Of how many paths the joint program was in earlier runs."""
-        return 0 if self.joint is None else self.joint.paths_on_disk
+    def are_wanting(self) -> bool:
+        """Whether an earlier run's program computes paths that are not known yet: all they need is to be recorded.
+
+        It is not asked for any more once too many paths have turned up that the earlier run had not recorded.
+        """
+        if self.joint is None:
+            return False
+        known = {path.key for path in self._paths}
+        return not known.issuperset(self.joint.on_disk) and len(known - self.joint.on_disk) <= MOST_STRANGERS
 
     def price_of_another_s(self, recording_s: float) -> float:
         """What calls of a further kind have to miss, in seconds, before one of them is recorded.

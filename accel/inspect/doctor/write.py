@@ -32,11 +32,15 @@ _MEASURED: tuple[Column, ...] = (
 _STATIC: tuple[Column, ...] = (
     ("array calls", lambda each: str(each["array_calls"])),
     ("arithmetic", lambda each: str(each["arithmetic"])),
-    ("with calls", lambda each: f"{each['weight']:.0f}"),
+    ("weight", lambda each: f"{each['weight']:.0f}"),
 )
 _LEGEND = (
     "share: of the time in all functions, with what each calls. outer: called by code that has no row; the others "
     "mostly run inside those, and become part of their programs. ops: operations recorded"
+)
+_STATIC_LEGEND = (
+    "array calls: of functions of NumPy and SciPy, and of arrays' methods. arithmetic: operators. weight: both, "
+    "operators as a quarter, with those of the functions that it calls"
 )
 _WITH_TABLE = (Advice.ROW, Advice.STOPPED, Advice.UNREACHABLE)
 
@@ -90,8 +94,8 @@ def as_text(account: Answer, catalogue: str | None) -> str:
         words = VERDICTS if account["run"] is not None else STATIC_VERDICTS
         lines += ["", *flow(f"{words[verdict]} ({len(members)})", "")]
         lines += _table(members, _columns(account)) if verdict in _WITH_TABLE else _names(members)
-        if verdict == Advice.ROW and account["run"] is not None:
-            lines += flow(_LEGEND, "  ")
+        if verdict == Advice.ROW:
+            lines += flow(_STATIC_LEGEND if account["run"] is None else _LEGEND, "  ")
         if verdict == Advice.STOPPED:
             lines += _stops(members)
         elif verdict == Advice.ROW:
@@ -159,7 +163,7 @@ def _may_stop(members: list[Answer]) -> list[str]:
         if found:
             told = "; ".join(f"{id_} at line {', '.join(dict.fromkeys(places))}" for id_, places in found.items())
             lines += flow(f"{each['target']}: {told}", "    ", "      ")
-    lines = ["", "  lines of these that stay on NumPy if they are reached:", *lines] if lines else []
+    lines = ["", "  lines of these that may keep calls on NumPy:", *lines] if lines else []
     for each in members[:SHOWN]:
         lines += [line for note in each["notes"] for line in flow(f"{each['target']}: {note}", "  note   ")]
     return lines

@@ -91,7 +91,7 @@ def explain(fn: Callable[..., Any] | str, /, *args: object, **kwargs: object) ->
     """
     try:
         call = call_of(fn, args, kwargs)
-    except SettingError as error:  # the command line calls it TARGET
+    except SettingError as error:  # the command line calls it FUNCTION
         raise error.renamed("fn") from None
     check_arguments(call)
     return explain_call(call)

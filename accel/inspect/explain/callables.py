@@ -63,7 +63,7 @@ def split_target(text: str) -> tuple[str, str]:
     module, qualname = split_name(text)
     parts = [*module.split("."), *qualname.split(".")]
     if not (module.endswith(".py") and qualname) and not all(part.isidentifier() for part in parts):
-        raise SettingError("TARGET", text, TARGETS)
+        raise SettingError("FUNCTION", text, TARGETS)
     return module, qualname
 
 
@@ -75,14 +75,14 @@ def named(text: str) -> Any:
     except ImportError:
         spec = None
     if spec is None:
-        raise SettingError("TARGET", text, f"{TARGETS}; modules are found as by python -m", "does not exist")
+        raise SettingError("FUNCTION", text, f"{TARGETS}; modules are found as by python -m", "does not exist")
     value: Any = importlib.import_module(module)
     for part in qualname.split("."):
         owner, value = value, getattr(value, part, None)
         if value is None:
             names = sorted(name for name in dir(owner) if callable(getattr(owner, name, None)) and name[:2] != "__")
             near = get_close_matches(part, names, 3, 0.5) or names[:5]
-            raise SettingError("TARGET", text, ", ".join(near) or TARGETS, f"has no {part}")
+            raise SettingError("FUNCTION", text, ", ".join(near) or TARGETS, f"has no {part}")
     return value
 
 

@@ -1,6 +1,6 @@
-"""`accel explain TARGET`: what recording one call of a function would give.
+"""`accel explain FUNCTION`: what recording one call of a function would give.
 
-TARGET is module:function or module:Class.method; the module is found as `python -m` finds it.
+FUNCTION is module:function or module:Class.method; the module is found as `python -m` finds it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _EPILOG = """examples:
 def _parser() -> Parser:
     parser = Parser(
         prog="accel explain",
-        usage="accel explain TARGET [--setup CODE]... [--args TUPLE] [--passes] [--format text|json]\n"
-        "       accel explain TARGET [--nth N] [--passes] --run PROGRAM [ARGS...]",
+        usage="accel explain FUNCTION [--setup CODE]... [--args TUPLE] [--passes] [--format text|json]\n"
+        "       accel explain FUNCTION [--nth N] [--passes] --run PROGRAM [ARGS...]",
         description="Show what accel would record of one call, or where and why it stops. Nothing is changed.",
         epilog=_EPILOG,
     )
-    parser.add_argument("target", metavar="TARGET", nargs="?", default="", help=TARGETS)
+    parser.add_argument("target", metavar="FUNCTION", nargs="?", default="", help=TARGETS)
     parser.add_argument("--setup", metavar="CODE", action="append", default=[], help="statements to run first")
     parser.add_argument("--args", metavar="TUPLE", help="the call's arguments: an expression that gives a tuple")
     parser.add_argument("--nth", metavar="N", default="1", help="with --run: which call to explain; default the first")
@@ -69,7 +69,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     if not options.target:
-        raise SettingError("TARGET", "", TARGETS, "is missing")
+        raise SettingError("FUNCTION", "", TARGETS, "is missing")
     if options.format not in FORMATS:
         raise SettingError("--format", options.format, ", ".join(FORMATS))
     if not options.nth.isdigit() or int(options.nth) < 1:
@@ -96,7 +96,7 @@ def _explain_call(options: argparse.Namespace) -> Explanation:
     except SettingError:
         raise
     except Exception as error:
-        raise SettingError("TARGET", options.target, TARGETS, f"cannot be imported ({_told(error)})") from None
+        raise SettingError("FUNCTION", options.target, TARGETS, f"cannot be imported ({_told(error)})") from None
     scope: dict[str, Any] = {"np": np}
     for statements in options.setup:
         try:
@@ -106,7 +106,7 @@ def _explain_call(options: argparse.Namespace) -> Explanation:
     try:
         call = call_of(function, _arguments(options.args, scope), {})
     except TypeError as error:
-        raise SettingError("TARGET", options.target, TARGETS, f"cannot be used: {error}") from None
+        raise SettingError("FUNCTION", options.target, TARGETS, f"cannot be used: {error}") from None
     _check_call(call, options.args)
     return explain_call(call, passes=options.passes)
 
@@ -163,7 +163,7 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
                 what = "ended"
     often = "not called" if options.nth == "1" else f"called fewer than {options.nth} times"
     possible = "a function that this program calls" + ("" if options.nth == "1" else ", or a smaller --nth")
-    raise SettingError("TARGET", options.target, possible, f"was {often} before the program {what}")
+    raise SettingError("FUNCTION", options.target, possible, f"was {often} before the program {what}")
 
 
 _AGAIN = "first calls often print or set things up: --nth 2 explains the next one"
@@ -200,11 +200,11 @@ def _file_and_name(target: str, program: str) -> tuple[str, str]:
     else:
         file = getattr(locate(module), "origin", None)
     if file is None or not file.endswith(".py"):
-        raise SettingError("TARGET", target, f"{TARGETS}, or file.py:function", "does not exist")
+        raise SettingError("FUNCTION", target, f"{TARGETS}, or file.py:function", "does not exist")
     source = parse(file)
     if source.problem:
-        raise SettingError("TARGET", target, "a file that Python can read", f"cannot be parsed: {source.problem}")
+        raise SettingError("FUNCTION", target, "a file that Python can read", f"cannot be parsed: {source.problem}")
     names = [each.qualname for each in functions_of(source)]
     if qualname not in names:
-        raise SettingError("TARGET", target, nearest(qualname, names), f"is not defined in {os.path.basename(file)}")
+        raise SettingError("FUNCTION", target, nearest(qualname, names), f"is not defined in {os.path.basename(file)}")
     return source.file, qualname

@@ -36,6 +36,8 @@ def show(recording: Recording, note: Callable[[], tuple[Effect, Act]], act: Call
     note: gives the effect, and what shows it once the recorded call has come to its end: until then it can be undone.
     Raises Unsupported. act: gives what shows it at once, where the tape is broken.
     """
+    if recording.active and recording.silent:
+        return None
     if recording.active and not recording.shows_effects:
         recording.break_(REASON, "effects=False", touched=True)
     noted = recording.write_down(note, None)
@@ -74,6 +76,8 @@ def print_sink(recording: Recording) -> Callable[..., Any]:
             held = {name: plain(recording, value) for name, value in kwargs.items()}
             return functools.partial(_PRINT, *[plain(recording, arg) for arg in args], **held)
 
+        if recording.active and recording.silent:
+            recording.write_down(lambda: _stream(recording, kwargs.get("file")), None)
         show(recording, lambda: _printed(recording, args, dict(kwargs)), act)
 
     return print_

@@ -10,7 +10,7 @@ from accel.record import inputs
 from accel.record.inputs import MISSING
 from accel.record.names.bodies import fetch_of_cell
 from accel.record.names.steps import writes_of
-from accel.record.names.variables import Variable, contents_of, fill, slot_of_cell, write
+from accel.record.names.variables import OF_CELL, Variable, contents_of, fill, slot_of_cell, write
 from accel.record.recording import Recording
 
 
@@ -109,7 +109,7 @@ def _link_of(recording: Recording, function: FunctionType, place: int) -> Link:
     link: Link | None = links.get(id(cell))
     if link is None:
         fetch = fetch_of_cell(recording, function, place)
-        variable = Variable(cell, name, f"{function.__name__}'s {name}", f"the variable {name}", fetch)
+        variable = Variable(cell, name, f"{function.__name__}'s {name}", f"{OF_CELL}{name}", fetch)
         link = links[id(recording.registry.keep_alive(cell))] = Link(recording, variable)
     return link
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from accel.record import inputs
 from accel.record.inputs import MISSING
-from accel.record.names.variables import Variable, state_of, write
+from accel.record.names.variables import OF_GLOBALS, Variable, state_of, write
 from accel.record.parts.attributes import AttributeState, Item
 from accel.record.recording import Recording
 
@@ -66,7 +66,7 @@ def variable_of(namespace: dict[str, Any], name: str) -> Variable:
     module = namespace.get("__name__", "")
     # a function always has the same globals
     fetch = inputs.of_constant(namespace)
-    return Variable(namespace, name, f"{module}.{name}", f"the globals of {module}", fetch)
+    return Variable(namespace, name, f"{module}.{name}", f"{OF_GLOBALS}{module}", fetch)
 
 
 def read_global(recording: Recording, namespace: dict[str, Any], name: str) -> Any:

@@ -13,6 +13,9 @@ from accel.rules.rule import Unsupported
 CONTENTS = "cell_contents"
 """The attribute of a cell that holds its variable."""
 
+OF_CELL, OF_GLOBALS = "the variable ", "the globals of "
+"""How the texts of holders begin: the variable's, or the module's name follows."""
+
 
 class Variable(NamedTuple):
     """One variable.

@@ -45,7 +45,7 @@ def test_a_function_has_no_parts() -> None:
     made = Parts("function", None)
     assert not made.come_first
     assert not made.pay
-    assert made.pay_for_another(1.0, 10, 0)
+    assert made.pay_for_another(1.0, 10, wanting=False)
     assert made.pay_for_a_look(1.0, 0)
 
 
@@ -87,14 +87,13 @@ def test_a_loop_that_an_earlier_run_has_compiled_is_recorded_at_once(of_loop: Pa
 
 
 def test_a_new_kind_of_calls_pays_for_its_recording(of_loop: Parts) -> None:
-    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS - 1, 0)
-    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, 0)
+    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS - 1, wanting=False)
+    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
     of_loop.note_unmatched(1.5)
-    assert not of_loop.pay_for_another(2.0, parts.FREE_KINDS, 0)
-    assert not of_loop.pay_for_another(2.0, 7, 7)
-    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS, 0)
-    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, 0)
-    assert of_loop.pay_for_another(1.0, 6, 7), "an earlier run's program is of so many"
+    assert not of_loop.pay_for_another(2.0, parts.FREE_KINDS, wanting=False)
+    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
+    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
+    assert of_loop.pay_for_another(1.0, 6, wanting=True), "an earlier run's program has it"
     assert not of_loop.pay_for_a_look(1.0, 0)
     of_loop.note_matched(1.5)
     assert of_loop.pay_for_a_look(1.0, 0)

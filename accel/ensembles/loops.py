@@ -1,0 +1,224 @@
+"""A round of a program's own loop as a step of an ensemble's: the loop's test, if it is a `while`, and its body.
+
+Variables go by their own names. What a round shows is shown by the program alone, not by its members.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from accel.ensembles.addresses import CELL, Roots
+from accel.ensembles.copies import Copy
+from accel.ensembles.variables import OwnBody, own_body
+from accel.ensembles.working_copy import WorkingCopy
+from accel.lift.assigned import temporary_names
+from accel.lift.switch import Switch
+from accel.lift.transform import BROKEN, GONE_ON, NOT_RUN
+from accel.process.bodies import add_body
+from accel.pure.recorded import refused
+from accel.record import Trace
+from accel.record.changes import Change, Write
+from accel.record.inputs import Inputs, Slot, of_closure, of_contents, of_namespace
+from accel.record.names.variables import CONTENTS, OF_CELL, OF_GLOBALS
+
+_OF_BODY = of_closure(0, 0).text
+"""How a body's cells are fetched."""
+
+LEFT = NOT_RUN
+"""What a round gives whose test says that the loop has ended."""
+
+RETURNED = 3
+"""What a round gives that returns from the function around the loop."""
+
+WAYS = {LEFT: "ends", GONE_ON: "goes on", BROKEN: "breaks out of the loop", RETURNED: "returns from the loop"}
+
+
+def way_of(result: Any) -> int:
+    """How a round of the program's has ended, by what `Switch.run` gives."""
+    return RETURNED if isinstance(result, tuple) else GONE_ON if result is None else int(result)
+
+
+def _round(body: Any, test: Any) -> Any:
+    if test is not None and not test():
+        return 0
+    ended = body()
+    if ended is None:
+        return 1
+    return ended if ended == 1 or ended == 2 else 3
+
+
+class LoopCopy(WorkingCopy):
+    """A copy of a loop's variables, on which NumPy makes a member's round.
+
+    values: of the variables that the test reads and the body does not share, by name.
+    """
+
+    silent = True
+
+    def __init__(self, switch: Switch, body: FunctionType, values: Mapping[str, Any], name: str) -> None:
+        add_body(body.__code__)
+        self._own: OwnBody = own_body(body, name)
+        test = _test(switch, body, values, name)
+        self._cell_names = {id(cell): each for each, cell in self._own.cells.items()}
+        self._own.names.update({CELL + each: cell for each, cell in self._own.cells.items()})
+        self._read_past: set[str] = set()
+        temporary = set() if switch.statement is None else temporary_names(switch.statement)
+        self._temporary = temporary - self._own.called
+        parts = self._own.parts
+        given = [self._own.function, None if test is None else self._own.over(test)]
+        copy = Copy(parts.held, parts.originals, Roots(given, {}, self._own.names))
+        super().__init__(_as_if_at(switch, body), name, copy, 0)
+
+    def follow(self, name: str, value: Any) -> None:
+        """Let a variable that the loop itself changes hold what it holds in the program."""
+        self._own.put(name, value)
+
+    def check(self, names: Iterable[str]) -> None:
+        """Refuse what members have of their own, or change, and what some code reads as the program's. names: of those.
+
+        Raises Refused.
+        """
+        for name in names:
+            variable = name.partition(".")[0].partition("[")[0]
+            if variable in self._read_past:
+                raise self._is_read_past(variable)
+            why = self._own.failed.get(variable)
+            if why is not None:
+                raise refused(self.name, "ensemble.copy", f"{variable}: {why}")
+
+    def _is_read_past(self, name: str) -> Exception:
+        return refused(self.name, "ensemble.place", f"a method, or another module, reads {name} by its name")
+
+    def _see(self, trace: Trace) -> None:
+        renamed: dict[str, str] = {}
+        inputs = trace.inputs
+        for index, slot in enumerate(inputs.slots, Inputs.ROOTS):
+            name, fetch = self._known(slot, inputs)
+            if name != slot.name and not slot.name.startswith((OF_GLOBALS, OF_CELL)):
+                renamed[slot.name] = name
+            elif name == slot.name:
+                name = _below(renamed, name)
+            inputs.replace(index, name, fetch)
+        for name in sorted(self._temporary & self._read_past):
+            raise self._is_read_past(name)
+        trace.outputs.writes[:] = [each for each in trace.outputs.writes if not self._is_temporary(each, inputs)]
+
+    def _is_temporary(self, change: Change, inputs: Inputs) -> bool:
+        """Whether a change is the assignment of a variable that the next round does not read. Raises Refused."""
+        if not isinstance(change, Write):
+            return False
+        holder = inputs.slots[change.owner - Inputs.ROOTS]
+        if self._is_programs(holder.fetch.constants):
+            raise refused(self.name, "ensemble.place", "a method, or another module, assigns a name of the script")
+        if change.name == CONTENTS:
+            return holder.name.removeprefix(OF_CELL) in self._temporary
+        return holder.name == OF_GLOBALS and change.name in self._temporary
+
+    def _known(self, slot: Slot, inputs: Inputs) -> tuple[str, Any]:
+        """The name of an input, and how to fetch it."""
+        constants = slot.fetch.constants
+        first = constants[0] if constants else None
+        cell = self._own.function.__closure__[first] if slot.fetch.text.startswith(_OF_BODY) else first  # type: ignore[index]
+        if type(cell) is CellType and id(cell) in self._cell_names:
+            name = self._cell_names[id(cell)]
+            found = of_namespace(self._own.names, CELL + name)
+            return (name, of_contents(found)) if slot.fetch.text.endswith(CONTENTS) else (OF_CELL + name, found)
+        if first is self._own.names:
+            return (OF_GLOBALS if len(constants) == 1 else constants[1]), slot.fetch
+        self._note_programs(constants)
+        return slot.name, slot.fetch
+
+    def _note_programs(self, constants: tuple[Any, ...]) -> None:
+        """Note what is read as the program's, past the members' variables."""
+        if self._is_programs(constants) and len(constants) == 2:
+            self._read_past.add(constants[1])
+        elif self._is_programs(constants) and type(constants[0]) is CellType:
+            self._read_past.add(self._cell_names[id(self._own.cells_by_id[id(constants[0])])])
+
+    def _is_programs(self, constants: tuple[Any, ...]) -> bool:
+        first = constants[0] if constants else None
+        return first is self._own.module or (type(first) is CellType and id(first) in self._own.cells_by_id)
+
+
+def _below(renamed: Mapping[str, str], name: str) -> str:
+    """A name below one that has another name now."""
+    for before, after in renamed.items():
+        if name.startswith((f"{before}.", f"{before}[")):
+            return after + name.removeprefix(before)
+    return name
+
+
+def _as_if_at(switch: Switch, body: FunctionType) -> FunctionType:
+    """The function that makes a round. It belongs to the program's module and line."""
+    code = _round.__code__.replace(
+        co_filename=body.__code__.co_filename,
+        co_firstlineno=switch.line,
+        co_name=body.__code__.co_name,
+        co_qualname=body.__code__.co_qualname,
+    )
+    made = FunctionType(code, body.__globals__, body.__name__)
+    made.__module__, made.__qualname__ = body.__globals__.get("__name__", ""), body.__qualname__
+    return made
+
+
+# -- the test of a `while` --------------------------------------------------------------------------------------------
+
+_HARMLESS = frozenset(
+    {"abs", "len", "min", "max", "any", "all", "sum", "round", "float", "int", "bool", "item", "mean"}
+)
+"""Functions and methods that change nothing, and that a test may call: it is evaluated for the members, too."""
+
+
+def has_test(switch: Switch) -> bool:
+    """Whether a loop ends by a test of its own."""
+    return isinstance(switch.statement, ast.While) and not isinstance(switch.statement.test, ast.Constant)
+
+
+def _test(switch: Switch, body: FunctionType, values: Mapping[str, Any], name: str) -> FunctionType | None:
+    """The test of a `while`, as a function over the program's variables. Raises Refused if it may change something."""
+    if not isinstance(switch.statement, ast.While) or not has_test(switch):
+        return None
+    test = switch.statement.test
+    for node in ast.walk(test):
+        if isinstance(node, (ast.NamedExpr, ast.Await)) or (isinstance(node, ast.Call) and not _is_harmless(node)):
+            raise refused(name, "ensemble.test", ast.unparse(node))
+    cells = dict(zip(body.__code__.co_freevars, body.__closure__ or (), strict=True))
+    mentioned = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    cells |= {each: CellType(values[each]) for each in sorted(mentioned - set(cells)) if each in values}
+    code = _code_of(test, list(cells), body.__code__)
+    return FunctionType(code, body.__globals__, "test", None, tuple(cells[each] for each in code.co_freevars))
+
+
+def _is_harmless(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Name(id=called):
+            return called in _HARMLESS
+        case ast.Attribute(value=ast.Name(id="np" | "numpy" | "math")):
+            return True
+        case ast.Attribute(attr=called):
+            return called in _HARMLESS
+    return False
+
+
+def _code_of(test: ast.expr, variables: list[str], body: CodeType) -> CodeType:
+    around = ast.parse(f"def around({', '.join(variables)}):\n def test(): return 0")
+    assert isinstance(around.body[0], ast.FunctionDef)
+    inner = around.body[0].body[0]
+    assert isinstance(inner, ast.FunctionDef)
+    inner.body = [ast.copy_location(ast.Return(test), test)]
+    code = compile(ast.fix_missing_locations(around), body.co_filename, "exec", dont_inherit=True)
+    return _nested(_nested(code))
+
+
+def _nested(code: CodeType) -> CodeType:
+    return next(each for each in code.co_consts if isinstance(each, CodeType))
+
+
+def targets(switch: Switch) -> list[str]:
+    """The variables that a `for` assigns itself in each round."""
+    if not isinstance(switch.statement, ast.For):
+        return []
+    return [node.id for node in ast.walk(switch.statement.target) if isinstance(node, ast.Name)]

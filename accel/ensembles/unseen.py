@@ -1,0 +1,61 @@
+"""Unseen writes: flags, texts and objects that a step stores, and that it does not read. Members share all such things.
+
+That matters once another step reads one: it would find what the program had before, and not what its member has stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from accel.ensembles.addresses import Address, Hop, address_of
+from accel.ensembles.inventory import Inventory, below
+from accel.ensembles.working_copy import WorkingCopy
+from accel.pure.recorded import refused
+from accel.record import Trace
+from accel.record.changes import Write
+from accel.record.inputs import Inputs
+from accel.record.leaves import FromSlot, Literal
+
+
+class Unseen:
+    """What recorded steps have read, and what they have stored that is no state of the members'."""
+
+    def __init__(self) -> None:
+        self._read: dict[Address, str] = {}
+        self._stored: set[Address] = set()
+
+    def add(self, trace: Trace, inventory: Inventory, copy: WorkingCopy) -> None:
+        """Note one recorded step. Raises Refused where a step reads what another has stored."""
+        slots = trace.inputs.slots
+        for slot, each in enumerate(slots, Inputs.ROOTS):
+            address = address_of(slots, slot)
+            if address is not None:
+                self._read.setdefault(address, each.name)
+        state = {inventory.addresses[name] for name in inventory.changed}
+        self._stored.update(each for each in _stored(trace, copy) if each not in state)
+        for address in self._stored & self._read.keys():
+            detail = f"{self._read[address]} is stored by some steps and read by others"
+            raise refused(copy.name, "pure.static", detail)
+
+
+def _stored(trace: Trace, copy: WorkingCopy) -> Iterator[Address]:
+    """Where a step has stored anything but what was there before."""
+    slots = trace.inputs.slots
+    for change in trace.outputs.writes:
+        owner = address_of(slots, change.owner) if isinstance(change, Write) else None
+        if owner is not None and isinstance(change, Write):
+            for _, address, template in below("", (*owner, Hop(change.is_item, change.name)), change.value):
+                if not _is_there(template, address, trace, copy):
+                    yield address
+
+
+def _is_there(template: Any, address: Address, trace: Trace, copy: WorkingCopy) -> bool:
+    """Whether what a step stores is there already."""
+    if isinstance(template, FromSlot):
+        return not template.chain and address_of(trace.inputs.slots, template.slot) == address
+    value = template.value if isinstance(template, Literal) else template
+    before = copy.read(address)
+    return before is value or (
+        type(before) is type(value) and isinstance(value, (bool, int, float, str)) and before == value
+    )

@@ -1,0 +1,191 @@
+"""The crew: rank 0's view of the other ranks.
+
+Each of them has three connections to rank 0: for *builds*, which take seconds; for *runs*; and a *pulse*, whose end
+tells it that rank 0 is gone. JAX's own messages would do for none of them: its store of keys and values has no large
+ones, and who waits in a collective cannot hear that another rank is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe, wait
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from accel.process import forks, interrupts
+
+T = TypeVar("T")
+
+_Task = tuple[Callable[[], Any], list[Any], Connection]
+"""What to do, where the result goes, and what tells that it is there."""
+
+BUILDS, RUNS, PULSE = CONNECTIONS = ("builds", "runs", "pulse")
+
+END, LOST = "end", "lost"
+"""What a pulse brings: the program has ended; another rank is gone."""
+
+PATIENCE_S = 10.0
+"""Seconds that rank 0 waits at its end for the others to end."""
+
+
+class RankLost(Exception):
+    """A rank is gone: what all ranks have to do together cannot be done any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Another rank. about: its machine and process, in words. lines: its connections, by name."""
+
+    rank: int
+    about: str
+    lines: Mapping[str, Connection]
+
+
+class Crew:
+    """All ranks but 0. size: the number of ranks, rank 0 among them."""
+
+    def __init__(self, members: Iterable[Member], size: int) -> None:
+        self.members = tuple(members)
+        self.size = size
+        self.lost = ""
+        self._building = threading.RLock()
+        self._reporting = threading.Lock()
+        self._tasks: SimpleQueue[_Task] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def build(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, str]:
+        """Have a program built by all. message: to each rank that takes part. Returns what `own` gives here, and a
+        problem elsewhere, or "". Raises RankLost.
+        """
+        with self._building:
+            self._send(BUILDS, message)
+            try:
+                made = own()
+            finally:  # the next build must not find these answers
+                problems = [self._heard(member, BUILDS) for member in self.members if member.rank in message]
+            return made, next((problem for problem in problems if problem), "")
+
+    def run(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, dict[int, Any]]:
+        """Run a program together. message: to each rank that takes part. Returns what `own` gives here, and the answers
+        by rank. The caller must see to it that one program runs at a time.
+
+        own: runs in another thread, for it may wait for ever once a rank is gone. If one is, or has failed, the job
+        ends (SystemExit): the ranks that are left may wait in a collective for ever. In another thread than the main
+        one RankLost is raised: the main thread ends the job at its next program.
+        """
+        if self.lost:
+            raise self._end_of_job()
+        with interrupts.Deferral():  # the next program must not find answers to this one
+            try:
+                self._send(RUNS, message)
+                return self._together(message, own)
+            except Exception as error:
+                self._lose(f"rank 0 of {self.size} has failed: {type(error).__name__}: {error}")  # else it was said
+                raise self._end_of_job() from None
+
+    def _end_of_job(self) -> BaseException:
+        is_main = threading.current_thread() is threading.main_thread()
+        return SystemExit(1) if is_main else RankLost(self.lost)
+
+    def _together(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, dict[int, Any]]:
+        done, finished = Pipe(duplex=False)
+        results: list[Any] = []
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="accel-rank-0", daemon=True)
+            self._thread.start()
+        self._tasks.put((own, results, finished))
+        awaited = {member.lines[RUNS]: member for member in self.members if member.rank in message}
+        answers: dict[int, Any] = {}
+        waiting: set[Any] = {done, *awaited}
+        with done:
+            while waiting:
+                for each in wait(waiting):
+                    waiting.discard(each)
+                    if each is not done:
+                        member = awaited[each]  # type: ignore[index]
+                        answers[member.rank], problem = self._heard(member, RUNS)
+                        self._end_if(problem, f"rank {member.rank} of {self.size} ({member.about}) has failed")
+                    elif isinstance(results[0], BaseException):
+                        error = results[0]
+                        self._end_if(f"{type(error).__name__}: {error}", f"rank 0 of {self.size} has failed")
+        return results[0], answers
+
+    def _work(self) -> None:
+        """What the thread for rank 0's own part does."""
+        while True:
+            own, results, finished = self._tasks.get()
+            try:
+                results.append(own())
+            except BaseException as error:
+                results.append(error)
+            with finished, contextlib.suppress(OSError):  # closed: nobody waits any more
+                finished.send_bytes(b".")
+
+    def _end_if(self, problem: str, what: str) -> None:
+        if problem:
+            self._lose(f"{what}: {problem.splitlines()[0]}")
+            raise RankLost
+
+    def _send(self, line: str, message: Mapping[int, Any]) -> None:
+        for member in self.members:
+            if member.rank in message:
+                try:
+                    member.lines[line].send(message[member.rank])
+                except OSError:
+                    self._gone(member)
+
+    def _heard(self, member: Member, line: str) -> Any:
+        try:
+            return member.lines[line].recv()
+        except (OSError, EOFError):
+            return self._gone(member)
+
+    def _gone(self, member: Member) -> None:
+        self._lose(f"rank {member.rank} of {self.size} ({member.about}) is gone")
+        raise RankLost(self.lost)
+
+    def _lose(self, why: str) -> None:
+        """Say once that the job ends, and why. It does at the next program that all ranks would run."""
+        with self._reporting:
+            if self.lost:
+                return
+            self.lost = why
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(f"accel: {why}: the job ends; what the program has written stays as it is\n")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """At the end of rank 0's process: let the others end. After a loss this ends the process, with exit code 1."""
+        for member in self.members:
+            with contextlib.suppress(OSError):
+                member.lines[PULSE].send(LOST if self.lost else END)
+        if self.lost:  # a thread may wait for the lost rank for ever, and JAX for the thread
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):
+                    stream.flush()
+            os._exit(1)
+        for member in self.members:  # they need this process's part of JAX until they are gone
+            member.lines[PULSE].poll(PATIENCE_S)
+
+    def leave(self) -> None:
+        """Close this process's end of all connections, in a forked child of rank 0, which is no part of the crew."""
+        for member in self.members:
+            for line in member.lines.values():
+                line.close()
+
+
+current: Crew | None = None
+"""The crew of this process, if it is rank 0 of several."""
+
+
+@forks.in_child
+def _in_child() -> None:
+    global current
+    if current is not None:
+        current.leave()
+        current = None

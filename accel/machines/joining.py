@@ -1,0 +1,178 @@
+"""Joining: how a process learns which rank it is. Rank 0 goes on to the program; the others serve it until it ends.
+
+JAX finds the other processes, from what the cluster's launcher has set or from addresses. Its store of keys and values
+then tells the others where rank 0 listens.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import secrets
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing.connection import Client, Connection, Listener
+from typing import Any
+
+from accel import config, logs
+from accel.backend import devices
+from accel.config import SettingError, Settings
+from accel.machines import chatter, crew
+from accel.machines.crew import CONNECTIONS, Crew, Member
+from accel.process import jax_internals
+from accel.reports import ledger
+
+PATIENCE_S = 300
+"""Seconds that ranks wait for each other at the start."""
+
+_PLACE = "accel/place"
+"""The key of rank 0's address in JAX's store."""
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def join(settings: Settings) -> Settings:
+    """Join the processes that the settings name. Returns the settings for the program, in rank 0; other ranks end here.
+
+    To be called before the program's first line. Raises SettingError.
+    """
+    given = _addresses(settings)
+    with chatter.held_back():
+        jax = devices.import_jax()
+        for name, value in (("jax_enable_recoverability", True), ("jax_enable_preemption_service", False)):
+            # a rank's loss is told by accel, in one line; SIGTERM stays the program's
+            if name in jax.config.values:
+                jax.config.update(name, value)
+        try:
+            jax.distributed.initialize(**given, initialization_timeout=PATIENCE_S)
+        except Exception as error:
+            raise _error(settings, f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
+        if jax_internals.distributed_state()[0] is None:
+            raise _error(settings, "this version of JAX has no store of keys and values")
+        # what it starts depends on the settings
+        joined = replace(settings, devices=config.ALL if settings.devices == 1 else settings.devices)
+        config.set_current(joined)
+        devices.start(0)
+        rank, size = jax.process_index(), jax.process_count()
+        lines = _serving_lines(rank) if rank else {}
+        if not rank:
+            crew.current = _assembled(size)
+    if rank:
+        from accel.machines.serving import serve
+
+        serve(lines, rank, size)
+    sys.meta_path.insert(0, _NoMPI())
+    told = f"rank 0 of {size} runs the program; the others compute with it, and print and write nothing"
+    ledger.current_run().note(told)
+    logs.LOGGER.info("%s", told)
+    # registered before the program's own handlers, and so called after them
+    atexit.register(_end, os.getpid())
+    # the children of the program are no ranks
+    os.environ.pop(config.VARIABLES["machines"], None)
+    return joined
+
+
+def _addresses(settings: Settings) -> dict[str, Any]:
+    """What JAX is told of the processes; nothing where it is to find out."""
+    if settings.machines == config.CLUSTER:
+        return {}
+    if settings.processes is None or settings.process is None:
+        raise _error(settings, "QD_JAX_PROCESSES and QD_JAX_PROCESS are unset")
+    if settings.process >= settings.processes:
+        name = config.VARIABLES["process"]
+        raise SettingError(name, settings.process, f"a whole number below {settings.processes}")
+    return {
+        "coordinator_address": settings.machines,
+        "num_processes": settings.processes,
+        "process_id": settings.process,
+    }
+
+
+def _error(settings: Settings, problem: str) -> SettingError:
+    name, number, own = (config.VARIABLES[each] for each in ("machines", "processes", "process"))
+    possible = f"{config.CLUSTER} under a launcher that JAX knows, or HOST:PORT with {number} and {own}"
+    return SettingError(name, settings.machines, possible, f"cannot be used: {problem}")
+
+
+class _NoMPI:
+    """Ends a program that uses MPI itself, which would wait for ranks that do not run it."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Find nothing."""
+        if name == "mpi4py.MPI":
+            raise SystemExit(f"accel: {config.VARIABLES['machines']} is for programs that do not use MPI themselves")
+
+
+def _end(process: int) -> None:
+    if crew.current is not None and os.getpid() == process:
+        crew.current.end()
+
+
+# -- connections -------------------------------------------------------------------------------------------------------
+
+
+def _assembled(size: int) -> Crew:
+    """Rank 0: wait until all other ranks have connected."""
+    store, coordinator = jax_internals.distributed_state()
+    host = coordinator.rsplit(":", 1)[0].strip("[]")
+    key = secrets.token_bytes(32)
+    alone = host in _LOOPBACK
+    with Listener((host if alone else "", 0), backlog=3 * size, authkey=key) as listener:
+        store.key_value_set_bytes(_PLACE, pickle.dumps((host, listener.address[1], key)))
+        lines: dict[int, dict[str, Connection]] = {}
+        about: dict[int, str] = {}
+        with _limited("the other ranks"):
+            for _ in range((size - 1) * len(CONNECTIONS)):
+                line = listener.accept()
+                _keep_alive(line)
+                rank, name, about[rank] = line.recv()
+                lines.setdefault(rank, {})[name] = line
+    return Crew([Member(rank, about[rank], lines[rank]) for rank in sorted(lines)], size)
+
+
+def _serving_lines(rank: int) -> dict[str, Connection]:
+    """Another rank: connect to rank 0."""
+    store, _ = jax_internals.distributed_state()
+    host, port, key = pickle.loads(store.blocking_key_value_get_bytes(_PLACE, PATIENCE_S * 1000))
+    about = f"process {os.getpid()} on {socket.gethostname()}"
+    lines = {}
+    for name in CONNECTIONS:
+        lines[name] = Client((host, port), authkey=key)
+        _keep_alive(lines[name])
+        lines[name].send((rank, name, about))
+    return lines
+
+
+@contextmanager
+def _limited(whom: str) -> Iterator[None]:
+    """A block that ends the process with one line if it takes too long: what waits in it cannot be woken otherwise."""
+
+    def give_up() -> None:
+        os.write(2, f"accel: {whom} did not connect within {PATIENCE_S} s: the job ends\n".encode())
+        os._exit(1)
+
+    timer = threading.Timer(PATIENCE_S, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""A machine that is gone closes no connection: these find it within a minute."""
+
+
+def _keep_alive(line: Connection) -> None:
+    with socket.socket(fileno=os.dup(line.fileno())) as own:
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for name, value in _KEEP_ALIVE.items():
+            if hasattr(socket, name):
+                own.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -1,0 +1,40 @@
+"""Errors of cells, as a notebook shows them: at the line that raised them.
+
+A notebook's kernel asks the frames of a traceback for their lines, and not the traceback itself. The frame of a lifted
+loop is then where it asked for the round.
+"""
+
+from __future__ import annotations
+
+import ast
+from types import TracebackType
+
+from accel.process.tracebacks import entries, linked
+
+
+def with_lines_of_frames(traceback: TracebackType | None, cell: str) -> TracebackType | None:
+    """A traceback in which the cell's own frame is at the line that its entry names. cell: the source's name."""
+    return linked([_stand_in(each) if _is_elsewhere(each, cell) else each for each in entries(traceback)])
+
+
+def _is_elsewhere(entry: TracebackType, cell: str) -> bool:
+    code = entry.tb_frame.f_code
+    return (code.co_filename, code.co_name) == (cell, "<module>") and entry.tb_frame.f_lineno != entry.tb_lineno
+
+
+def _stand_in(entry: TracebackType) -> TracebackType:
+    """An entry for the same place of the source, with a frame of its own that is there."""
+    code = entry.tb_frame.f_code
+    line, *columns = list(code.co_positions())[entry.tb_lasti // 2]
+    end, start, stop = columns if line == entry.tb_lineno and None not in columns else (entry.tb_lineno, -1, -1)
+    name = ast.Name("Exception", ast.Load())
+    raising = ast.Raise(name)
+    place = ast.Pass(lineno=entry.tb_lineno, end_lineno=end, col_offset=start, end_col_offset=stop)  # type: ignore[arg-type]
+    for node in (raising, name):
+        ast.copy_location(node, place)
+    made = compile(ast.Module([raising], []), code.co_filename, "exec", dont_inherit=True)
+    try:
+        exec(made, entry.tb_frame.f_globals, {"Exception": Exception})
+    except Exception as error:
+        return entries(error.__traceback__)[-1]
+    raise AssertionError("the code raises")

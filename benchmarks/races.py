@@ -1,0 +1,194 @@
+"""One decorated function against itself on NumPy: the same results over many calls, then the times of both in turn.
+
+`kernels` and `collection` make contests of what they hold, and print the same rows. A row tells times in ms, the ratio,
+the state that accel reports, its reasons, and what was wrong.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import accel
+from accel.spelling import function_name
+from benchmarks import harness, plots
+from benchmarks.agreement import Tolerance, difference, outcome
+
+SETTLED = ("compiled", "demoted", "inlined")
+"""States in accel's report after which nothing more is to be waited for."""
+
+JUDGED_CALLS, JUDGED_S = 40, 4.0
+"""Calls, or seconds of them, in which accel may still find that a program is slower, as it would in a longer run."""
+
+LOOSE = 1e-3
+"""A comparison within more than this shows little, which a row then says."""
+
+LEAST = 0.97
+"""A compiled kernel below this part of NumPy's speed counts as slower."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """function: decorated, called with what `arguments()` makes, afresh for every call. size: as the table shows it."""
+
+    name: str
+    size: int | str
+    function: Callable[..., Any]
+    arguments: Callable[[], tuple[Any, ...]]
+    tolerance: Tolerance
+
+    @property
+    def plain(self) -> Callable[..., Any]:
+        """The function as it was before it was decorated."""
+        return inspect.unwrap(self.function)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """calls: validated, before and after settling. settle_s: longest wait for a compile. budget_s: of timing."""
+
+    calls: int
+    settle_s: float
+    budget_s: float
+
+
+def held(contest: Contest, effort: Effort) -> dict[str, Any]:
+    """Validate, let compiling finish, validate again, then time: one row. Times in ms."""
+    wrong = validate(contest, effort.calls)
+    settle(contest, effort.settle_s)
+    let_judge(contest)
+    wrong += validate(contest, effort.calls)
+    times = timed(contest, effort.budget_s)
+    entry = reported(contest.function)
+    ours, theirs = harness.median_ms(times["accel"]), harness.median_ms(times["numpy"])
+    return {
+        "kernel": contest.name,
+        "n": contest.size,
+        "numpy_ms": theirs,
+        "accel_ms": ours,
+        "ratio": theirs / ours,
+        "state": entry["state"],
+        "reasons": entry["reasons"],
+        "tolerance": contest.tolerance.relative,
+        "wrong": wrong,
+    }
+
+
+def validate(contest: Contest, calls: int) -> list[str]:
+    """What differed from NumPy over `calls` calls with fresh arguments; empty when all was equal."""
+    found = []
+    for _ in range(calls):
+        arguments = contest.arguments()
+        expected = outcome(contest.plain, copy.deepcopy(arguments))
+        got = outcome(contest.function, arguments)
+        if text := difference(got, expected, contest.tolerance):
+            found.append(text)
+    return found
+
+
+def settle(contest: Contest, limit_s: float) -> None:
+    """Call until accel reports the function compiled or given up, or time is out."""
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end and not settled(reported(contest.function)):
+        outcome(contest.function, contest.arguments())
+        time.sleep(0.01)
+
+
+def let_judge(contest: Contest) -> None:
+    """Call until accel has had the time to give a slow program up."""
+    end = time.monotonic() + JUDGED_S
+    for _ in range(JUDGED_CALLS):
+        if time.monotonic() >= end or reported(contest.function)["state"] == "demoted":
+            return
+        outcome(contest.function, contest.arguments())
+
+
+def settled(entry: Mapping[str, Any]) -> bool:
+    """Whether more calls would change nothing: it is compiled, or there is a reason that is not one for waiting."""
+    final = [reason for reason in entry["reasons"] if not reason["id"].startswith("wait.")]
+    return entry["state"] in SETTLED or bool(final)
+
+
+def timed(contest: Contest, budget_s: float) -> dict[str, list[float]]:
+    """Time both ways in turn on equal arguments that do not make the function raise; s per call."""
+    arguments = harmless(contest)
+    rivals = {"numpy": contest.plain, "accel": contest.function}
+    return harness.interleaved(rivals, lambda: copy.deepcopy(arguments), rounds=200, budget_s=budget_s)
+
+
+def harmless(contest: Contest) -> tuple[Any, ...]:
+    """Arguments that do not make the function raise."""
+    while True:
+        arguments = contest.arguments()
+        if not outcome(contest.plain, copy.deepcopy(arguments)).error:
+            return arguments
+
+
+def reported(function: Callable[..., Any]) -> dict[str, Any]:
+    """The function's entry in accel's report; a state of `uncalled` when it has none."""
+    target = function_name(function.__module__, function.__qualname__)
+    for entry in json.loads(accel.report(format="json"))["functions"]:
+        if entry["target"] == target:
+            return dict(entry)
+    return {"state": "uncalled", "reasons": []}
+
+
+# --- many of them -----------------------------------------------------------------------------------------------------
+
+
+def totals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The rows and what they come to, as it goes into JSON; `wrong` counts rows with any difference from NumPy."""
+    compiled = [row for row in rows if row["state"] == "compiled"]
+    return {
+        "kernels": list(rows),
+        "geometric_mean": harness.geometric_mean(row["ratio"] for row in rows),
+        "geometric_mean_compiled": harness.geometric_mean(row["ratio"] for row in compiled),
+        "compiled": len(compiled),
+        "wrong": sum(bool(row["wrong"]) for row in rows),
+        "slower": [f"{row['kernel']} {row['n']}" for row in compiled if row["ratio"] < LEAST],
+        "slowest": min((row["ratio"] for row in compiled), default=float("nan")),
+    }
+
+
+def write(result: Mapping[str, Any], out: str) -> None:
+    """JSON, and a plot beside it."""
+    harness.write_json(out, result)
+    for path in plots.of_kernels(result, Path(out)):
+        print(f"plot: {path}")
+
+
+def describe(result: Mapping[str, Any]) -> str:
+    """The rows as a table, and lines of totals."""
+    header = ["kernel", "n", "NumPy ms", "accel ms", "ratio", "state", "remark"]
+    return f"{harness.markdown_table(header, cells(result['kernels']))}\n\n{summary(result)}"
+
+
+def cells(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
+    """The cells of each row."""
+    keys = ("kernel", "n", "numpy_ms", "accel_ms", "ratio", "state")
+    return [[*(row[key] for key in keys), remark(row)] for row in rows]
+
+
+def summary(result: Mapping[str, Any]) -> str:
+    """What all rows come to, in a line or two."""
+    slower = result["slower"]
+    return (
+        f"{len(result['kernels'])} rows: {result['compiled']} compiled, {result['wrong']} wrong; geometric mean "
+        f"{result['geometric_mean']:.2f}, of the compiled {result['geometric_mean_compiled']:.2f}; "
+        f"{len(slower)} compiled ones below {LEAST}{': ' if slower else ''}{', '.join(slower)}"
+    )
+
+
+def remark(row: Mapping[str, Any]) -> str:
+    """What a reader should know of a row: wrong results first, else why it stayed on NumPy, or says little."""
+    if row["wrong"]:
+        return f"WRONG {len(row['wrong'])}x: {row['wrong'][0]}"
+    if row["reasons"]:
+        return str(row["reasons"][0]["id"])
+    return f"chaotic: compared within {row['tolerance']:.2g}" if row["tolerance"] > LOOSE else ""
