@@ -14,8 +14,10 @@ import ctypes
 import functools
 import math
 import pickle
+import re
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,9 @@ NAME = "accel_callback"
 
 Form = tuple[tuple[int, ...], str]
 """Shape and dtype of an operand or result."""
+
+KNOWN = frozenset({(0, 1), (0, 2), (0, 3)})
+"""Versions of XLA's interface in which the structures are those below, as far as they are read. JAX 0.8 has (0, 1)."""
 
 _METADATA, _EXECUTE = 1, 3
 _SIZE, _POINTER, _INT, _LONG = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
@@ -96,6 +101,24 @@ def raise_waiting() -> None:
     """Raise what a signal handler of the program's raised while a callback ran in this thread, the main one."""
     if _raised and threading.current_thread() is threading.main_thread():
         raise _raised.pop()
+
+
+@functools.cache
+def version() -> tuple[int, ...]:
+    """The version of XLA's interface that JAX has, as its header says; (0, 0) where there is none."""
+    import jax
+
+    try:
+        header = Path(jax.ffi.include_dir(), "xla", "ffi", "api", "c_api.h").read_text(encoding="utf-8")
+    except OSError:
+        return 0, 0
+    found = dict(re.findall(r"^#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header, re.MULTILINE))
+    return int(found.get("MAJOR", 0)), int(found.get("MINOR", 0))
+
+
+def are_possible() -> bool:
+    """Whether programs of this JAX can call Python: another interface would be misread, and crash."""
+    return version() in KNOWN
 
 
 def call(function: Callable[..., Sequence[Any]], operands: Sequence[Any], forms: Sequence[Form]) -> tuple[Any, ...]:

@@ -129,6 +129,8 @@ def _lowered(function: Any, operand_names: tuple[str, ...], about: About, /, **b
     device = getattr(jax.config, "jax_default_device", None) or jax.devices()[0]
     if getattr(device, "platform", device) != "cpu":
         raise Unsupported("rule.missing", f"{rule.name} is called by programs on the CPU alone")
+    if not callbacks.are_possible():
+        raise Unsupported("rule.missing", f"{rule.name} cannot be called by programs of this version of JAX")
     (forms, scalars, structure), operands = about, list[Any]()
 
     def hole_of(operand: Any) -> _Hole:

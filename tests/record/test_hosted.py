@@ -12,7 +12,8 @@ import pytest
 from scipy import interpolate, linalg, ndimage, optimize, signal, spatial, special, stats
 
 import accel
-from accel.reports.ledger import open_ledger
+from accel.backend import callbacks
+from accel.reports.ledger import State, open_ledger
 from accel.rules import load
 from accel.rules.hosted import hosted, is_plain, structure_of
 from accel.rules.rule import lookup
@@ -307,3 +308,21 @@ def test_parameters_that_a_row_has_not(check: Any) -> None:
         )
 
     check(work, fields)
+
+
+def test_the_interface_of_xla_is_one_that_is_known() -> None:
+    assert callbacks.version() in callbacks.KNOWN, "compare accel/backend/callbacks.py with c_api.h of this JAX"
+
+
+def test_with_another_interface_the_call_stays_on_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(callbacks, "version", lambda: (1, 0))
+
+    def labelled(x: Any) -> Any:
+        return ndimage.label(np.sin(x) > 0.5)[0] * 2
+
+    fast = accel.accelerate(labelled, name="labelled")
+    x = np.random.default_rng(0).normal(size=(20, 20))
+    for _ in range(12):
+        np.testing.assert_array_equal(fast(x), labelled(x))
+    assert open_ledger("labelled").state is not State.COMPILED
+    assert "cannot be called by programs of this version of JAX" in " ".join(accel.report(full=True).split())
