@@ -42,10 +42,6 @@ class _Version(ctypes.Structure):
     _fields_ = [*_HEAD, ("major", _INT), ("minor", _INT)]
 
 
-class _Interface(ctypes.Structure):
-    _fields_ = [*_HEAD, ("version", _Version)]
-
-
 class _Buffer(ctypes.Structure):
     _fields_ = [*_HEAD, ("dtype", _INT), ("data", _POINTER), ("rank", _LONG), ("dims", ctypes.POINTER(_LONG))]
 
@@ -71,7 +67,7 @@ class _Attributes(ctypes.Structure):
 class _Frame(ctypes.Structure):
     _fields_ = [
         *_HEAD,
-        ("interface", ctypes.POINTER(_Interface)),
+        ("interface", _POINTER),
         ("context", _POINTER),
         ("stage", _INT),
         ("operands", _Buffers),
@@ -171,11 +167,11 @@ _handler = ctypes.CFUNCTYPE(_POINTER, _POINTER)(_handle)
 
 
 def _describe(frame: _Frame) -> None:
-    """Say, as XLA asks at first, which version of its interface the handler is for: the one that asks."""
+    """Say, as XLA asks at first, which version of its interface the handler is for: JAX's own, as it is a known one."""
     extension = _Extension.from_address(frame.extension)
     if extension.type == _METADATA:
-        version, asked = extension.metadata.contents.version, frame.interface.contents.version
-        version.major, version.minor = asked.major, asked.minor
+        described = extension.metadata.contents.version
+        described.major, described.minor = version()
 
 
 def _execute(frame: _Frame) -> None:
