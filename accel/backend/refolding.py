@@ -6,7 +6,7 @@ has the shapes that it had, and decides nothing else, what computes with it is t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +32,12 @@ def refolded(trace: Lowerable, executable: Executable, changed: Mapping[int, Any
             again = lower(trace, known, on_cpu=executable.on_cpu, spanned=spanned, precision=executable.precision)
         except Unsupported:  # an outcome that follows from constants alone is another one now
             return None
-        if again.fingerprint != program.fingerprint:
+        # what repeats is stored once: of a field that was 0 everywhere, one element was enough
+        if again.fingerprint != program.fingerprint or _forms(again.constants) != _forms(executable.constants):
             return None
         constants = [jax.device_put(value, executable.device) for value in again.constants]
     return replace(executable, program=replace(again, function=None), constants=constants)
+
+
+def _forms(constants: Sequence[Any]) -> list[tuple[Any, Any]]:
+    return [(each.shape, each.dtype) for each in constants]

@@ -13,6 +13,7 @@ from accel import config
 from accel.dispatch.compiling import Compiling
 from accel.dispatch.costs import speed
 from accel.dispatch.paths.path import REFOLD_AFTER, Path
+from accel.reports.ledger import open_ledger
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # where it is an error, calls stay on NumPy
 
@@ -56,6 +57,29 @@ def test_what_follows_from_a_constant_is_computed_again(built: list[int]) -> Non
         model.weights = np.linspace(2.0, 1.0, 50)  # another array
         called(fast, weighted, model, 12)
     assert len(built) == 1
+
+
+@pytest.mark.parametrize("way", ["even", "uneven"])
+def test_a_constant_that_repeats_no_more_is_another_program(
+    built: list[int], way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speed.Speed, "evidence_of_slowness", lambda self: None)
+    even, uneven = np.zeros((6, 8)), np.arange(48.0).reshape(6, 8)
+    first, then = (even, uneven) if way == "even" else (uneven, even)
+    model = SimpleNamespace(weights=first)
+    fast = accel.accelerate(weighted_field, name="weighted_field")
+    with at_once():
+        for weights in (first, then):
+            model.weights = weights.copy()
+            for seed in range(12):
+                x = np.random.default_rng(seed).standard_normal((6, 8))
+                np.testing.assert_allclose(fast(model, x), weighted_field(model, x), rtol=1e-12)
+    assert len(built) == 2
+    assert not open_ledger("weighted_field").refusals
+
+
+def weighted_field(model: Any, x: Any) -> Any:
+    return np.exp(model.weights) * x + np.roll(x, 1)
 
 
 def test_what_changes_often_becomes_an_input(built: list[int]) -> None:
