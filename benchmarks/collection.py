@@ -144,19 +144,20 @@ def measured_apart(entry: Entry, options: argparse.Namespace) -> dict[str, Any]:
         given = {"npbench": options.npbench.resolve(), "only": entry.name, "out": out}
         given |= {name: getattr(options, name) for name in ("calls", "settle", "budget", "seed")}
         arguments = [f"--{name}={value}" for name, value in given.items()]
-        done = subprocess.run(
+        with subprocess.Popen(
             [sys.executable, "-m", "benchmarks.collection", *arguments],
             cwd=scratch,
             env=environment({"QD_JAX_CACHE_DIR": str(Path(scratch) / "cache")}),
-            capture_output=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
-            preexec_fn=partial(resource.setrlimit, resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S)),
-        )
-        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        ) as child:
+            resource.prlimit(child.pid, resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S))
+            said = child.communicate()[1].strip()
+        if child.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
             return unmeasured(entry, f"not done after {MOST_CPU_S} s of processor time")
         if not out.is_file():
-            return unmeasured(entry, (done.stderr.strip() or "it said nothing").splitlines()[-1])
+            return unmeasured(entry, (said or "it said nothing").splitlines()[-1])
         row: dict[str, Any] = json.loads(out.read_text())["kernels"][0]
         return row
 

@@ -313,7 +313,8 @@ _TARGETS = (
             ["--fast", "scripts.go"],
             {},
             "accel: unrecognized arguments: --fast; expected: --pygcm, --demo, --platform, --mode, --catalogue, "
-            "--only, --exclude, --auto, --chosen, --report, --profile, --compare, --out, --quiet (see --help)",
+            "--only, --exclude, --auto, --chosen, --ensemble, --perturb, --members, --report, --profile, --compare, "
+            "--out, --quiet (see --help)",
         ),
         (["--mode"], {}, "accel: argument --mode: expected one argument (see --help)"),
         (

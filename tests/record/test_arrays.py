@@ -508,7 +508,7 @@ def test_the_order_of_different_keys_is_compiled(check: Any, kind: Any) -> None:
 
 
 def test_the_order_of_equal_keys_is_numpy_s(check: Any) -> None:
-    """In a call that is recorded, and in one that would be replayed: NumPy's default kind is not stable."""
+    """In a call that is recorded, and in one that is replayed: NumPy's default kind is not stable. NumPy sorts then."""
 
     def work(cell: Any, y: Any) -> Any:
         return y[np.argsort(cell)]
@@ -516,10 +516,9 @@ def test_the_order_of_equal_keys_is_numpy_s(check: Any) -> None:
     def make(few: Any) -> Any:
         return lambda i: (np.random.default_rng(i).integers(0, 5 if few(i) else 10**9, 200), some(i, 200))
 
-    always = check(work, make(lambda i: True), reason="rule.parameter", calls=20)
-    assert any(EQUAL in refusal.detail for refusal in always.ledger.refusals)
-    check(work, make(lambda i: i in (6, 8)), reason="rule.parameter", replays=4)
-    check(work, make(lambda i: i < 3), reason="rule.parameter", replays=4, calls=12)
+    check(work, make(lambda i: True), calls=20)
+    check(work, make(lambda i: i in (6, 8)), replays=3)
+    check(work, make(lambda i: i < 3), replays=4, calls=12)
 
 
 @pytest.mark.parametrize("pair", [(np.nan, np.nan), (0.0, -0.0)])
@@ -529,7 +528,7 @@ def test_keys_that_are_equal_in_numpy_s_order(check: Any, pair: Any) -> None:
         keys[[70, 5]] = pair
         return keys
 
-    check(lambda x: np.argsort(x), make, reason="rule.parameter")
+    check(lambda x: np.argsort(x), make)
 
 
 def test_the_order_of_equal_keys_by_a_stable_kind_is_compiled(check: Any) -> None:
@@ -553,7 +552,7 @@ def test_loops_that_sort_check_each_round(check: Any) -> None:
             rows[8] = np.random.default_rng(i).integers(0, 3, 40)
         return rows
 
-    check(work, make, reason="rule.parameter", replays=4)
+    check(work, make, replays=4)
 
 
 @pytest.mark.filterwarnings("ignore:future versions will not create a writeable array:FutureWarning")

@@ -15,7 +15,6 @@ on_host(
     poly: seq_of_zeros
     polydiv: u v
     roots: p
-    trim_zeros: filt
     unique_all: x
     unique_counts: x
     unique_inverse: x

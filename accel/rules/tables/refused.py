@@ -7,9 +7,11 @@ import numpy as np
 from accel.rules.rule import add_rule
 from accel.rules.special import Unrecordable
 
+DYNAMIC = "shape.dynamic"
 OPAQUE = "call.opaque"
 
 _ROWS: tuple[tuple[str, str, str], ...] = (
+    (DYNAMIC, "how many zeros there are is not fixed, and it gives a view", "trim_zeros"),
     (OPAQUE, "it calls a function of the program's for each element", "fromfunction frompyfunc mask_indices"),
     (OPAQUE, "it reads an iterator of the program's", "fromiter"),
 )
