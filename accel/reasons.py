@@ -232,12 +232,12 @@ _ROWS = (
     Reason(
         "wait.budget",
         "recording or compiling it would have cost more than accel may cost a run of this length",
-        "none needed: in a longer run it is compiled; `accel compile` does it beforehand",
+        "none needed: in a longer run it is compiled; `accel compile TARGET` does it beforehand",
     ),
     Reason(
         "wait.compile",
         "its program was not compiled yet when the function was last called",
-        "none needed: a longer run uses it, and the next run finds it on disk, unless QD_JAX_CACHE_DIR is off",
+        "none needed: a longer run uses it; so does the next run, if `accel compile TARGET` has compiled it before",
     ),
     # -- loops -----------------------------------------------------------------------------------------------------
     Reason(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from accel import config
-from accel.reports.advice import IN_PYTHON, Advice
+from accel.reports.advice import IN_FRONT, IN_PYTHON, Advice
 from accel.reports.figures import EVEN, LOST, figures_of_run
 from accel.reports.ledger import State
 from accel.reports.words import as_factor, in_s, plural, signed_s
@@ -30,14 +30,29 @@ def summary_of(figures: dict[str, Any], advice: Advice, *, brief: bool = False) 
 def _summary(figures: dict[str, Any], words: Advice) -> str:
     totals = figures["totals"]
     if not totals["calls"]:
-        return "accel: no accelerated function was called"
+        about = f"; {words.start_brief}" if words.start_brief else ""
+        return f"accel: no accelerated function was called{about}"
     parts = [_work_done(figures["steps"], totals)]
     if totals["max_rel_error"] is not None:
         parts.append(f"largest error {totals['max_rel_error']:.1g}{_precision(figures, ' in ')}")
     stayed = [each for each in figures["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
     parts.append(f"{plural(len(stayed), 'function')} stayed on NumPy")
-    advice = [_advice(figures, words)] if totals["net"] == LOST else []
+    verifies = figures.get("mode") == "verify"
+    if verifies:
+        parts.append(_verified(figures))
+    advice = [_advice(figures, words)] if totals["net"] == LOST and not verifies else []
     return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])}"
+
+
+def _verified(figures: dict[str, Any]) -> str:
+    """Return how many calls were compared in mode `verify`, and how many agreed."""
+    checks = figures["totals"]["checks"]
+    if not checks:
+        return f"nothing was verified: {IN_FRONT}, verifies calls"
+    differed = sum(each["differences"] != [] for each in figures["functions"])
+    if differed:
+        return f"{plural(checks, 'call')} compared, differences in {plural(differed, 'function')}"
+    return f"{checks} of {plural(checks, 'compared call')} agreed"
 
 
 def _precision(figures: dict[str, Any], before: str) -> str:
