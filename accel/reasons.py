@@ -196,17 +196,17 @@ _ROWS = (
     Reason(
         "compile.failed",
         "JAX could not compile or run the program",
-        "please report it with the detail given here",
+        "please report it with the detail of the whole report",
     ),
     Reason(
         "recorder.gap",
         "accel's recorder failed, and the call ran on NumPy without it",
-        "please report it with the detail given here; results are NumPy's",
+        "please report it with the detail of the whole report; results are NumPy's",
     ),
     Reason(
         "accel.fault",
         "accel itself failed, and NumPy answered the call",
-        "please report it with the detail given here; the function stays on NumPy, and results are NumPy's",
+        "please report it with the detail of the whole report; the function stays on NumPy, and results are NumPy's",
     ),
     Reason(
         "verify.mismatch",

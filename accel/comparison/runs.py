@@ -245,12 +245,8 @@ def _markdown(result: Mapping[str, Any]) -> str:
         "of a NumPy run whose state was changed by one unit in the last place before the first step. It shows how far "
         "the program itself amplifies such a small difference.",
         "",
-        *(
-            line
-            for careful in (_nothing_compiled(result), _other_steps(result))
-            if careful
-            for line in _careful(careful)
-        ),
+        *_careful(_nothing_compiled(result)),
+        *_careful(_other_steps(result)),
         *_table(["after call", "accel, worst field", "drift, worst field"], _worst_by_call(result)),
         "",
         *_table(["field", "last call", "accel, first call", "accel, last call", "drift, last call"], _last(result)),
@@ -264,7 +260,7 @@ def _markdown(result: Mapping[str, Any]) -> str:
 
 
 def _careful(sentence: str) -> list[str]:
-    return [f"**Careful: {sentence}.**", ""]
+    return [f"**Careful: {sentence}.**", ""] if sentence else []
 
 
 def _why_no_charts(result: Mapping[str, Any]) -> str:

@@ -36,7 +36,10 @@ def _summary(figures: dict[str, Any], words: Advice) -> str:
     if totals["max_rel_error"] is not None:
         parts.append(f"largest error {totals['max_rel_error']:.1g}{_precision(figures, ' in ')}")
     stayed = [each for each in figures["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
-    parts.append(f"{plural(len(stayed), 'function')} stayed on NumPy")
+    waiting = sum(map(_waits, stayed))
+    parts.append(f"{plural(len(stayed) - waiting, 'function')} stayed on NumPy")
+    if waiting:
+        parts.append(f"{waiting} not compiled yet")
     verifies = figures.get("mode") == "verify"
     if verifies:
         parts.append(_verified(figures))
@@ -79,6 +82,8 @@ def _advice(figures: dict[str, Any], words: Advice) -> str:
     what = "steps" if steps else "calls"
     done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
     if not done["compiled"]:
+        if _all_refused(figures):
+            return f"none of its {what} can be compiled as they are: {words.full} says why"
         first = None if _found_all(figures) else words.compile_first
         others = f", and so may this one after {first}" if first else ""
         return f"none of its {what} were compiled {words.until}: a longer run may gain{others}"
@@ -93,6 +98,19 @@ def _advice(figures: dict[str, Any], words: Advice) -> str:
     more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
     others = "" if _found_all(figures) else f"; {_next_run(words)}"
     return f"it would have gained from about {_round_up(done['total'] + more)} {what} on{others}"
+
+
+def _waits(function: dict[str, Any]) -> bool:
+    """Whether nothing but a program that is not there yet, or too few calls, keeps it on NumPy."""
+    return bool(function["reasons"]) and all(each["id"].startswith("wait.") for each in function["reasons"])
+
+
+def _all_refused(figures: dict[str, Any]) -> bool:
+    """Whether each function that was called has been refused: no length of a run compiles it."""
+    called = [each for each in figures["functions"] if each["calls"]]
+    return all(
+        each["reasons"] and not any(reason["id"].startswith("wait.") for reason in each["reasons"]) for each in called
+    )
 
 
 def _usually_gains(figures: dict[str, Any]) -> bool:

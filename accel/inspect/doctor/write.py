@@ -197,8 +197,8 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
         yield (f"details of a stop: accel explain {_target(first)} --run {account['run']}")
     if _is_flat(account):
         yield (
-            f"the program's own top level holds most of the time: accel run --auto {account['run']} compiles the rounds "
-            "of its loops, with the functions that they call"
+            f"the program's own top level holds most of the time: accel run --auto {account['run']} compiles the "
+            "rounds of its loops, with the functions that they call"
         )
     elif not rows and account["run"] is not None:
         yield (
