@@ -36,6 +36,8 @@ TRAITS: Mapping[str, str] = MappingProxyType(
 class Row:
     """One target: the function `qualname` of `module`, and why it is, or is not, accelerated.
 
+    module: its dotted name as the program imports it, or `__main__` for the script itself. qualname: the function's
+    name there, `f` or `Class.method`. why: a note for people that read the catalogue, such as what it takes.
     rtol: the accepted difference from NumPy; None takes `Settings.tolerance`.
     traits: keys of TRAITS. declined: why the function is not accelerated although it was considered; None if it is.
     beside: a module; the function is declined only where the program has that, too.

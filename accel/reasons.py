@@ -196,17 +196,17 @@ _ROWS = (
     Reason(
         "compile.failed",
         "JAX could not compile or run the program",
-        "please report it with the detail given here",
+        "please report it with the detail of the whole report",
     ),
     Reason(
         "recorder.gap",
         "accel's recorder failed, and the call ran on NumPy without it",
-        "please report it with the detail given here; results are NumPy's",
+        "please report it with the detail of the whole report; results are NumPy's",
     ),
     Reason(
         "accel.fault",
         "accel itself failed, and NumPy answered the call",
-        "please report it with the detail given here; the function stays on NumPy, and results are NumPy's",
+        "please report it with the detail of the whole report; the function stays on NumPy, and results are NumPy's",
     ),
     Reason(
         "verify.mismatch",
@@ -232,12 +232,12 @@ _ROWS = (
     Reason(
         "wait.budget",
         "recording or compiling it would have cost more than accel may cost a run of this length",
-        "none needed: in a longer run it is compiled; `accel compile` does it beforehand",
+        "none needed: in a longer run it is compiled; `accel compile TARGET` does it beforehand",
     ),
     Reason(
         "wait.compile",
         "its program was not compiled yet when the function was last called",
-        "none needed: a longer run uses it, and the next run finds it on disk, unless QD_JAX_CACHE_DIR is off",
+        "none needed: a longer run uses it; so does the next run, if `accel compile TARGET` has compiled it before",
     ),
     # -- loops -----------------------------------------------------------------------------------------------------
     Reason(

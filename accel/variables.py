@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import stat
 from collections.abc import Iterator, Mapping
 
 from accel import config, logs
@@ -32,9 +33,19 @@ def missing_folders(settings: config.Settings) -> Iterator[str]:
         yield f"{name} names {shared}, which is not a folder: no programs are read from there"
 
 
+def unsafe_folders(settings: config.Settings) -> Iterator[str]:
+    """Yield a sentence if others may write to the folder of programs for many users: then none is read from it."""
+    shared = settings.cache_shared
+    if shared is None or not hasattr(os, "geteuid") or not os.path.isdir(shared):
+        return
+    if os.stat(shared).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        name = config.VARIABLES["cache_shared"]
+        yield f"{name} names {shared}, which others can write to: no programs are read from there (chmod go-w)"
+
+
 @functools.cache
 def warn() -> None:
     """Log, once in a process, which variables have no effect."""
-    for sentence in (*unknown(os.environ), *missing_folders(config.current())):
+    for sentence in (*unknown(os.environ), *missing_folders(config.current()), *unsafe_folders(config.current())):
         logs.to_stderr_unless_configured()
         logs.LOGGER.warning("%s", sentence)

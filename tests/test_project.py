@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from accel import catalogue, config, project
+from accel.cli import info
 from accel.config import SettingError
 from tests.cli.bench import ROOT, Bench
 
@@ -163,3 +164,11 @@ def test_every_command_obeys_it(tmp_path: Path) -> None:
     assert (found.code, found.out) == (0, ""), found.err
     compared = json.loads((tmp_path / "found" / "report.json").read_text(encoding="utf-8"))
     assert [each["target"] for each in compared["accel"]["functions"]] == ["model:warm"]
+
+
+def test_info_lists_the_catalogue_that_the_project_names(folder: Path) -> None:
+    _write(folder, 'catalogue = "rows.py"')
+    (folder / "rows.py").write_text(ROWS, encoding="utf-8")
+    assert dict(info._own_catalogue())["catalogue"].startswith("own (1 rows), the project's own")
+    (folder / "rows.py").unlink()
+    assert "rows.py" in dict(info._own_catalogue())["catalogue"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import accel
 from accel import catalogue, config, project, variables, versions
 from accel.backend import devices
+from accel.config import SettingError
 from accel.process import processors
 
 _OF_OTHERS = ("JAX_", "XLA_", "CUDA_VISIBLE", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NPROC")
@@ -35,11 +36,23 @@ def _lines() -> Iterator[tuple[str, str]]:
     found = project.find()
     if found is not None:
         yield "project", f"{found.path}: {found.problem or found.table}"
+    yield from _own_catalogue()
     yield "disk cache", _cache()
     chosen = {name: value for name, value in sorted(os.environ.items()) if _matters(name)}
     yield "environment", " ".join(f"{name}={value!r}" for name, value in chosen.items()) or "no variable is set"
     for sentence in variables.unknown(os.environ):
         yield "note", sentence
+
+
+def _own_catalogue() -> Iterator[tuple[str, str]]:
+    """The catalogue that the project names, if it does."""
+    try:
+        own = catalogue.named_by_project()
+    except SettingError as error:
+        yield "catalogue", str(error)
+    else:
+        if own is not None:
+            yield "catalogue", f"{own.name} ({len(own.rows)} rows), the project's own, instead of those installed"
 
 
 def _devices() -> str:

@@ -21,6 +21,7 @@ from statistics import median
 from typing import Any
 
 from accel.process import own_code
+from accel.reports.advice import IN_FRONT
 from accel.reports.words import plural
 
 WAYS = ("numpy", "accel", "perturbed")
@@ -244,17 +245,41 @@ def _markdown(result: Mapping[str, Any]) -> str:
         "of a NumPy run whose state was changed by one unit in the last place before the first step. It shows how far "
         "the program itself amplifies such a small difference.",
         "",
-        *([f"**Careful: {others}.**", ""] if (others := _other_steps(result)) else []),
+        *_careful(_nothing_compiled(result)),
+        *_careful(_other_steps(result)),
         *_table(["after call", "accel, worst field", "drift, worst field"], _worst_by_call(result)),
         "",
         *_table(["field", "last call", "accel, first call", "accel, last call", "drift, last call"], _last(result)),
         *(["", "![differences](fields.png)"] if "fields.png" in result["charts"] else []),
     ]
     if not result["charts"]:
-        lines += ["", "No charts: matplotlib is not installed."]
+        lines += ["", f"No charts: {_why_no_charts(result)}."]
     if not result["fields"]:
         lines += ["", "No field was sampled: no observed function was called."]
     return "\n".join(lines) + "\n"
+
+
+def _careful(sentence: str) -> list[str]:
+    return [f"**Careful: {sentence}.**", ""] if sentence else []
+
+
+def _why_no_charts(result: Mapping[str, Any]) -> str:
+    if result["fields"] or result["runs"]["accel"]["step_ms"]:
+        return "matplotlib is not installed"
+    return "no field was sampled, and no steps were counted"
+
+
+def _nothing_compiled(result: Mapping[str, Any]) -> str:
+    """Says that the accelerated run was another one on NumPy, and what to do; else ""."""
+    totals = result["accel"]["totals"]
+    if totals["compiled_calls"]:
+        return ""
+    if totals["calls"]:
+        return f"nothing was compiled, so that NumPy was compared with NumPy: {IN_FRONT}, compares more"
+    return (
+        "no accelerated function was called, so that NumPy was compared with NumPy: name functions in a catalogue; for "
+        "a script without functions, QD_JAX_AOT=0 accel run --auto --mode verify compares each compiled round"
+    )
 
 
 def _each(runs: Mapping[str, Any], key: str) -> list[Any]:
@@ -300,6 +325,8 @@ def one_line_summary(result: Mapping[str, Any], out: Path) -> str:
     """The result of a comparison run in one line, with the path of the full report."""
     worst = _worst_by_call(result)
     other = "".join(f"; {careful}" for careful in (_other_steps(result), _noise(result)) if careful)
+    if nothing := _nothing_compiled(result):
+        return f"accel: {nothing}; {_compiled(result)}{other}; see {out / 'report.md'}\n"
     largest = f"largest difference {worst[-1][1]:.2g} after call {worst[-1][0]}" if worst else "no field was sampled"
     drift = f", drift {worst[-1][2]:.2g}" if worst else ""
     return (

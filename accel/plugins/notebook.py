@@ -83,7 +83,7 @@ def _execute(shell: Any, line: str, cell: str) -> None:
     __tracebackhide__ = True
     mode = line.strip() or None
     if mode is not None:
-        config.check("mode", mode)
+        _check(mode)
     text = "\n" + shell.transform_cell(cell)  # lines count as in the notebook, from the one with the magic
     name = shell.compile.cache(text, shell.displayhook.prompt_count, raw_code=cell)
     tree = shell.transform_ast(shell.compile.ast_parse(text, filename=name))
@@ -96,6 +96,16 @@ def _execute(shell: Any, line: str, cell: str) -> None:
     except BaseException as error:
         error.__traceback__ = with_lines_of_frames(error.__traceback__, name)
         raise
+
+
+def _check(mode: str) -> None:
+    """Raise IPython's UsageError, which is shown as one line, unless it is a mode."""
+    from IPython.core.error import UsageError
+
+    try:
+        config.check("mode", mode)
+    except SettingError as error:
+        raise UsageError(str(error)) from None
 
 
 def _decorator(mode: str | None) -> Any:

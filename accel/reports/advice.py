@@ -11,7 +11,7 @@ class Advice:
 
     report, full: what gives the report in brief, and whole. compile_first: what compiles beforehand, or None.
     off: what runs a program on NumPy alone. until: when the figures end. start: what to do if no accelerated function
-    was called.
+    was called; start_brief: the same in a few words, for the summary line, or None.
     """
 
     report: str
@@ -20,6 +20,7 @@ class Advice:
     off: str
     until: str
     start: str
+    start_brief: str | None
 
 
 IN_SHELL = Advice(
@@ -30,6 +31,7 @@ IN_SHELL = Advice(
     until="before it ended",
     start="accel doctor finds functions that are worth it, and writes a catalogue; @accel.accelerate marks those of a "
     "script; accel run --auto compiles the script's loops",
+    start_brief="`accel run --auto ...` needs no catalogue",
 )
 
 UNKEPT = replace(IN_SHELL, report="--report -", full="--report -")
@@ -43,4 +45,8 @@ IN_PYTHON = Advice(
     until="so far",
     start="@accel.accelerate marks a function, %%accel a cell of a notebook, accel.install(CATALOGUE) what a catalogue "
     "names; `accel doctor`, in a shell, writes one",
+    start_brief=None,
 )
+
+IN_FRONT = "a longer run, or QD_JAX_AOT=0, with which the program waits for what is compiled"
+"""What has calls compiled that a short run ends before."""

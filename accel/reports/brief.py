@@ -5,7 +5,6 @@ from __future__ import annotations
 from textwrap import shorten, wrap
 from typing import Any
 
-from accel.reasons import NO_LINE
 from accel.reports.advice import Advice
 from accel.reports.ledger import State
 from accel.reports.summary import summary_of
@@ -90,7 +89,8 @@ def _stay(function: dict[str, Any]) -> str:
     if not function["reasons"]:
         return taken
     first = function["reasons"][0]
-    return f"{taken}: {first['where'] or NO_LINE}: {shorten(first['why'], WIDTH, placeholder='...')} [{first['id']}]"
+    place = f"{first['where']}: " if first["where"] else ""
+    return f"{taken}: {place}{shorten(first['why'], WIDTH, placeholder='...')} [{first['id']}]"
 
 
 def _hints(functions: list[dict[str, Any]]) -> list[str]:

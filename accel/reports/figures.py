@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
-from accel import versions
+from accel import config, versions
 from accel.reasons import Refusal
 from accel.reports import ledger
 from accel.reports.ledger import Ledger, State
@@ -189,6 +189,7 @@ def figures_of_run() -> dict[str, Any]:
         "versions": _versions(),
         "platform": run.platform,
         "device": run.device if run.devices == 1 else f"{run.devices} x {run.device}",
+        "mode": config.current().mode,
         "precision": " and ".join(run.precisions) or None,
         "wall_s": wall_s,
         "steps": _steps(functions, run.pace),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from accel import config
-from accel.reports.advice import IN_PYTHON, Advice
+from accel.reports.advice import IN_FRONT, IN_PYTHON, Advice
 from accel.reports.figures import EVEN, LOST, figures_of_run
 from accel.reports.ledger import State
 from accel.reports.words import as_factor, in_s, plural, signed_s
@@ -30,14 +30,32 @@ def summary_of(figures: dict[str, Any], advice: Advice, *, brief: bool = False) 
 def _summary(figures: dict[str, Any], words: Advice) -> str:
     totals = figures["totals"]
     if not totals["calls"]:
-        return "accel: no accelerated function was called"
+        about = f"; {words.start_brief}" if words.start_brief else ""
+        return f"accel: no accelerated function was called{about}"
     parts = [_work_done(figures["steps"], totals)]
     if totals["max_rel_error"] is not None:
         parts.append(f"largest error {totals['max_rel_error']:.1g}{_precision(figures, ' in ')}")
     stayed = [each for each in figures["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
-    parts.append(f"{plural(len(stayed), 'function')} stayed on NumPy")
-    advice = [_advice(figures, words)] if totals["net"] == LOST else []
+    waiting = sum(map(_waits, stayed))
+    parts.append(f"{plural(len(stayed) - waiting, 'function')} stayed on NumPy")
+    if waiting:
+        parts.append(f"{waiting} not compiled yet")
+    verifies = figures.get("mode") == "verify"
+    if verifies:
+        parts.append(_verified(figures))
+    advice = [_advice(figures, words)] if totals["net"] == LOST and not verifies else []
     return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])}"
+
+
+def _verified(figures: dict[str, Any]) -> str:
+    """Return how many calls were compared in mode `verify`, and how many agreed."""
+    checks = figures["totals"]["checks"]
+    if not checks:
+        return f"nothing was verified: {IN_FRONT}, verifies calls"
+    differed = sum(each["differences"] != [] for each in figures["functions"])
+    if differed:
+        return f"{plural(checks, 'call')} compared, differences in {plural(differed, 'function')}"
+    return f"{checks} of {plural(checks, 'compared call')} agreed"
 
 
 def _precision(figures: dict[str, Any], before: str) -> str:
@@ -64,6 +82,8 @@ def _advice(figures: dict[str, Any], words: Advice) -> str:
     what = "steps" if steps else "calls"
     done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
     if not done["compiled"]:
+        if _all_refused(figures):
+            return f"none of its {what} can be compiled as they are: {words.full} says why"
         first = None if _found_all(figures) else words.compile_first
         others = f", and so may this one after {first}" if first else ""
         return f"none of its {what} were compiled {words.until}: a longer run may gain{others}"
@@ -78,6 +98,19 @@ def _advice(figures: dict[str, Any], words: Advice) -> str:
     more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
     others = "" if _found_all(figures) else f"; {_next_run(words)}"
     return f"it would have gained from about {_round_up(done['total'] + more)} {what} on{others}"
+
+
+def _waits(function: dict[str, Any]) -> bool:
+    """Whether nothing but a program that is not there yet, or too few calls, keeps it on NumPy."""
+    return bool(function["reasons"]) and all(each["id"].startswith("wait.") for each in function["reasons"])
+
+
+def _all_refused(figures: dict[str, Any]) -> bool:
+    """Whether each function that was called has been refused: no length of a run compiles it."""
+    called = [each for each in figures["functions"] if each["calls"]]
+    return all(
+        each["reasons"] and not any(reason["id"].startswith("wait.") for reason in each["reasons"]) for each in called
+    )
 
 
 def _usually_gains(figures: dict[str, Any]) -> bool:

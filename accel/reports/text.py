@@ -213,6 +213,8 @@ def text(figures: dict[str, Any], advice: Advice = IN_PYTHON, *, transfers: bool
     ):
         shown = details(figures["functions"])
         lines += ["", title, *shown] if shown else []
+    if not figures["totals"]["calls"]:
+        lines += ["", "what to do", *_flow(advice.start, "  ")]
     if chosen:
         lines += ["", f"left out by choice ({len(chosen)}); for reasons see the JSON report", *_counted(chosen)]
     return "\n".join(lines) + "\n"

@@ -451,6 +451,9 @@ def test_the_shared_folder_is_shown_and_not_cleared(
     code, out, err = told(capsys, "info")
     assert (code, err) == (0, "")
     assert out.startswith(f"folder      {asked}\nprograms    0\n\nshared      {shared}\nprograms    1\nusable now  1 (")
+    shared.chmod(0o777)
+    assert "usable now  0 (others can write to the folder" in told(capsys, "info")[1]
+    shared.chmod(0o755)
     told(capsys, "clear")
     assert len(files(shared)) == 1
     monkeypatch.setenv("QD_JAX_CACHE_DIR", "off")

@@ -158,6 +158,9 @@ def test_a_folder_for_many_users_that_is_missing_is_warned_of(bench: Bench, tmp_
     said = f"accel: QD_JAX_CACHE_SHARED names {missing}, which is not a folder: no programs are read from there"
     assert bench.accel("--quiet", "scripts.go", env={"QD_JAX_CACHE_SHARED": str(missing)}).err == f"{said}\n"
     assert bench.accel("--quiet", "scripts.go", env={"QD_JAX_CACHE_SHARED": str(there)}).err == ""
+    there.chmod(0o777)
+    unsafe = bench.accel("--quiet", "scripts.go", env={"QD_JAX_CACHE_SHARED": str(there)})
+    assert "which others can write to: no programs are read from there" in unsafe.err
     assert not missing.exists()
 
 

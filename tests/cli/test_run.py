@@ -57,11 +57,13 @@ def test_a_checkout_elsewhere_is_run_in_the_folder_where_the_user_is(bench: Benc
 def test_the_demo_has_a_default_target_and_ends_with_the_report(bench: Bench) -> None:
     done = bench.accel("--demo", "--report", "-", "scripts.main", "--days", "5")
     assert (done.code, done.out) == (0, "demo ['--days', '5']\n")
-    assert done.err.startswith("accel: no accelerated function was called\ndevice: none used\n")
+    assert done.err.startswith(
+        "accel: no accelerated function was called; `accel run --auto ...` needs no catalogue\ndevice: none used\n"
+    )
     assert "not in this revision of the program" not in done.err, "all of the installed catalogue is another program's"
     short = bench.accel("--demo", "scripts.main")
     assert short.out == "demo []\n"
-    assert short.err.startswith("accel: no accelerated function was called (see --report -)\n\nwhat to do\n")
+    assert "needs no catalogue (see --report -)" in " ".join(short.err.split()) and "\n\nwhat to do\n" in short.err
     assert bench.accel("--demo", "--quiet") == Done(0, "demo []\n", "")
 
 

@@ -236,3 +236,23 @@ def test_a_run_that_fails_is_said_with_its_last_words(tmp_path: Path) -> None:
     assert "accel: the run on numpy ended with exit code 1; its last output:\n" in done.stderr
     assert done.stderr.endswith("ValueError: the planet froze\n")
     assert not list((tmp_path / "work" / "found").glob("*-samples"))
+
+
+def test_numpy_compared_with_numpy_is_said_to_be_so(tmp_path: Path) -> None:
+    figures = {"wall_s": 1.0, "steps": 0, "ms_per_step": None, "longest_step_ms": None, "peak_mb": 1.0, "step_ms": []}
+    result: dict[str, Any] = {
+        "program": "go.py",
+        "step": None,
+        "runs": dict.fromkeys(runs.WAYS, figures),
+        "fields": {},
+        "accel": {"totals": {"calls": 5, "compiled_calls": 0}},
+        "charts": [],
+    }
+    line = runs.one_line_summary(result, tmp_path)
+    assert "nothing was compiled, so that NumPy was compared with NumPy" in line and "QD_JAX_AOT=0" in line
+    assert "largest difference" not in line
+    assert "No charts: no field was sampled" in runs._markdown(result)
+    result["accel"]["totals"]["calls"] = 0
+    assert "accel run --auto --mode verify" in runs.one_line_summary(result, tmp_path)
+    result["accel"]["totals"] = {"calls": 5, "compiled_calls": 1}
+    assert "with NumPy" not in runs.one_line_summary(result, tmp_path)

@@ -24,7 +24,7 @@ import accel
 from accel.catalogue import Catalogue, Row
 from accel.config import SettingError
 from accel.inspect.explain import apart
-from accel.inspect.explain.command import main
+from accel.inspect.explain.command import _file_and_name, main
 from accel.inspect.explain.text import marked
 from accel.lower.passes import arrange
 
@@ -488,3 +488,9 @@ def test_an_unknown_option_is_one_line(capsys: pytest.CaptureFixture[str]) -> No
     said = capsys.readouterr().err
     assert said.startswith("accel: unrecognized arguments: --fast (did you mean --format?); expected: --setup, ")
     assert said.count("\n") == 1
+
+
+def test_a_loop_is_no_function_to_explain() -> None:
+    for name in ("21", "<module>"):
+        with pytest.raises(SettingError, match="accel run --auto compiles loops"):
+            _file_and_name(f"{__file__}:{name}", "")

@@ -158,3 +158,11 @@ def test_where_nothing_is_worth_a_row_no_catalogue_is_written(bench_of: Any) -> 
     done = bench.doctor("idle.py", "--catalogue", "rows.py", "--run", "idle.py")
     assert done.returncode == 0 and done.stderr == "2\naccel: rows.py was not written: no function is worth a row\n"
     assert "nothing is worth a row here" in done.stdout and not (bench.folder / "rows.py").exists()
+
+
+def test_a_flat_script_is_told_of_auto(bench_of: Any) -> None:
+    flat = "x = 0\nwhile x < 3_000_000:\n    x += 1\n"
+    done = bench_of({"flat.py": flat}).doctor("flat.py", "--run", "flat.py")
+    told = " ".join(done.stdout.split())
+    assert "accel run --auto flat.py compiles the rounds of its loops" in told
+    assert "nothing is worth a row" not in told

@@ -115,7 +115,7 @@ assert shell.user_ns["smooth"](2.0) == 8.0
 error = run("%%accel\ndef bad(x):\n    return 1 // x\nbad(0)")
 assert type(error) is ZeroDivisionError, error
 assert type(run("%%accel\ndef f(:")) is SyntaxError
-assert type(run("%%accel fast\n1")).__name__ == "SettingError"
+assert type(run("%%accel fast\n1")).__name__ == "UsageError"
 
 # a profile: lines, and what keeps them on NumPy
 profile = run('''%%accel_profile

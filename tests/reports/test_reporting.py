@@ -17,6 +17,7 @@ from accel.reports import markdown, summary
 from accel.reports.advice import IN_SHELL
 from accel.reports.figures import figures_of_run
 from accel.reports.ledger import COSTS, Difference, Ledger, RunLedger, State
+from accel.reports.text import text
 
 FUNCTION_KEYS = [
     *("target", "state", "calls", "compiled_calls", "numpy_calls", "inlined_calls", "variants"),
@@ -66,7 +67,7 @@ def test_the_schema(fast: Ledger, slow: Ledger, books: ModuleType) -> None:
     books.open_ledger("pygcm.routing.RiverRouting.step").state = State.ABSENT
     account = _json()
     assert account["schema"] == 2
-    keys = "schema versions platform device precision wall_s steps functions totals notes"
+    keys = "schema versions platform device mode precision wall_s steps functions totals notes"
     assert set(keys.split()) == set(account)
     assert {"python", "numpy", "scipy", "jax", "jaxlib"} <= set(account["versions"])
     assert isinstance(account["wall_s"], float)
@@ -410,3 +411,36 @@ def test_an_unknown_format_is_named_with_what_is_possible() -> None:
 def test_the_reasons_table_lists_every_reason() -> None:
     lines = markdown.reasons_table().splitlines()
     assert len(lines) == len(REASONS) + 2
+
+
+def test_mode_verify_says_how_many_calls_agreed_or_that_none_was_compared(books: ModuleType) -> None:
+    with config.override(mode="verify"):
+        book = books.open_ledger("m.f")
+        book.count_numpy(1.0)
+        line = summary.summary_line()
+        assert "nothing was verified: a longer run, or QD_JAX_AOT=0" in line and "may gain" not in line
+        for _ in range(3):
+            book.count_compared(0.5, 0.2)
+        assert "3 of 3 compared calls agreed" in summary.summary_line()
+        book.differ(Difference("return", "", "1 and 2", 0.5), "demoted")
+        assert "3 calls compared, differences in 1 function" in summary.summary_line()
+
+
+def test_the_whole_report_of_a_run_without_calls_says_what_to_do(books: ModuleType) -> None:
+    in_a_shell = " ".join(text(figures_of_run(), IN_SHELL).split())
+    assert "what to do" in in_a_shell and IN_SHELL.start in in_a_shell
+    assert "`accel run --auto ...`" in summary.summary_of(figures_of_run(), IN_SHELL)
+
+
+def test_what_merely_waits_did_not_stay_and_what_is_refused_is_not_told_to_run_longer(books: ModuleType) -> None:
+    book = books.open_ledger("m.f")
+    book.count_numpy(1.0)
+    book.charge("recording", 0.5)
+    book.waits = lambda: Refusal("wait.compile")
+    line = summary.summary_line()
+    assert "0 functions stayed on NumPy, 1 not compiled yet" in line and "a longer run may gain" in line
+    book.waits = None
+    book.refuse(Refusal("effect.random"))
+    line = summary.summary_line()
+    assert "1 function stayed on NumPy" in line and "longer run" not in line
+    assert "none of its calls can be compiled as they are" in line

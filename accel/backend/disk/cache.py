@@ -318,17 +318,20 @@ _OFF = "The disk cache is off (QD_JAX_CACHE_DIR).\n"
 
 def _info(settings: config.Settings) -> str:
     own = _OFF if settings.cache_dir is None else _about("folder", settings.cache_dir)
-    return own if settings.cache_shared is None else f"{own}\n{_about('shared', settings.cache_shared)}"
+    return own if settings.cache_shared is None else f"{own}\n{_about('shared', settings.cache_shared, shared=True)}"
 
 
-def _about(name: str, root: Path) -> str:
+def _about(name: str, root: Path, *, shared: bool = False) -> str:
     kept = list(entries(root))
     programs = [entry for entry in kept if entry.is_program]
     current = sum(entry.path.parent.name == f"programs-{environment_hash()}" for entry in programs)
+    others = "the others are for other versions, settings or machines"
+    if shared and not _trusted(root, shared=True):
+        current, others = 0, "others can write to the folder: chmod go-w makes it one that is read"
     lines = [(name, str(root)), ("programs", str(len(programs)))]
     if programs:
         lines += [
-            ("usable now", f"{current} (the others are for other versions, settings or machines)"),
+            ("usable now", f"{current} ({others})"),
             ("size", f"{size_text(sum(entry.bytes for entry in kept))}, with what is known of them"),
             ("oldest", _when(min(entry.written for entry in programs))),
             ("newest", _when(max(entry.written for entry in programs))),

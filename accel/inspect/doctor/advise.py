@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any
@@ -92,9 +93,22 @@ def account(target: str, sources: Sequence[Source], measured: Answer | None, run
         "wall_s": measured["wall_s"] if measured else None,
         "inside_s": inside_s,
         "files": len(sources),
+        "top_level_loops": any(_has_loop(source.tree) for source in sources),
         "problems": [{"file": source.file, "why": source.problem} for source in sources if source.problem],
         "functions": functions,
     }
+
+
+def _has_loop(tree: ast.Module) -> bool:
+    """Whether the file's own top level has a loop, be it under an `if` or `with`."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.For | ast.While):
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
+    return False
 
 
 def _key(function: Function) -> tuple[str, str, int]:

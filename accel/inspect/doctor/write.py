@@ -195,11 +195,23 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     if stopped and account["run"] is not None:
         first = stopped[0]
         yield (f"details of a stop: accel explain {_target(first)} --run {account['run']}")
-    if not rows and account["run"] is not None:
+    if _is_flat(account):
+        yield (
+            f"the program's own top level holds most of the time: accel run --auto {account['run']} compiles the "
+            "rounds of its loops, with the functions that they call"
+        )
+    elif not rows and account["run"] is not None:
         yield (
             f"nothing is worth a row here: a function must take more than {SMALLEST_MS:g} ms a call, "
             "be called a few times, and be recordable; larger arrays, or a longer run, may change that"
         )
+
+
+def _is_flat(account: Answer) -> bool:
+    """Whether the time is spent at the top level of a script with loops, rather than in functions worth a row."""
+    if account["run"] is None or rows_of(account) or not account["top_level_loops"]:
+        return False
+    return bool(account["inside_s"] < 0.5 * account["wall_s"])
 
 
 def _use(file: str, run: str | None) -> Iterable[str]:
