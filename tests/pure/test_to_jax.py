@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -262,6 +263,49 @@ def test_an_exported_step_runs_without_accel_and_the_source(tmp_path: Path) -> N
     wanted = jax.grad(lambda k: pure({"self.params.k": k})["result"])(0.3)
     np.testing.assert_allclose([float(value), float(slope)], [ocean.step(SECOND), wanted], rtol=1e-14)
     assert (ok, has_accel) == ("True", "False")
+
+
+_DIVIDED = """
+import jax, numpy as np
+import accel
+
+jax.config.update("jax_enable_x64", True)
+
+
+def warmed(field, rate):
+    field = field + rate * (np.roll(field, 1, axis=0) - 2.0 * field + np.roll(field, -1, axis=0))
+    return np.where(field > 1.0, 1.0 + np.log(np.maximum(field, 1.0)), field), (field**2).mean()
+
+
+field = np.random.default_rng(0).normal(size=(16, 6))
+pure = accel.to_jax(warmed, field, 0.1)
+mesh = jax.sharding.Mesh(np.array(jax.devices()), ("rows",))
+rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("rows"))
+divided = jax.device_put(field, rows)
+
+
+def mean(field):
+    return pure({"field": field})["result"][1]
+
+
+new, value = jax.jit(lambda field: pure({"field": field})["result"])(divided)
+slope = jax.jit(jax.grad(mean))(divided)
+expected, wanted = warmed(field, 0.1)
+assert len(new.sharding.device_set) == len(slope.sharding.device_set) == 4
+np.testing.assert_allclose(new, expected, rtol=1e-13, atol=1e-15)
+np.testing.assert_allclose(value, wanted, rtol=1e-13)
+np.testing.assert_allclose(slope, jax.grad(mean)(field), rtol=1e-12, atol=1e-15)
+print("agree")
+"""
+
+
+def test_arrays_that_are_divided_among_devices(tmp_path: Path) -> None:
+    flags = "--xla_force_host_platform_device_count=4"
+    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    (tmp_path / "divided.py").write_text(_DIVIDED)
+    given = [sys.executable, str(tmp_path / "divided.py")]
+    done = subprocess.run(given, capture_output=True, text=True, env=environment, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "agree\n"), done.stderr
 
 
 TOTAL = 0.0
