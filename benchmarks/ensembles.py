@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     arguments = argparse.ArgumentParser(prog="python -m benchmarks.ensembles", description=__doc__.split("\n\n")[0])
     arguments.add_argument("--small", metavar="GRID", type=harness.parse_grid, default=(31, 60), help="31x60")
     arguments.add_argument("--large", metavar="GRID", type=harness.parse_grid, default=(121, 240), help="121x240")
-    arguments.add_argument("--rounds", type=harness.positive_int, default=9, help="timed steps of each way")
+    arguments.add_argument("--rounds", type=harness.positive_int, default=20, help="timed steps of each way")
     arguments.add_argument("--quick", action="store_true", help="few members and steps, to try it out")
     arguments.add_argument("--out", metavar="FILE", help="the result as JSON")
     return arguments

@@ -104,7 +104,7 @@ RAISES, NO_FLOATS = "raises", "takes no floats"
 """Why an expression is no case: NumPy raises for floats, as bitwise operations do; or all that it takes is integer."""
 
 REFUSED = {
-    "rule.parameter": "linalg.solve ndimage.binary_erosion ndimage.grey_erosion ndimage.sum_labels np.add.at "
+    "rule.parameter": "ndimage.binary_erosion ndimage.grey_erosion ndimage.sum_labels np.add.at "
     "np.add.outer np.array np.average np.convolve np.ediff1d np.geomspace np.histogram np.histogram2d np.interp "
     "np.linalg.matrix_power np.linspace np.max np.mean np.polyder np.r_ np.ravel np.reshape np.unique np.unravel_index",
     "array.unknown": "integrate.cumulative_trapezoid integrate.simpson linalg.toeplitz np.polyadd",
