@@ -140,7 +140,7 @@ def test_array_work_is_counted(scans: dict[str, Any]) -> None:
         ("random.gauss", None),
         ("random.shuffle", "effect.random"),
         ("numpy.loadtxt", "effect.file"),
-        ("numpy.trim_zeros", None),
+        ("numpy.trim_zeros", "shape.dynamic"),
         ("numpy.fromiter", "call.opaque"),
         ("scipy.ndimage.convolve", None),
         ("scipy.optimize.minimize", "call.opaque"),
