@@ -86,12 +86,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     arguments = argparse.ArgumentParser(prog="python -m benchmarks.collection", description=__doc__.split("\n\n")[0])
     arguments.add_argument("--npbench", metavar="DIR", type=Path, required=True, help="a checkout of spcl/npbench")
-    arguments.add_argument("--only", nargs="+", default=[], metavar="NAME", help="kernels to run; default: all")
-    arguments.add_argument("--calls", type=harness.positive_int, default=3, help="validating calls, twice (default 3)")
-    arguments.add_argument("--settle", type=harness.positive_float, default=20.0, help="s to wait for a compile (20)")
-    arguments.add_argument("--budget", type=harness.positive_float, default=1.0, help="s of timing each (default 1)")
-    arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--out", metavar="FILE.json", help="write the result as JSON")
+    races.add_options(arguments, Effort(3, 20.0, 1.0))
     return arguments
 
 
@@ -117,10 +112,7 @@ def chosen(folder: Path, names: Sequence[str]) -> list[Entry]:
         raise BadInput(
             f"--npbench {folder}: no 'bench_info' and 'npbench/benchmarks' there; name a checkout of npbench"
         )
-    for name in names:
-        if name not in known:
-            raise BadInput(f"--only {name}: no such kernel; there are {', '.join(known)}")
-    return [known[name] for name in names] or list(known.values())
+    return races.named(known, names)
 
 
 # --- one kernel -------------------------------------------------------------------------------------------------------

@@ -25,12 +25,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     arguments = argparse.ArgumentParser(prog="python -m benchmarks.kernels", description=__doc__.split("\n\n")[0])
     arguments.add_argument("--sizes", type=harness.positive_int, nargs="+", default=[64, 256], metavar="N")
-    arguments.add_argument("--only", nargs="+", default=[], metavar="NAME", help="kernels to run; default: all")
-    arguments.add_argument("--calls", type=harness.positive_int, default=8, help="validating calls, twice (default 8)")
-    arguments.add_argument("--settle", type=harness.positive_float, default=10.0, help="s to wait for a compile (10)")
-    arguments.add_argument("--budget", type=harness.positive_float, default=1.0, help="s of timing each (default 1)")
-    arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--out", metavar="FILE.json", help="write the result as JSON")
+    races.add_options(arguments, Effort(8, 10.0, 1.0))
     return arguments
 
 
@@ -53,10 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def chosen(names: Sequence[str]) -> list[Kernel]:
     """The corpus, or the kernels of it that are named."""
     known = {kernel.name: kernel for kernel in corpus.KERNELS}
-    for name in names:
-        if name not in known:
-            raise BadInput(f"--only {name}: no such kernel; there are {', '.join(known)}")
-    return [known[name] for name in names] or list(corpus.KERNELS)
+    return races.named(known, names)
 
 
 def contest(kernel: Kernel, n: int, rng: np.random.Generator) -> Contest:

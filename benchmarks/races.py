@@ -6,6 +6,7 @@ the state that accel reports, its reasons, and what was wrong.
 
 from __future__ import annotations
 
+import argparse
 import copy
 import inspect
 import json
@@ -13,12 +14,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import accel
 from accel.spelling import function_name
 from benchmarks import harness, plots
 from benchmarks.agreement import Tolerance, difference, outcome
+from benchmarks.harness import BadInput
+
+T = TypeVar("T")
 
 SETTLED = ("compiled", "demoted", "inlined")
 """States in accel's report after which nothing more is to be waited for."""
@@ -56,6 +60,25 @@ class Effort:
     calls: int
     settle_s: float
     budget_s: float
+
+
+def add_options(arguments: argparse.ArgumentParser, effort: Effort) -> None:
+    """Add the options that each command of races has. effort: the defaults."""
+    number, seconds = harness.positive_int, harness.positive_float
+    arguments.add_argument("--only", nargs="+", default=[], metavar="NAME", help="kernels to run; default: all")
+    arguments.add_argument("--calls", type=number, default=effort.calls, help="validating calls, twice (%(default)s)")
+    arguments.add_argument("--settle", type=seconds, default=effort.settle_s, help="s to await a compile (%(default)g)")
+    arguments.add_argument("--budget", type=seconds, default=effort.budget_s, help="s of timing each (%(default)g)")
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--out", metavar="FILE.json", help="write the result as JSON")
+
+
+def named(known: Mapping[str, T], names: Sequence[str]) -> list[T]:
+    """Those of these names, or all. Raises BadInput for a name that is none."""
+    for name in names:
+        if name not in known:
+            raise BadInput(f"--only {name}: no such kernel; there are {', '.join(known)}")
+    return [known[name] for name in names] or list(known.values())
 
 
 def held(contest: Contest, effort: Effort) -> dict[str, Any]:

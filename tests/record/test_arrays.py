@@ -494,10 +494,6 @@ def test_casts_of_floats_to_integers(check: Any) -> None:
         check(work, make, replays=2)
 
 
-EQUAL = "equal keys"
-"""In the detail of a refusal of a sort whose order NumPy leaves open."""
-
-
 @pytest.mark.parametrize("kind", [None, "quicksort", "heapsort"])
 def test_the_order_of_different_keys_is_compiled(check: Any, kind: Any) -> None:
     def work(x: Any) -> Any:
