@@ -27,7 +27,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 NAMES = {"numpy": "NumPy", "scipy": "SciPy", "jax": "JAX", "wrapt": "wrapt"}
 PYTHON = "3.11"
-OPTIONAL = {"matplotlib", "numba", "pytest", "xarray"}
+OPTIONAL = {"IPython", "matplotlib", "numba", "pytest", "xarray"}
 """What accel imports only where a program has it."""
 
 
