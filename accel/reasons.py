@@ -159,7 +159,7 @@ _ROWS = (
     # -- limits ----------------------------------------------------------------------------------------------------
     Reason(
         "limit.nodes",
-        "the recording exceeded accel's limits on operations",
+        "the recording exceeded accel's limits on operations or on time",
         "loop over fewer cells in Python, or raise QD_JAX_MAX_NODES",
     ),
     Reason(

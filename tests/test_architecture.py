@@ -87,7 +87,7 @@ LAYERS = (
     ("lower.passes.arrange",),
     ("lower.folding", "lower.pipeline", "lower.listing", "lower.passes.sharing"),
     ("lower.arguments", "lower.looping"),
-    ("lower.values", "lower.precision.widths"),
+    ("lower.values", "lower.renewing", "lower.precision.widths"),
     ("lower.precision.evaluation",),
     ("lower.precision",),
     ("lower.lowering",),

@@ -6,6 +6,7 @@ until the next one, and a call that is like a refused one is not recorded again.
 
 from __future__ import annotations
 
+import math
 import time
 from types import FunctionType
 from typing import TYPE_CHECKING
@@ -51,23 +52,35 @@ class Recordings:
         self._repeats = 0
 
     def make(
-        self, function: FunctionType, call: Call, *, counts: bool = True, effects: bool = True
+        self,
+        function: FunctionType,
+        call: Call,
+        *,
+        counts: bool = True,
+        effects: bool = True,
+        longest: int | None = None,
+        max_s: float = math.inf,
     ) -> tuple[Result, float]:
         """Record a call. Returns what came of it, and the seconds that it took.
 
         The call is done then, unless the recording was undone (Undone) or the program's own code raised an error
         (Raised). counts: False for a call that matches a known path and is recorded to find rare ones.
-        effects: whether replays may show text.
+        effects: whether replays may show text. longest: operations of the longest path that this one is to have a
+        program with; None if it need not have one with others. max_s: see `record`.
         """
         current_run().charge("loading", late.import_now())
         from accel.loops import rolled
         from accel.lower.passes.arrange import is_worth
+        from accel.merge.trace import MOST_GROWTH, SMALL
         from accel.record import Recorded, record
 
         self.count += counts
         parts.recorded.count += 1
         limit, started = config.current().max_nodes, time.perf_counter()
-        recorded = record(function, call.args, call.kwargs, max_nodes=limit, worth=is_worth, effects=effects)
+        limit = limit if longest is None else min(limit, int(MOST_GROWTH * longest) + SMALL)
+        recorded = record(
+            function, call.args, call.kwargs, max_nodes=limit, worth=is_worth, effects=effects, max_s=max_s
+        )
         if isinstance(recorded, Recorded):
             call.result, call.done = recorded.result, True
             if recorded.trace is not None and recorded.refusal is None:
@@ -96,8 +109,11 @@ class Recordings:
                 return refusal
         return None
 
-    def note_refused(self, refusal: Refusal, trace: Trace | None) -> None:
-        """Note a recording that was refused. trace: as far as it got; None if that describes no call."""
+    def note_refused(self, refusal: Refusal, trace: Trace | None, *, skips: bool = True) -> None:
+        """Note a recording that was refused. trace: as far as it got; None if that describes no call.
+
+        skips: whether the next calls go to NumPy for that. Where something else says which are worth a recording, no.
+        """
         from accel.dispatch.replay import Matcher
 
         # guards alone tell such calls from others only if no outcome depends on what a device would compute
@@ -105,6 +121,8 @@ class Recordings:
             self.refused.append((Matcher(trace), refusal))
             if len(self.refused) > REFUSED_PER_PATH * config.current().max_variants:
                 self.refused.pop(0)
+        if not skips:
+            return
         costly = refusal.reason.startswith("limit.")
         self.count += LIMIT_PENALTY if costly else 0
         put_off = 2 ** max(0, self.count - FREE_RECORDINGS)

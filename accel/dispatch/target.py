@@ -409,12 +409,20 @@ class Target:
 
     def _record(self, call: Call, *, again: bool = False) -> Any:
         """Answer a call by recording it. again: it matches a known path, so that only another path is kept."""
-        recorded, spent = self.recordings.make(self.function, call, counts=not again, effects=self.effects)
+        longest = self.paths.longest if self.parts.used else None
+        recorded, spent = self.recordings.make(
+            self.function,
+            call,
+            counts=not again,
+            effects=self.effects,
+            longest=longest,
+            max_s=self.account.longest_recording_s if self._is_limited and not budget.for_later_runs else inf,
+        )
         from accel.record import Raised, Undone
 
         if isinstance(recorded, Undone):
             self.account.charge_undone(spent)
-            self._note_refused(recorded.refusal, recorded.trace)
+            self._note_refused(recorded.refusal, recorded.trace, spent)
             call.began = time.perf_counter()  # the recording has been charged: it must not count as examining the call
             return self._numpy.uncovered(call)
         self.account.count_recorded(spent)
@@ -425,7 +433,7 @@ class Target:
                 self._refusals.note(recorded.refusal)
             raise call.raised
         if recorded.refusal is not None:
-            self._note_refused(recorded.refusal, recorded.trace)
+            self._note_refused(recorded.refusal, recorded.trace, spent)
         elif recorded.trace is not None:
             is_new = not again or not self.paths.hold_trace(recorded.trace)
             if again:
@@ -442,9 +450,11 @@ class Target:
         timeline.note_event(timeline.RECORDED, self.name, f"{operations} operations", spent)
         logs.LOGGER.info("%s recorded, %d operations", self.name, operations)
 
-    def _note_refused(self, refusal: Refusal, trace: Trace | None) -> None:
+    def _note_refused(self, refusal: Refusal, trace: Trace | None, spent: float) -> None:
         """Note a recording that was refused. Known paths stay compiled; recording is retried ever more rarely."""
-        self.recordings.note_refused(refusal, trace)
+        by_price = self.parts.used and bool(self.paths)
+        self.recordings.note_refused(refusal, trace, skips=not by_price)
+        self.parts.note_refused(spent)
         if self.recordings.are_used_up and not self.paths:
             self.final = True
         self._lift_loops()

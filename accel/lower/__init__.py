@@ -6,6 +6,7 @@ that NumPy produced at that line.
 
 program     what comes out, and what is taken for constant
 folding     which inputs may be constant, which numbers should be, and the values that follow from them
+renewing    its constants for other values of what is taken for constant, without lowering it again
 lowering    from a trace to a program: what the program needs, the passes, and the function that JAX traces
 pipeline    what is done to the operations before JAX traces them; `accel explain --passes` prints each step
   passes/   aliasing and exact rewrite operations; branches and arrange find conditionals, loops and nests; sharing

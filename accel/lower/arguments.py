@@ -100,7 +100,7 @@ class ProgramArguments:
 
     def _way_of(self, node: Node) -> Way:
         if self._folding.is_fixed(node):
-            return self._fixed(self._folding.value(node))
+            return self._fixed(node)
         if node.host:
             pack = pack_of(node.dtype)
             self.scalars[pack].append(node)
@@ -110,11 +110,17 @@ class ProgramArguments:
             self.slots.append(slot)
         return InputArray(self.slots.index(slot))
 
-    def _fixed(self, value: Any) -> Way:
+    def _fixed(self, node: Node) -> Way:
+        value = self._folding.computed(node)
         if not isinstance(value, np.ndarray) or value.size <= EMBEDDED:
-            return Embedded(value)
+            return Embedded(self._folding.value(node))
         self.constants.append(without_repetition(value))
         return Constant(len(self.constants) - 1)
+
+    @property
+    def computed(self) -> dict[int, int]:
+        """Of the constants that are values of nodes: by index of the node, the position."""
+        return {index: way.position for index, way in self._ways.items() if isinstance(way, Constant)}
 
     # -- for the fingerprint, and inside the program ------------------------------------------------------------------
 

@@ -18,13 +18,17 @@ from accel.rules.evaluation import evaluate
 
 
 class Folding:
-    """Which nodes of a trace are fixed, as they depend on constants alone, and their values."""
+    """Which nodes of a trace are fixed, as they depend on constants alone, and their values.
+
+    decided: nodes whose values lowering has asked for, so that the program may be another one for other values.
+    """
 
     def __init__(self, trace: Lowerable, known: Known) -> None:
         self._trace = trace
         self._known = known
         self._fixed: dict[int, bool] = {}
         self._values: dict[int, Any] = {}
+        self.decided: dict[int, Node] = {}
 
     @property
     def count(self) -> int:
@@ -44,7 +48,12 @@ class Folding:
         return self._fixed[node.index]
 
     def value(self, node: Node) -> Any:
-        """The value of a fixed node."""
+        """The value of a fixed node, for whoever decides something by it, or writes it into the program."""
+        self.decided[node.index] = node
+        return self.computed(node)
+
+    def computed(self, node: Node) -> Any:
+        """The value of a fixed node, for whoever takes it as it is."""
         for other in self._missing(node):
             self._values[other.index] = (
                 self._input_value(other.args[0])

@@ -30,6 +30,7 @@ from accel.lower.program import (
     agrees,
     pack_of,
 )
+from accel.lower.renewing import ConstantsAnew
 from accel.lower.values import Values
 from accel.rules import elementary, fusion, lowering, rounding
 from accel.rules.rule import Unsupported
@@ -120,6 +121,7 @@ class _Lowering:
             folded=self._folding.count,
             fingerprint=described,
             indescribable=indescribable,
+            renewal=ConstantsAnew(trace, self._folding, arguments),
         )
 
     def _fingerprint(self, body: Sequence[Node], results: Sequence[Sequence[Node]]) -> tuple[str | None, str]:

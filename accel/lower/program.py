@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -68,7 +68,8 @@ class Program:
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
     outcomes: what the device checks. numbers: where each output number comes from.
     operations: how many it has. fingerprint: of what it computes, or None (see accel.ir.fingerprint) where it holds
-    something that has no description: indescribable says what.
+    something that has no description: indescribable says what. renewal: how its constants change, where this process
+    has lowered it.
     """
 
     function: Callable[..., Any] | None
@@ -83,6 +84,14 @@ class Program:
     folded: int
     fingerprint: str | None
     indescribable: str
+    renewal: Renewal | None = None
+
+
+class Renewal(Protocol):
+    """See accel.lower.renewing."""
+
+    def constants(self, known: Known, changed: Collection[int]) -> Mapping[int, Any] | None:
+        """The constants, by position, that are others where these slots have changed; None: it is another program."""
 
 
 class Lowerable(Protocol):

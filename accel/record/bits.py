@@ -54,6 +54,13 @@ def same_array(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
     return left.tobytes() == right.tobytes() if mine is None or other is None else bool((mine == other).all())
 
 
+def same_value(left: Any, right: Any) -> bool:
+    """Whether two arrays or two scalars are the same."""
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        return same_array(left, right)
+    return same_scalar(left, right)
+
+
 def same_scalar(left: object, right: object) -> bool:
     """The same type and bits: -0.0 differs from 0.0, a NaN equals itself."""
     return type(left) is type(right) and same_number(left, right)

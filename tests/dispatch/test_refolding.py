@@ -154,6 +154,6 @@ def test_paths_that_share_a_program_share_the_new_constants(built: list[int], mo
     called(fast, parted, model, 40, size=20_000)
     assert len(built) == before
     paths = fast._self_target.paths
-    assert paths.joint.has_refolded
+    assert paths.joint.refolded
     taken = [path.constants.values for path in (paths.joint, *paths)]
     assert not any(np.may_share_memory(value, model.weights) for values in taken for value in values.values())

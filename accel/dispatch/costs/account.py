@@ -19,6 +19,10 @@ MUCH_SLOWER = 40.0
 """Where recordings of this process have taken so many times as long as their calls, the next ones are taken to as well:
 its calls make many operations on small arrays. Otherwise the figure says little: targets differ."""
 
+LONGEST_RECORDING_S, LONGEST_SLOWDOWN = 1.0, 50.0
+"""A recording may take so many seconds, so many times as long as its call on NumPy, or as long as all calls of the
+function have taken so far. A daily step of a model that branched by each of its animals took 400 times as long."""
+
 EXPECTED_GAIN_SHARE = 2 / 3
 """What a program is expected to save of a call's time on NumPy, before any call has shown it."""
 
@@ -147,6 +151,11 @@ class Account:
     def recording_s(self) -> float:
         """Seconds that the next recording takes beyond its call on NumPy, about."""
         return recorded.slowdown * self.call_s if self._recording_s is None else self._recording_s
+
+    @property
+    def longest_recording_s(self) -> float:
+        """Seconds after which a recording is broken off: what is called so rarely never gains as much."""
+        return max(LONGEST_RECORDING_S, LONGEST_SLOWDOWN * self.call_s, self.total_s)
 
     def count_recorded(self, spent: float) -> None:
         """Count a recorded call: as NumPy's call, which it is, and what it took longer."""

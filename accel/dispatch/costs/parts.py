@@ -70,6 +70,7 @@ class Parts:
         self._unmatched_s = 0.0
         self._matched_s = 0.0
         self._looks_in_vain = 0
+        self._refused_s = 0.0
 
     @functools.cached_property
     def _key(self) -> str:
@@ -140,10 +141,14 @@ class Parts:
         in use has kinds that an earlier run has recorded: a recording is all that these need.
         """
         is_free = recordings < FREE_KINDS or wanting
-        if self.used and not is_free and self._unmatched_s < price_s:
+        if self.used and not is_free and self._unmatched_s < price_s + self._refused_s:
             return False
         self._unmatched_s = 0.0
         return True
+
+    def note_refused(self, seconds: float) -> None:
+        """A recording was refused: before the next one, calls have to miss as much as all of these have taken."""
+        self._refused_s += seconds
 
     def pay_for_a_look(self, recording_s: float, waiting: int) -> bool:
         """The same for a call that matches a known path, but may take another one: ever less often, if none does.

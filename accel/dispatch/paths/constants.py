@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accel.record.bits import same_value
+
 if TYPE_CHECKING:
     from accel.lower import Known, Lowerable
 
@@ -38,7 +40,7 @@ class PathConstants:
             if slot not in self.values:
                 # a copy, because the program may write to its array
                 self.values[slot] = value.copy() if isinstance(value, np.ndarray) else value
-            elif not is_same_value(value, self.values[slot]):
+            elif not same_value(value, self.values[slot]):
                 self.rule_out((slot,))
 
     def rule_out(self, slots: Iterable[int]) -> None:
@@ -57,7 +59,7 @@ class PathConstants:
             place = slots[slot]
             if place not in self.candidates or place in self.varying:
                 continue
-            if not is_same_value(self.values.setdefault(place, value), value):
+            if not same_value(self.values.setdefault(place, value), value):
                 self.rule_out((place,))
 
     def named(self, names: Collection[str], name_of: Callable[[int], str]) -> tuple[int, ...]:
@@ -78,15 +80,6 @@ def as_known(values: Mapping[int, Any]) -> Known:
 
     arrays = {slot: value for slot, value in values.items() if isinstance(value, np.ndarray)}
     return Known({slot: value for slot, value in values.items() if slot not in arrays}, arrays)
-
-
-def is_same_value(one: Any, other: Any) -> bool:
-    """Whether two arrays or numbers are the same, bit by bit: a NaN is equal to itself, and -0.0 is not 0.0."""
-    from accel.record.bits import same_array, same_scalar
-
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return same_array(one, other)
-    return same_scalar(one, other)
 
 
 def _is_cheap(value: Any) -> bool:

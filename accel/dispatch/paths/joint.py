@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 from numpy.typing import NDArray
 
 from accel import logs
-from accel.dispatch.paths.constants import as_known, is_same_value
+from accel.dispatch.paths.constants import as_known
 from accel.dispatch.paths.path import Path, Stage
+from accel.record.bits import same_value
 
 if TYPE_CHECKING:
     from accel.backend.disk.together import TraceOnDisk
@@ -88,7 +89,7 @@ class JointPath(Path):
         self.constants.values = {
             slot: values.get(slot, value)
             for slot, value in known.items()
-            if slot not in varying and is_same_value(values.get(slot, value), value)
+            if slot not in varying and same_value(values.get(slot, value), value)
         }
 
     def fold_no_more_than(self, other: JointPath) -> None:

@@ -185,6 +185,11 @@ class KnownPaths:
         del self._unmet[:-MOST_SCATTERED]
 
     @property
+    def longest(self) -> int | None:
+        """The operations of the longest path; None while there is none."""
+        return max((len(path.trace.tape.nodes) for path in self._paths), default=None)
+
+    @property
     def scattering(self) -> str:
         """Which number was another one in each of the last discarded runs, so that no recording was of use; else ""."""
         if len(self._unmet) < MOST_SCATTERED:

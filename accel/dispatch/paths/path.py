@@ -38,8 +38,9 @@ more arrays come from NumPy, which does not align them."""
 MAX_RESPECIALIZED = 3
 """How often a path is compiled again because a constant changed. After that, none of its inputs is folded."""
 
-REFOLD_AFTER = 64
-"""Replays after which a constant that changes again is folded again. One that changes sooner becomes an input."""
+REFOLD_SHARE, REFOLD_AFTER = 0.1, 4
+"""A constant that changes again is folded again if that takes no more than this share of the time since the last one,
+and not before so many launches. One that changes more often becomes an input."""
 
 START_NODE_S = 1.2e-4
 """Seconds per operation that describing a path takes, for its key on disk and for the process that compiles it."""
@@ -103,7 +104,7 @@ class Path:
     numpy_call_s: seconds of the last call on NumPy. waited_s: of all calls since the recording that had no program.
     found_on_disk, kept, unkept: of its program (see `PendingProgram`).
     replays: of its program. compared_at: the value of `replays` at the last comparison.
-    has_refolded: whether its constants have been replaced.
+    refolded: slots of the constants that have been replaced.
     start_s: seconds that it takes to describe it to whoever compiles it. may_start: whether that may be done.
     backoff: calls that still go to NumPy before a program whose runs were discarded is tried again.
     joint: the path of several that is being compiled because this one needs a program. apart: why this path has a
@@ -127,7 +128,8 @@ class Path:
         self.joint: JointPath | None = None
         self.apart = ""
         self._respecialized = 0
-        self.has_refolded = False
+        self.refolded: set[int] = set()
+        self._may_refold_at, self._launches_then = 0.0, 0
         self.numpy_call_s = 0.0
         self.waited_s = 0.0
         self.replays = 0
@@ -375,27 +377,39 @@ class Path:
     def refold(self, changed: Mapping[int, NDArray[Any]]) -> bool:
         """Give the program these arrays, by slot, in place of constants. Returns whether it can, and is not too often.
 
-        Each time, the next replays are compared with NumPy again.
+        If others of them have changed than before, the next replays are compared with NumPy again.
         """
         known = self.variant.executable.program.known.arrays
         same_form = all(
             slot in known and (array.shape, array.dtype) == (known[slot].shape, known[slot].dtype)
             for slot, array in changed.items()
         )
-        too_often = self.has_refolded and self.replays < REFOLD_AFTER
-        if not same_form or too_often or self.pending_spans is not None:
+        if not same_form or self._refolds_too_often or self.pending_spans is not None:
             return False
         from accel.backend.refolding import refolded
 
+        started = time.perf_counter()
         copies = {slot: array.copy() for slot, array in changed.items()}  # the program may write to its arrays
         executable = refolded(self.trace, self.variant.executable, copies)
         if executable is None:
             return False
-        self._variant = self._launcher(executable)
+        if not self.variant.renew(executable, copies):
+            self._variant = self._launcher(executable)
         self.constants.values.update(copies)
-        self.forget_replays()
-        self.has_refolded = True
+        if not self.refolded.issuperset(copies):
+            self.forget_replays()
+        self.refolded.update(copies)
+        now = time.perf_counter()
+        self._may_refold_at = now + (now - started) / REFOLD_SHARE
+        self._launches_then = self.variant.launches.count
         return True
+
+    @property
+    def _refolds_too_often(self) -> bool:
+        if not self.refolded:
+            return False
+        launches = self.variant.launches.count - self._launches_then
+        return launches < REFOLD_AFTER or time.perf_counter() < self._may_refold_at
 
     def respecialize(self, changed: tuple[int, ...]) -> None:
         """Drop the program, because constants in these slots changed. The next one takes them as inputs."""

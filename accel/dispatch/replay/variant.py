@@ -34,6 +34,10 @@ class Constants:
         self._scalars = list(program.known.scalars.items())
         self._arrays = [(slot, Content(array)) for slot, array in program.known.arrays.items()]
 
+    def replace(self, arrays: Mapping[int, NDArray[Any]]) -> None:
+        """Compare some slots with other arrays from now on."""
+        self._arrays = [(slot, Content(arrays[slot]) if slot in arrays else known) for slot, known in self._arrays]
+
     def changed_scalars(self, values: list[Any]) -> tuple[int, ...]:
         """Slots of scalars that differ from the folded value in type or bits."""
         different = [slot for slot, known in self._scalars if not same_scalar(values[slot], known)]
@@ -133,6 +137,16 @@ class Launcher:
         self._reads_objects = any(node.is_input and node.dtype is None for node in host)
         self._prepared: tuple[list[Any], dict[int, Any], dict[str, Any]] | None = None
         self.launches = Launches()
+
+    def renew(self, executable: Executable, arrays: Mapping[int, NDArray[Any]]) -> bool:
+        """Go on with other constants, if nothing else of the program has been decided anew. arrays: those, by slot."""
+        renewal = executable.program.renewal
+        if renewal is None or renewal is not self._program.renewal:
+            return False
+        self.executable, self._program = executable, executable.program
+        self._constants.replace(arrays)
+        self._prepared = None
+        return True
 
     def run(self, values: list[Any]) -> StagedOutputs | SideExit | StaleConstants:
         """Run the program on the slots' values. Raises HostError.

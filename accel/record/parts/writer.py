@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -23,6 +25,9 @@ from accel.rules.rule import Rule, Unsupported
 LOOK_AT = 8192
 """Operations after which a recording that cannot lead to a program is given up."""
 
+LOOK_EVERY = 64
+"""Operations and outcomes between two looks at the time."""
+
 MAX_OUTCOMES = 4096
 """Outcomes on the device: a path that assumes so much of its arrays' values is hardly ever taken again."""
 
@@ -36,7 +41,8 @@ class Writer:
 
     owner: the recording, as the frames of recorded code name it. start: the target's first line. max_nodes: the tape
     may have so many. worth: whether it makes sense to go on, from the nodes so far; asked at LOOK_AT of them. on_truth:
-    is told of each truth that becomes an outcome, and whether Python checks it before launch.
+    is told of each truth that becomes an outcome, and whether Python checks it before launch. max_s: of the thread's
+    processor time, that it may take.
     reused: outcomes from before a join whose values were used again after it.
     """
 
@@ -50,6 +56,8 @@ class Writer:
         self._start = start
         self._max_nodes = max_nodes
         self._worth = worth
+        self.max_s, self._began = math.inf, time.thread_time()
+        self._looked_at = 0
         self.on_truth: Callable[[bool, bool], None] | None = None
         self._assumed = 0
         self._epoch = 0
@@ -104,6 +112,7 @@ class Writer:
         # Repeats count as well: a loop that computes the same again and again would be recorded for as long as it runs.
         if len(self.tape.nodes) + self._again >= self._max_nodes:
             raise Unsupported("limit.nodes", f"more than {self._max_nodes} operations")
+        self._look_at_time()
         # Asked once, early: a long tape whose operations do not form equal rounds takes longer to compile than it can
         # save.
         if len(self.tape.nodes) == LOOK_AT and not self._worth(self.tape.nodes):
@@ -126,6 +135,11 @@ class Writer:
         if self._drawn and host and not self._drawn.isdisjoint(operand.index for operand in node.operands()):
             self._drawn.add(node.index)
         return node
+
+    def _look_at_time(self) -> None:
+        self._looked_at += 1
+        if not self._looked_at % LOOK_EVERY and time.thread_time() - self._began > self.max_s:
+            raise Unsupported("limit.nodes", f"recording it took more than {self.max_s:.1f} s")
 
     def forget(self) -> None:
         """Take no more for known what was computed or assumed so far.
@@ -185,6 +199,7 @@ class Writer:
         self._assumed_since.add(node.index)
         # A constant's value cannot differ in another call.
         if not node.constant:
+            self._look_at_time()
             outcome = Outcome(node, expected, self.where())
             self.tape.outcomes.append(outcome)
             self._assumed += self._is_counted(outcome)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ def record(
     watch: Callable[[Recording], None] | None = None,
     worth: Callable[[list[Node]], bool] = lambda nodes: True,
     effects: bool = True,
+    max_s: float = math.inf,
 ) -> Result:
     """Run `function(*args, **kwargs)` once, writing it down, while it is `worth` to go on (see Recording).
 
@@ -59,6 +61,7 @@ def record(
     root = (function.__module__ or "").partition(".")[0]
     start = function.__code__.co_filename, function.__code__.co_firstlineno
     recording = Recording(root, function.__globals__.get("__name__", ""), max_nodes, start, enter_value, worth, effects)
+    recording.writer.max_s = max_s
     recording.marker = marker
     recording.builtins = make_builtins(recording)
     recording.heads = Heads(recording)

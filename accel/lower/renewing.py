@@ -1,0 +1,65 @@
+"""Renewing: the constants of a program for other values of what it takes for constant, without lowering it again.
+
+Lowering a whole step again takes a quarter of a second, and one field of it may change every hour of a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node
+from accel.lower.arguments import ProgramArguments
+from accel.lower.folding import Folding
+from accel.lower.program import Known, Lowerable
+from accel.lower.repetition import CompactConstant, without_repetition
+from accel.record.bits import same_value
+
+
+class ConstantsAnew:
+    """What of one program depends on what it takes for constant.
+
+    All values that lowering has asked for are among it. Those that the program is given at each launch may change. By
+    any other, lowering has decided something, or has written it into the program: it has to be the same.
+    """
+
+    def __init__(self, trace: Lowerable, folding: Folding, arguments: ProgramArguments) -> None:
+        self._trace = trace
+        self._positions = arguments.computed
+        self._forms = {position: _form(arguments.constants[position]) for position in self._positions.values()}
+        self._decided = [(node, folding.computed(node)) for node in folding.decided.values()]
+
+    @np.errstate(all="ignore")  # it is computed again: NumPy has warned before
+    def constants(self, known: Known, changed: Collection[int]) -> Mapping[int, Any] | None:
+        """The constants, by position, that are others where these slots have changed; None: it is another program."""
+        nodes = self._trace.tape.nodes
+        reached = _depending(nodes, changed)
+        folding = Folding(self._trace, known)
+        for node, value in self._decided:
+            if node.index in reached and not same_value(folding.computed(node), value):
+                return None
+        found: dict[int, Any] = {}
+        for index, position in self._positions.items():
+            if index in reached:
+                constant = without_repetition(folding.computed(nodes[index]))
+                if _form(constant) != self._forms[position]:
+                    return None
+                found[position] = constant.stored
+        return found
+
+
+def _depending(nodes: list[Node], slots: Collection[int]) -> set[int]:
+    """Indices of the nodes that follow from some slots."""
+    found: set[int] = set()
+    for node in nodes:
+        reads = node.args[0] in slots if node.is_input else any(each.index in found for each in node.operands())
+        if reads:
+            found.add(node.index)
+    return found
+
+
+def _form(constant: CompactConstant) -> tuple[Any, ...]:
+    """All that the compiled program knows of it. What repeats is stored once: of a uniform field, one element."""
+    return constant.form, constant.stored.shape, constant.stored.dtype
