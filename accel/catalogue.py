@@ -40,7 +40,6 @@ class Row:
     name there, `f` or `Class.method`. why: a note for people that read the catalogue, such as what it takes.
     rtol: the accepted difference from NumPy; None takes `Settings.tolerance`.
     traits: keys of TRAITS. declined: why the function is not accelerated although it was considered; None if it is.
-    beside: a module; the function is declined only where the program has that, too.
     effects: whether calls that print or log may be compiled; their text then appears at the end of the call.
     loops: the function stays as it is; the bodies of its loops are targets (see accel.lift). With "<module>" for
     `qualname`, those of the loops at the top of the module.
@@ -52,7 +51,6 @@ class Row:
     rtol: float | None = None
     traits: frozenset[str] = frozenset()
     declined: str | None = None
-    beside: str | None = None
     effects: bool = True
     loops: bool = False
 

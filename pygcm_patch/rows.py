@@ -352,8 +352,6 @@ _PROGRAM = (
         "main",
         "the program's own loop: a step is one program",
         loops=True,
-        declined="with ecology, a step reads fields that change once a day: its program is compiled again too often",
-        beside="pygcm.ecology",
     ),
 )
 

@@ -178,8 +178,7 @@ def _open_books(rows: Iterable[Row], only: tuple[str, ...], exclude: tuple[str, 
     there = functools.cache(lambda module: locate(module) is not None)
     wrapped = []
     for row in rows:
-        declined = row.declined if row.beside is None or there(row.beside) else None
-        choice = _choice(row, declined, only, exclude)
+        choice = _choice(row, only, exclude)
         if choice is None:
             _reconsider(row)
             wrapped.append(row)
@@ -190,10 +189,10 @@ def _open_books(rows: Iterable[Row], only: tuple[str, ...], exclude: tuple[str, 
     return wrapped
 
 
-def _choice(row: Row, declined: str | None, only: tuple[str, ...], exclude: tuple[str, ...]) -> Refusal | None:
-    """Return why `row` is left out by choice; None for a row to wrap. declined: why it is, in this program."""
-    if declined is not None:
-        return Refusal("choice.declined", detail=declined)
+def _choice(row: Row, only: tuple[str, ...], exclude: tuple[str, ...]) -> Refusal | None:
+    """Return why `row` is left out by choice; None for a row to wrap."""
+    if row.declined is not None:
+        return Refusal("choice.declined", detail=row.declined)
     return None if selected(row, only, exclude) else Refusal("choice.excluded")
 
 

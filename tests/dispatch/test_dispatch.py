@@ -23,6 +23,7 @@ from accel.backend.underway.pending import PendingProgram
 from accel.dispatch import compiling, target
 from accel.dispatch.comparing import policy
 from accel.dispatch.costs import budget, speed
+from accel.dispatch.costs.account import Account
 from accel.dispatch.paths import known
 from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import SideExit, Variant
@@ -456,6 +457,29 @@ def test_a_call_that_is_always_refused_is_looked_at_ever_more_rarely() -> None:
     ledger = open_ledger("printing")
     assert (ledger.calls, ledger.numpy_calls) == (300, 300)
     assert 0 < sum(ledger.refusals.values()) < 60
+
+
+@pytest.mark.usefixtures("books", "in_background")
+@pytest.mark.parametrize("way", ["operations", "branches"])
+def test_a_recording_that_takes_long_is_broken_off(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Account, "longest_recording_s", 0.0)
+
+    def work(x: Any) -> Any:
+        y = np.sqrt(x)
+        for k in range(300):
+            if way == "branches":
+                y = y * 1.0 if x[k] > 0.5 else y
+            else:
+                y = y * float(k) + 1.0
+        return y
+
+    fast = accel.accelerate(work, name="long")
+    with config.override(ahead_of_time=True):  # the budget holds
+        for seed in range(8):
+            x = np.random.default_rng(seed).random(1000)
+            np.testing.assert_array_equal(fast(x), work(x))
+    (refusal,) = {each for each in open_ledger("long").refusals if each.reason == "limit.nodes"}
+    assert "more than 0.0 s" in refusal.detail
 
 
 def test_what_differs_from_a_constant_is_noticed_before_anything_is_written() -> None:

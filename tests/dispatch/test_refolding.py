@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import accel
 from accel import config
+from accel.backend import refolding
 from accel.dispatch.compiling import Compiling
 from accel.dispatch.costs import speed
-from accel.dispatch.paths.path import REFOLD_AFTER, Path
+from accel.dispatch.paths import path
+from accel.dispatch.paths.path import Path
 from accel.reports.ledger import open_ledger
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # where it is an error, calls stay on NumPy
@@ -53,7 +57,7 @@ def test_what_follows_from_a_constant_is_computed_again(built: list[int]) -> Non
     with at_once():
         called(fast, weighted, model, 12)
         model.weights[7] = 3.0  # in place
-        called(fast, weighted, model, REFOLD_AFTER + 8)
+        called(fast, weighted, model, 72)
         model.weights = np.linspace(2.0, 1.0, 50)  # another array
         called(fast, weighted, model, 12)
     assert len(built) == 1
@@ -80,6 +84,71 @@ def test_a_constant_that_repeats_no_more_is_another_program(
 
 def weighted_field(model: Any, x: Any) -> Any:
     return np.exp(model.weights) * x + np.roll(x, 1)
+
+
+@pytest.fixture
+def lowered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A list that grows each time a program is lowered again. However often a constant changes, it stays one."""
+    monkeypatch.setattr(path, "REFOLD_AFTER", 0)
+    monkeypatch.setattr(path, "REFOLD_SHARE", 1e9)
+    made: list[int] = []
+    lower = refolding.lower
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        made.append(1)
+        return lower(*args, **kwargs)
+
+    monkeypatch.setattr(refolding, "lower", counted)
+    return made
+
+
+def test_constants_are_renewed_without_lowering_again(built: list[int], lowered: list[int]) -> None:
+    """At most the first change lowers it again: where another process has compiled it."""
+    model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50), other=np.linspace(1.0, 2.0, 50))
+
+    def both(model: Any, x: Any) -> Any:
+        return np.exp(model.weights).cumsum() * x + np.sqrt(model.other) * model.weights - model.other.max()
+
+    fast = accel.accelerate(both)
+    with at_once():
+        called(fast, both, model, 12)
+        for round in range(6):
+            name = ("weights", "other")[round % 2]
+            setattr(model, name, np.random.default_rng(round).random(50))
+            called(fast, both, model, 3, seed=round)
+    assert len(built) == 1
+    assert len(lowered) <= 1
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), min_size=1, max_size=6))
+def test_whatever_changes_the_result_is_numpys(lowered: list[int], changes: list[tuple[str, int]]) -> None:
+    """Constants that are written into the program, decide something, repeat themselves, or are just read."""
+    model = SimpleNamespace(a=np.linspace(0.0, 1.0, 50), b=np.linspace(1.0, 2.0, 5), c=np.arange(50))
+    kinds = [
+        lambda size: np.linspace(0.0, 1.0, size),
+        lambda size: np.zeros(size),
+        lambda size: np.full(size, 2.0),
+        lambda size: np.where(np.arange(size) % 2, 1.0, 3.0),
+        lambda size: np.linspace(5.0, 1.0, size),
+        lambda size: np.full(size, -0.0),
+    ]
+    fast = accel.accelerate(read_in_many_ways)
+    with at_once():
+        called(fast, read_in_many_ways, model, 8)
+        for name, kind in changes:
+            if name == "c":
+                model.c = np.roll(model.c, kind + 1)
+            else:
+                setattr(model, name, kinds[kind](getattr(model, name).size))
+            called(fast, read_in_many_ways, model, 3, seed=kind)
+
+
+def read_in_many_ways(model: Any, x: Any) -> Any:
+    y = np.cumsum(model.a) * x + model.b.sum() + model.a.max()
+    for weight in range(3):
+        y = y + np.exp(model.b[weight]) * x[model.c]
+    return y + x[int(model.c[3])] * np.copysign(1.0, model.a)
 
 
 def test_what_changes_often_becomes_an_input(built: list[int]) -> None:

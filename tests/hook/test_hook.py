@@ -245,13 +245,6 @@ def test_declined_rows_are_not_wrapped(planet: ModuleType) -> None:
     }
 
 
-@pytest.mark.parametrize(("beside", "is_wrapped"), [("pkg", False), ("pkg.nope", True), ("no_such_package", True)])
-def test_rows_may_be_declined_beside_a_module(planet: ModuleType, beside: str, is_wrapped: bool) -> None:
-    original = planet.flux
-    patching.install(Catalogue("test", (Row("pkg.planet", "flux", "a test", declined="tiny", beside=beside),)))
-    assert (planet.flux is not original) is is_wrapped
-
-
 # -- what is missing -------------------------------------------------------------------------------------------------
 
 

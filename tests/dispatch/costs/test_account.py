@@ -32,3 +32,11 @@ def test_where_recordings_take_very_long_the_next_are_expected_to(slowdown: floa
 def test_a_call_of_which_nobody_knows_the_time_says_nothing() -> None:
     account_of(0.0).count_recorded(1.0)
     assert account_of(0.02).recording_s == 0.02 * RECORDING_SLOWDOWN
+
+
+def test_a_recording_may_take_what_is_usual_or_what_its_function_has_taken() -> None:
+    assert account_of(1e-3).longest_recording_s == account.LONGEST_RECORDING_S
+    assert account_of(1.0).longest_recording_s == account.LONGEST_SLOWDOWN
+    often = account_of(1e-3)
+    often.total_s = 100.0
+    assert often.longest_recording_s == 100.0

@@ -94,6 +94,11 @@ def test_a_new_kind_of_calls_pays_for_its_recording(of_loop: Parts) -> None:
     assert of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
     assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
     assert of_loop.pay_for_another(1.0, 6, wanting=True), "an earlier run's program has it"
+    of_loop.note_refused(2.0)
+    of_loop.note_unmatched(2.5)
+    assert not of_loop.pay_for_another(1.0, 6, wanting=False), "a refused one is paid for first"
+    of_loop.note_unmatched(1.0)
+    assert of_loop.pay_for_another(1.0, 6, wanting=False)
     assert not of_loop.pay_for_a_look(1.0, 0)
     of_loop.note_matched(1.5)
     assert of_loop.pay_for_a_look(1.0, 0)
