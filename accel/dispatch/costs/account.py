@@ -19,7 +19,7 @@ MUCH_SLOWER = 40.0
 """Where recordings of this process have taken so many times as long as their calls, the next ones are taken to as well:
 its calls make many operations on small arrays. Otherwise the figure says little: targets differ."""
 
-LONGEST_RECORDING_S, LONGEST_SLOWDOWN = 1.0, 50.0
+LONGEST_RECORDING_S, LONGEST_SLOWDOWN = 0.5, 25.0
 """A recording may take so many seconds, so many times as long as its call on NumPy, or as long as all calls of the
 function have taken so far. A daily step of a model that branched by each of its animals took 400 times as long."""
 
