@@ -81,20 +81,20 @@ SHORT = ("--steps", "30")
 
 def _whole(name: str, cache: str, rows: tuple[str, ...], program: str = OLD, setting: str = "") -> Measurement:
     """240 steps of a revision."""
-    return Measurement(name, "end_to_end", ("--days", "1", cache), SHORT, rows, (program,), setting)
+    return Measurement(name, "end_to_end", ("--days", "1", cache), SHORT, rows, (program,), setting, 35.0)
 
 
-def _steady(name: str, days: str, row: str, program: str = OLD, setting: str = "") -> Measurement:
+def _steady(name: str, days: str, row: str, seconds: float, program: str = OLD, setting: str = "") -> Measurement:
     """A run that is long enough for its loop's program, where it has one, to be there in the steady part."""
-    return Measurement(name, "end_to_end", ("--days", days, "--warm"), SHORT, (row,), (program,), setting)
+    return Measurement(name, "end_to_end", ("--days", days, "--warm"), SHORT, (row,), (program,), setting, seconds)
 
 
 ENERGY = "QD_ENERGY_W=1"
 
 MEASUREMENTS = (
-    _steady("old-steady", "6", "step-old", setting="QD_ENERGY_W=0"),
-    _steady("old-steady-energy", "6", "step-old", setting=ENERGY),
-    _steady("new-steady", "2", "step-new", program=NEW),
+    _steady("old-steady", "6", "step-old", 120.0, setting="QD_ENERGY_W=0"),
+    _steady("old-steady-energy", "6", "step-old", 120.0, setting=ENERGY),
+    _steady("new-steady", "2", "step-new", 70.0, program=NEW),
     Measurement(
         "old-fine",
         "end_to_end",
@@ -103,6 +103,7 @@ MEASUREMENTS = (
         ("step-fine", "pause"),
         (OLD,),
         "QD_ENERGY_W=0",
+        120.0,
     ),
     _whole("old-cold", "--cold", ("wall-cold", "pause", "memory"), setting="QD_ENERGY_W=0"),
     _whole("new-cold", "--cold", ("wall-cold", "pause", "memory"), program=NEW),
@@ -115,13 +116,15 @@ MEASUREMENTS = (
         ("--only", "jacobi_2d", "softmax", "--calls", "1", "--budget", "0.1"),
         ("collection", "slowest"),
         (NPBENCH,),
+        seconds=540.0,
     ),
     Measurement(
         "kernels",
         "kernels",
         (),
-        ("--sizes", "32", "--calls", "3", "--budget", "0.05"),
+        ("--sizes", "32", "--calls", "3", "--budget", "0.05", "--only", "heat", "softmax"),
         ("kernels", "slowest"),
+        seconds=200.0,
     ),
     Measurement(
         "peers",
@@ -131,7 +134,7 @@ MEASUREMENTS = (
         ("peer",),
         (OLD, MINIATURE),
     ),
-    Measurement("overheads", "overheads", (), ("--rounds", "40"), ("guards", "stay")),
+    Measurement("overheads", "overheads", (), ("--rounds", "40"), ("guards", "stay"), seconds=40.0),
 )
 
 

@@ -59,13 +59,13 @@ def show(folder: Path, published: Path = PUBLISHED, page: Path = PAGE) -> None:
         published.mkdir(parents=True)
         for path in kept:
             shutil.copy(path, published)
-    page.write_text(replaced(page.read_text(), section(published)))
+    page.write_text(replaced(page.read_text(), section(published, page)))
 
 
-def section(folder: Path) -> str:
+def section(folder: Path, page: Path = PAGE) -> str:
     """The summary as the page has it: links lead from where that is."""
     try:
-        place = folder.resolve().relative_to(PAGE.parent)
+        place = folder.resolve().relative_to(page.resolve().parent)
     except ValueError:
         raise BadInput(f"--results {folder}: docs/benchmarks.md can show only what is under docs/") from None
     return summary(folder).replace("](", f"]({place.as_posix()}/")
