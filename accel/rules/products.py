@@ -3,6 +3,8 @@
 XLA:CPU takes as long as OpenBLAS, on one thread, for square matrices of some hundred rows. For small matrices, and for
 those of few rows or columns, it takes two to seven times as long, and on two threads OpenBLAS is faster at all sizes.
 So a program calls NumPy for a product in the middle of its run, on its own memory. That costs some microseconds.
+An operand that lies in a span (see accel.backend.spans) is read where it is: XLA would copy it first, which costs as
+much as a product of few rows.
 
 There are no derivatives of such calls: programs that are differentiated keep XLA's.
 """
@@ -10,12 +12,15 @@ There are no derivatives of such calls: programs that are differentiated keep XL
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from accel.backend import spans
 from accel.rules.lowering import jnp, lax
 
 DTYPES = frozenset("fdFD")
@@ -62,22 +67,45 @@ def _in_xla(x: Any, y: Any) -> Any:
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
+@dataclass(frozen=True)
+class _Product:
+    """What the program calls. x, y: the shape of an operand that comes as a span and its offset; None of a matrix."""
+
+    x: tuple[int, ...] | None
+    y: tuple[int, ...] | None
+
+    def __call__(self, *arguments: Any) -> None:
+        *given, result = arguments
+        parts = iter(given)
+        np.matmul(_matrix(parts, self.x), _matrix(parts, self.y), result)
+
+
+def _matrix(parts: Iterator[Any], shape: tuple[int, ...] | None) -> Any:
+    memory = next(parts)
+    if shape is None:
+        return memory
+    first = int(next(parts))
+    return memory[first : first + math.prod(shape)].reshape(shape)
+
+
 def _called(x: Any, y: Any) -> Any:
-    return _vectorizable()(x, y)
-
-
-def _vectorizable() -> Callable[..., Any]:
-    """The call; of many products at once, as rounds of a loop that are computed together, XLA's own."""
+    """The call. Of many products at once, as rounds of a loop that are computed together, XLA's own."""
     import jax
 
     from accel.backend import callbacks
 
+    sources = [spans.source_of(each) for each in (x, y)]
+    form = (x.shape[0], y.shape[1]), np.dtype(x.dtype).str
+    shapes = [each.shape if source else None for each, source in zip((x, y), sources, strict=True)]
+
+    # with the matrices beside what is really read: XLA drops what is not
     @jax.custom_batching.custom_vmap
-    def product(x: Any, y: Any) -> Any:
-        return callbacks.filled(np.matmul, (x, y), ((x.shape[0], y.shape[1]), np.dtype(x.dtype).str))
+    def product(x: Any, y: Any, *read: Any) -> Any:
+        return callbacks.filled(_Product(*shapes), read, form)
 
     @product.def_vmap
-    def of_many(size: int, are_many: list[bool], x: Any, y: Any) -> tuple[Any, bool]:
-        return jax.vmap(_in_xla, [0 if each else None for each in are_many], axis_size=size)(x, y), True
+    def of_many(size: int, are_many: list[bool], x: Any, y: Any, *_: Any) -> tuple[Any, bool]:
+        return jax.vmap(_in_xla, [0 if each else None for each in are_many[:2]], axis_size=size)(x, y), True
 
-    return product
+    read = [part for each, source in zip((x, y), sources, strict=True) for part in source or (each,)]
+    return product(x, y, *read)
