@@ -4,7 +4,8 @@
 the rows, one after the other, each a process of its own, as they can be run alone too. Checkouts of PyGCM are named by
 `--pygcm`, or by QD_PYGCM_PATH (several separated as in PATH); which revision one is shows in what it holds. A checkout
 of the public collection is named by `--npbench` or QD_NPBENCH_PATH. `--quick` shows in minutes that everything works;
-its figures mean nothing.
+its figures mean nothing. Each part's result is kept as it is measured: `--resume` goes on where a run was broken off or
+parts of it failed, if commit, machine and versions are the same.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import argparse
 import json
 import math
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -24,6 +24,7 @@ from typing import Any
 from benchmarks import collection, goal_table, harness
 from benchmarks.goal_table import FINE_GRID, NEW, OLD, PEER_GRID, ROWS
 from benchmarks.harness import BadInput, Goal
+from benchmarks.parts import Ended, Ledger, Part, took
 
 RESULTS = harness.REPOSITORY / "build" / "bench"
 """Where a run leaves what it found; what docs/benchmarks.md shows is in `publish.PUBLISHED`."""
@@ -42,8 +43,9 @@ OPTIONS = {OLD: "--pygcm", NEW: "--pygcm", NPBENCH: "--npbench"}
 class Measurement:
     """One run of a benchmark. rows: which goals it answers. programs: what it can run on, the best first; "" none.
 
-    arguments, quick: of its command line; `quick` comes on top in a quick run, later ones winning. setting: what the
-    program's environment says besides, shown beside the program.
+    arguments, quick: of its command line; `quick` comes on top in a quick run, later ones winning. seconds, quick_s:
+    what it takes about, on two cores that nobody else uses. setting: what the program's environment says besides, shown
+    beside the program.
     """
 
     name: str
@@ -53,12 +55,19 @@ class Measurement:
     rows: tuple[str, ...]
     programs: tuple[str, ...] = ("",)
     setting: str = ""
+    seconds: float = 30.0
+    quick_s: float = 20.0
 
-    def command(self, program: str, checkout: Path | None, quick: bool) -> list[str]:
-        """The command line but for where the result goes."""
-        found = [sys.executable, "-m", f"benchmarks.{self.module}", *self.arguments, *(self.quick if quick else ())]
+    def program(self, checkouts: Mapping[str, Path]) -> str | None:
+        """The best program that is there; None where there is none."""
+        return next((each for each in self.programs if not each or each in checkouts), None)
+
+    def part(self, program: str, checkout: Path | None, quick: bool) -> Part:
+        """The command."""
+        found = [f"benchmarks.{self.module}", *self.arguments, *(self.quick if quick else ())]
         found += ["--env", self.setting] if self.setting else []
-        return [*found, OPTIONS[program], str(checkout)] if program in OPTIONS else found
+        found += [OPTIONS[program], str(checkout)] if program in OPTIONS else []
+        return Part(self.name, tuple(found), self.quick_s if quick else self.seconds)
 
     def on(self, program: str) -> str:
         """What it ran on and how, for the reader."""
@@ -72,20 +81,20 @@ SHORT = ("--steps", "30")
 
 def _whole(name: str, cache: str, rows: tuple[str, ...], program: str = OLD, setting: str = "") -> Measurement:
     """240 steps of a revision."""
-    return Measurement(name, "end_to_end", ("--days", "1", cache), SHORT, rows, (program,), setting)
+    return Measurement(name, "end_to_end", ("--days", "1", cache), SHORT, rows, (program,), setting, 35.0)
 
 
-def _steady(name: str, days: str, row: str, program: str = OLD, setting: str = "") -> Measurement:
+def _steady(name: str, days: str, row: str, seconds: float, program: str = OLD, setting: str = "") -> Measurement:
     """A run that is long enough for its loop's program, where it has one, to be there in the steady part."""
-    return Measurement(name, "end_to_end", ("--days", days, "--warm"), SHORT, (row,), (program,), setting)
+    return Measurement(name, "end_to_end", ("--days", days, "--warm"), SHORT, (row,), (program,), setting, seconds)
 
 
 ENERGY = "QD_ENERGY_W=1"
 
 MEASUREMENTS = (
-    _steady("old-steady", "6", "step-old", setting="QD_ENERGY_W=0"),
-    _steady("old-steady-energy", "6", "step-old", setting=ENERGY),
-    _steady("new-steady", "2", "step-new", program=NEW),
+    _steady("old-steady", "6", "step-old", 120.0, setting="QD_ENERGY_W=0"),
+    _steady("old-steady-energy", "6", "step-old", 120.0, setting=ENERGY),
+    _steady("new-steady", "2", "step-new", 70.0, program=NEW),
     Measurement(
         "old-fine",
         "end_to_end",
@@ -94,6 +103,7 @@ MEASUREMENTS = (
         ("step-fine", "pause"),
         (OLD,),
         "QD_ENERGY_W=0",
+        120.0,
     ),
     _whole("old-cold", "--cold", ("wall-cold", "pause", "memory"), setting="QD_ENERGY_W=0"),
     _whole("new-cold", "--cold", ("wall-cold", "pause", "memory"), program=NEW),
@@ -106,13 +116,15 @@ MEASUREMENTS = (
         ("--only", "jacobi_2d", "softmax", "--calls", "1", "--budget", "0.1"),
         ("collection", "slowest"),
         (NPBENCH,),
+        seconds=540.0,
     ),
     Measurement(
         "kernels",
         "kernels",
         (),
-        ("--sizes", "32", "--calls", "3", "--budget", "0.05"),
+        ("--sizes", "32", "--calls", "3", "--budget", "0.05", "--only", "heat", "softmax"),
         ("kernels", "slowest"),
+        seconds=200.0,
     ),
     Measurement(
         "peers",
@@ -122,7 +134,7 @@ MEASUREMENTS = (
         ("peer",),
         (OLD, MINIATURE),
     ),
-    Measurement("overheads", "overheads", (), ("--rounds", "40"), ("guards", "stay")),
+    Measurement("overheads", "overheads", (), ("--rounds", "40"), ("guards", "stay"), seconds=40.0),
 )
 
 
@@ -133,6 +145,7 @@ def parser() -> argparse.ArgumentParser:
     arguments.add_argument("--npbench", metavar="DIR", type=Path, help="a checkout of spcl/npbench")
     arguments.add_argument("--only", metavar="ROW", nargs="+", default=[], help=f"of {', '.join(ROWS)}")
     arguments.add_argument("--quick", action="store_true", help="short runs, to try it out")
+    arguments.add_argument("--resume", action="store_true", help="keep what a run that was broken off has measured")
     arguments.add_argument("--results", metavar="DIR", type=Path, default=RESULTS, help="build/bench")
     return arguments
 
@@ -146,12 +159,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     checkouts = checkouts_by_name(options.pygcm, options.npbench)
     folder = results_folder(options.results)
     wanted = [each for each in MEASUREMENTS if not options.only or set(each.rows) & set(options.only)]
-    result = measure(wanted, checkouts, folder, options.quick)
-    if options.only:
-        result["rows"] = [row for row in result["rows"] if row["id"] in options.only]
-    write(result, folder)
+    ledger = Ledger(folder, options.resume)
+    say(ledger.plan(parts_of(wanted, checkouts, options.quick)))
+    result = measure(wanted, checkouts, ledger, folder, options.quick, options.only)
     print(describe(result))
-    return 1 if any(row["verdict"] == "failed" for row in result["rows"]) else 0
+    return 1 if has_failed(result) else 0
+
+
+def say(text: str) -> None:
+    """Tell the one who waits: at once, and not among the results."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def has_failed(result: Mapping[str, Any]) -> bool:
+    """Whether any row, or other part of the run, has no figure that should have one, or a wrong one."""
+    return bool(result.get("failed")) or any(row["verdict"] == "failed" for row in result["rows"])
 
 
 def results_folder(named: Path) -> Path:
@@ -177,18 +199,32 @@ def checkouts_by_name(pygcm: Sequence[str], npbench: Path | None = None) -> dict
     return found
 
 
-def measure(wanted: Sequence[Measurement], checkouts: Mapping[str, Path], folder: Path, quick: bool) -> dict[str, Any]:
+def parts_of(wanted: Sequence[Measurement], checkouts: Mapping[str, Path], quick: bool) -> list[Part]:
+    """The parts whose programs are there."""
+    found = [(each, each.program(checkouts)) for each in wanted]
+    return [each.part(program, checkouts.get(program), quick) for each, program in found if program is not None]
+
+
+def measure(
+    wanted: Sequence[Measurement],
+    checkouts: Mapping[str, Path],
+    ledger: Ledger,
+    folder: Path,
+    quick: bool,
+    only: Sequence[str] = (),
+) -> dict[str, Any]:
     """Run the benchmarks and collect their goals; written each time, since a long run may be broken off."""
     rows: list[dict[str, Any]] = []
-    result = assemble(rows, quick)
+    result = assemble(rows, quick, ledger.commit)
     for measurement in wanted:
-        rows += run(measurement, checkouts, folder, quick)
-        result = assemble(rows, quick)
+        found = run(measurement, checkouts, ledger, quick)
+        rows += [row for row in found if not only or row["id"] in only]
+        result = assemble(rows, quick, ledger.commit)
         write(result, folder)
     return result
 
 
-def assemble(rows: Sequence[dict[str, Any]], quick: bool) -> dict[str, Any]:
+def assemble(rows: Sequence[dict[str, Any]], quick: bool, commit: str) -> dict[str, Any]:
     """Rows in the order of the table, and where they were measured."""
     order = list(ROWS)
     return {
@@ -197,40 +233,46 @@ def assemble(rows: Sequence[dict[str, Any]], quick: bool) -> dict[str, Any]:
         "rows": sorted(rows, key=lambda row: order.index(row["id"])),
         "machine": harness.machine(),
         "versions": harness.versions(),
-        "commit": harness.commit(),
+        "commit": commit,
         "date": time.strftime("%Y-%m-%d"),
     }
 
 
-def run(measurement: Measurement, checkouts: Mapping[str, Path], folder: Path, quick: bool) -> list[dict[str, Any]]:
+def run(measurement: Measurement, checkouts: Mapping[str, Path], ledger: Ledger, quick: bool) -> list[dict[str, Any]]:
     """One benchmark's rows: measured, skipped where its program is not there, or failed."""
-    program = next((each for each in measurement.programs if not each or each in checkouts), None)
+    program = measurement.program(checkouts)
     if program is None:
+        ledger.forget(measurement.name)
         why = f"needs a checkout of {NEEDED[measurement.programs[0]]} DIR"
         return [_unmeasured(id_, "skipped", why) for id_ in measurement.rows]
-    out = folder / f"{measurement.name}.json"
-    out.unlink(missing_ok=True)
-    command = measurement.command(program, checkouts.get(program), quick)
-    print(f"measuring {', '.join(measurement.rows)} on {measurement.on(program)} ...", file=sys.stderr, flush=True)
-    began = time.monotonic()
-    done = subprocess.run(
-        [*command, "--out", str(out.resolve())], cwd=harness.REPOSITORY, capture_output=True, text=True, check=False
-    )
-    print(f"  {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    if not out.is_file():
-        said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()[-1]
-        return [_unmeasured(id_, "failed", f"{measurement.module}: {said}") for id_ in measurement.rows]
-    result = json.loads(out.read_text())
-    rows = [row for id_ in measurement.rows for row in _measured(id_, result["goals"], measurement.on(program))]
-    if done.returncode:
-        why = f"{measurement.module} ended with exit code {done.returncode}, as where results were wrong"
-        rows = [{**row, "verdict": "failed", "why": why} for row in rows]
-    return [_with_median(row, result) for row in rows]
+    where = measurement.on(program)
+    part = measurement.part(program, checkouts.get(program), quick)
+    ended = told(ledger, part, f"{', '.join(measurement.rows)} on {where}")
+    why = f"{measurement.module}: {ended.why}" if ended.why else ""
+    try:
+        result = json.loads(ledger.path(measurement.name).read_text())
+        rows = [row for id_ in measurement.rows for row in _measured(id_, result["goals"], where)]
+        rows = [_with_median(row, result) for row in rows]
+    except Exception as error:  # whatever a benchmark wrote, the others' rows are to be shown
+        why = why or f"{measurement.module}: its result cannot be read: {error!r}"
+        return [_unmeasured(id_, "failed", why) for id_ in measurement.rows]
+    return [{**row, "verdict": "failed", "why": why} for row in rows] if why else rows
+
+
+def told(ledger: Ledger, part: Part, what: str) -> Ended:
+    """Run a part, and say so."""
+    if (known := ledger.ended(part)) is not None:
+        say(f"{part.name}: measured before, in {took(known)}")
+        return known
+    say(f"{part.name}: measuring {what}: about {part.expected_s:.0f} s ...")
+    ended = ledger.run(part)
+    say(f"  {took(ended)}{': FAILED: ' if ended.why else ''}{ended.why}")
+    return ended
 
 
 def _with_median(row: dict[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
     """Beside a mean of steps, the median."""
-    return {**row, "median": result["ratio"]} if row["id"].startswith("step-") and "ratio" in result else row
+    return {**row, "median": float(result["ratio"])} if row["id"].startswith("step-") and "ratio" in result else row
 
 
 def _unmeasured(id_: str, verdict: str, why: str) -> dict[str, Any]:
@@ -279,6 +321,7 @@ def describe(result: Mapping[str, Any]) -> str:
     """The rows as a table, what was skipped, and the machine."""
     rows = [[row["goal"], _figure(row), _wanted(row), row["verdict"], row.get("on", "")] for row in result["rows"]]
     remarks = [f"- {row['goal']}: {row['verdict']}, {row['why']}" for row in result["rows"] if "why" in row]
+    remarks += [f"- {name}: failed, {why}" for name, why in result.get("failed", {}).items()]
     shown = result["machine"]
     met = sum(row["verdict"].startswith("met") for row in result["rows"])
     parts = [
@@ -296,7 +339,7 @@ def _figure(row: Mapping[str, Any]) -> str:
     measured = row["measured"]
     if measured is None or not math.isfinite(float(measured)):
         return ""
-    median = f" (median {row['median']:.3g})" if "median" in row else ""
+    median = f" (median {float(row['median']):.3g})" if "median" in row else ""
     return f"{float(measured):.3g} {ROWS[row['id']].unit}{median}"
 
 

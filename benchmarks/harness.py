@@ -205,7 +205,8 @@ class Goal:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The goal that `record` came from."""
-        return cls(**{key: value for key, value in record.items() if key != "met"})
+        found = {key: value for key, value in record.items() if key != "met"}
+        return cls(**{**found, "measured": float(found["measured"])})  # JSON has NaN as text
 
 
 def goals_table(goals: Sequence[Goal]) -> str:

@@ -200,12 +200,16 @@ def report(timings: list[Timing], grid: str, addition: float) -> str:
     return f"## {grid}, float64\n\n{table}\n\nA compiled program that only adds 1 takes {addition:.3g} ms."
 
 
+def parser() -> argparse.ArgumentParser:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--rounds", type=harness.positive_int, default=25)
+    arguments.add_argument("--grid", action="append")
+    arguments.add_argument("--out", default=str(RESULT))
+    return arguments
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=harness.positive_int, default=25)
-    parser.add_argument("--grid", action="append")
-    parser.add_argument("--out", default=str(RESULT))
-    options = parser.parse_args()
+    options = parser().parse_args()
     grids = options.grid or list(GRIDS)
     Path(options.out).parent.mkdir(parents=True, exist_ok=True)
 

@@ -1,13 +1,14 @@
 """What a run of the benchmarks found, as Markdown: `summary.md` beside it, and the marked part of docs/benchmarks.md.
 
 `python -m benchmarks.publish [--results DIR] [--page]` only reads what the benchmarks wrote, so that no table can
-say anything else than the JSON beside it.
+say anything else than the JSON beside it. With `--page`, what it read elsewhere is copied to docs/results first.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ PUBLISHED = PAGE.with_name("results")
 
 KERNELS = {"collection": "A public collection, npbench", "kernels": "Small kernels"}
 """Benchmarks that hold races of kernels, and how the page names them."""
+
+SHOWN = ("goals.*", "summary.md", *(f"{name}[.-]*" for name in (*KERNELS, "functions", "ndimage")))
+"""Which files of a results folder the page is made of: patterns."""
 
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
@@ -42,15 +46,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     (options.results / "summary.md").write_text(text)
     print(f"summary: {options.results / 'summary.md'}")
     if options.page:
-        PAGE.write_text(replaced(PAGE.read_text(), section(options.results)))
+        show(options.results)
         print(f"section: {PAGE}")
     return 0
 
 
-def section(folder: Path) -> str:
+def show(folder: Path, published: Path = PUBLISHED, page: Path = PAGE) -> None:
+    """Make the results of a folder those that the page shows, and remove the ones that it has shown so far."""
+    if folder.resolve() != published.resolve():
+        kept = [path for pattern in SHOWN for path in sorted(folder.glob(pattern))]
+        shutil.rmtree(published, ignore_errors=True)
+        published.mkdir(parents=True)
+        for path in kept:
+            shutil.copy(path, published)
+    page.write_text(replaced(page.read_text(), section(published, page)))
+
+
+def section(folder: Path, page: Path = PAGE) -> str:
     """The summary as the page has it: links lead from where that is."""
     try:
-        place = folder.resolve().relative_to(PAGE.parent)
+        place = folder.resolve().relative_to(page.resolve().parent)
     except ValueError:
         raise BadInput(f"--results {folder}: docs/benchmarks.md can show only what is under docs/") from None
     return summary(folder).replace("](", f"]({place.as_posix()}/")

@@ -89,14 +89,31 @@ class _Extension(ctypes.Structure):
     ]
 
 
+class Failed(RuntimeError):
+    """A function that was to fill its result raised: what the program has computed is worth nothing."""
+
+
 _raised: list[BaseException] = []
 """What signal handlers of the program's raised in a callback: it must not get lost."""
 
+_unfilled = 0
+"""How often a function that was to fill its result raised, in any thread: which run it was in is not known."""
 
-def raise_waiting() -> None:
-    """Raise what a signal handler of the program's raised while a callback ran in this thread, the main one."""
+
+def unfilled() -> int:
+    """What `raise_waiting` is to be given after a run, as it was before."""
+    return _unfilled
+
+
+def raise_waiting(before: int) -> None:
+    """Raise what a signal handler of the program's raised while a callback ran in this thread, the main one.
+
+    before: `unfilled` before the run. Raises Failed where results have not been filled since.
+    """
     if _raised and threading.current_thread() is threading.main_thread():
         raise _raised.pop()
+    if _unfilled != before:
+        raise Failed("a function of NumPy's raised in a program's run")
 
 
 @functools.cache
@@ -123,14 +140,27 @@ def call(function: Callable[..., Sequence[Any]], operands: Sequence[Any], forms:
     function: can be pickled; takes ndarrays, which are its own, and gives one result for each of `forms`.
     Returns the results, and a truth: False where the function raised or gave other forms. The results are zeros then.
     """
+    return tuple(_called(function, operands, forms, fills=False))
+
+
+def filled(function: Callable[..., object], operands: Sequence[Any], form: Form) -> Any:
+    """In a traced program: what `function(*operands, result)` writes to its last argument. Nothing is copied.
+
+    function: can be pickled; keeps none of the arrays, and does not write to the operands. Its failure makes the run
+    raise Failed.
+    """
+    return _called(function, operands, (form,), fills=True)[0]
+
+
+def _called(function: Callable[..., Any], operands: Sequence[Any], forms: Sequence[Form], *, fills: bool) -> Any:
     import jax
 
     register()
     given = tuple((tuple(operand.shape), np.dtype(operand.dtype).str) for operand in operands)
-    text = base64.b64encode(pickle.dumps((function, given, tuple(forms)), protocol=4)).decode()
+    text = base64.b64encode(pickle.dumps((function, given, tuple(forms), fills), protocol=4)).decode()
     made = [jax.ShapeDtypeStruct(shape, np.dtype(dtype)) for shape, dtype in forms]
     called = jax.ffi.ffi_call(NAME, (*made, jax.ShapeDtypeStruct((), np.bool_)), vmap_method="sequential")
-    return tuple(called(*operands, function=text))
+    return called(*operands, function=text)
 
 
 @functools.cache
@@ -179,8 +209,12 @@ def _execute(frame: _Frame) -> None:
     answer = _array(results.each[results.size - 1].contents.data, ((), "|b1"))
     answer[...] = False
     text = frame.attributes.each[0].contents
-    function, given, forms = _unpickled(ctypes.string_at(text.start, text.length))
+    function, given, forms, fills = _unpickled(ctypes.string_at(text.start, text.length))
     places = [_array(results.each[at].contents.data, form) for at, form in enumerate(forms)]
+    if fills:
+        _fill(function, [_array(frame.operands.each[at].contents.data, form) for at, form in enumerate(given)], places)
+        answer[...] = True
+        return
     for place in places:
         place[...] = 0
     # copies: the function may keep them, or refuse memory that it must not write to
@@ -190,6 +224,15 @@ def _execute(frame: _Frame) -> None:
         for place, each in zip(places, found, strict=True):
             place[...] = each
         answer[...] = True
+
+
+def _fill(function: Callable[..., object], operands: Sequence[Any], places: Sequence[Any]) -> None:
+    global _unfilled
+    try:
+        function(*operands, *places)
+    except BaseException:
+        _unfilled += 1
+        raise
 
 
 @functools.lru_cache(maxsize=1024)

@@ -199,7 +199,8 @@ def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
     assert body is not None, "a program that another process compiled has none"
 
     def function(given: list[Any], offsets: Array | None, constants: list[Any], scalars: dict[str, Any]) -> Any:
-        return body(arrays_from(given, offsets, spans), constants, scalars)
+        with arrays_from(given, offsets, spans) as arrays:
+            return body(arrays, constants, scalars)
 
     return function
 

@@ -80,6 +80,7 @@ class Executable:
 
         if self.shards is not None:
             return self._run_divided(self.shards, arguments, scalars)
+        unfilled = callbacks.unfilled()
         with jax.enable_x64(True):
             if not self.on_cpu:
                 # explicitly: the program may have forbidden other copies (`jax.transfer_guard`)
@@ -94,7 +95,7 @@ class Executable:
                     made, packs = self.compiled(arguments, offsets, self.constants, scalars)
         if callbacks.are_used():
             jax.block_until_ready((made, packs))  # it lets other threads run Python meanwhile, which callbacks do
-            callbacks.raise_waiting()
+            callbacks.raise_waiting(unfilled)
         return made, packs
 
     def _run_divided(

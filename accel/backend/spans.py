@@ -14,9 +14,11 @@ A span never reaches into a memory page that its array does not touch, because t
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,12 +121,26 @@ def prepared_arrays(
     return arguments, offsets
 
 
-def arrays_from(arguments: Sequence[Any], offsets: Any, spans: Mapping[int, Span]) -> list[Any]:
-    """Inside a program: the arrays behind what `prepared_arrays` returned."""
+_sources: ContextVar[list[tuple[Any, Any, Any]]] = ContextVar("arrays that are read from spans")
+"""While a program is traced: such an array, its span, and its offset in that."""
+
+
+@contextlib.contextmanager
+def arrays_from(arguments: Sequence[Any], offsets: Any, spans: Mapping[int, Span]) -> Iterator[list[Any]]:
+    """Inside a program: the arrays behind what `prepared_arrays` returned. Within, `source_of` knows them."""
     arrays = list(arguments)
     for number, (at, span) in enumerate(spans.items()):
         arrays[at] = span.read(arguments[at], offsets[number])
-    return arrays
+    token = _sources.set([(arrays[at], arguments[at], offsets[number]) for number, at in enumerate(spans)])
+    try:
+        yield arrays
+    finally:
+        _sources.reset(token)
+
+
+def source_of(array: Any) -> tuple[Any, Any] | None:
+    """Inside a program: the span and offset that an array is read from, if it is. XLA copies it for a callback."""
+    return next(((memory, offset) for known, memory, offset in _sources.get(()) if known is array), None)
 
 
 def aligned_copy(array: NDArray[Any]) -> Any:

@@ -11,6 +11,7 @@ import pytest
 from benchmarks import __main__ as everything
 from benchmarks import goal_table, goals, harness, overheads, publish, races
 from benchmarks.harness import BadInput
+from benchmarks.parts import Ended, Ledger
 
 MACHINE = {"cpu": "a processor", "cores": 2, "memory_gb": 8.0}
 
@@ -35,9 +36,9 @@ def test_every_row_is_answered_by_some_measurement_and_told_apart_by_what_it_ran
 
 @pytest.mark.parametrize("measurement", goals.MEASUREMENTS, ids=lambda each: each.name)
 def test_every_command_line_is_one_that_its_benchmark_takes(measurement):
-    command = measurement.command(measurement.programs[0], Path("somewhere"), quick=True)
-    assert command[2] == f"benchmarks.{measurement.module}"
-    importlib.import_module(command[2]).parser().parse_args([*command[3:], "--out", "x.json"])
+    module, *arguments = measurement.part(measurement.programs[0], Path("somewhere"), quick=True).command
+    assert module == f"benchmarks.{measurement.module}"
+    importlib.import_module(module).parser().parse_args([*arguments, "--out", "x.json"])
 
 
 def test_no_row_begins_as_another_does():
@@ -47,7 +48,7 @@ def test_no_row_begins_as_another_does():
 
 def test_a_row_without_its_program_is_skipped_and_says_what_it_needs(tmp_path):
     measurement = next(each for each in goals.MEASUREMENTS if "step-new" in each.rows)
-    (row,) = goals.run(measurement, {}, tmp_path, quick=True)
+    (row,) = goals.run(measurement, {}, Ledger(tmp_path, resume=False), quick=True)
     assert (row["verdict"], row["why"]) == ("skipped", "needs a checkout of PyGCM 72b7af5: --pygcm DIR")
     text = goals.describe(result([row]))
     assert "72b7af5, 121x240: steady step faster than NumPy by: skipped, needs a checkout" in text
@@ -63,7 +64,7 @@ def test_a_mean_of_steps_is_shown_with_the_median():
 
 def test_a_benchmark_that_fails_is_told_and_not_taken_for_met(tmp_path):
     broken = goals.Measurement("broken", "overheads", ("--grid", "3x4"), (), ("guards", "stay"))
-    rows = goals.run(broken, {}, tmp_path, quick=False)
+    rows = goals.run(broken, {}, Ledger(tmp_path, resume=False), quick=False)
     assert [row["verdict"] for row in rows] == ["failed", "failed"]
     assert "overheads: error: --grid '3x4'" in rows[0]["why"]
 
@@ -79,6 +80,7 @@ def test_figures_are_measured_and_judged(tmp_path, capsys):
     assert row["measured"] > 0.0
     assert row["verdict"] == ("met" if row["measured"] <= 60.0 else "missed")
     assert (tmp_path / "goals.md").read_text().strip() == out.strip()
+    assert json.loads((tmp_path / "parts.json").read_text())["overheads"]["ended"]["why"] == ""
     detail = json.loads((tmp_path / "overheads.json").read_text())["whole_step"]
     assert detail["overhead_us"] == pytest.approx(detail["call_us"] - detail["program_us"])
     assert detail["error"] <= 1e-12
@@ -99,6 +101,30 @@ def test_two_limits_are_judged_one_by_one(measured, verdict):
     (row,) = goals._measured("step-old", records, "1742bf9")
     assert row["verdict"] == verdict
     assert "at least 8, then 12 x" in goals.describe(result([row]))
+
+
+def test_a_figure_that_is_none_is_missed():
+    """As where no kernel was compiled; JSON has NaN as text."""
+    records = [{**goal.record(), "measured": "nan"} for goal in goal_table.goals("collection", 1.0)]
+    (row,) = goals._measured("collection", records, "npbench")
+    assert row["verdict"] == "missed"
+    assert "missed" in goals.describe(result([row]))
+
+
+def test_a_result_that_cannot_be_read_fails_its_rows_alone(tmp_path, monkeypatch):
+    measurement = next(each for each in goals.MEASUREMENTS if each.name == "overheads")
+    ledger = Ledger(tmp_path, resume=False)
+    ledger.path("overheads").write_text("{")
+    monkeypatch.setattr(goals, "told", lambda *_: Ended("", 1.0, 1.0))
+    rows = goals.run(measurement, {}, ledger, quick=True)
+    assert [row["verdict"] for row in rows] == ["failed", "failed"]
+    assert "its result cannot be read" in rows[0]["why"]
+
+
+def test_a_part_beside_the_goals_that_failed_is_told():
+    failed = {**result([]), "failed": {"ndimage": "not done after 600 s"}}
+    assert goals.has_failed(failed)
+    assert "- ndimage: failed, not done after 600 s" in goals.describe(failed)
 
 
 def test_several_things_of_one_row_are_told_apart():
@@ -131,8 +157,12 @@ def test_bad_input_is_named(tmp_path):
 
 
 def test_every_benchmark_is_part_of_all(tmp_path):
-    modules = {command[0] for command in everything.commands({"1742bf9": tmp_path}, tmp_path, quick=True).values()}
-    assert modules == {f"benchmarks.{name}" for name in ("functions", "ndimage", "goals")}
+    checkouts = {"1742bf9": tmp_path}
+    for quick in (False, True):
+        parts = everything.more_parts(checkouts, quick)
+        assert [part.name for part in parts] == ["functions-1742bf9", "ndimage"]
+        for module, *arguments in (part.command for part in parts):
+            importlib.import_module(module).parser().parse_args([*arguments, "--out", "x.json"])
 
 
 # -- publishing --------------------------------------------------------------------------------------------------------
@@ -177,6 +207,20 @@ def test_only_the_marked_section_changes():
     assert publish.replaced(changed, "new\n") == changed
     with pytest.raises(BadInput, match=r"docs/benchmarks\.md has no section between"):
         publish.replaced("no marks", "new")
+
+
+def test_what_was_measured_elsewhere_replaces_what_is_shown(tmp_path):
+    page, found, shown = tmp_path / "page.md", tmp_path / "found", tmp_path / "results"
+    page.write_text(f"{publish.BEGIN}\n{publish.END}\n")
+    for folder in (found, shown):
+        folder.mkdir()
+    (shown / "functions-old.json").write_text("{}")
+    (found / "old-cold.json").write_text("{}")  # not part of the page
+    row = {"id": "guards", "goal": "guards", "measured": 50.0, "limits": [60.0], "verdict": "met"}
+    goals.write(result([row]), found)
+    publish.show(found, shown, page)
+    assert sorted(path.name for path in shown.iterdir()) == ["goals.json", "goals.md"]
+    assert "| guards | 50 us" in page.read_text()
 
 
 def test_the_page_shows_what_is_published_and_nothing_else():

@@ -14,7 +14,7 @@ import numpy as np
 
 from accel.ir.fingerprint import home_of
 from accel.ir.tape import Node
-from accel.rules import complexes, elementary
+from accel.rules import complexes, elementary, products
 from accel.rules.columns import Contraction, Reads, Rounding
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, number, where
@@ -269,11 +269,6 @@ def _degrees_factor(factor: float) -> Callable[[Any], Any]:
     return lambda x: x * cast(factor, x.dtype)
 
 
-def _matmul(x: Array, y: Array) -> Any:
-    # accelerators would shorten float32 operands otherwise
-    return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
-
-
 def _larger(x: Any, y: Any, loop: Loop) -> Any:
     """Which elements are taken by maximum and fmax; where both are equal, or one is NaN, both are."""
     x, y = (cast(each, loop[0]) for each in (x, y))
@@ -372,7 +367,7 @@ ROWS: dict[str, UfuncRow] = {
     **_row("gcd", _gcd),
     **_row("lcm", _lcm),
     # products
-    **_row("matmul", _matmul, product_axis=-2),
+    **_row("matmul", products.matmul, product_axis=-2),
     **_rows("matvec vecdot vecmat"),
 }
 """NumPy's ufuncs by their own name, with all that is known of each. SciPy's are added by its table.

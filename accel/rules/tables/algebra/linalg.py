@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel.rules import products
 from accel.rules.core import cast, in_common_dtype
 from accel.rules.lowering import axes_of, extreme, jnp, lax, number, same, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
@@ -29,6 +30,8 @@ def _precise(name: str, *positional: str) -> Callable[..., Any]:
     def lower(**bound: object) -> Any:
         given = [jnp.asarray(bound.pop(parameter)) for parameter in positional]
         given = in_common_dtype(*given)
+        if name == "dot" and products.is_worth_a_call(*given):
+            return products.matmul(*given)
         if given[0].dtype == np.bool_:
             counted = getattr(jnp, name)(*(part.astype(np.int32) for part in given), **bound)
             return counted != 0
