@@ -32,7 +32,7 @@ from accel.lower.program import (
 )
 from accel.lower.renewing import ConstantsAnew
 from accel.lower.values import Values
-from accel.rules import elementary, fusion, lowering, products, rounding
+from accel.rules import elementary, filling, fusion, lowering, rounding
 from accel.rules.rule import Unsupported
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class _Lowering:
             kept = rounding.kept_by(always if self._precision == FLOAT64 else None)
             # those of float64 on a CPU work on the bits of its numbers
             own = elementary.allowed(self._on_cpu and self._precision == FLOAT64)
-            hosted = products.on_host(self._on_cpu and self._precision == FLOAT64 and not self._divided)
+            hosted = filling.allowed(self._on_cpu and self._precision == FLOAT64 and not self._divided)
             with fusion.stored_by(always if self._on_cpu else None), kept, lowering.divided(self._divided), own, hosted:
                 for part in parts:
                     values.compute(part)

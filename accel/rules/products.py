@@ -5,22 +5,19 @@ those of few rows or columns, it takes two to seven times as long, and on two th
 So a program calls NumPy for a product in the middle of its run, on its own memory. That costs some microseconds.
 An operand that lies in a span (see accel.backend.spans) is read where it is: XLA would copy it first, which costs as
 much as a product of few rows.
-
-There are no derivatives of such calls: programs that are differentiated keep XLA's.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from accel.backend import spans
+from accel.rules import filling
 from accel.rules.lowering import jnp, lax
 
 DTYPES = frozenset("fdFD")
@@ -29,28 +26,10 @@ DTYPES = frozenset("fdFD")
 WORTH = 1 << 17
 """Products of two numbers, in a matrix product, from which the call is cheaper than what it gains."""
 
-_on_host: ContextVar[bool] = ContextVar("products on the host", default=False)
-
-
-@contextlib.contextmanager
-def on_host(are_allowed: bool) -> Iterator[None]:
-    """While a program is traced: whether it computes in NumPy's precision, on one CPU, and is not differentiated."""
-    token = _on_host.set(are_allowed and _are_possible())
-    try:
-        yield
-    finally:
-        _on_host.reset(token)
-
-
-def _are_possible() -> bool:
-    from accel.backend import callbacks
-
-    return callbacks.are_possible()
-
 
 def matmul(x: Any, y: Any) -> Any:
     """`x @ y`."""
-    return _called(x, y) if _on_host.get() and is_worth_a_call(x, y) else _in_xla(x, y)
+    return _called(x, y) if filling.are_allowed() and is_worth_a_call(x, y) else _in_xla(x, y)
 
 
 def is_worth_a_call(x: Any, y: Any) -> bool:
@@ -89,23 +68,7 @@ def _matrix(parts: Iterator[Any], shape: tuple[int, ...] | None) -> Any:
 
 
 def _called(x: Any, y: Any) -> Any:
-    """The call. Of many products at once, as rounds of a loop that are computed together, XLA's own."""
-    import jax
-
-    from accel.backend import callbacks
-
     sources = [spans.source_of(each) for each in (x, y)]
-    form = (x.shape[0], y.shape[1]), np.dtype(x.dtype).str
     shapes = [each.shape if source else None for each, source in zip((x, y), sources, strict=True)]
-
-    # with the matrices beside what is really read: XLA drops what is not
-    @jax.custom_batching.custom_vmap
-    def product(x: Any, y: Any, *read: Any) -> Any:
-        return callbacks.filled(_Product(*shapes), read, form)
-
-    @product.def_vmap
-    def of_many(size: int, are_many: list[bool], x: Any, y: Any, *_: Any) -> tuple[Any, bool]:
-        return jax.vmap(_in_xla, [0 if each else None for each in are_many[:2]], axis_size=size)(x, y), True
-
     read = [part for each, source in zip((x, y), sources, strict=True) for part in source or (each,)]
-    return product(x, y, *read)
+    return filling.filled(_Product(*shapes), read, (x.shape[0], y.shape[1]), x.dtype, _in_xla, (x, y))

@@ -1,7 +1,7 @@
 """Sorting, and searching in sorted arrays.
 
 XLA:CPU sorts floats by a comparison of many steps, some 50 times slower than NumPy; integers go six times faster. So
-floats are mapped to integers that sort alike (*keys*).
+floats are mapped to integers that sort alike (*keys*), where NumPy cannot be called (accel.rules.order).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.rules import derivatives
+from accel.rules import derivatives, order
 from accel.rules.columns import Rounding
 from accel.rules.core import in_common_dtype
 from accel.rules.lowering import jnp, lax, number, where
@@ -77,7 +77,7 @@ def _sort_selected(*, a: Array, mask: Array, axis: int | None = -1, kind: str | 
         raise Unsupported("shape.dynamic", "numpy.sort of a masked selection in a pure function")
     chosen = mask.reshape(mask.shape + (1,) * (a.ndim - 1))
     keys = where(chosen, keys, number(np.iinfo(keys.dtype).max, keys))
-    return from_keys(lax.sort(keys, dimension=0), a.dtype)
+    return order.in_order(from_keys(keys, a.dtype), 0, functools.partial(_by_keys, axis=0))
 
 
 @rule(np.sort, "a | axis kind stable", rounding=Rounding.EXACT, rows=_sort_selected, reorders=True)
@@ -89,6 +89,10 @@ def sort(*, a: Array, axis: int | None = -1, kind: str | None = None, stable: ob
         return _sort_complex(a, axis)
     if derivatives.are_wanted() and a.dtype.kind == "f":
         return jnp.take_along_axis(a, jnp.argsort(keys_of(a), axis=axis), axis)
+    return order.in_order(a, axis, functools.partial(_by_keys, axis=axis))
+
+
+def _by_keys(a: Any, axis: int) -> Any:
     return from_keys(lax.sort(keys_of(a), dimension=axis), a.dtype)
 
 
@@ -144,8 +148,8 @@ def _determined(
         in_order = np.sort(a, axis)
         return bool((_differ(in_order, axis) & (in_order == in_order).swapaxes(0, axis)[:-1]).all())
     keys = _sort_keys(a)
-    order = _order(keys, a.shape, axis)  # as in `argsort`: XLA sorts once for both
-    differ = (_differ(jnp.take_along_axis(part, order, axis), axis) for part in keys)
+    places = _order(keys, a.shape, axis)  # as in `argsort`: XLA sorts once for both
+    differ = (_differ(jnp.take_along_axis(part, places, axis), axis) for part in keys)
     return functools.reduce(operator.or_, differ).all()
 
 
@@ -172,6 +176,12 @@ def argsort(*, a: Any, axis: Any = -1, kind: object = None, stable: object = Non
 
 
 def _order(keys: tuple[Any, ...], shape: tuple[int, ...], axis: int) -> Any:
+    if len(keys) == 1:
+        return order.positions(keys[0], axis, lambda key: _order_by_xla((key,), key.shape, axis))
+    return _order_by_xla(keys, shape, axis)
+
+
+def _order_by_xla(keys: tuple[Any, ...], shape: tuple[int, ...], axis: int) -> Any:
     positions = lax.broadcasted_iota(np.int64, shape, axis)
     return lax.sort((*keys, positions), dimension=axis, num_keys=len(keys), is_stable=True)[-1]
 
