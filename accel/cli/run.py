@@ -45,6 +45,7 @@ def _finish(plan: CommandLine, process: int) -> None:
     """Write the reports. A forked child does not: its parent does. Of MPI's ranks, the first does."""
     if os.getpid() != process or not ranks.is_first():
         return
+    patching.look_back()
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
     page = plan.profile is not None and _try_to_write(profiling.page(program), plan.profile, "profile")
     kept = last.keep(figures, program, profile=plan.profile if page else None)

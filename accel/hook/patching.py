@@ -23,6 +23,7 @@ from accel.hook.imports import locate
 from accel.hook.installation import NUMPY, Installation, Wrap, keep_on_numpy, mark_absent
 from accel.hook.lifts import MAIN, TOP, WHY
 from accel.hook.lines import before_each_line
+from accel.hook.misnamed import OwnRows
 from accel.hook.patterns import check_patterns, selected
 from accel.hook.watching import INTERVAL_S, LONGEST_S, Watch
 from accel.process import ranks, tuning
@@ -131,6 +132,7 @@ def _speak_at_exit() -> None:
 
 def _say_summary() -> None:
     """Keep the report, and write the summary line to standard error, unless that is closed."""
+    look_back()
     figures = figures_of_run()
     advice = IN_SHELL if last.keep(figures, " ".join(sys.argv)) else IN_PYTHON
     if sys.stderr is not None and not sys.stderr.closed:
@@ -154,7 +156,7 @@ def put_in_place(
     steps = steps_of(chosen)
     ledger.current_run().step = None if steps is None else steps.step
     holds = [hold for each in chosen for hold in each.holds]
-    _switch_to(Installation([*_open_books(rows, only, exclude), *more], holds, wrap))
+    _switch_to(Installation([*_open_books(rows, only, exclude), *more], holds, wrap, OwnRows(named)))
     if named is None:
         _close_books_of_others(chosen)
 
@@ -286,6 +288,12 @@ def chosen() -> list[Row]:
     around -= {row.target for row in functions}
     loops = [Row(MAIN, name.partition(".")[2] or TOP, WHY, loops=True) for name in sorted(around)]
     return [*loops, *functions]
+
+
+def look_back() -> None:
+    """At the end of the program: tell of rows of a user's own catalogue that have named nothing."""
+    if _current is not None:
+        _current.own.look_back(_current.rows)
 
 
 def uninstall() -> None:

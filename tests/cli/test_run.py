@@ -249,6 +249,21 @@ def test_a_catalogue_of_ones_own(bench: Bench, tmp_path: Path) -> None:
     assert [each["target"] for each in account["functions"]] == ["model:warm"]
 
 
+def test_rows_of_the_script_that_name_nothing_are_told_of_at_its_end(bench: Bench, tmp_path: Path) -> None:
+    """Its module is `__main__`, and another name of it, or a function that it never defines, is a slip."""
+    rows, script = tmp_path / "my_rows.py", tmp_path / "heat.py"
+    script.write_text("import numpy as np\n\ndef smooth(t):\n    return t + 1.0\n\nsmooth(np.ones(3))\n")
+    named = [("__main__", "smooth"), ("__main__", "smoth"), ("heat", "smooth"), ("model", "wram")]
+    made = ", ".join(f"Row({module!r}, {name!r}, 'why')" for module, name in named)
+    rows.write_text(f"from accel.catalogue import Catalogue, Row\nCATALOGUE = Catalogue('mine', ({made}))\n")
+    done = bench.accel("--catalogue", str(rows), "--report", "-", str(script))
+    assert done.code == 0
+    err = " ".join(done.err.split())
+    assert f"{rows}, row 2: __main__ has no smoth (did you mean smooth?) accel: " in err
+    assert f"note: {rows}, row 3: heat is the program itself, whose module is __main__ " in err
+    assert f"note: {rows}, row 4: the program has not imported model" in err
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
