@@ -182,6 +182,19 @@ def test_what_is_shared_is_found_and_not_written(folder: Path, shared: Path) -> 
     assert contents(shared) == before
 
 
+def test_it_is_known_what_the_shared_folder_holds(folder: Path, shared: Path) -> None:
+    entries = [(KEY, cache.SUFFIX)]
+    with config.override(cache_shared=shared):
+        size = cache.size_of(entries)
+        assert (cache.shared_with(entries), cache.shared_with([(KEY, cache.TRACE)])) == (shared, None)
+        assert size > len(b"shared")
+        cache.save(KEY, b"own")
+        assert (cache.shared_with(entries), cache.size_of(entries)) == (None, size - len(b"shared") + len(b"own"))
+    assert cache.shared_with(entries) is None
+    with config.override(cache_dir=None, cache_shared=shared):
+        assert (cache.shared_with(entries), cache.size_of(entries)) == (shared, size)
+
+
 def test_what_is_shared_is_found_by_who_keeps_nothing(shared: Path) -> None:
     with config.override(cache_dir=None, cache_shared=shared):
         assert cache.is_used()

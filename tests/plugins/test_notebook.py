@@ -133,7 +133,13 @@ assert ">In[" in profile._repr_html_()
 assert "<table" in profile._repr_html_() and "shape.dynamic" in profile._repr_html_() and "trimmed" in str(profile)
 
 # a function that is called too few times: what it waits for, and how to try it out
-profile = run("%%accel_profile\ndef rarely(x):\n    return np.sin(x)\nlong = np.ones(300000)\nfor _ in (1, 2):\n    v = rarely(long)")
+profile = run('''%%accel_profile
+def rarely(x):
+    return np.sin(x)
+long = np.ones(300000)
+v = rarely(long)
+v = rarely(long)
+''')
 told = str(profile).splitlines()[-2:]
 assert told[0].startswith("__main__:rarely, 2 calls on NumPy: ") and "[wait." in told[0], str(profile)
 assert told[1].startswith("accel waits until a program pays") and "override" in profile._repr_html_()

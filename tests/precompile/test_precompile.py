@@ -330,6 +330,13 @@ def test_what_could_not_be_kept_is_named_with_the_reason() -> None:
     ]
 
 
+def test_programs_of_a_shared_folder_are_counted_apart() -> None:
+    account = _account(shared="/sw/programs", found_on_disk=True)
+    assert messages.after(account, Path("cache")).startswith(
+        "2 programs of 1 function kept in cache, 1 of them in /sw/programs, 4.0 MB.\n"
+    )
+
+
 def test_progress_in_words() -> None:
     found = _account()["progress"]
     assert messages.progress(found, 200, None) == "accel: 312 steps, 2 programs of 1 function, nothing new for 0 of 200"
