@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -243,6 +244,14 @@ def test_the_json_holds_everything(told: Any) -> None:
     assert by_name["climate.core:Model.of_size"]["verdict"] == "no arrays"
     assert by_name["climate.core:Model.tell"]["may_stop"][0]["id"] == "effect.print"
     assert by_name["climate.core:Model.tell"]["calls"] is None
+
+
+def test_each_key_of_the_json_is_explained(told: Any) -> None:
+    account = json.loads(told("climate", "--format", "json")[1])
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    section = page.partition("\n## accel doctor\n")[2].partition("\n## ")[0]
+    names = [line.partition(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    assert set(account) | set(account["functions"][0]) == set(re.findall(r"`(\w+)`", " ".join(names)))
 
 
 def test_markdown_has_a_row_for_each_function(told: Any) -> None:
