@@ -138,6 +138,7 @@ def _compare(plan: CommandLine, out: Path, start: Start) -> int:
         "catalogue": plan.catalogue_file,
         "only": plan.only,
         "exclude": plan.exclude,
+        "auto": plan.auto,
     }
     try:
         result = runs.compare(spec, out)

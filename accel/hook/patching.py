@@ -40,7 +40,7 @@ _current: Installation | None = None
 
 
 @dataclass(frozen=True)
-class _Accelerating:
+class Accelerating:
     """The usual replacement: the accelerated function. mode: None for the mode in the settings."""
 
     mode: str | None
@@ -111,7 +111,7 @@ def install(
     devices.check(replace(settings, mode=mode or settings.mode))
     if not settings.quiet and ranks.is_first():
         _speak_at_exit()
-    put_in_place(catalogue, _Accelerating(mode), only=only, exclude=exclude, more=more)
+    put_in_place(catalogue, Accelerating(mode), only=only, exclude=exclude, more=more)
 
 
 def steps_of(chosen: Iterable[Catalogue]) -> Steps | None:
