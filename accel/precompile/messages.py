@@ -73,7 +73,10 @@ def after(account: Answer, folder: Path) -> str:
     report, fields = account["report"], account["progress"]
     kept = kept_programs(report)
     if not fields["calls"]:
-        return "None of the functions to accelerate was called: there was nothing to compile.\n"
+        return (
+            "None of the functions to accelerate was called: there was nothing to compile. Name some by --catalogue; "
+            "what accel run --auto compiles of a script's own loops, that run keeps for the next one.\n"
+        )
     lines = []
     if kept:
         size = size_text(sum(program["kept_bytes"] for _, program in kept))

@@ -520,7 +520,7 @@ def test_clear_says_what_it_cannot_remove(asked: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("args", "text"),
     [
-        ([], "accel: unknown command 'cache'; expected: info, clear\n"),
+        ([], "accel: accel cache needs a command; expected: info, clear\n"),
         (["purge"], "accel: unknown command 'cache purge'; expected: info, clear\n"),
         (["clear", "all"], "accel: unknown command 'cache clear all'; expected: info, clear\n"),
     ],

@@ -184,7 +184,8 @@ def test_nothing_to_compile_is_said(bench: Bench) -> None:
     done = bench.compile("idle.py")
     assert (done.code, done.out) == (
         1,
-        "None of the functions to accelerate was called: there was nothing to compile.\n",
+        "None of the functions to accelerate was called: there was nothing to compile. Name some by --catalogue; what "
+        "accel run --auto compiles of a script's own loops, that run keeps for the next one.\n",
     )
 
 

@@ -315,6 +315,9 @@ def main(args: Sequence[str]) -> int:
         sys.stdout.write(USAGE)
         return 0
     if len(args) != 1 or args[0] not in verbs:
+        if not args:
+            sys.stderr.write(f"accel: accel cache needs a command; expected: {', '.join(verbs)}\n")
+            return BAD_INPUT
         near = did_you_mean(args[0], verbs) if len(args) == 1 else ""
         sys.stderr.write(f"accel: unknown command {' '.join(['cache', *args])!r}{near}; expected: {', '.join(verbs)}\n")
         return BAD_INPUT
