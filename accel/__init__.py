@@ -28,7 +28,6 @@ from accel.process import ending as _ending  # noqa: F401  # its exit handler ha
 if TYPE_CHECKING:
     from accel import ndimage
     from accel.config import SettingError, Settings, override
-    from accel.dispatch.refusals import Refused
     from accel.ensembles.ensemble import ensemble
     from accel.hook.patching import install, installed, uninstall
     from accel.inspect.explain import explain
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from accel.plugins.notebook import load_ipython_extension, unload_ipython_extension  # noqa: F401
     from accel.pure.function import to_jax
     from accel.pure.transforms import grad, jacobian, value_and_grad, vmap
+    from accel.reasons import Refused
     from accel.reports.children import gather_children
     from accel.reports.reporting import report, reset_report
     from accel.reports.summary import summary_line
@@ -88,7 +88,7 @@ _HOMES = {
     "jacobian": "accel.pure.transforms",
     "value_and_grad": "accel.pure.transforms",
     "vmap": "accel.pure.transforms",
-    "Refused": "accel.dispatch.refusals",
+    "Refused": "accel.reasons",
     "summary_line": "accel.reports.summary",
 }
 

@@ -7,8 +7,9 @@ a distribution of its own, and is found by the entry point group `accel.catalogu
 from __future__ import annotations
 
 import runpy
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
@@ -102,7 +103,7 @@ class Catalogue:
     """Everything that accel needs to know about one program.
 
     demo_root: the folder to put on sys.path for `--demo`, or None. demo_target: the module to run there. steps: None if
-    the program has no steps.
+    the program has no steps. file: the name of the file that `load` has read it from; None for any other.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Catalogue:
     demo_root: Path | None = None
     demo_target: str = ""
     steps: Steps | None = None
+    file: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Spell the targets of `steps` as the rows' are, however the catalogue spells them."""
@@ -128,7 +130,7 @@ def load(path: str) -> Catalogue:
         raise SettingError("--catalogue", path, _FILES, problem) from error
     if not isinstance(content, Catalogue):
         raise SettingError("--catalogue", path, _FILES, "holds no catalogue")
-    return content
+    return replace(content, file=path)
 
 
 def default() -> tuple[Catalogue, ...]:
@@ -169,6 +171,12 @@ def named(name: str) -> Catalogue:
         there = ", ".join(known) or "none is installed"
         raise SettingError("catalogue", name, f"an installed catalogue ({there}), or a Python file", "is not installed")
     return known[name]
+
+
+def is_installed(catalogue: Catalogue) -> bool:
+    """Whether a catalogue is that of an installed distribution. Loads none of them."""
+    points = metadata.entry_points(group=ENTRY_POINTS)
+    return any(getattr(sys.modules.get(point.module), point.attr, None) is catalogue for point in points)
 
 
 def discover() -> tuple[Catalogue, ...]:

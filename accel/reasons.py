@@ -387,6 +387,10 @@ class Refusal:
         )
 
 
+class Refused(RuntimeError):
+    """Raised in mode "strict" if a target could not be accelerated, or was demoted."""
+
+
 def source_line(filename: str, line: int) -> str:
     """Return "file:line" with `filename` relative to the entry of sys.path that it was imported from.
 

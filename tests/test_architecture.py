@@ -146,6 +146,7 @@ LAYERS = (
     ("reports.profiling", "reports.last"),
     ("hook.patterns", "hook.attributes", "hook.imports", "hook.lines", "hook.watching"),
     ("hook.lifts", "hook.aliases"),
+    ("hook.misnamed",),
     ("hook.installation",),
     ("hook.patching", "comparison.observer", "comparison.runs"),
     ("plugins.pytest_session",),

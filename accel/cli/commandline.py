@@ -69,7 +69,7 @@ OPTIONS = (
     Option("--out", {"metavar": "DIR", "help": "the folder for the comparison; default: accel-comparison"}),
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
-OF_COMPARE = ("--platform", "--mode", "--catalogue", "--only", "--exclude", "--out")
+OF_COMPARE = ("--platform", "--mode", "--catalogue", "--only", "--exclude", "--auto", "--out")
 """Options that `accel compare` has too."""
 
 TARGET_HELP = "a module (a.b), a script, a folder or zip file with __main__.py, -m MODULE, -c CODE, or -"
@@ -95,7 +95,7 @@ def compare_parser() -> Parser:
         usage="accel compare [OPTION]... TARGET [ARGS...]",
     )
     _add(parser, [option for option in OPTIONS if option.name in OF_COMPARE])
-    parser.set_defaults(compare=True, report=None, profile=None, auto=None, chosen=None, quiet=False)
+    parser.set_defaults(compare=True, report=None, profile=None, chosen=None, quiet=False)
     parser.set_defaults(ensemble=None, perturb=None, members=None)
     return parser
 
@@ -216,7 +216,6 @@ def _chosen(options: argparse.Namespace) -> Path | None:
 _NOT_WITH_COMPARE = {
     "report": "describes a single run, but --compare makes three",
     "profile": "describes a single run, but --compare makes three",
-    "auto": "is not passed on to the runs of --compare",
     "chosen": "describes a single run, but --compare makes three",
     "ensemble": "is not passed on to the runs of --compare",
 }

@@ -68,7 +68,8 @@ def _cache() -> str:
         settings = config.current()
     except config.SettingError as error:
         return f"unknown: {error}"
-    return "off" if settings.cache_dir is None else str(settings.cache_dir)
+    own = "off" if settings.cache_dir is None else str(settings.cache_dir)
+    return own if settings.cache_shared is None else f"{own}; shared: {settings.cache_shared}"
 
 
 def _matters(name: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,10 +46,13 @@ def _finish(plan: CommandLine, process: int) -> None:
     """Write the reports. A forked child does not: its parent does. Of MPI's ranks, the first does."""
     if os.getpid() != process or not ranks.is_first():
         return
+    patching.look_back()
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
     page = plan.profile is not None and _try_to_write(profiling.page(program), plan.profile, "profile")
     kept = last.keep(figures, program, profile=plan.profile if page else None)
     advice = IN_SHELL if kept else UNKEPT
+    if plan.auto:  # which `accel compile` does not know, and which need not be advised
+        advice = replace(advice, compile_first=None, start_brief=None)
     for report in plan.reports:
         _try_to_write(_rendered(report, figures, advice), report.path, "report")
     chosen = patching.chosen() if plan.auto else []
@@ -137,11 +141,15 @@ def _compare(plan: CommandLine, out: Path, start: Start) -> int:
         "catalogue": plan.catalogue_file,
         "only": plan.only,
         "exclude": plan.exclude,
+        "auto": plan.auto,
     }
     try:
         result = runs.compare(spec, out)
     except runs.RunFailed as error:
         sys.stderr.write(f"accel: {error}\n")
         return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("accel: interrupted: nothing was compared\n")
+        return 128 + signal.SIGINT
     sys.stderr.write(runs.one_line_summary(result, out))
     return 0

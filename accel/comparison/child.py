@@ -11,14 +11,53 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 from accel import catalogue, config, logs, project
+from accel.catalogue import Row
 from accel.cli import program
 from accel.cli.starts import Command
 from accel.comparison.observer import Observer
 from accel.hook import patching
+from accel.hook.lifts import WHY
+from accel.lift.switch import Switch, name_of
 from accel.process import memory
 from accel.reports import reporting
+
+
+class OnNumPy:
+    """Replaces functions and loops by themselves, observed. observer: the run's."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def __call__(self, row: Row, function: FunctionType) -> Any:
+        # which functions are chosen while the program runs is a matter of time: not the same ones in each run
+        return function if row.why == WHY else self._observer.on_numpy(row, function)
+
+    def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:
+        """Observe the rounds of a lifted loop, unless a catalogue says what is observed."""
+        if not self._observer.has_steps:
+            switch.go_beside(self._observer.rounds(name_of(switch, row.module)))
+
+
+class Accelerated(OnNumPy):
+    """Replaces functions and loops by accelerated ones, observed."""
+
+    _usual = patching.Accelerating(None)
+
+    def __call__(self, row: Row, function: FunctionType) -> Any:
+        return self._usual(row, function) if row.why == WHY else self._observer.accelerated(row, function)
+
+    def prepare(self) -> None:
+        """Import what accelerates functions."""
+        self._usual.prepare()
+
+    def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:
+        """Accelerate and observe the rounds of a lifted loop."""
+        self._usual.start_loop(row, switch, names)
+        super().start_loop(row, switch, names)
 
 
 def main() -> int:
@@ -34,10 +73,11 @@ def main() -> int:
     logs.to_stderr()
     logs.set_level(config.current().log)
     chosen = {"only": spec["only"], "exclude": spec["exclude"]} if accelerated else {}
-    patching.put_in_place(rows, observer.accelerated if accelerated else observer.on_numpy, **chosen)
+    wrap = Accelerated(observer) if accelerated else OnNumPy(observer)
+    patching.put_in_place(rows, wrap, **chosen)
     atexit.register(_finish, observer, accelerated, os.getpid())
     # all runs must observe the same calls
-    return program.execute(start, line_by_line=True)
+    return program.execute(start, auto=spec["auto"], line_by_line=True)
 
 
 def _finish(observer: Observer, accelerated: bool, process: int) -> None:

@@ -2,8 +2,9 @@
 
 A run is observed at the targets that the program itself calls, not at targets called inside other targets. The state is
 what a catalogue's `Steps` names. Without one, it is every floating-point array that such a call returns, takes as an
-argument, or has in the attributes of its first argument. Samples of the state are taken ever further apart, so that a
-run of any length gives a few dozen.
+argument, or has in the attributes of its first argument; of a round of a lifted loop, those that its variables, and
+the attributes of what they hold, are. Samples of the state are taken ever further apart, so that a run of any length
+gives a few dozen.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import inspect
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from accel.catalogue import Row, Steps
+from accel.lift.switch import Beside
+from accel.lift.transform import NOT_RUN
 
 GROWTH = 1.25
 """The ratio of the numbers of the calls after which one sample and the next are taken."""
@@ -28,6 +32,8 @@ MAX_BYTES = 2 * 2**30
 """The most bytes of samples in one run. After that, none are taken."""
 
 Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+State = Callable[[Any], Iterator[tuple[str, Any]]]
+"""Gives the arrays of the state, by name, from what a call has returned."""
 
 
 def is_sampled(number: int) -> bool:
@@ -50,6 +56,7 @@ class Observer:
 
     def __init__(self, folder: Path, steps: Steps | None, *, perturb: bool) -> None:
         self.folder = folder
+        self.has_steps = steps is not None
         self._steps = steps
         self._perturb = perturb
         self._inside = False
@@ -91,31 +98,50 @@ class Observer:
         names = list(inspect.signature(function).parameters)
 
         def answer(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if self._inside:
-                return call(args, kwargs)
-            self._inside = True
-            try:
-                self._move(target, args, kwargs, names)
-                begin = time.perf_counter()
-                self._starts.setdefault(target, []).append(begin)
-                result = call(args, kwargs)
-                self._seconds[target] = self._seconds.get(target, 0.0) + time.perf_counter() - begin
-                self._sample(target, args, kwargs, result, names)
-            finally:
-                self._inside = False
-            return result
+            return self._observed(
+                target,
+                lambda: call(args, kwargs),
+                lambda result: self._state(target, args, kwargs, result, names),
+                lambda: self._moved(target, args, kwargs, names),
+            )
 
         return answer
 
+    def rounds(self, target: str) -> Beside:
+        """What a lifted loop does beside its rounds, for `Switch.go_beside`. Both runs need it for the same loops."""
+
+        def beside(body: FunctionType, call: Callable[[FunctionType], Any] | None) -> Any:
+            if call is None:  # it runs in its place: there is no end at which it could be looked at
+                return NOT_RUN
+            return self._observed(
+                target, lambda: call(body), lambda _: _held(body), lambda: [array for _, array in _held(body)]
+            )
+
+        return beside
+
+    def _observed(self, target: str, run: Callable[[], Any], state: State, moved: Callable[[], list[Any]]) -> Any:
+        """Run a call or round, with its start and the state after it noted. moved: arrays to perturb, the first one."""
+        if self._inside:
+            return run()
+        self._inside = True
+        try:
+            self._move(target, moved)
+            begin = time.perf_counter()
+            self._starts.setdefault(target, []).append(begin)
+            result = run()
+            self._seconds[target] = self._seconds.get(target, 0.0) + time.perf_counter() - begin
+            self._sample(target, lambda: state(result))
+        finally:
+            self._inside = False
+        return result
+
     # -- the state ----------------------------------------------------------------------------------------------------
 
-    def _sample(
-        self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: object, names: list[str]
-    ) -> None:
+    def _sample(self, target: str, state: Callable[[], Iterator[tuple[str, Any]]]) -> None:
         number = len(self._starts[target])
         if not is_sampled(number) or self._bytes > MAX_BYTES or (self._steps and target not in self._steps.fields):
             return
-        arrays = dict(self._state(target, args, kwargs, result, names))
+        arrays = dict(state())
         self._bytes += sum(array.nbytes for array in arrays.values())
         np.savez(self.folder / f"{target}@{number}.npz", **arrays)
 
@@ -131,16 +157,22 @@ class Observer:
         yield from _floats("result", result)
         yield from _given(args, kwargs, names)
 
-    def _move(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]) -> None:
+    def _moved(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]) -> list[Any]:
+        """What a perturbed run moves before a call: what the catalogue says, or else an array that is given."""
+        if self._steps is not None:
+            return [getattr(args[0], name, None) for where, name in self._steps.perturbed if where == target]
+        return [array for _, array in _given(args, kwargs, names)]
+
+    def _move(self, target: str, moved: Callable[[], list[Any]]) -> None:
         """Perturb the state by one unit in the last place. In place, because the arrays may be shared."""
         if not self._perturb or target in self._perturbed:
             return
         self._perturbed.add(target)
         if self._steps is not None:
-            moved = [getattr(args[0], name, None) for where, name in self._steps.perturbed if where == target]
+            arrays = moved()
         else:
-            moved = [] if len(self._perturbed) > 1 else _first_of([array for _, array in _given(args, kwargs, names)])
-        for array in moved:
+            arrays = [] if len(self._perturbed) > 1 else _first_of(moved())
+        for array in arrays:
             if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.flags.writeable:
                 np.nextafter(array, array.dtype.type(np.inf), out=array)
 
@@ -164,6 +196,19 @@ def _given(args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]) -> I
     if args and not isinstance(args[0], np.ndarray):
         for name, value in sorted(getattr(args[0], "__dict__", {}).items()):
             yield from _floats(f"{names[0]}.{name}", value)
+
+
+def _held(body: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The arrays that the variables of a loop's body hold, its own function's and global ones, and their attributes."""
+    names = {name: body.__globals__[name] for name in body.__code__.co_names if name in body.__globals__}
+    for name, cell in zip(body.__code__.co_freevars, body.__closure__ or (), strict=True):
+        with suppress(ValueError):  # it is not bound yet
+            names[name] = cell.cell_contents
+    for name, value in names.items():
+        yield from _floats(name, value)
+        if not isinstance(value, (np.ndarray, type, FunctionType, ModuleType)):
+            for attribute, inner in sorted(getattr(value, "__dict__", {}).items()):
+                yield from _floats(f"{name}.{attribute}", inner)
 
 
 def _floats(name: str, value: object) -> Iterator[tuple[str, Any]]:

@@ -46,8 +46,8 @@ class RunFailed(Exception):
 def compare(spec: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """Run the program in each way, and write report.json, report.md and charts to `out`. Returns the JSON's content.
 
-    spec: target, args, folder, home, settings, catalogue, only, exclude, as `accel.comparison.child` reads them. Raises
-    RunFailed.
+    spec: target, args, folder, home, settings, catalogue, only, exclude, auto, as `accel.comparison.child` reads them.
+    Raises RunFailed.
     """
     try:
         runs = {way: _run(spec, way, out) for way in WAYS}
@@ -277,8 +277,8 @@ def _nothing_compiled(result: Mapping[str, Any]) -> str:
     if totals["calls"]:
         return f"nothing was compiled, so that NumPy was compared with NumPy: {IN_FRONT}, compares more"
     return (
-        "no accelerated function was called, so that NumPy was compared with NumPy: name functions in a catalogue; for "
-        "a script without functions, QD_JAX_AOT=0 accel run --auto --mode verify compares each compiled round"
+        "no accelerated function was called, so that NumPy was compared with NumPy: name functions in a catalogue; "
+        "--auto compares the rounds of the script's own loops"
     )
 
 

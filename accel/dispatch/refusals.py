@@ -9,15 +9,11 @@ from collections.abc import Callable
 
 from accel import logs
 from accel.backend import devices
-from accel.reasons import Refusal
+from accel.reasons import Refusal, Refused
 from accel.reports import timeline
 from accel.reports.ledger import State, open_ledger
 
 _TAKEN_BACK = "was taken back to NumPy"
-
-
-class Refused(RuntimeError):
-    """Raised in mode "strict" if a target could not be accelerated, or was demoted."""
 
 
 def why_not_run(error: Exception) -> Refusal:

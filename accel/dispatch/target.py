@@ -31,11 +31,11 @@ from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.paths.path import Path, Stage
 from accel.dispatch.preconditions import OFF, unmet_precondition
 from accel.dispatch.recordings import Recordings
-from accel.dispatch.refusals import Refusals, Refused
+from accel.dispatch.refusals import Refusals
 from accel.dispatch.replaying import Answered, Replaying, Unanswered
 from accel.process.ending import let_go_at_exit
 from accel.process.interrupts import pass_on
-from accel.reasons import Refusal
+from accel.reasons import Refusal, Refused
 from accel.reports import timeline
 from accel.reports.ledger import Ledger, State, open_ledger
 

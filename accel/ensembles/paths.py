@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from accel import logs
-from accel.dispatch.refusals import Refused
 from accel.ensembles.batch import Batch
 from accel.ensembles.inventory import Inventory
 from accel.ensembles.unseen import Unseen
 from accel.ensembles.working_copy import Stepped, WorkingCopy
 from accel.pure.recorded import distinct, refused
+from accel.reasons import Refused
 from accel.record import Trace
 
 MOST_PATHS = 32

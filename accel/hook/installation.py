@@ -22,7 +22,8 @@ from accel.catalogue import Hold, Row
 from accel.hook.aliases import swap_aliases
 from accel.hook.attributes import Patch, Replacement, find, replace
 from accel.hook.imports import Finder, locate
-from accel.hook.lifts import Lifts, rows_of_all, rows_of_program
+from accel.hook.lifts import MAIN, Lifts, rows_of_all, rows_of_program
+from accel.hook.misnamed import OwnRows
 from accel.process import forks
 from accel.reasons import Refusal
 from accel.reports import ledger
@@ -47,10 +48,14 @@ def _renew_lock() -> None:
 
 
 class Installation:
-    """Everything that one `install` changes, and how to undo it. jobs: rows and holds by module."""
+    """Everything that one `install` changes, and how to undo it.
 
-    def __init__(self, rows: Iterable[Row], holds: Iterable[Hold], wrap: Wrap) -> None:
+    jobs: rows and holds by module. own: those of the user's own rows that have to name something.
+    """
+
+    def __init__(self, rows: Iterable[Row], holds: Iterable[Hold], wrap: Wrap, own: OwnRows | None = None) -> None:
         self.wrap = wrap
+        self.own = OwnRows() if own is None else own
         self.rows, self.holds = tuple(rows), tuple(holds)
         self.jobs: dict[str, list[Row | Hold]] = {}
         every: tuple[Row | Hold, ...] = self.rows + self.holds
@@ -128,7 +133,7 @@ class Installation:
 
     def copy(self) -> Installation:
         """Return a new installation of the same jobs."""
-        return Installation(self.rows, self.holds, self.wrap)
+        return Installation(self.rows, self.holds, self.wrap, self.own)
 
     def is_equivalent_to(self, other: Installation) -> bool:
         """Whether both replace the same functions in the same way."""
@@ -171,6 +176,8 @@ class Installation:
         attribute = find(module, job.qualname)
         if attribute is None:
             mark_absent([job])
+            if isinstance(job, Row) and job.module != MAIN:
+                self.own.warn_of_missing(module, job)
             return None
         owner, raw = attribute.owner, attribute.raw
         if isinstance(job, Row) and job.loops:

@@ -107,10 +107,11 @@ def _fault(code: CodeType, error: Exception) -> Refusal:
 
 def rows_of_program(rows: Iterable[Row], filename: str) -> list[Row]:
     """The rows that name loops of the program that runs as `__main__` from this file."""
-    return [row for row in rows if row.loops and (row.module == MAIN or _is_file_of(row.module, filename))]
+    return [row for row in rows if row.loops and (row.module == MAIN or is_file_of(row.module, filename))]
 
 
-def _is_file_of(module: str, filename: str) -> bool:
+def is_file_of(module: str, filename: str) -> bool:
+    """Whether importing `module` would run this file."""
     try:
         origin = getattr(locate(module), "origin", None)
         return isinstance(origin, str) and os.path.samefile(origin, filename)

@@ -23,6 +23,7 @@ from accel.hook.imports import locate
 from accel.hook.installation import NUMPY, Installation, Wrap, keep_on_numpy, mark_absent
 from accel.hook.lifts import MAIN, TOP, WHY
 from accel.hook.lines import before_each_line
+from accel.hook.misnamed import OwnRows
 from accel.hook.patterns import check_patterns, selected
 from accel.hook.watching import INTERVAL_S, LONGEST_S, Watch
 from accel.process import ranks, tuning
@@ -39,7 +40,7 @@ _current: Installation | None = None
 
 
 @dataclass(frozen=True)
-class _Accelerating:
+class Accelerating:
     """The usual replacement: the accelerated function. mode: None for the mode in the settings."""
 
     mode: str | None
@@ -110,7 +111,7 @@ def install(
     devices.check(replace(settings, mode=mode or settings.mode))
     if not settings.quiet and ranks.is_first():
         _speak_at_exit()
-    put_in_place(catalogue, _Accelerating(mode), only=only, exclude=exclude, more=more)
+    put_in_place(catalogue, Accelerating(mode), only=only, exclude=exclude, more=more)
 
 
 def steps_of(chosen: Iterable[Catalogue]) -> Steps | None:
@@ -131,6 +132,7 @@ def _speak_at_exit() -> None:
 
 def _say_summary() -> None:
     """Keep the report, and write the summary line to standard error, unless that is closed."""
+    look_back()
     figures = figures_of_run()
     advice = IN_SHELL if last.keep(figures, " ".join(sys.argv)) else IN_PYTHON
     if sys.stderr is not None and not sys.stderr.closed:
@@ -154,7 +156,7 @@ def put_in_place(
     steps = steps_of(chosen)
     ledger.current_run().step = None if steps is None else steps.step
     holds = [hold for each in chosen for hold in each.holds]
-    _switch_to(Installation([*_open_books(rows, only, exclude), *more], holds, wrap))
+    _switch_to(Installation([*_open_books(rows, only, exclude), *more], holds, wrap, OwnRows(named)))
     if named is None:
         _close_books_of_others(chosen)
 
@@ -285,6 +287,12 @@ def chosen() -> list[Row]:
     around -= {row.target for row in functions}
     loops = [Row(MAIN, name.partition(".")[2] or TOP, WHY, loops=True) for name in sorted(around)]
     return [*loops, *functions]
+
+
+def look_back() -> None:
+    """At the end of the program: tell of rows of a user's own catalogue that have named nothing."""
+    if _current is not None:
+        _current.own.look_back(_current.rows)
 
 
 def uninstall() -> None:

@@ -9,6 +9,7 @@ import importlib
 import os
 import runpy
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from accel.config import SettingError
 from accel.hook.imports import find_module, split_name
 from accel.inspect.sources import bound_names, nearest, parse
+from accel.process.tracebacks import entries, is_ours, linked
 
 PROGRAMS = "a dotted module such as scripts.run_simulation, a script file, or module:callable"
 
@@ -30,6 +32,16 @@ class ProgramToRun(NamedTuple):
     def run(self) -> None:
         """Run it in this process. Raises what it raises."""
         _RUNNERS[self.kind](self)
+
+
+def print_error(error: BaseException) -> None:
+    """Print what a program has raised, without the frames that started it."""
+    kept = [
+        each
+        for each in entries(error.__traceback__)
+        if not is_ours(each) and not each.tb_frame.f_code.co_filename.startswith("<frozen ")
+    ]
+    traceback.print_exception(error.with_traceback(linked(kept)))
 
 
 def program_of(target: str, args: tuple[str, ...] = (), option: str = "--run") -> ProgramToRun:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from types import CodeType, TracebackType
 
 from accel.process.tracebacks import entries, is_ours, linked
+from accel.reasons import Refused
 
 _UNBOUND = "cannot access free variable {!r} where it is not associated with a value in enclosing scope"
 _UNBOUND_LOCAL = "cannot access local variable {!r} where it is not associated with a value"
@@ -30,7 +31,7 @@ def amended(error: BaseException, code: CodeType | None, line: int) -> None:
     """
     loop, *inner = entries(error.__traceback__)
     body = next((place for place, each in enumerate(inner) if each.tb_frame.f_code is code), None)
-    if body is None and isinstance(error, Exception) and inner and is_ours(inner[-1]):
+    if body is None and _is_fault(error) and inner and is_ours(inner[-1]):
         error.__traceback__ = TracebackType(loop.tb_next, loop.tb_frame, loop.tb_lasti, line)
         return
     # the function that only calls the body is accel's, too
@@ -38,6 +39,11 @@ def amended(error: BaseException, code: CodeType | None, line: int) -> None:
     following = linked([each for each in below if not is_ours(each)])
     at = loop.tb_lasti if body is None else _same_place(inner[body], loop.tb_frame.f_code, loop.tb_lasti)
     error.__traceback__ = TracebackType(following, loop.tb_frame, at, line if body is None else inner[body].tb_lineno)
+
+
+def _is_fault(error: BaseException) -> bool:
+    """Whether an error that accel itself raised is none that it was asked to raise."""
+    return isinstance(error, Exception) and not isinstance(error, Refused)
 
 
 def _same_place(entry: TracebackType, code: CodeType, otherwise: int) -> int:

@@ -22,8 +22,9 @@ import accel
 from accel.process.own_code import is_project_file
 from accel.reasons import place_of, source_line
 from accel.reports import ledger
+from accel.reports.figures import figures_of
 from accel.reports.html import table
-from accel.reports.words import in_s
+from accel.reports.words import in_s, plural
 
 INTERVAL_S = 1e-3
 """Seconds between two looks."""
@@ -57,6 +58,13 @@ class LineProfile:
     def __init__(self) -> None:
         self.seconds = 0.0
         self._seconds: dict[tuple[str, int], dict[str, float]] = {}
+        self._before = _counts()
+        self._not_compiled: list[str] = []
+
+    def end(self, seconds: float) -> None:
+        """Enter how long it took in all, and what was called meanwhile, but not compiled, for no single line's sake."""
+        self.seconds = seconds
+        self._not_compiled = list(_not_compiled(self._before))
 
     def note(self, frame: FrameType | None, seconds: float) -> None:
         """Enter some seconds at the line where the profiled thread is."""
@@ -95,6 +103,7 @@ class LineProfile:
             numpy, compiled, own = (_in_s(line, what) for what in (NUMPY, COMPILED, ACCEL))
             shown.append(f"{numpy:>9} {compiled:>10} {own:>8} {line.number:>5} {line.text}")
             shown += [f"{'':>35} ^ {reason}" for reason in line.reasons]
+        shown += self._not_compiled
         return "\n".join(shown)
 
     def __repr__(self) -> str:
@@ -111,7 +120,8 @@ class LineProfile:
             for line in self.lines()
         ]
         titles = ("line", "source", "NumPy s", "compiled s", "accel s", "what keeps it on NumPy")
-        return f"<p>{escape(in_s(self.seconds))} in all</p>" + table(titles, rows, left=2)
+        below = "".join(f"<p>{escape(each)}</p>" for each in self._not_compiled)
+        return f"<p>{escape(in_s(self.seconds))} in all</p>" + table(titles, rows, left=2) + below
 
 
 def _title(filename: str) -> str:
@@ -131,6 +141,36 @@ def _reasons() -> dict[str, list[str]]:
             if refusal.where:
                 found.setdefault(refusal.where, []).append(f"{book.target}: {refusal.why}  [{refusal.reason}]")
     return found
+
+
+_Counts = dict[str, tuple[int, int]]
+"""By target, its calls so far, and how many of them were compiled."""
+
+_TO_WAIT_FOR_IT = (
+    "accel waits until a program pays: more calls in one go get one; to try it out, a few are enough inside "
+    "`with accel.override(ahead_of_time=False):`"
+)
+
+
+def _counts() -> _Counts:
+    return {book.target: (book.calls, book.compiled_calls) for book in ledger.ledgers()}
+
+
+def _not_compiled(before: _Counts) -> Iterator[str]:
+    """Say why functions that have been called since stayed on NumPy, where no line is the cause."""
+    is_early = False
+    for book in ledger.ledgers():
+        calls, compiled = before.get(book.target, (0, 0))
+        reasons = figures_of(book)["reasons"]
+        if book.calls == calls or book.compiled_calls > compiled or any(each["where"] for each in reasons):
+            continue
+        for each in reasons[:1]:
+            waits = each["id"].startswith("wait.")
+            hint = "" if waits else f"; {each['hint']}"
+            yield f"{book.target}, {plural(book.calls - calls, 'call')} on NumPy: {each['why']}  [{each['id']}]{hint}"
+            is_early |= waits
+    if is_early:
+        yield _TO_WAIT_FOR_IT
 
 
 @contextmanager
@@ -161,6 +201,7 @@ def line_profile() -> Iterator[LineProfile]:
     try:
         yield profile
     finally:
-        profile.seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - started
         over.set()
         looking.join()
+        profile.end(seconds)

@@ -73,14 +73,19 @@ def after(account: Answer, folder: Path) -> str:
     report, fields = account["report"], account["progress"]
     kept = kept_programs(report)
     if not fields["calls"]:
-        return "None of the functions to accelerate was called: there was nothing to compile.\n"
+        return (
+            "None of the functions to accelerate was called: there was nothing to compile. Name some by --catalogue; "
+            "what accel run --auto compiles of a script's own loops, that run keeps for the next one.\n"
+        )
     lines = []
     if kept:
         size = size_text(sum(program["kept_bytes"] for _, program in kept))
         names = {name for name, _ in kept}
         there = sum(program["found_on_disk"] for _, program in kept)
         already = " (nothing had to be compiled: all of them were there before)" if there == len(kept) else ""
-        lines.append(f"{_programs(len(kept), len(names))} kept in {folder}, {size}{already}.")
+        shared = Counter(program["shared"] for _, program in kept if program.get("shared"))
+        where = "".join(f", {count} of them in {other}" for other, count in shared.items())
+        lines.append(f"{_programs(len(kept), len(names))} kept in {folder}{where}, {size}{already}.")
         unless = ", with the following exceptions" if len(kept) < len(_all_programs(report)) else ""
         lines.append(f"The next run need not compile anything that was seen in {_counted(fields)}{unless}.")
     else:

@@ -12,13 +12,12 @@ import numpy as np
 
 from accel import config
 from accel.dispatch import late
-from accel.dispatch.refusals import Refused
 from accel.dispatch.replay import MergedMatcher
 from accel.inspect.explain.callables import PlainCall, call_of
 from accel.loops import rolled
 from accel.merge import ABSENT, MergedTrace, NotMergeable, merged
 from accel.process import interrupts
-from accel.reasons import Refusal
+from accel.reasons import Refusal, Refused
 from accel.record import Raised, Trace, Undone, record
 from accel.record.inputs import Inputs
 from accel.record.recording import Recording, Unwound

@@ -57,6 +57,8 @@ def _refusals(book: Ledger) -> Counter[Refusal]:
     awaited = book.waits() if book.waits is not None and book.state is State.NUMPY else None
     if awaited is not None:
         refusals[awaited] = book.numpy_calls - refusals.total()
+    elif book.state is State.NUMPY and not refusals:  # it was called before anything was decided
+        refusals[Refusal("wait.calls")] = book.numpy_calls
     # without counts of 0 and below, which arise where paths were refused besides calls
     return +refusals
 

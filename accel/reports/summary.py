@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -163,9 +164,21 @@ def heading_of(figures: dict[str, Any], advice: Advice = IN_PYTHON) -> list[str]
         f"{in_s(totals['copying_s'])} of the compiled calls copying to the device and back (estimated from samples)",
         f"account: compiled calls {_took_less(totals['gained_s'])} NumPy's would have; {_costs(totals['costs_s'])}; "
         f"in all {signed_s(totals['saved_s'])} (estimates); {plural(totals['checks'], 'comparison')} with NumPy",
+        *_programs(figures),
         f"versions: {known}",
     ]
     return lines + [f"note: {note}" for note in figures["notes"]]
+
+
+def _programs(figures: dict[str, Any]) -> list[str]:
+    """Return how many programs there are, and where those were found that nothing had to compile."""
+    programs = [program for each in figures["functions"] for program in each["programs"]]
+    found = [program for program in programs if program.get("found_on_disk")]
+    if not programs:
+        return []
+    shared = Counter(program["shared"] for program in found if program.get("shared"))
+    places = "".join(f", {count} of them in {folder}" for folder, count in shared.items())
+    return [f"programs: {len(programs)}, {len(found)} found on disk{places}"]
 
 
 def _took_less(gained_s: float) -> str:

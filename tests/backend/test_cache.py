@@ -182,6 +182,19 @@ def test_what_is_shared_is_found_and_not_written(folder: Path, shared: Path) -> 
     assert contents(shared) == before
 
 
+def test_it_is_known_what_the_shared_folder_holds(folder: Path, shared: Path) -> None:
+    entries = [(KEY, cache.SUFFIX)]
+    with config.override(cache_shared=shared):
+        size = cache.size_of(entries)
+        assert (cache.shared_with(entries), cache.shared_with([(KEY, cache.TRACE)])) == (shared, None)
+        assert size > len(b"shared")
+        cache.save(KEY, b"own")
+        assert (cache.shared_with(entries), cache.size_of(entries)) == (None, size - len(b"shared") + len(b"own"))
+    assert cache.shared_with(entries) is None
+    with config.override(cache_dir=None, cache_shared=shared):
+        assert (cache.shared_with(entries), cache.size_of(entries)) == (shared, size)
+
+
 def test_what_is_shared_is_found_by_who_keeps_nothing(shared: Path) -> None:
     with config.override(cache_dir=None, cache_shared=shared):
         assert cache.is_used()
@@ -507,7 +520,7 @@ def test_clear_says_what_it_cannot_remove(asked: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("args", "text"),
     [
-        ([], "accel: unknown command 'cache'; expected: info, clear\n"),
+        ([], "accel: accel cache needs a command; expected: info, clear\n"),
         (["purge"], "accel: unknown command 'cache purge'; expected: info, clear\n"),
         (["clear", "all"], "accel: unknown command 'cache clear all'; expected: info, clear\n"),
     ],

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from accel.cli.run import compare
+from accel.comparison import runs
 from tests.cli.bench import MIRROR, Bench, Done
 
 # -- the program finds itself as ever ---------------------------------------------------------------------------------
@@ -247,6 +250,42 @@ def test_a_catalogue_of_ones_own(bench: Bench, tmp_path: Path) -> None:
     assert (done.code, done.out) == (0, "2.0\n")
     account = json.loads(path.read_text(encoding="utf-8"))
     assert [each["target"] for each in account["functions"]] == ["model:warm"]
+
+
+def test_with_auto_what_it_cannot_do_is_not_advised(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("", encoding="utf-8")
+    done = bench.accel("--auto", str(tmp_path / "empty.py"))
+    assert done.err.startswith("accel: no accelerated function was called (see ")
+    (tmp_path / "few.py").write_text("import time\nfor i in range(3):\n    time.sleep(0.05)\n", encoding="utf-8")
+    assert "accel compile" not in bench.accel("--auto", str(tmp_path / "few.py")).err
+
+
+def test_ctrl_c_in_a_comparison_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(spec: object, out: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "compare", interrupted)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "a.py").write_text("", encoding="utf-8")
+    assert compare(["--out", str(tmp_path / "out"), str(tmp_path / "a.py")]) == 130
+    assert capsys.readouterr().err == "accel: interrupted: nothing was compared\n"
+
+
+def test_rows_of_the_script_that_name_nothing_are_told_of_at_its_end(bench: Bench, tmp_path: Path) -> None:
+    """Its module is `__main__`, and another name of it, or a function that it never defines, is a slip."""
+    rows, script = tmp_path / "my_rows.py", tmp_path / "heat.py"
+    script.write_text("import numpy as np\n\ndef smooth(t):\n    return t + 1.0\n\nsmooth(np.ones(3))\n")
+    named = [("__main__", "smooth"), ("__main__", "smoth"), ("heat", "smooth"), ("model", "wram")]
+    made = ", ".join(f"Row({module!r}, {name!r}, 'why')" for module, name in named)
+    rows.write_text(f"from accel.catalogue import Catalogue, Row\nCATALOGUE = Catalogue('mine', ({made}))\n")
+    done = bench.accel("--catalogue", str(rows), "--report", "-", str(script))
+    assert done.code == 0
+    err = " ".join(done.err.split())
+    assert f"{rows}, row 2: __main__ has no smoth (did you mean smooth?) accel: " in err
+    assert f"note: {rows}, row 3: heat is the program itself, whose module is __main__ " in err
+    assert f"note: {rows}, row 4: the program has not imported model" in err
 
 
 @pytest.mark.parametrize(

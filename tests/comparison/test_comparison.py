@@ -16,6 +16,7 @@ import pytest
 from accel.catalogue import Row, Steps
 from accel.comparison import runs
 from accel.comparison.observer import Observer
+from accel.lift.transform import NOT_RUN
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -230,6 +231,65 @@ def test_no_call_of_the_scripts_own_function_is_missed(tmp_path: Path) -> None:
     assert max(result["fields"]["__main__:step: result"]["accel"]) < 1e-12
 
 
+FLAT = """
+import numpy as np
+x = np.linspace(0.0, 1.0, 50_000)
+u = np.sin(6 * x)
+for i in range(30):
+    u = u + 0.1 * np.cos(u) * x
+
+def main(model):
+    for k in range(12):
+        model.v = 0.9 * model.v + x
+        for _ in range(2):
+            model.v[1:-1] = 0.5 * (model.v[2:] + model.v[:-2])
+
+class Model:
+    v = None
+
+model = Model()
+model.v = np.zeros(50_000)
+main(model)
+"""
+
+
+def test_the_rounds_of_a_flat_script_are_compared(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "flat.py").write_text(FLAT, encoding="utf-8")
+    done = compare(tmp_path, "--auto", "--out", "found", "flat.py")
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "work" / "found" / "report.json").read_text(encoding="utf-8"))
+    assert result["step"] in ("__main__:5", "__main__:main:9")
+    steps = 30 if result["step"] == "__main__:5" else 12
+    assert [result["runs"][way]["steps"] for way in runs.WAYS] == [steps] * 3
+    fields = result["fields"]
+    assert fields["__main__:5: u"]["calls"] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 27]
+    assert fields["__main__:main:9: model.v"]["calls"] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12]
+    assert all(max(row["accel"]) < 1e-12 for row in fields.values())
+    assert max(max(row["perturbed"]) for row in fields.values()) > 0
+    assert result["accel"]["totals"]["compiled_calls"] > 0
+    assert "__main__:main:11: model.v" not in fields, "a loop inside a round is a part of it"
+
+
+def test_rounds_of_a_loop_are_observed_where_they_run_as_a_function(tmp_path: Path) -> None:
+    observer = Observer(tmp_path / "s", None, perturb=True)
+    beside, u = observer.rounds("m:f:3"), np.ones(5)
+    before = u
+
+    def body() -> Any:
+        nonlocal u
+        u = u * 2.0
+        return "result"
+
+    assert beside(body, lambda run: run()) == "result"
+    assert (before > 1.0).all(), "it is perturbed before the first round"
+    assert beside(body, None) == NOT_RUN, "it runs in its place"
+    assert beside(body, lambda run: beside(run, lambda inner: inner())) == "result"
+    assert beside(lambda: u, lambda run: 7) == 7
+    assert sorted(samples(tmp_path / "s")) == [f"m:f:3@{number}" for number in (1, 2, 3)], "inner rounds are not"
+    np.testing.assert_array_equal(samples(tmp_path / "s")["m:f:3@1"]["u"], before * 2.0)
+
+
 def test_a_run_that_fails_is_said_with_its_last_words(tmp_path: Path) -> None:
     done = compare(tmp_path, "--out", "found", "go.py", "fail")
     assert done.returncode == 1
@@ -253,6 +313,6 @@ def test_numpy_compared_with_numpy_is_said_to_be_so(tmp_path: Path) -> None:
     assert "largest difference" not in line
     assert "No charts: no field was sampled" in runs._markdown(result)
     result["accel"]["totals"]["calls"] = 0
-    assert "accel run --auto --mode verify" in runs.one_line_summary(result, tmp_path)
+    assert "--auto compares the rounds of the script's own loops" in runs.one_line_summary(result, tmp_path)
     result["accel"]["totals"] = {"calls": 5, "compiled_calls": 1}
     assert "with NumPy" not in runs.one_line_summary(result, tmp_path)

@@ -5,6 +5,7 @@ A stand-in takes the place of `accel.dispatch.accelerated`, so that these tests 
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from types import MethodType, ModuleType
 from typing import Any
@@ -20,11 +22,13 @@ import pytest
 import wrapt
 
 import accel
+from accel import catalogue as catalogues
 from accel import config
 from accel.catalogue import Catalogue, Hold, Row
 from accel.config import SettingError
 from accel.hook import patching, patterns
 from accel.reasons import Refusal
+from accel.reports import ledger
 from accel.reports.ledger import State
 
 pytestmark = pytest.mark.usefixtures("books", "accelerate")
@@ -255,6 +259,63 @@ def test_missing_modules_classes_and_attributes_are_absent(planet: ModuleType) -
     patching.install(Catalogue("test", tuple(rows)))
     assert set(_books().values()) == {State.ABSENT}
     assert len(_books()) == len(rows)
+
+
+def _own(*names: str, **more: Any) -> Catalogue:
+    return Catalogue("mine", tuple(Row(*name.split(":"), "a test", **more) for name in names), file="rows.py")
+
+
+def test_a_row_that_names_nothing_in_an_imported_module_is_told_of(
+    write_modules: Callable[[dict[str, str]], Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    write_modules({"pkg/__init__.py": "", "pkg/planet.py": PLANET})
+    names = ("pkg.planet:flux", "pkg.planet:fluxx", "pkg.planet:Modle.step", "pkg.planet:Model.setp", "pkg.planet:zzz")
+    patching.install(_own(*names))
+    assert caplog.messages == [], "nothing is known of a module before it is imported"
+    module = importlib.import_module("pkg.planet")
+    told = [
+        "rows.py, row 2: pkg.planet has no fluxx (did you mean flux?)",
+        "rows.py, row 3: pkg.planet has no Modle.step (did you mean Model.step?)",
+        "rows.py, row 4: pkg.planet has no Model.setp (did you mean Model.step?)",
+        "rows.py, row 5: pkg.planet has no zzz",
+    ]
+    assert caplog.messages == told
+    importlib.reload(module)
+    patching.look_back()
+    assert caplog.messages == told, "once is enough"
+
+
+def test_rows_that_may_name_nothing_are_not_told_of(
+    planet: ModuleType, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patching.install(_own("pkg.planet:nope", "pkg.gone:f", traits=frozenset({"optional"})))
+    patching.install(_own("pkg.planet:nope", "pkg.gone:f", declined="tiny"))
+    patching.install(_own("pkg.planet:nope", "pkg.gone:f", "pkg.planet:flux"), only=["flux"])
+    installed = Catalogue("installed", (Row("pkg.planet", "nope", "a test"), Row("pkg.gone", "f", "a test")))
+    point = metadata.EntryPoint("p", "rows_of_the_test:CATALOGUE", catalogues.ENTRY_POINTS)
+    monkeypatch.setitem(sys.modules, "rows_of_the_test", ModuleType("rows_of_the_test"))
+    monkeypatch.setattr(sys.modules["rows_of_the_test"], "CATALOGUE", installed, raising=False)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [point])
+    patching.install(installed)
+    patching.look_back()
+    assert (caplog.messages, ledger.current_run().notes) == ([], [])
+    accel.uninstall()
+    patching.install(dataclasses.replace(installed))
+    assert caplog.messages == ["catalogue installed, row 1: pkg.planet has no nope"], "this one is the user's own"
+
+
+def test_rows_of_modules_that_are_never_imported_are_noted_at_the_end(
+    planet: ModuleType, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accel.hook.misnamed.is_project_file", lambda file: file == planet.__file__)
+    patching.install(_own("pkg.planet:flux", "pkg.planete:f", "pkg.planete:g", "pkg.user:f", "__main__:<module>"))
+    assert ledger.current_run().notes == []
+    patching.look_back()
+    assert ledger.current_run().notes == [
+        "rows.py, rows 2, 3: the program has not imported pkg.planete (did you mean pkg.planet?)",
+        "rows.py, row 4: the program has not imported pkg.user",
+    ]
+    assert caplog.messages == [], "it may be none of this run's modules: the report alone says so"
 
 
 def test_installed_catalogues_of_other_programs_are_not_reported(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from accel.inspect import programs
 from accel.inspect.doctor import write
 from accel.inspect.doctor.command import main
 from accel.inspect.doctor.scan import scan, verdict
@@ -243,6 +245,45 @@ def test_the_json_holds_everything(told: Any) -> None:
     assert by_name["climate.core:Model.of_size"]["verdict"] == "no arrays"
     assert by_name["climate.core:Model.tell"]["may_stop"][0]["id"] == "effect.print"
     assert by_name["climate.core:Model.tell"]["calls"] is None
+
+
+def test_each_key_of_the_json_is_explained(told: Any) -> None:
+    account = json.loads(told("climate", "--format", "json")[1])
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    section = page.partition("\n## accel doctor\n")[2].partition("\n## ")[0]
+    names = [line.partition(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    assert set(account) | set(account["functions"][0]) == set(re.findall(r"`(\w+)`", " ".join(names)))
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        (
+            "for i in range(3):\n    print(i)\n",
+            "no catalogue is needed: accel run --auto flat.py compiles the rounds of",
+        ),
+        ("", "there is nothing to accelerate: no functions, and no loops outside of them"),
+        ("def f(x):\n    return x\n", "measure: accel doctor flat.py --run PROGRAM times these functions"),
+    ],
+)
+def test_the_next_step_for_a_script(
+    text: str, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "flat.py").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["flat.py"]) == 0
+    assert f"\nnext - {step}" in capsys.readouterr().out.replace("next\n  - ", "next - ")
+
+
+def test_what_a_program_raises_is_printed_without_what_started_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "raises.py").write_text("def f():\n    1 / 0\n\nf()\n", encoding="utf-8")
+    with pytest.raises(ZeroDivisionError) as caught:
+        programs.ProgramToRun("script", str(tmp_path / "raises.py")).run()
+    programs.print_error(caught.value.with_traceback(caught.tb.tb_next))
+    places = re.findall(r'File "(.*)", line (\d+)', capsys.readouterr().err)
+    assert [(Path(file).name, line) for file, line in places] == [("raises.py", "4"), ("raises.py", "2")]
 
 
 def test_markdown_has_a_row_for_each_function(told: Any) -> None:

@@ -160,6 +160,16 @@ def test_errors_in_the_middle_of_compiled_rounds(world: Any) -> None:
     assert made.ledger(9).compiled_calls > 5
 
 
+def test_what_mode_strict_raises_is_at_the_programs_line(world: Any) -> None:
+    """Of accel's own frames it shows none: nothing of accel is at fault."""
+    source = HEADER + "def main(x):\n    for i in range(9):\n        x = x + np.trim_zeros(x)\n    return x\n"
+    planet = world(source).fast
+    accel.install(Catalogue("test", (Row("planet", "main", "a test", loops=True),)), mode="strict")
+    with pytest.raises(accel.Refused, match=r"shape\.dynamic") as caught:
+        planet.main(np.ones(100_000))
+    assert [(each.path.name, each.lineno + 1) for each in caught.traceback[1:]] == [("planet.py", 9)]
+
+
 def test_bodies_and_what_they_hold_are_let_go(world: Any) -> None:
     made = world(
         HEADER + "def main(n, model):\n    for i in range(n):\n        model.u = model.u * 1.01 + np.sin(model.u)\n"

@@ -132,6 +132,21 @@ assert any(each.startswith("In[") for each in str(profile).splitlines()), str(pr
 assert ">In[" in profile._repr_html_()
 assert "<table" in profile._repr_html_() and "shape.dynamic" in profile._repr_html_() and "trimmed" in str(profile)
 
+# a function that is called too few times: what it waits for, and how to try it out
+profile = run('''%%accel_profile
+def rarely(x):
+    return np.sin(x)
+long = np.ones(300000)
+v = rarely(long)
+v = rarely(long)
+''')
+told = str(profile).splitlines()[-2:]
+assert told[0].startswith("__main__:rarely, 2 calls on NumPy: ") and "[wait." in told[0], str(profile)
+assert told[1].startswith("accel waits until a program pays") and "override" in profile._repr_html_()
+run("import accel")
+profile = run("%%accel_profile\nwith accel.override(ahead_of_time=False):\n    for _ in range(9): rarely(long)")
+assert books()["__main__:rarely"].compiled_calls and "on NumPy: " not in str(profile), str(profile)
+
 assert "<table" in run("accel.report()")._repr_html_()
 run("%unload_ext accel")
 assert "accel" not in shell.magics_manager.magics["cell"]
@@ -161,6 +176,7 @@ NOTEBOOK = (
     "%%accel\ndef h(x):\n    return 1 // 0\nh(x)",
     "%%accel\nfor _ in range(3):\n    y = x + 1.0\n    z = 1 // 0",
     "@accel.accelerate(mode='strict')\ndef strict(x):\n    return np.trim_zeros(x)\nfor _ in range(9):\n    strict(x)",
+    "%%accel strict\nfor _ in range(9):\n    y = x + 1.0\n    z = np.trim_zeros(y)",
     "accel.summary_line()",
 )
 
@@ -194,7 +210,9 @@ def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.M
     assert "In[10], line 4" in failed and "----> 4     z = 1 // 0" in failed
     failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[10][0].traceback)
     assert "In[11], line 5" in failed and "where  In[11]:3" in failed and "accel/" not in failed
-    assert "(see accel.report() for reasons)" in shown[11][0].data["text/plain"]
+    failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[11][0].traceback)
+    assert "In[12], line 2" in failed and "where  In[12]:4" in failed and "accel/" not in failed
+    assert "(see accel.report() for reasons)" in shown[12][0].data["text/plain"]
     assert "ipykernel_" not in str(shown)
 
 

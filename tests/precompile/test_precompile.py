@@ -184,7 +184,8 @@ def test_nothing_to_compile_is_said(bench: Bench) -> None:
     done = bench.compile("idle.py")
     assert (done.code, done.out) == (
         1,
-        "None of the functions to accelerate was called: there was nothing to compile.\n",
+        "None of the functions to accelerate was called: there was nothing to compile. Name some by --catalogue; what "
+        "accel run --auto compiles of a script's own loops, that run keeps for the next one.\n",
     )
 
 
@@ -328,6 +329,13 @@ def test_what_could_not_be_kept_is_named_with_the_reason() -> None:
         "The next run need not compile anything that was seen in 312 steps, with the following exceptions.",
         "Not kept: 1 program of m.f: it holds a lock, which cannot be described to another process.",
     ]
+
+
+def test_programs_of_a_shared_folder_are_counted_apart() -> None:
+    account = _account(shared="/sw/programs", found_on_disk=True)
+    assert messages.after(account, Path("cache")).startswith(
+        "2 programs of 1 function kept in cache, 1 of them in /sw/programs, 4.0 MB.\n"
+    )
 
 
 def test_progress_in_words() -> None:

@@ -171,6 +171,13 @@ def test_several_programs_of_a_function_are_told_apart(fast: Ledger) -> None:
     assert "identities of its inputs; it stays apart, as together they are slower" in text
 
 
+def test_where_programs_were_found_is_told(fast: Ledger) -> None:
+    assert "programs: " not in accel.report(full=True)
+    found = _program([]) | {"found_on_disk": True}
+    fast.describe = lambda: [_program([]), found, found | {"shared": "/sw/programs"}]
+    assert "programs: 3, 2 found on disk, 1 of them in /sw/programs\n" in accel.report(full=True)
+
+
 def test_a_program_of_several_paths_says_where_they_part(fast: Ledger) -> None:
     branches = [{"line": 9, "sides": {"True": 3, "False": 2}}]
     fast.describe = lambda: [_program(["line 3: True"]) | {"paths": 2, "branches": branches}]

@@ -132,13 +132,30 @@ def problem() -> str:
 
 
 def size_of(entries: Iterable[tuple[str, str]]) -> int:
-    """The bytes on disk of these entries, given as key and suffix. Missing ones count as 0."""
-    root, size = config.current().cache_dir, 0
-    if root is not None:
-        for key, suffix in entries:
-            with contextlib.suppress(OSError):
-                size += _file(root, key, suffix).stat().st_size
+    """The bytes on disk of these entries, given as key and suffix, wherever they are. Missing ones count as 0."""
+    settings, size = config.current(), 0
+    for key, suffix in entries:
+        for root in (settings.cache_dir, settings.cache_shared):
+            found = None if root is None else _size(_file(root, key, suffix))
+            if found is not None:
+                size += found
+                break
     return size
+
+
+def _size(path: Path) -> int | None:
+    with contextlib.suppress(OSError):
+        return path.stat().st_size
+    return None
+
+
+def shared_with(entries: Iterable[tuple[str, str]]) -> Path | None:
+    """The shared folder, if these entries are in it and not all in the user's own; else None."""
+    settings = config.current()
+    own, shared = settings.cache_dir, settings.cache_shared
+    if shared is None or (own is not None and all(_file(own, *each).exists() for each in entries)):
+        return None
+    return shared if any(_file(shared, *each).exists() for each in entries) else None
 
 
 def discard(key: str, suffix: str = SUFFIX) -> None:
@@ -298,6 +315,9 @@ def main(args: Sequence[str]) -> int:
         sys.stdout.write(USAGE)
         return 0
     if len(args) != 1 or args[0] not in verbs:
+        if not args:
+            sys.stderr.write(f"accel: accel cache needs a command; expected: {', '.join(verbs)}\n")
+            return BAD_INPUT
         near = did_you_mean(args[0], verbs) if len(args) == 1 else ""
         sys.stderr.write(f"accel: unknown command {' '.join(['cache', *args])!r}{near}; expected: {', '.join(verbs)}\n")
         return BAD_INPUT

@@ -488,13 +488,14 @@ class Path:
         """The compiled path for the report: what it is, and the outcomes that tell its calls from others."""
         program, shards = self.variant.executable.program, self.variant.executable.shards
         folded = {*program.known.scalars, *program.known.arrays}
-        name = self.trace.inputs.name
+        name, shared = self.trace.inputs.name, cache.shared_with(self.kept)
         return {
             "state": "given up" if self.stage is Stage.GIVEN_UP else "in use",
             "replays": self.replays,
             "operations": program.operations,
             "compile_s": self.variant.executable.seconds,
             "found_on_disk": self.found_on_disk,
+            "shared": None if shared is None else str(shared),
             "kept_bytes": cache.size_of(self.kept) if self.kept else None,
             "unkept": None if self.kept else self.unkept,
             "inputs": len(self.trace.inputs.slots),

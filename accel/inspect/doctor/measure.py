@@ -26,7 +26,7 @@ from accel import config
 from accel.hook.attributes import wrappable
 from accel.inspect.explain import apart, explain_call
 from accel.inspect.explain.capture import call_of_frame, profiled, real_path
-from accel.inspect.programs import ProgramToRun, output_to_stderr
+from accel.inspect.programs import ProgramToRun, output_to_stderr, print_error
 
 TRY_AT = (2, 8, 32)
 """The numbers of calls before each attempt to record a function. First calls often print or set things up."""
@@ -216,7 +216,7 @@ def main(plan_file: str, result_file: str) -> None:
         except KeyboardInterrupt:
             ending = INTERRUPTED
         except BaseException as error:
-            traceback.print_exc()
+            print_error(error)
             ending = f"the program failed ({type(error).__name__}: {error})".splitlines()[0]
         if os.getpid() != process:  # a child that the program forked off, on its way out
             os._exit(0)

@@ -174,10 +174,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     rows = rows_of(account)
     package = shlex.quote(account["target"])
     if account["run"] is None:
-        yield (
-            f"measure: accel doctor {package} --run PROGRAM times these functions, and tries to record real "
-            "calls of them; a short run is enough"
-        )
+        yield _first_step(account, package)
     if catalogue is not None:
         yield f"{catalogue} has {plural(len(rows), 'row')}: check it, and delete rows that you do not want"
         yield from _use(catalogue, account["run"])
@@ -205,6 +202,19 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
             f"nothing is worth a row here: a function must take more than {SMALLEST_MS:g} ms a call, "
             "be called a few times, and be recordable; larger arrays, or a longer run, may change that"
         )
+
+
+def _first_step(account: Answer, package: str) -> str:
+    """What to do after a static scan."""
+    program = package if account["target"].endswith(".py") else "PROGRAM"
+    if account["functions"]:
+        return (
+            f"measure: accel doctor {package} --run PROGRAM times these functions, and tries to record real calls of "
+            "them; a short run is enough"
+        )
+    if account["top_level_loops"]:
+        return f"no catalogue is needed: accel run --auto {program} compiles the rounds of the loops at its top"
+    return "there is nothing to accelerate: no functions, and no loops outside of them"
 
 
 def _is_flat(account: Answer) -> bool:

@@ -21,7 +21,7 @@ from accel.hook.imports import locate
 from accel.inspect.explain import Explanation, explain_call
 from accel.inspect.explain.callables import TARGETS, PlainCall, call_of, check_arguments, named, split_target
 from accel.inspect.explain.capture import nth_call, profiled
-from accel.inspect.programs import output_to_stderr, program_of
+from accel.inspect.programs import output_to_stderr, print_error, program_of
 from accel.inspect.sources import functions_of, nearest, parse
 
 FORMATS = ("text", "json")
@@ -156,8 +156,10 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
                 what = "ended"
                 if ending.code:
                     what = f"ended with exit code {ending.code}"
-            except BaseException:
-                traceback.print_exc()
+            except KeyboardInterrupt:
+                what = "was interrupted"
+            except BaseException as error:
+                print_error(error)
                 what = "failed"
             else:
                 what = "ended"
