@@ -56,8 +56,8 @@ CROSSING_CALLS = 10, 60
 LOOP_CALLS = 6, 24
 """How many calls are recorded, and how many replayed."""
 LOOPS_COMPILED = 3
-CHUNK = 50
-CHUNKS_OF_PROCESS = 20
+CHUNK = 25
+CHUNKS_OF_PROCESS = 40
 """After so many chunks a process makes room for another: JAX keeps something of each program."""
 
 
