@@ -1,4 +1,4 @@
-"""Random programs with branches: on arrays, on counters, nested, with writes, loops and returns inside them."""
+"""Random programs with branches: on arrays, on counters, nested, with writes, loops, returns, recursion, exceptions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,24 @@ from tests.merge.runs import Call, State
 
 SHAPE = (5, 4)
 
+HELPERS = """
+def deeper(p, n):
+    if n <= 0:
+        return p
+    return deeper(np.cos(p) * 0.5, n - 1) + p
+
+def halved(p):
+    if 0.83 < p.max() < 1e6:
+        return halved(p * 0.5)
+    return p
+
+def checked(p):
+    if p[0, 0] > 0.23:
+        raise ValueError("too large")
+    return p * 1.1
+"""
+"""Functions that call themselves, as often as a number or the data say, and one that raises on one side."""
+
 
 class Writer:
     """Writes one program: `case(s, a, b)`, with state s. draw: the source of all choices."""
@@ -22,7 +40,14 @@ class Writer:
 
     def program(self) -> str:
         """The program's source."""
-        self._lines = ["def case(s, a, b):", "    count = 0", "    x = a * 0.5", "    y = b + s.u", "    s.n += 1"]
+        self._lines = [
+            HELPERS,
+            "def case(s, a, b):",
+            "    count = 0",
+            "    x = a * 0.5",
+            "    y = b + s.u",
+            "    s.n += 1",
+        ]
         self._lines.append("    k = s.n % 4")
         self._block(1, self._draw.randint(4, 8))
         results = "x", "x, y", "x + y", "(x, float(y.sum()))", "None", "count, x", "a[k], y[k - 3, 1:], x"
@@ -33,10 +58,9 @@ class Writer:
         return self._draw.choice(choices)
 
     def _block(self, depth: int, statements: int) -> None:
+        kinds = (*[self._plain] * 4, self._write, self._write, self._branch, self._branch, self._loop, self._call)
         for _ in range(statements):
-            self._draw.choice((*[self._plain] * 4, self._write, self._write, self._branch, self._branch, self._loop))(
-                depth
-            )
+            self._draw.choice(kinds)(depth)
 
     def _add(self, depth: int, line: str) -> None:
         self._lines.append("    " * depth + line)
@@ -85,6 +109,21 @@ class Writer:
         elif ending < 0.6:
             self._add(depth, "else:")
             self._block(depth + 1, self._draw.randint(1, 2))
+
+    def _call(self, depth: int) -> None:
+        kind = self._pick("deeper", "halved", "checked")
+        if kind == "checked":
+            for line in (
+                "try:",
+                "    x = checked(x)",
+                "except ValueError:",
+                f"    {self._pick('count += 1', 'y = -y')}",
+            ):
+                self._add(depth, line)
+        elif kind == "deeper":
+            self._add(depth, f"x = deeper({self._pick('x', 'y')}, {self._pick('s.n % 3', 'count', 'k')})")
+        else:
+            self._add(depth, f"y = halved({self._pick('x', 'y')})")
 
     def _loop(self, depth: int) -> None:
         if depth > 2:

@@ -5,26 +5,23 @@ ACCEL_CROSSINGS sets how many random programs are tried, 80 by default; ACCEL_CR
 
 from __future__ import annotations
 
-import copy
+import collections
 import itertools
 import os
 import random
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from accel.merge import NotMergeable
 from accel.record import Recorded, record
-from tests.merge.joining import Joining, joining, joining_calls
 from tests.merge.runs import Call, Merged, State, assert_agrees, traces_of
+from tests.random_programs import try_crossings
 
 PROGRAMS = int(os.environ.get("ACCEL_CROSSINGS", "80"))
 SEED = int(os.environ.get("ACCEL_CROSSINGS_SEED", "0"))
 PARTS = 4
-RECORDED, REPLAYED = 10, 60
 
 
 def call_of(bits: Sequence[int]) -> Call:
@@ -609,21 +606,8 @@ def test_a_fault_in_noting_joins_does_not_reach_the_program(monkeypatch: pytest.
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_programs_cross_where_it_is_right(part: int) -> None:
-    crossed = merged = 0
+    tally: collections.Counter[str] = collections.Counter()
     for number in range(PROGRAMS // PARTS):
-        source = Joining(random.Random(f"{SEED} {part} {number}")).program()
-        function = joining(source)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            traces = traces_of(function, joining_calls(2 * number, RECORDED))
-            if not traces:
-                continue
-            try:
-                program = Merged(traces)
-            except NotMergeable:
-                continue
-            merged += 1
-            assert_agrees(function, program, copy.deepcopy(list(joining_calls(2 * number + 1, REPLAYED))), source)
-            crossed += program.crossed
+        tally.update(try_crossings(random.Random(f"{SEED} {part} {number}")))
     # the programs must not drift to what never crosses
-    assert crossed >= merged
+    assert tally["crossed"] >= tally["merged"]
