@@ -251,6 +251,20 @@ def _vectorized(recording: Recording, value: Any, slot: int) -> Entered:
     return check, one_per_object(recording, value, lambda *_: made)
 
 
+def _tree(recording: Recording, value: Any, slot: int) -> Entered:
+    """A tree of points: the program makes it again of its points, which must be what they are now."""
+    options = derived.arguments_of(value)
+    if options is None:
+        return _opaque(recording, value, slot)
+    fetch, name = inputs.attribute(slot, "data"), f"{recording.inputs.name(slot)}.data"
+    points = recording.enter(value.data, ("attr", slot, "data"), name, fetch)
+    if not issubclass(type(points), RecordedArray) or points._storage.origin is None:
+        return _opaque(recording, value, slot)
+    recording.inputs.narrow(points._storage.origin.args[0], inputs.has_content(points._storage.base.copy()))
+    made = derived.Made(recording, type(value), (points,), options, value)
+    return inputs.is_same(value), one_per_object(recording, value, lambda *_: made)
+
+
 def _bound(recording: Recording, value: Any, slot: int) -> Entered:
     """A bound method read from outside: its object is entered, its function followed."""
     name = recording.inputs.name(slot)
@@ -387,6 +401,7 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (_is(ModuleType), _module),
     (_is(functools.partial), _partial),
     (_is(np.vectorize), _vectorized),
+    (lambda value, kind: derived.is_tree(kind), _tree),
     (lambda value, kind: callable(value) and not issubclass(kind, type) and _transparent(value), _identical),
     (lambda value, kind: issubclass(kind, type), _class),
     (_rule_object, _callable),

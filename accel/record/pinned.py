@@ -9,6 +9,7 @@ So is an array that a parameter takes which shapes the program: `np.quantile(x, 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -42,10 +43,22 @@ def pinned_whole(array: Any) -> NDArray[Any]:
 
 def element_of(node: Node) -> int | None:
     """The slot of the input array of which a node is an element; None for any other node."""
+    table = _table_of(node)
+    return None if table is None else table.args[0]
+
+
+def _table_of(node: Node) -> Node | None:
     # `start[i]` is two nodes: the read of an element, and the number that Python makes of it.
     while node.rule is core.SCALAR or (node.rule is core.READ and not node.shape):
         node = node.args[0]
-    return node.args[0] if node.is_input and node.shape else None
+    return node if node.is_input and node.shape else None
+
+
+def is_of_table(number: Any) -> bool:
+    """Whether a recorded number is an element of a small array that came in, such as one of a list of angles."""
+    table = _table_of(number.node())
+    is_itself = bool(number._plain_ == number._plain_)  # NaN is no number that a later call could be found to have
+    return table is not None and is_itself and math.prod(table.shape or ()) <= MOST_COMPARED
 
 
 def note_pinned(outcomes: Iterable[Outcome], storages: Iterable[Storage], slots: Inputs) -> dict[int, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.polynomial import chebyshev, laguerre
 from scipy import interpolate, linalg, ndimage, optimize, signal, spatial, special, stats
 
 import accel
@@ -200,6 +201,60 @@ def test_an_object_that_is_kept_stays_on_numpy(check: Any) -> None:
         assert type(keeper.tree) is spatial.cKDTree
         np.testing.assert_array_equal(keeper.tree.data, x)
     assert not open_ledger("keeping").compiled_calls
+
+
+class Stations:
+    def __init__(self, kind: Any = spatial.cKDTree, **options: Any) -> None:
+        self.xy, self.kind, self.options = abs(fields(0)[:, :2]), kind, options
+        self.build()
+
+    def build(self) -> None:
+        self.tree = self.kind(self.xy, **self.options)
+
+    def near(self, x: Any) -> Any:
+        distances, found = self.tree.query(x[:, 2:4] * 2.0, k=3)
+        return distances.mean(axis=1), self.xy[found].sum(), found, self.tree.n + 1
+
+
+@pytest.mark.parametrize("kind", [spatial.cKDTree, spatial.KDTree])
+def test_a_tree_that_the_program_holds(check: Any, kind: Any) -> None:
+    """It is made again of its points: another tree is another path. Points that have moved since are not its own."""
+
+    def worlds() -> Any:
+        held = Stations(kind, leafsize=5)
+
+        def make(i: int) -> Any:
+            if i == 6:
+                held.xy = held.xy + 0.1
+                held.build()
+            elif i == 12:
+                held.xy[...] = held.xy[::-1].copy()  # the tree still has the old order, and planes
+            return held, fields(i)
+
+        return make
+
+    made = check(Stations.near, worlds=worlds, calls=16, replays=4)
+    assert made.ledger.compiled_calls <= 10, "a tree whose points have moved gives results of its own"
+
+
+@pytest.mark.parametrize("options", [{"balanced_tree": False}, {"boxsize": 9.0}])
+def test_a_tree_that_cannot_be_made_again_stays_on_numpy(check: Any, options: Any) -> None:
+    """It does not tell the options that it was made with."""
+    held = Stations(leafsize=2, **options)
+    check(Stations.near, lambda i: (held, fields(i)), reason="call.opaque")
+
+
+def test_polynomials_masks_and_other_distances(check: Any) -> None:
+    def work(x: Any) -> Any:
+        a, b = x[:, 0] > -9.0, x[0] > 9.0
+        y = x.copy()
+        y[np.ix_(a, [0, 2])] *= 0.5
+        y[np.ix_(a, b)] = 7.0
+        between = spatial.distance.pdist(abs(x), "braycurtis")
+        across = spatial.distance.cdist(x, x + 1.0, metric="canberra")
+        return y, laguerre.lagvander(x[0], 3) @ np.arange(4.0), chebyshev.chebval(x, x[0, :3]), between * 2.0, across
+
+    check(work, fields)
 
 
 def test_numbers_stay_numbers(check: Any) -> None:

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 import accel
 from accel.lower.passes import arrange
 from accel.record import record
 from accel.record.bits import Content
 from accel.record.pinned import MANY
+from accel.reports.ledger import open_ledger
 from accel.rules import core
 
 pytestmark = pytest.mark.usefixtures("foreground")
@@ -149,6 +151,29 @@ def test_an_index_beyond_the_end_raises() -> None:
     index[7] = 9
     with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 with size 9"):
         fast(index, x)
+
+
+@pytest.mark.parametrize("count", [3, MANY + 3])
+def test_numbers_of_a_table_may_shape_the_program(count: int) -> None:
+    """`ndimage.rotate` needs its angle as a plain number. A table of angles that changes is another path."""
+
+    def projected(x: Any, angles: Any) -> Any:
+        return np.array([ndimage.rotate(x, a, reshape=False, order=1).sum(axis=0) for a in angles])
+
+    fast = accel.accelerate(projected, name=f"projected {count}")
+    for i in range(16):
+        x = np.random.default_rng(i).random((9, 9))
+        angles = np.linspace(0.0, 180.0, count, endpoint=False) + (1.0 if i > 8 else 0.0)
+        np.testing.assert_allclose(fast(x, angles), projected(x, angles), rtol=1e-10, atol=1e-12)
+    assert open_ledger(f"projected {count}").compiled_calls > 4
+
+
+def test_a_number_that_an_array_made_may_not() -> None:
+    def turned(x: Any) -> Any:
+        return ndimage.rotate(x, x.mean(), reshape=False, order=1)
+
+    refusal = record(turned, (np.ones((5, 5)),), {}, max_nodes=1000).refusal
+    assert refusal is not None and refusal.reason == "value.forced"
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])

@@ -199,6 +199,24 @@ def test_slices_of_fixed_length(check: Check, key: Any, on_device: bool) -> None
     assert core.READ_AT in rules_of(window, *make(0))
 
 
+@pytest.mark.parametrize("two", [False, True])
+def test_a_window_that_the_ends_clamp(check: Check, two: bool) -> None:
+    """Away from the ends it is one path, as it keeps its length; at each end its length is another."""
+
+    def window(x: Any, i: Any) -> Any:
+        k = int(i[0] * 2.0)
+        w = x[1, max(k - 6, 0) : min(k + 3, x.shape[1]) if two else k + 3]
+        return w.sum(), np.arange(len(w)) * w
+
+    ends = {9: 2, 10: 2, 11: 39}
+
+    def make(i: int) -> Any:
+        return np.random.default_rng(i).random((3, 40)), np.array([ends.get(i, 8 + 3 * i) / 2.0])
+
+    checked = check(window, make, calls=12, replays=5)
+    assert paths_of(checked) <= 3
+
+
 def test_rows_of_changing_length_keep_their_bounds(check: Check) -> None:
     def rows(start: Any, x: Any) -> Any:
         return [x[start[i] : start[i + 1]].sum() for i in range(3)]

@@ -20,7 +20,7 @@ from accel.ir.tape import Node, Storage
 from accel.ir.views import Chain
 from accel.record.inputs import MISSING
 from accel.record.on_behalf import is_for_exception, on_behalf
-from accel.record.pinned import pinned_whole
+from accel.record.pinned import is_of_table, pinned_whole
 from accel.record.recording import Recording, recordable
 from accel.record.wrapper import Wrapper, has_wrapper, isinstance_wrapper, unwrap
 from accel.rules import core, scalars
@@ -308,7 +308,8 @@ def as_static(value: Any) -> Any:
         if issubclass(type(value), RecordedScalar):
             recording, node = value._recording_, value.node()
             # Floats from the device hardly ever recur bit for bit: a path that assumes one would not be taken again.
-            if node.host or node.dtype is None or node.dtype.kind in "biu":
+            # The elements of a table that the program holds do.
+            if node.host or node.dtype is None or node.dtype.kind in "biu" or is_of_table(value):
                 recording.writer.outcome(node, value._plain_)
                 return value._plain_
             raise Unsupported("value.forced", "a number computed from an array is needed as a plain number")

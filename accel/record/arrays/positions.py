@@ -116,7 +116,8 @@ def _moving_slice(recording: Recording, entry: slice, size: int) -> _Axis | None
 def _keeps_length(start: Node, stop: Node) -> bool:
     """Whether a slice is likely to keep its length: `x[i : i + n]` is, `x[row[i] : row[i + 1]]` is not.
 
-    It need not be right, as the length is an outcome. Where the bounds are two different numbers, they are better
+    It need not be right, as the length is an outcome. So a bound that an end of the axis clamps, as in
+    `x[max(i - n, 0) : i + n]`, counts as what is clamped. Where the bounds are two different numbers, they are better
     known: the rows of a sparse matrix have other lengths anyway (see accel.record.pinned).
     """
     return all(count > 0 for count in _difference(start, stop).values())
@@ -129,17 +130,20 @@ def _difference(start: Node, stop: Node) -> dict[Product, int]:
     """`stop - start` as a sum of products of nodes, without the constant; what both have in common is not there."""
     total: Counter[Product] = Counter({(stop,): 1})
     total[(start,)] -= 1
-    return {product: count for product, count in _expanded(total).items() if product}
+    return {product: count for product, count in _expanded(total, _terms_unclamped).items() if product}
 
 
-def _expanded(total: Counter[Product]) -> dict[Product, int]:
+Terms = list[tuple[Product, int]]
+
+
+def _expanded(total: Counter[Product], terms_of: Callable[[Node], Terms | None]) -> dict[Product, int]:
     """A sum of products of nodes, with what they are computed from in their place as far as that is linear.
 
     The empty product stands for a constant.
     """
     for _ in range(MOST_EXPANDED):
         latest = max((node for product in total if total[product] for node in product), key=_index, default=None)
-        terms = None if latest is None else _terms(latest)
+        terms = None if latest is None else terms_of(latest)
         if latest is None or terms is None:
             break
         for product, count in list(total.items()):
@@ -157,7 +161,7 @@ def counting_mask(stop: Any, start: int) -> Node | None:
     node = position_of(stop)
     if node is None:
         return None
-    total = _expanded(Counter({(node,): 1}))
+    total = _expanded(Counter({(node,): 1}), _terms)
     match [product for product in total if product]:
         case [(counted,)] if counted.rule is core.COUNT and total == {(counted,): 1} | ({(): start} if start else {}):
             mask: Node = counted.args[0]
@@ -169,7 +173,15 @@ def _index(node: Node) -> int:
     return node.index
 
 
-def _terms(node: Node) -> list[tuple[Product, int]] | None:
+def _terms_unclamped(node: Node) -> Terms | None:
+    """The same, with `max(i, 0)` and its like as `i`: what they are but at the ends."""
+    if node.rule in _CLAMPS:
+        moving = [part for part in node.args if isinstance(part, Node)]
+        return [((moving[0],), 1)] if len(moving) == 1 else None
+    return _terms(node)
+
+
+def _terms(node: Node) -> Terms | None:
     """What a sum, difference or product of whole numbers consists of; None for any other operation."""
     operands = [part for part in node.args if isinstance(part, (Node, int, np.integer))]
     parts: list[tuple[Product, int]] = [((x,), 1) if isinstance(x, Node) else ((), int(x)) for x in operands]
@@ -200,3 +212,9 @@ _LINEAR: dict[Rule, Callable[..., Any]] = {core.CONVERT: operator.index, scalars
     for rule in (scalars.host_rule(function), scalars.PYTHON[function].rule, ufuncs.rule_for(ufunc))
 }
 """What rules compute of whole numbers, where that is linear in each operand."""
+
+_CLAMPS = frozenset(
+    rule
+    for function, ufunc in ((max, np.maximum), (min, np.minimum))
+    for rule in (scalars.PYTHON[function].rule, ufuncs.rule_for(ufunc))
+)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 from accel.ir.template import leaves
 from accel.record.arrays.arrays import RecordedArray
 from accel.record.arrays.calls.call import record_rule
@@ -38,12 +40,15 @@ class Made(StandIn):
 
     __slots__ = ("_args", "_kwargs", "_made_of", "_methods")
 
-    def __init__(self, recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Any = None
+    ) -> None:
+        """plain: the object, where it is there already."""
         self._recording_ = recording
         self._methods = METHODS[_public_name(kind)].split()
         self._args, self._kwargs = args, kwargs
         self._made_of = _contents((args, kwargs))
-        self._plain_ = on_behalf(kind, unwrap(args), unwrap(kwargs))
+        self._plain_ = on_behalf(kind, unwrap(args), unwrap(kwargs)) if plain is None else plain
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._plain_, name)
@@ -72,6 +77,36 @@ class Made(StandIn):
             "asked": [*args, *kwargs.values()],
         }
         return recording.write_down(lambda: record_rule(recording, answer(question), (), bound, result), result)
+
+
+def is_tree(kind: type) -> bool:
+    """Whether this is the class of a tree of points, which tells what it was made of."""
+    return _public_name(kind) in ("scipy.spatial.cKDTree", "scipy.spatial.KDTree")
+
+
+def arguments_of(tree: Any) -> dict[str, Any] | None:
+    """What a tree of the program's may be made of again, beside its points; None where that gives another tree.
+
+    It may have been made with options that it does not tell, or of points that have moved since.
+    """
+    options = {"leafsize": int(tree.leafsize)}
+    if tree.boxsize is not None or not np.isfinite(tree.data).all():
+        return None
+    again = on_behalf(type(tree), (tree.data.copy(),), options)
+    return options if np.array_equal(again.indices, tree.indices) and _splits(again) == _splits(tree) else None
+
+
+def _splits(tree: Any) -> list[tuple[int, float]]:
+    """Where a tree divides its points: axis and place of each of its planes."""
+    from scipy.spatial import cKDTree
+
+    found, nodes = [], [cKDTree.tree.__get__(tree)]  # a KDTree, which is one of these, shows nodes of its own
+    while nodes:
+        node = nodes.pop()
+        if node is not None:
+            found.append((node.split_dim, node.split))
+            nodes += (node.lesser, node.greater)
+    return found
 
 
 CONSTRUCTORS.append((lambda kind: bool(_public_name(kind)), Made))

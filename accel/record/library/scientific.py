@@ -132,6 +132,7 @@ OBJECTS = {
     "scipy.interpolate": "calls of CubicSpline, PchipInterpolator, Akima1DInterpolator and PPoly (derivatives and "
     "periodic ones too), of interp1d of kind linear with one column, and of RegularGridInterpolator by the methods "
     "linear and nearest",
+    "scipy.spatial": "`query` and `query_ball_point` of a cKDTree or KDTree made of points and a leafsize alone",
     "scipy.sparse": "products of a csr_array or csr_matrix and a vector or matrix, by `@`, `dot` and `*`, where its "
     "rows have lengths that do not differ much",
 }

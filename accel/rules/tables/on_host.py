@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre, polynomial
 
 from accel.rules.hosted import on_host
 
@@ -29,3 +30,26 @@ on_host(
     lstsq: a b
     """,
 )
+
+for _module, _kind in (
+    (polynomial, "poly"),
+    (chebyshev, "cheb"),
+    (legendre, "leg"),
+    (laguerre, "lag"),
+    (hermite, "herm"),
+    (hermite_e, "herme"),
+):
+    on_host(
+        _module,
+        f"""
+        {_kind}der: c
+        {_kind}fit: x y w
+        {_kind}grid2d: x y c
+        {_kind}int: c
+        {_kind}roots: c
+        {_kind}val: x c
+        {_kind}val2d: x y c
+        {_kind}vander: x
+        {_kind}vander2d: x y
+        """,
+    )

@@ -97,13 +97,15 @@ def _moded(index: Array, size: int, mode: str) -> Any:
 
 @rewritten(np.ix_, "*args")
 def ix_(args: tuple[Any, ...]) -> Any:
-    """Vectors along axes of their own; a list is as good as a vector."""
+    """Vectors along axes of their own; a list is as good as a vector. How many elements a mask has is an outcome."""
     count, made = len(args), []
     for axis, vector in enumerate(args):
         if isinstance(vector, (list, tuple)):
             vector = np.ix_(vector)[0]
-        if vector.dtype == np.bool_ or vector.ndim != 1:
-            raise Unsupported("shape.dynamic", "numpy.ix_ of masks")
+        if vector.ndim != 1:
+            raise Unsupported("rule.parameter", "numpy.ix_ of arrays of several axes")
+        if vector.dtype == np.bool_:
+            vector = np.nonzero(vector)[0]
         made.append(vector.reshape((1,) * axis + (-1,) + (1,) * (count - axis - 1)))
     return tuple(made)
 

@@ -38,18 +38,31 @@ def _metric(name: object) -> Callable[[Any, Any], Any]:
     return found
 
 
+def _is_known(metric: object = "euclidean", **_: object) -> bool | None:
+    """Whether it is written out here. None, which stays on NumPy, for a function of the program's."""
+    return None if metric in _METRICS or not isinstance(metric, str) else False
+
+
 def _points(x: Any) -> Any:
     if x.dtype.kind == "c" or not x.size:
         raise Unsupported("rule.parameter", "distances of complex numbers, or of nothing")
     return cast(x, np.dtype(float))
 
 
-@rule(distance.cdist, "XA XB | metric", shifts=True)
+@rule(distance.cdist, "XA XB | metric", shifts=True, holds=_is_known, otherwise="another metric", or_on_host=True)
 def cdist(*, XA: Array, XB: Array, metric: str = "euclidean") -> Any:
     return _metric(metric)(_points(XA)[:, None, :], _points(XB)[None, :, :])
 
 
-@rule(distance.pdist, "X | metric", shifts=True, scattered=("X",))
+@rule(
+    distance.pdist,
+    "X | metric",
+    shifts=True,
+    scattered=("X",),
+    holds=_is_known,
+    otherwise="another metric",
+    or_on_host=True,
+)
 def pdist(*, X: Array, metric: str = "euclidean") -> Any:
     x = _points(X)
     first, second = np.triu_indices(x.shape[0], 1)
