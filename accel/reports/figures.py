@@ -147,10 +147,18 @@ def _verdict(wall_s: float, saved_s: float) -> str:
     return GAINED if saved_s > 0 else LOST
 
 
-def _steps(functions: list[dict[str, Any]], target: str | None) -> dict[str, Any] | None:
-    """Return how many of the program's steps ran compiled; None if no catalogue says what a step is."""
-    steps = [each for each in functions if each["target"] == target and each["calls"]]
-    return {"total": steps[0]["calls"], "compiled": steps[0]["compiled_calls"]} if steps else None
+def _steps(functions: list[dict[str, Any]], pace: str | None, step: str | None) -> dict[str, Any] | None:
+    """Return how many of the program's steps ran compiled; None if no catalogue says what a step is.
+
+    pace: the target whose calls they are. step: the one that a catalogue names: in a round of the program's own loop
+    that is no program itself, its call may be one.
+    """
+    called = {each["target"]: each for each in functions if each["calls"]}
+    if pace not in called:
+        return None
+    total = called[pace]["calls"]
+    compiled = sum(called[name]["compiled_calls"] for name in {pace, step} & called.keys())
+    return {"total": total, "compiled": min(total, compiled)}
 
 
 def totals_of(
@@ -194,7 +202,7 @@ def figures_of_run() -> dict[str, Any]:
         "mode": config.current().mode,
         "precision": " and ".join(run.precisions) or None,
         "wall_s": wall_s,
-        "steps": _steps(functions, run.pace),
+        "steps": _steps(functions, run.pace, run.step),
         "functions": functions,
         "totals": totals_of(functions, run.costs, run.gained_s, wall_s),
         "notes": list(run.notes),

@@ -139,6 +139,16 @@ def test_steps_where_a_catalogue_says_what_they_are(fast: Ledger, slow: Ledger, 
     assert _json()["steps"] is None
 
 
+def test_steps_of_a_lifted_loop_are_compiled_as_one_program_or_in_parts(fast: Ledger, books: ModuleType) -> None:
+    loop: Ledger = books.open_ledger("script:main:10")
+    books.current_run().step, books.current_run().loops = fast.target, ["script:main:10"]
+    for _ in range(100):
+        loop.count_compiled(0.01, 0.0)
+    for _ in range(400):
+        loop.count_numpy(0.01, 0.01)
+    assert _json()["steps"] == {"total": 500, "compiled": 312}
+
+
 def test_differences_are_reported_with_their_verdict(fast: Ledger) -> None:
     for error in (1e-7, 3e-7):
         fast.differ(Difference("self.u", "[1, 2]", "NumPy 1.0, replay 1.1", error, 4), "near a threshold")
