@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from accel import config
+from accel.backend import resident
 from accel.dispatch import late
 from accel.dispatch.call import Call
 from accel.dispatch.costs import parts
@@ -64,6 +65,7 @@ class Recordings:
         from accel.lower.passes.arrange import is_worth
         from accel.record import Recorded, record
 
+        resident.current.bring_up_to_date()
         self.count += counts
         parts.recorded.count += 1
         limit, started = config.current().max_nodes, time.perf_counter()

@@ -81,6 +81,7 @@ class Replaying:
             call.put_back = given.drawn.put_back
         taken = path.taken(given)
         if self.comparisons.is_due(taken, self._mode()):
+            given.fetch()
             path.accept_run()
             return Answered(differs=self._compare(path, taken, given, call))
         try:

@@ -6,11 +6,15 @@ A switch is a constant of the lifted code, so that asking it costs one attribute
 from __future__ import annotations
 
 import ast
+import functools
 import sys
+from collections import deque
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
+from accel.backend import resident
+from accel.lift.between import Iterated, iterated
 from accel.lift.tracebacks import amended, translated
 from accel.lift.transform import GONE_ON, NOT_RUN
 from accel.spelling import function_name
@@ -38,6 +42,10 @@ class Switch:
     tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body. beside: what
     happens in each round besides, or None. statement: the loop as it is written.
 
+    knows: what a loop reads itself while it runs, if no code of the program's gives it its elements. read: this for the
+    loop that runs; None if it is not known. keep: the same for a loop at the top of a module, which is to find nothing
+    there but its iterable. holds: whether rounds have left arrays on a device.
+
     line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
     function's own variables that the body shares; all others of its free variables belong to functions around it. own:
     variables of one round alone. uncertain: places, in the body's closure, of variables that have to be bound for the
@@ -64,6 +72,11 @@ class Switch:
         self.code: CodeType | None = None
         self.owned: frozenset[str] = frozenset()
         self.uncertain: tuple[int, ...] = ()
+        self.knows = iterated
+        self.read: Iterated | None = None
+        self._kept: deque[Any] = deque(maxlen=1)
+        self.keep = functools.partial(max, key=self._kept.append)  # in C: no tracer sees it
+        self.holds = False
         self._uncertain = uncertain
         self._made: FunctionType | None = None
 
@@ -99,14 +112,29 @@ class Switch:
 
     def turn_off(self) -> None:
         """Let rounds be the program's own."""
+        if self.holds:
+            self.release()
         self.call = run_plainly
         self.on = self.beside is not None
 
-    def run(self, body: FunctionType | None) -> Any:
-        """Run one round. body: None for a loop at the top of a module. Returns NOT_RUN, GONE_ON, BROKEN or a tuple."""
+    def release(self) -> None:
+        """Bring all arrays up to date: the loop goes on as the program's own, or has come to its end."""
+        self.holds = False
+        resident.current.bring_up_to_date()
+
+    def run(self, body: FunctionType | None, read: Iterated | bool | None = None) -> Any:
+        """Run one round. body: None for a loop at the top of a module. read: what `knows` has given, or False.
+
+        Returns NOT_RUN, GONE_ON, BROKEN or a tuple.
+        """
         if body is None:
             body = self._in_module(sys._getframe(1).f_globals)
-        elif self.uncertain and not self._are_bound(body):
+            if self._kept:
+                self.read = self.knows(self._kept.pop())
+        else:
+            self.read = read if isinstance(read, tuple) else None
+        if self.uncertain and not self._are_bound(body):
+            self.release()
             return NOT_RUN if self.beside is None else self.beside(body, None)
         try:
             result = self.call(body) if self.beside is None else self.beside(body, self.call)
