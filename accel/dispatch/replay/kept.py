@@ -21,7 +21,9 @@ from accel.ir.tape import nodes_in
 from accel.record import Trace
 from accel.record.bits import Content
 from accel.record.changes import Ends, Write
+from accel.record.effects.shown import Flushed, Printed, Written, templates_of
 from accel.record.inputs import MISSING, Code, Slot, has_flags, is_array_like, is_writeable
+from accel.record.leaves import FromSlot, Made, all_leaves
 from accel.record.names.variables import contents_of
 from accel.record.objects.own_attributes import own_attribute
 
@@ -127,7 +129,8 @@ def may_stay(staged: StagedOutputs) -> bool:
     return (
         resident.current.is_open
         and staged.unfetched is not None
-        and not (outputs.shown or outputs.asked)
+        and not outputs.asked
+        and all(map(_shows_numbers, outputs.shown))
         and all(_may_be_behind(values[slot]) for slot, _ in outputs.changed)
         and all(_ends_quietly(old) for change in outputs.writes for old in _replaced(change, values[change.owner]))
     )
@@ -138,6 +141,13 @@ def steps_of_arrays(staged: StagedOutputs, unfetched: Unfetched) -> list[Callabl
     arrays = [*staged.made, *(staged.values[slot] for slot, _ in staged.trace.outputs.changed)]
     buffers = [*unfetched.made, *unfetched.changed]
     return [resident.current.note(*each) for each in zip(arrays, buffers, unfetched.fetched, strict=True)]
+
+
+def _shows_numbers(effect: Any) -> bool:
+    """Whether an effect gives a standard stream numbers alone: nothing of the program's runs then."""
+    if not isinstance(effect, (Printed, Written, Flushed)):
+        return False
+    return not any(isinstance(leaf, (Made, FromSlot)) for each in templates_of(effect) for leaf in all_leaves(each))
 
 
 def _may_be_behind(array: Any) -> bool:
