@@ -69,7 +69,7 @@ class Residents:
         absent = [position for position, buffer in enumerate(found) if buffer is None]
         for position in absent:
             self.refresh(arrays[position])
-        # a copy also where the CPU plays the device: the program's memory may get other values before the buffer is read
+        # a copy, also where the CPU plays the device: this memory may get other values before the buffer is read
         copies = jax.device_put([arrays[each] for each in absent], device, may_alias=False)
         for position, buffer in zip(absent, copies, strict=True):
             found[position] = buffer
@@ -162,7 +162,7 @@ def filled(into: Sequence[Array], made: Sequence[Any], others: Sequence[Any]) ->
     """Fill arrays with values from the device. Returns those of the others."""
     import jax
 
-    values = jax.device_get([*made, *others])
+    values: list[Array] = jax.device_get([*made, *others])
     for array, each in zip(into, values[: len(made)], strict=True):
         np.copyto(array, each)
     return values[len(made) :]

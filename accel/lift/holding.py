@@ -142,7 +142,10 @@ def plainly_run(function: FunctionType) -> FunctionType:
     """
     code = function.__code__
     replaced = _after.__code__.replace(
-        co_filename=code.co_filename, co_firstlineno=code.co_firstlineno, co_name=code.co_name, co_qualname=code.co_qualname
+        co_filename=code.co_filename,
+        co_firstlineno=code.co_firstlineno,
+        co_name=code.co_name,
+        co_qualname=code.co_qualname,
     )
     made = FunctionType(replaced, function.__globals__, function.__name__, (resident.current.bring_up_to_date,))
     made.__module__, made.__qualname__ = function.__module__, function.__qualname__

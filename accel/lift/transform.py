@@ -90,7 +90,7 @@ def lift(
         "body": ast.Name(f"{BODY}{number}"),
         "r": ast.Name(RESULT),
         "x": ast.Name(f"{ITERABLE}{number}"),
-        "n": ast.Name(f"{READ}{number}") if isinstance(loop, ast.For) else ast.Constant(()),
+        "n": ast.Name(f"{READ}{number}") if isinstance(loop, ast.For) else ast.Constant(None),
     }
     definition = _definition(loop, number, function, free, own)
     switching = ast.parse(_IN_MODULE if function is None else _IN_FUNCTION).body

@@ -1,4 +1,4 @@
-"""State that rounds leave on a device with a memory of its own: nobody sees it out of date, and what is moved is counted.
+"""State that rounds leave on a device with a memory of its own: nobody sees it out of date; what is moved is counted.
 
 The CPU plays the device. Memory that is to be filled later holds NaN, so that whoever looks too early sees it.
 """
@@ -37,7 +37,7 @@ NBYTES = 6 * 8 * 8
 
 @pytest.fixture
 def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The CPU as a device with a memory of its own; no comparisons, so that each replay stands; nobody else looks on."""
+    """The CPU as a device with a memory of its own. No comparisons, so that each replay stands; nobody looks on."""
     room = resident.room
 
     def poisoned(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -209,8 +209,8 @@ def test_it_needs_no_copies_but_what_the_program_looks_at(both: Any, copies: Cou
     copies.clear()
     with jax.transfer_guard("disallow"):
         made.check(play, times=1)
-    # the state there and back, whenever rounds begin to hold it: once, but for rounds of paths that have no program yet;
-    # each of the arrays that the program keeps; and of each round a few numbers and outcomes
+    # the state there and back, whenever rounds begin to hold it: once, but for paths that have no program yet; each
+    # of the arrays that the program keeps; and of each round a few numbers and outcomes
     once, numbers = 3 * NBYTES + NBYTES // 8, 60 * 8 * 8
     assert 0 < copies["begun"] <= 4
     assert copies["there"] <= copies["begun"] * once + numbers
@@ -230,7 +230,7 @@ ITERABLES = {
 
 LOOKING_ITERABLES = {
     "generator": lambda model: (float(model.u.sum()) for _ in range(12)),
-    "map": lambda model: map(lambda i: i + float(model.v.sum()), range(12)),
+    "map": lambda model: map(model.v.__getitem__, [(0, 0)] * 12),
     "enumerated generator": lambda model: enumerate(float(model.u.sum()) for _ in range(12)),
     "callable": lambda model: iter(lambda: min(model.n + float(model.u.sum()) * 0, 12), 12),
 }
@@ -250,9 +250,7 @@ def test_iterables_that_run_no_code(kind: str, both: Any, behind: Counter[str]) 
 
 @pytest.mark.parametrize("kind", LOOKING_ITERABLES)
 def test_iterables_that_read_state(kind: str, both: Any, behind: Counter[str]) -> None:
-    made = both(
-        "def main(model, rounds, seen):\n    for each in rounds:\n" + STEP + "        seen.append(each)\n"
-    )
+    made = both("def main(model, rounds, seen):\n    for each in rounds:\n" + STEP + "        seen.append(each)\n")
 
     def play(planet: ModuleType) -> Any:
         model, seen = model_of(planet), []
@@ -268,7 +266,9 @@ LOOKS: dict[str, tuple[str, bool | None]] = {
     "the loop's end": ("    for i in range(12):\n" + STEP + "    return model.u.copy(), model.v * 2\n", True),
     "its else": ("    for i in range(12):\n" + STEP + "    else:\n        x = model.u.sum()\n    return x\n", True),
     "break": (
-        "    for i in range(40):\n" + STEP + "        if model.n % 13 == 12:\n            break\n    return model.u * 2\n",
+        "    for i in range(40):\n"
+        + STEP
+        + "        if model.n % 13 == 12:\n            break\n    return model.u * 2\n",
         True,
     ),
     "continue": (
@@ -305,7 +305,7 @@ LOOKS: dict[str, tuple[str, bool | None]] = {
         True,
     ),
     "a variable that may be unbound": (
-        "    for i in range(12):\n        try:\n            w\n        except NameError:\n            w = model.u * 1.0\n"
+        "    for i in range(12):\n        try:\n            w\n        except NameError:\n            w = model.u * 1\n"
         "        w = np.sin(w)\n        model.u = model.u + w\n        if i == 8:\n            del w\n    return w\n",
         None,
     ),
@@ -333,14 +333,15 @@ LOOKS: dict[str, tuple[str, bool | None]] = {
         None,
     ),
     "its own array of numbers": (
-        "    times, s = np.arange(12.0), 0.0\n    for t in times:\n        times += 0.25\n        model.u = model.u + t\n"
-        "        s = s + t\n    return times, s\n",
+        "    times, s = np.arange(12.0), 0.0\n    for t in times:\n        times += 0.25\n"
+        "        model.u = model.u + t\n        s = s + t\n    return times, s\n",
         False,
     ),
     "a target that sets": (
         "    class Box:\n        seen = []\n        def __setattr__(self, name, value):\n"
         "            self.seen.append(float(model.u.sum()))\n    box = Box()\n    for box.i in range(12):\n"
-        + STEP + "    return box.seen\n",
+        + STEP
+        + "    return box.seen\n",
         False,
     ),
 }
@@ -387,7 +388,9 @@ class Finalized:
 
 def test_a_finalizer_of_what_a_round_replaces(both: Any, behind: Counter[str]) -> None:
     made = both(
-        "def main(model, seen):\n    for i in range(12):\n" + STEP + "        if i == 8:\n            model.held = None\n"
+        "def main(model, seen):\n    for i in range(12):\n"
+        + STEP
+        + "        if i == 8:\n            model.held = None\n"
     )
 
     def play(planet: ModuleType) -> Any:
@@ -451,7 +454,8 @@ def test_finalizers_of_garbage(both: Any, behind: Counter[str]) -> None:
 def test_ctrl_c_between_rounds(both: Any, behind: Counter[str]) -> None:
     """Wherever it arrives, the program sees the state after a whole number of rounds."""
     made = both(
-        "def main(model, rounds):\n    try:\n        for i in rounds:\n" + STEP.replace("        ", "            ")
+        "def main(model, rounds):\n    try:\n        for i in rounds:\n"
+        + STEP.replace("        ", "            ")
         + "    except KeyboardInterrupt:\n        return float(model.u.sum()), float(model.v.sum()), model.n\n"
     )
     accel.install(Catalogue("test", (Row("planet", "main", "a test", loops=True),)))
@@ -513,7 +517,7 @@ PRESENT = {
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process in which the program alone runs, whatever this test run has around it."""
-    rows = {why: is_there for why, is_there in onlookers.ONLOOKERS}
+    rows = dict(onlookers.ONLOOKERS)
     present = [why for why in PRESENT if rows[why]()]
     monkeypatch.setattr(onlookers, "ONLOOKERS", tuple(row for row in onlookers.ONLOOKERS if row[0] not in present))
     assert onlookers.onlooker() is None
@@ -538,9 +542,7 @@ def test_another_thread_than_the_main_one_is_seen_by_the_main_one(alone: None) -
     assert found[0] is not None and "main" in found[0]
 
 
-def test_nothing_is_held_while_somebody_looks(
-    both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_held_while_somebody_looks(both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accel.lift.holding.onlooker", lambda: "there are other threads")
     made = both("def main(model):\n    for i in range(12):\n" + STEP)
 

@@ -54,9 +54,16 @@ def why_not_plain(trace: Trace) -> str | None:
 
 def _compares_contents(trace: Trace) -> bool:
     arrays = set(trace.array_slots)
-    return bool(trace.pinned) or any(
-        isinstance(constant, Content) for slot in trace.inputs.slots for code in _codes(slot) for constant in code.constants
-    ) or any(check.text not in _OF_FORM for at in arrays for check in _slot(trace, at).checks)
+    return (
+        bool(trace.pinned)
+        or any(
+            isinstance(constant, Content)
+            for slot in trace.inputs.slots
+            for code in _codes(slot)
+            for constant in code.constants
+        )
+        or any(check.text not in _OF_FORM for at in arrays for check in _slot(trace, at).checks)
+    )
 
 
 def _reads_elements(trace: Trace) -> bool:
@@ -153,9 +160,7 @@ def _shows_numbers(effect: Any) -> bool:
 def _may_be_behind(array: Any) -> bool:
     """Whether an array that is changed in place may get its new values later."""
     flags = array.flags
-    return (
-        type(array) is np.ndarray and flags.owndata and flags.writeable and not resident.current.is_iterated(array)
-    )
+    return type(array) is np.ndarray and flags.owndata and flags.writeable and not resident.current.is_iterated(array)
 
 
 def _replaced(change: Any, owner: Any) -> Iterator[Any]:
