@@ -73,6 +73,8 @@ class Residents:
         copies = jax.device_put([arrays[each] for each in absent], device, may_alias=False)
         for position, buffer in zip(absent, copies, strict=True):
             found[position] = buffer
+            if not _owner(arrays[position])[1]:  # mapped or shared memory: others may write to it at any time
+                continue
             self._known[id(arrays[position])] = Resident(weakref.ref(arrays[position]), buffer, self.round)
         return found
 
@@ -89,13 +91,11 @@ class Residents:
 
     def refresh(self, array: Any) -> None:
         """Bring an array up to date that is about to be read on the host: it may be a view of one that is behind."""
-        owner = array
-        while isinstance(owner, np.ndarray):
-            known = self._known.get(id(owner))
-            if known is not None and known.is_behind and known.of() is owner:
-                self._fetch([known])
-            owner = owner.base
-        if owner is not None:  # memory that something else than an array holds
+        owner, is_numpys = _owner(array)
+        known = self._known.get(id(owner))
+        if known is not None and known.of() is owner:
+            self._fetch([known])
+        if not is_numpys:  # as far as NumPy knows: it may be a view by way of something else
             self._fetch([each for each in self._known.values() if _overlap(each, array)])
 
     # -- what a run leaves on the device ------------------------------------------------------------------------------
@@ -151,6 +151,13 @@ class Residents:
                 each.is_behind = False
                 if each.fetched is not None:
                     each.fetched()
+
+
+def _owner(array: Array) -> tuple[Array, bool]:
+    """The array that an array is a view of, and whether NumPy holds its memory."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array, bool(array.base is None and array.flags.owndata)
 
 
 def _overlap(known: Resident, array: Any) -> bool:

@@ -17,14 +17,20 @@ import numpy as np
 Iterated = tuple["weakref.ref[np.ndarray[Any, Any]]", ...]
 """The arrays that a loop reads itself as it goes on."""
 
-PLAIN: frozenset[type] = frozenset({int, float, complex, bool, str, bytes, type(None), *np.sctypeDict.values()})
-"""Types of elements that are gone without a trace when the loop's variable takes the next one."""
+NUMBERS: frozenset[type] = frozenset(
+    {int, float, bool}
+    | {kind for kind in np.sctypeDict.values() if issubclass(kind, (np.bool_, np.integer, np.floating))}
+)
+"""Types whose values compare without an error, and are gone without a trace when a variable takes another one."""
 
 MOST_NESTED = 8
 
 
 def iterated(iterable: Any, depth: int = MOST_NESTED) -> Iterated | None:
-    """The arrays behind an iterable that runs no code of the program's to give its next element; None for others."""
+    """The arrays behind an iterable that runs no code of the program's to give its next element; None for others.
+
+    Nor does it, or giving a plain target that element, raise after the first one: nobody would bring arrays up to date.
+    """
     if depth == 0:
         return None
     parts = _KNOWN.get(type(iterable), lambda _: None)(iterable)
@@ -35,16 +41,18 @@ def iterated(iterable: Any, depth: int = MOST_NESTED) -> Iterated | None:
 
 
 def _of_elements(elements: Any) -> list[Any] | None:
-    return [] if set(map(type, elements)) <= PLAIN else None
+    return [] if set(map(type, elements)) <= NUMBERS else None
 
 
 def _of_array(array: np.ndarray[Any, Any]) -> list[Any] | None:
-    return [weakref.ref(array)] if array.dtype.type in PLAIN and array.dtype.type is not np.object_ else None
+    return [weakref.ref(array)] if array.dtype.type in NUMBERS else None
 
 
 def _inside(iterator: Any) -> list[Any] | None:
     """What `enumerate` or `zip` goes through: they tell it to whoever copies them."""
-    given = iterator.__reduce__()[1]
+    _, given, *strict = iterator.__reduce__()
+    if type(iterator) is zip and strict:  # it raises if one of them ends early
+        return None
     return list(given if type(iterator) is zip else given[:1])
 
 
@@ -54,7 +62,6 @@ _KNOWN: dict[type, Callable[[Any], list[Any] | None]] = {
     type(iter(range(1 << 70))): lambda _: [],
     list: _of_elements,
     tuple: _of_elements,
-    str: lambda _: [],
     type(iter([])): lambda iterator: _of_elements(_rest(iterator)),
     type(iter(())): lambda iterator: _of_elements(_rest(iterator)),
     type(iter(np.empty(0))): lambda iterator: [_rest(iterator)],
@@ -83,22 +90,20 @@ def is_plain_target(node: ast.expr) -> bool:
 
 
 def names_of_test(test: ast.expr) -> frozenset[str] | None:
-    """The variables by which a `while` decides, if nothing runs then but Python's own arithmetic of them."""
-    if not all(isinstance(node, _ARITHMETIC) for node in ast.walk(test)):
+    """The variables by which a `while` decides, if it does no more than compare them; None for other conditions."""
+    if not all(isinstance(node, _COMPARING) for node in ast.walk(test)):
         return None
     return frozenset(node.id for node in ast.walk(test) if isinstance(node, ast.Name))
 
 
-_ARITHMETIC = (
+_COMPARING = (
     ast.Name,
     ast.Constant,
     ast.Compare,
     ast.BoolOp,
     ast.UnaryOp,
-    ast.BinOp,
     ast.expr_context,
     ast.cmpop,
     ast.boolop,
     ast.unaryop,
-    ast.operator,
 )

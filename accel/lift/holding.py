@@ -17,9 +17,10 @@ from accel import logs
 from accel.backend import resident
 from accel.dispatch import Target
 from accel.dispatch.compiling import is_quiet
-from accel.lift.between import PLAIN, is_plain_target, names_of_test
+from accel.lift.between import NUMBERS, is_plain_target, names_of_test
 from accel.lift.switch import Switch
 from accel.lift.transform import GONE_ON
+from accel.process.interrupts import pass_on
 from accel.process.onlookers import Interruptible, onlooker
 from accel.reports.ledger import current_run
 
@@ -63,7 +64,11 @@ class Holding:
 
     def _open(self, body: FunctionType) -> bool:
         """Let arrays be out of date from now on, if nobody can look."""
-        why = self._why_not(body)
+        try:
+            why = self._why_not(body)
+        except Exception as error:
+            pass_on(error)
+            why = f"whether somebody could look is not known: {type(error).__name__}: {error}"
         if why is not None:
             self._say(why)
             return False
@@ -104,7 +109,7 @@ class Holding:
     def _are_numbers(self, values: Mapping[str, Any]) -> bool:
         """Whether those of the condition's variables that are here hold plain numbers."""
         assert self._tested is not None
-        return all(type(values[name]) in PLAIN for name in self._tested if name in values)
+        return all(type(values[name]) in NUMBERS for name in self._tested if name in values)
 
     def _shared(self, body: FunctionType) -> Mapping[str, Any]:
         """The variables that rounds may change."""

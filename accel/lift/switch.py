@@ -17,6 +17,7 @@ from accel.backend import resident
 from accel.lift.between import Iterated, iterated
 from accel.lift.tracebacks import amended, translated
 from accel.lift.transform import GONE_ON, NOT_RUN
+from accel.process import interrupts
 from accel.spelling import function_name
 
 Call = Callable[[FunctionType], Any]
@@ -42,9 +43,8 @@ class Switch:
     tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body. beside: what
     happens in each round besides, or None. statement: the loop as it is written.
 
-    knows: what a loop reads itself while it runs, if no code of the program's gives it its elements. read: this for the
-    loop that runs; None if it is not known. keep: the same for a loop at the top of a module, which is to find nothing
-    there but its iterable. holds: whether rounds have left arrays on a device.
+    read: what `knows` has given for the loop that runs; None if it is not known. keep: takes the iterable of a loop at
+    the top of a module, where no other name may be seen. holds: whether rounds have left arrays on a device.
 
     line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
     function's own variables that the body shares; all others of its free variables belong to functions around it. own:
@@ -72,7 +72,6 @@ class Switch:
         self.code: CodeType | None = None
         self.owned: frozenset[str] = frozenset()
         self.uncertain: tuple[int, ...] = ()
-        self.knows = iterated
         self.read: Iterated | None = None
         self._kept: deque[Any] = deque(maxlen=1)
         self.keep = functools.partial(max, key=self._kept.append)  # in C: no tracer sees it
@@ -116,6 +115,14 @@ class Switch:
             self.release()
         self.call = run_plainly
         self.on = self.beside is not None
+
+    def knows(self, iterable: Any) -> Iterated | None:
+        """The arrays behind a loop's iterable, as far as that is known (see accel.lift.between)."""
+        try:
+            return iterated(iterable)
+        except Exception as error:
+            interrupts.pass_on(error)
+            return None
 
     def release(self) -> None:
         """Bring all arrays up to date: the loop goes on as the program's own, or has come to its end."""

@@ -223,7 +223,7 @@ ITERABLES = {
     "range": lambda model: range(12),
     "enumerate": lambda model: enumerate(range(12)),
     "list": lambda model: list(range(12)),
-    "zip": lambda model: zip(range(12), [0.5] * 12, strict=True),
+    "zip": lambda model: zip(range(12), [0.5] * 12),  # noqa: B905
     "array": lambda model: np.arange(12.0),
     "numbered array": lambda model: enumerate(np.arange(12.0)),
 }
@@ -232,6 +232,8 @@ LOOKING_ITERABLES = {
     "generator": lambda model: (float(model.u.sum()) for _ in range(12)),
     "map": lambda model: map(model.v.__getitem__, [(0, 0)] * 12),
     "enumerated generator": lambda model: enumerate(float(model.u.sum()) for _ in range(12)),
+    "strict zip": lambda model: zip(range(12), [0.5] * 12, strict=True),
+    "text": lambda model: ["ab"] * 12,
     "callable": lambda model: iter(lambda: min(model.n + float(model.u.sum()) * 0, 12), 12),
 }
 
