@@ -69,8 +69,9 @@ class Residents:
         absent = [position for position, buffer in enumerate(found) if buffer is None]
         for position in absent:
             self.refresh(arrays[position])
-        # a copy, also where the CPU plays the device: this memory may get other values before the buffer is read
-        copies = jax.device_put([arrays[each] for each in absent], device, may_alias=False)
+        # where the CPU plays the device, JAX would read the program's memory, which may get other values
+        given = [arrays[each].copy() if device.platform == "cpu" else arrays[each] for each in absent]
+        copies = jax.device_put(given, device)
         for position, buffer in zip(absent, copies, strict=True):
             found[position] = buffer
             if not _owner(arrays[position])[1]:  # mapped or shared memory: others may write to it at any time
