@@ -2,8 +2,8 @@
 
 `python -m benchmarks.residency [--steps 1500]` runs `scripts.run_simulation` of the checkout that `QD_PYGCM_PATH`
 names, its loop lifted, twice: each time the CPU plays such a device. In the first run arrays are brought up to date
-after each round. Plots are left out, and tqdm is. The bytes are those that launches of the loop's own programs have moved, by
-accel's own count, over all of its compiled rounds: prints and rounds of new kinds among them.
+after each round. Plots are left out, and tqdm is. The bytes are those that launches of the loop's own programs have
+moved, by accel's own count, over all of its compiled rounds: prints and rounds of new kinds among them.
 """
 
 from __future__ import annotations
