@@ -87,6 +87,8 @@ class Residents:
         known = self._known.get(id(array))
         if known is None or known.of() is not array or known.buffer.devices() != {device}:
             return None
+        if known.buffer.dtype != array.dtype or known.buffer.shape != array.shape:
+            return None
         known.round = self.round
         return known.buffer
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from accel.dispatch.replay.commit import StagedOutputs
 
 PLAIN_VALUES: frozenset[type] = frozenset(
-    {int, float, complex, bool, str, bytes, type(None), *np.sctypeDict.values()} - {np.object_, np.void}
+    [int, float, complex, bool, str, bytes, type(None)]
+    + [kind for kind in np.sctypeDict.values() if not issubclass(kind, (np.object_, np.void))]
 )
 """Types of values that end without running any code, and that nothing else ends with."""
 
@@ -180,7 +181,7 @@ def _replaced(change: Any, owner: Any) -> Iterator[Any]:
         yield _UNKNOWN
 
 
-_UNKNOWN = MappingProxyType({})
+_UNKNOWN: MappingProxyType[str, Any] = MappingProxyType({})
 """Not of a type that ends quietly."""
 
 
