@@ -65,7 +65,9 @@ def run(way: str, options: argparse.Namespace) -> dict[str, Any] | None:
         root = Path(__file__).parents[1]
         path = os.pathsep.join([str(root), os.environ["QD_PYGCM_PATH"]])
         command = [sys.executable, "-m", "benchmarks.residency", f"--steps={options.steps}", "--child", way]
-        environment = {**os.environ, "PYTHONPATH": path, "MPLBACKEND": "Agg"}
+        # compiled in the program's own process, which alone takes the CPU for another device
+        own = {"PYTHONPATH": path, "MPLBACKEND": "Agg", "QD_JAX_AOT": "0", "QD_JAX_CACHE_DIR": folder}
+        environment = {**os.environ, **own}
         done = subprocess.run(
             command,
             cwd=folder,

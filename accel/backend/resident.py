@@ -48,12 +48,14 @@ class Residents:
     """All resident arrays of this process.
 
     possible: whether a program has run on a device with a memory of its own. is_open: arrays may be behind at present.
+    is_held: some may be, or were and are just being brought up to date.
     round: counts the rounds. iterated: arrays that the loop reads itself, which may not be behind.
     """
 
     def __init__(self) -> None:
         self.possible = False
         self.is_open = False
+        self.is_held = False
         self.round = 0
         self.iterated: tuple[weakref.ref[Array], ...] = ()
         self.closes: Callable[[], object] | None = None
@@ -139,8 +141,9 @@ class Residents:
             self._known.clear()
             self.iterated = ()
         if self.closes is not None:
-            closes, self.closes = self.closes, None
-            closes()
+            self.closes()
+        self.closes = None
+        self.is_held = False
 
     def _fetch(self, wanted: Iterable[Resident]) -> None:
         """Copy values from the device to the arrays that are behind."""
@@ -184,7 +187,7 @@ current = Residents()
 
 def _before_collection(phase: str, info: object) -> None:
     """Finalizers may run, which may look."""
-    if phase == "start" and current.is_open:
+    if phase == "start" and current.is_held:
         current.bring_up_to_date()
 
 

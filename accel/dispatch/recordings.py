@@ -65,7 +65,8 @@ class Recordings:
         from accel.lower.passes.arrange import is_worth
         from accel.record import Recorded, record
 
-        resident.current.bring_up_to_date()
+        if resident.current.is_held:
+            resident.current.bring_up_to_date()
         self.count += counts
         parts.recorded.count += 1
         limit, started = config.current().max_nodes, time.perf_counter()

@@ -213,7 +213,8 @@ class Target:
     ) -> Any:
         """What the program gets after a fault of accel's: NumPy's answer, for this call and for all that follow."""
         self.final = True
-        resident.current.bring_up_to_date()
+        if resident.current.is_held:
+            resident.current.bring_up_to_date()
         try:
             from accel.record.recording import gap_text
 
@@ -262,7 +263,8 @@ class Target:
                 return self._follow(path, values, call)
         if backs_off:
             return self._numpy.late(call)
-        resident.current.bring_up_to_date()
+        if resident.current.is_held:
+            resident.current.bring_up_to_date()
         # no known path takes it: is it like a call whose recording was refused?
         refusal = self.recordings.refusal_of(call)
         if refusal is not None:
@@ -289,12 +291,13 @@ class Target:
         """
         for path in self.paths:
             if path.is_ready():
-                resident.current.bring_up_to_date()
+                if resident.current.is_held:
+                    resident.current.bring_up_to_date()
                 self._finish(path)
 
     def _follow(self, path: Path, values: list[Any], call: Call) -> Any:
         """Answer a call that matches a known path, as the path's stage says."""
-        if path.stage is not Stage.COMPILED or path.backoff:
+        if (path.stage is not Stage.COMPILED or path.backoff) and resident.current.is_held:
             resident.current.bring_up_to_date()
         # first, as this may change the stage: a call that finds its program ready is already replayed
         if path.stage in (Stage.OBSERVING, Stage.PENDING):
@@ -524,11 +527,12 @@ class Target:
         from accel.dispatch.replay import SideExit
 
         if path.variant.executable.precision != config.current().precision:
-            resident.current.bring_up_to_date()
+            if resident.current.is_held:
+                resident.current.bring_up_to_date()
             self._compiling.renew(path, call)
             return self._follow(path, values, call)
         met = self._replaying.replay(path, values, call)
-        if not isinstance(met, Answered):
+        if not isinstance(met, Answered) and resident.current.is_held:
             resident.current.bring_up_to_date()
         if isinstance(met, SideExit):
             return self._side_exit(path, met, call, siblings, (*left, path))

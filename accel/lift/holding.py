@@ -79,7 +79,7 @@ class Holding:
         state.closes = _interruptible.end
         _interruptible.begin()
         state.iterated = self._switch.read or ()
-        state.is_open = True
+        state.is_open = state.is_held = True
         return True
 
     def _why_not(self, body: FunctionType) -> str | None:

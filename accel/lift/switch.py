@@ -141,7 +141,8 @@ class Switch:
         else:
             self.read = read if isinstance(read, tuple) else None
         if self.uncertain and not self._are_bound(body):
-            self.release()
+            if resident.current.is_held:
+                self.release()
             return NOT_RUN if self.beside is None else self.beside(body, None)
         try:
             result = self.call(body) if self.beside is None else self.beside(body, self.call)

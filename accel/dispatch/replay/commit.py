@@ -72,7 +72,7 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     Raises Unshowable, before anything is stored, if NumPy has to show it.
     """
     values, outputs, build = staged.values, staged.trace.outputs, Builder(staged)
-    if (staged.unfetched is not None or resident.current.is_open) and not may_stay(staged):
+    if (staged.unfetched is not None or resident.current.is_held) and not may_stay(staged):
         staged.fetch()
     steps: list[Step] = (
         [
