@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel import config
-from accel.backend import callbacks
+from accel.backend import callbacks, resident
 from accel.backend.shards import Shards, launching
 from accel.backend.spans import Span, is_aligned, prepared_arrays
 from accel.lower import Program
@@ -84,7 +84,7 @@ class Executable:
         with jax.enable_x64(True):
             if not self.on_cpu:
                 # explicitly: the program may have forbidden other copies (`jax.transfer_guard`)
-                arguments, scalars = jax.device_put((arguments, scalars), self.device)
+                arguments, scalars = self._handed(arguments, scalars)
             try:
                 made, packs = self.compiled(arguments, offsets, self.constants, scalars)
             except RuntimeError as error:
@@ -113,6 +113,25 @@ class Executable:
             made, packs = self.compiled(given[0], None, self.constants, given[1])
             jax.block_until_ready((made, packs))
         return made, packs
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what it takes and gives may stay on the device from run to run."""
+        return not self.on_cpu and self.shards is None
+
+    def on_device(self, arrays: Sequence[Any]) -> list[int]:
+        """The positions of arrays that need not be handed over."""
+        return resident.current.there(arrays, self.device) if self.keeps else []
+
+    def _handed(self, arguments: list[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """A run's arguments on the device."""
+        import jax
+
+        resident.current.possible = True
+        if not resident.current.is_open:
+            handed: tuple[list[Any], dict[str, Any]] = jax.device_put((arguments, scalars), self.device)
+            return handed
+        return resident.current.hand(arguments, self.device), jax.device_put(scalars, self.device)
 
     def fetched(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Device values as ndarrays, not to be written to."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from accel.backend import resident
 from accel.process import interrupts
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class Call:
         """Run the program's own function, once. What it raises is kept in `raised` and raised again."""
         if self.put_back is not None:
             self.put_back()
+        if resident.current.is_held:
+            resident.current.bring_up_to_date()
         before, started = THREAD.counted_s, time.perf_counter()
         try:
             self.result = self.function(*self.args, **self.kwargs)

@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from accel import config
+from accel.backend import resident
 from accel.dispatch import late
 from accel.dispatch.call import Call
 from accel.dispatch.costs import parts
@@ -74,6 +75,8 @@ class Recordings:
         from accel.merge.trace import MOST_GROWTH, SMALL
         from accel.record import Recorded, record
 
+        if resident.current.is_held:
+            resident.current.bring_up_to_date()
         self.count += counts
         parts.recorded.count += 1
         limit, started = config.current().max_nodes, time.perf_counter()

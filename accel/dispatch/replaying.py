@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from accel.backend import resident
 from accel.dispatch.call import THREAD, Call, is_fault, note_counted
 from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.compiling import Compiling, is_quiet
@@ -81,6 +82,8 @@ class Replaying:
             call.put_back = given.drawn.put_back
         taken = path.taken(given)
         if self.comparisons.is_due(taken, self._mode()):
+            if given.unfetched is not None or resident.current.is_held:
+                given.fetch()
             path.accept_run()
             return Answered(differs=self._compare(path, taken, given, call))
         try:

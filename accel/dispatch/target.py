@@ -18,8 +18,10 @@ from collections.abc import Callable
 from math import inf
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from accel import config, logs
+from accel.backend import resident
 from accel.dispatch import late
 from accel.dispatch.call import LONG_CALL_S, THREAD, Call, Turn, is_fault
 from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
@@ -60,6 +62,7 @@ COUNTING_S = 3e-6
 class Target:
     """A function that a catalogue or a decorator names, with its paths.
 
+    function: runs a call plainly. recorded: the function that is recorded: the same, but for that of a loop's rounds.
     rtol, mode: its own, or None for those in the settings. effects: whether replays may show text. in_parts: where
     calls without a program run in parts (see accel.dispatch.costs.parts), the code by which its programs are known.
     final: it stays on NumPy for good. paths: its recorded paths. account: what its calls take. recordings: how many it
@@ -77,6 +80,7 @@ class Target:
         in_parts: CodeType | None = None,
     ) -> None:
         self.function = function
+        self.recorded = function
         self.name = name
         self.rtol = rtol
         self._mode = mode
@@ -105,6 +109,7 @@ class Target:
         self._thread = 0
         self._without_program = 0
         self._refused = 0
+        self._plain: WeakKeyDictionary[Path, str | None] = WeakKeyDictionary()
 
     @property
     def ledger(self) -> Ledger:
@@ -208,6 +213,8 @@ class Target:
     ) -> Any:
         """What the program gets after a fault of accel's: NumPy's answer, for this call and for all that follow."""
         self.final = True
+        if resident.current.is_held:
+            resident.current.bring_up_to_date()
         try:
             from accel.record.recording import gap_text
 
@@ -256,6 +263,8 @@ class Target:
                 return self._follow(path, values, call)
         if backs_off:
             return self._numpy.late(call)
+        if resident.current.is_held:
+            resident.current.bring_up_to_date()
         # no known path takes it: is it like a call whose recording was refused?
         refusal = self.recordings.refusal_of(call)
         if refusal is not None:
@@ -264,6 +273,17 @@ class Target:
             return self._numpy.uncovered(call)
         return self._new_path(call)
 
+    def why_not_plain(self) -> str | None:
+        """Why calls need arrays on the host even if a program answers them; None if they do not."""
+        from accel.dispatch.replay.kept import why_not_plain
+
+        if self.final or not self.paths.with_program or self.rest.untimed > 0:
+            return "it has no program"
+        for path in self.paths:
+            if path not in self._plain:
+                self._plain[path] = why_not_plain(path.trace)
+        return next(filter(None, map(self._plain.__getitem__, self.paths)), None)
+
     def _finish_ready(self) -> None:
         """Put programs to use that have become ready, whichever path this call seems to take.
 
@@ -271,10 +291,14 @@ class Target:
         """
         for path in self.paths:
             if path.is_ready():
+                if resident.current.is_held:
+                    resident.current.bring_up_to_date()
                 self._finish(path)
 
     def _follow(self, path: Path, values: list[Any], call: Call) -> Any:
         """Answer a call that matches a known path, as the path's stage says."""
+        if (path.stage is not Stage.COMPILED or path.backoff) and resident.current.is_held:
+            resident.current.bring_up_to_date()
         # first, as this may change the stage: a call that finds its program ready is already replayed
         if path.stage in (Stage.OBSERVING, Stage.PENDING):
             self._advance(path, values, call)
@@ -411,7 +435,7 @@ class Target:
         """Answer a call by recording it. again: it matches a known path, so that only another path is kept."""
         longest = self.paths.longest if self.parts.used else None
         recorded, spent = self.recordings.make(
-            self.function,
+            self.recorded,
             call,
             counts=not again,
             effects=self.effects,
@@ -513,9 +537,13 @@ class Target:
         from accel.dispatch.replay import SideExit
 
         if path.variant.executable.precision != config.current().precision:
+            if resident.current.is_held:
+                resident.current.bring_up_to_date()
             self._compiling.renew(path, call)
             return self._follow(path, values, call)
         met = self._replaying.replay(path, values, call)
+        if not isinstance(met, Answered) and resident.current.is_held:
+            resident.current.bring_up_to_date()
         if isinstance(met, SideExit):
             return self._side_exit(path, met, call, siblings, (*left, path))
         if isinstance(met, Unanswered):

@@ -9,6 +9,8 @@ tracebacks  of what leaves a body: as if it had been raised in the loop itself
 codes       code objects of lifted loops: their constants and names
 switch      decides in each round which body runs
 rounds      the target of a lifted loop
+between     what Python runs between two rounds, and whether it could look at arrays
+holding     rounds one after the other that leave state on a device with a memory of its own
 lifting     `lift_function` and `lifted_module_code`: all of this together, and how to undo it
 decorator   `accelerate`, for functions and for their loops
 

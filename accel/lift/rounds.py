@@ -6,8 +6,10 @@ import time
 from types import CodeType, FunctionType
 from typing import Any
 
+from accel.backend import resident
 from accel.dispatch import accelerated
 from accel.dispatch.costs import account, rest
+from accel.lift.holding import Holding
 from accel.lift.switch import Switch
 from accel.process.bodies import add_body
 
@@ -27,6 +29,7 @@ class Rounds:
         self._switch = switch
         self._accelerated = accelerated
         self._target = accelerated._self_target
+        self._holding = Holding(switch, self._target)
         self._left = LOOK_AFTER
         self._since = time.perf_counter()
 
@@ -34,6 +37,8 @@ class Rounds:
         self._left -= 1
         if self._left <= 0:
             self._look()
+        if resident.current.possible:
+            return self._holding.run(self._accelerated, body)
         return self._accelerated(body)
 
     def _look(self) -> None:

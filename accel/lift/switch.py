@@ -6,13 +6,18 @@ A switch is a constant of the lifted code, so that asking it costs one attribute
 from __future__ import annotations
 
 import ast
+import functools
 import sys
+from collections import deque
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
+from accel.backend import resident
+from accel.lift.between import Iterated, iterated
 from accel.lift.tracebacks import amended, translated
 from accel.lift.transform import GONE_ON, NOT_RUN
+from accel.process import interrupts
 from accel.spelling import function_name
 
 Call = Callable[[FunctionType], Any]
@@ -37,6 +42,9 @@ class Switch:
     on: whether rounds run the body as a function. tracer: gives the trace function in force: a debugger or coverage
     tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body. beside: what
     happens in each round besides, or None. statement: the loop as it is written.
+
+    read: what `knows` has given for the loop that runs; None if it is not known. keep: takes the iterable of a loop at
+    the top of a module, where no other name may be seen. holds: whether rounds have left arrays on a device.
 
     line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
     function's own variables that the body shares; all others of its free variables belong to functions around it. own:
@@ -64,6 +72,10 @@ class Switch:
         self.code: CodeType | None = None
         self.owned: frozenset[str] = frozenset()
         self.uncertain: tuple[int, ...] = ()
+        self.read: Iterated | None = None
+        self._kept: deque[Any] = deque(maxlen=1)
+        self.keep = functools.partial(max, key=self._kept.append)  # in C: no tracer sees it
+        self.holds = False
         self._uncertain = uncertain
         self._made: FunctionType | None = None
 
@@ -99,14 +111,38 @@ class Switch:
 
     def turn_off(self) -> None:
         """Let rounds be the program's own."""
+        if self.holds:
+            self.release()
         self.call = run_plainly
         self.on = self.beside is not None
 
-    def run(self, body: FunctionType | None) -> Any:
-        """Run one round. body: None for a loop at the top of a module. Returns NOT_RUN, GONE_ON, BROKEN or a tuple."""
+    def knows(self, iterable: Any) -> Iterated | None:
+        """The arrays behind a loop's iterable, as far as that is known (see accel.lift.between)."""
+        try:
+            return iterated(iterable)
+        except Exception as error:
+            interrupts.pass_on(error)
+            return None
+
+    def release(self) -> None:
+        """Bring all arrays up to date: the loop goes on as the program's own, or has come to its end."""
+        self.holds = False
+        resident.current.bring_up_to_date()
+
+    def run(self, body: FunctionType | None, read: Iterated | bool | None = None) -> Any:
+        """Run one round. body: None for a loop at the top of a module. read: what `knows` has given, or False.
+
+        Returns NOT_RUN, GONE_ON, BROKEN or a tuple.
+        """
         if body is None:
             body = self._in_module(sys._getframe(1).f_globals)
-        elif self.uncertain and not self._are_bound(body):
+            if self._kept:
+                self.read = self.knows(self._kept.pop())
+        else:
+            self.read = read if isinstance(read, tuple) else None
+        if self.uncertain and not self._are_bound(body):
+            if resident.current.is_held:
+                self.release()
             return NOT_RUN if self.beside is None else self.beside(body, None)
         try:
             result = self.call(body) if self.beside is None else self.beside(body, self.call)

@@ -3,17 +3,20 @@
     for T in I:                       def body():  # the same statements, over the same variables
         BODY                              nonlocal ...
                                           BODY
-    becomes                           for T in I:
+    becomes                           for T in (x := I, n := k.on and k.tracer() is None and k.knows(x), x := None)[0]:
                                           if k.on and k.tracer() is None:
-                                              try: r = k.run(body)
+                                              try: r = k.run(body, n)
                                               except: k.amend(); raise
                                           else: r = 0
                                           if r == 0: BODY
                                           elif r == 2: break
                                           elif r != 1: return r[0]
+                                      else:
+                                          k.holds and k.release()
 
-`k` is a constant of the code, and the names `body` and `r` are such that no program can name them. At the top of a
-module, where they would be seen among its names, `k` holds both.
+`k` is a constant of the code, and the names `body`, `r`, `x` and `n` are such that no program can name them. At the top
+of a module, where they would be seen among its names, `k` holds all of this. `n` says what the loop itself reads, and
+`k.release` brings arrays up to date that rounds have left on a device (see accel.lift.between).
 """
 
 from __future__ import annotations
@@ -31,13 +34,14 @@ from accel.lift.source import FunctionNode
 NOT_RUN, GONE_ON, BROKEN = 0, 1, 2
 """What `k.run` gives: the body has not run; it came to its end; it ended in `break`. If it returned, a tuple."""
 
-BODY, RESULT, SWITCH = ".body", ".result", "accel.lift/"
-"""The names of the body and its result, and of the constant in the place of `k`; a number follows."""
+BODY, RESULT, ITERABLE, READ, SWITCH = ".body", ".result", ".iterable", ".read", "accel.lift/"
+"""The names of the body, its result, the loop's iterable and what is known of that, and of the constant in the place of
+`k`; a number follows."""
 
 _IN_FUNCTION = """
 if k.on and k.tracer() is None:
     try:
-        r = k.run(body)
+        r = k.run(body, n)
     except:
         k.amend()
         raise
@@ -50,6 +54,12 @@ elif r == 2:
 elif r != 1:
     return r[0]
 """
+
+_ITERABLE = "(x := 0, n := k.on and k.tracer() is None and k.knows(x), x := None)[0]"
+
+_ITERABLE_IN_MODULE = "k.keep((0,))"
+
+_AT_THE_END = "k.holds and k.release()"
 
 _IN_MODULE = """
 if k.on and k.tracer() is None:
@@ -79,6 +89,8 @@ def lift(
         "k": ast.Constant(f"{SWITCH}{number}"),
         "body": ast.Name(f"{BODY}{number}"),
         "r": ast.Name(RESULT),
+        "x": ast.Name(f"{ITERABLE}{number}"),
+        "n": ast.Name(f"{READ}{number}") if isinstance(loop, ast.For) else ast.Constant(None),
     }
     definition = _definition(loop, number, function, free, own)
     switching = ast.parse(_IN_MODULE if function is None else _IN_FUNCTION).body
@@ -91,7 +103,32 @@ def lift(
         (_locate if isinstance(loop, ast.For) else _hide)(each, loop)
     choice.body = loop.body
     loop.body = switching
+    loop.orelse = [_hidden(_AT_THE_END, names, loop), *loop.orelse]
+    if isinstance(loop, ast.For):
+        loop.iter = _looked_at(loop, names, in_module=function is None)
     return definition
+
+
+def _hidden(text: str, names: dict[str, ast.Constant | ast.Name], loop: Loop) -> ast.stmt:
+    made = _Replace(names).visit(ast.parse(text).body[0])
+    _hide(made, loop)
+    return made  # type: ignore[no-any-return]
+
+
+def _looked_at(loop: ast.For, names: dict[str, ast.Constant | ast.Name], *, in_module: bool) -> ast.expr:
+    """The loop's iterable, which its switch gets to see."""
+    iterable = loop.iter
+    text = _ITERABLE_IN_MODULE if in_module else _ITERABLE
+    made: ast.expr = _Replace(names).visit(ast.parse(text, mode="eval").body)
+    # all of it where the iterable begins, as what Python does with that: no line is run that the program does not have
+    for each in ast.walk(made):
+        ast.copy_location(each, iterable)
+    match made:
+        case ast.Call(args=[ast.Tuple() as given]):
+            given.elts = [iterable]
+        case ast.Subscript(value=ast.Tuple(elts=[ast.NamedExpr() as given, *_])):
+            given.value = iterable
+    return made
 
 
 class _Replace(ast.NodeTransformer):

@@ -40,6 +40,7 @@ class Transfers:
         program = launcher.executable.program
         self._launches: Launches = launcher.launches
         self._handed = _handed(trace, program)
+        self._taken = [(trace.inputs.name(slot), node) for slot, node in _taken(trace, program)]
         fetched = _fetched(trace)
         self._fetched = [(name, _size(node)) for name, node in fetched]
         self._lines = _reading_lines(trace, program), {name: place_text(node.where) for name, node in fetched}
@@ -52,7 +53,11 @@ class Transfers:
 
     def handed(self) -> Counter[str]:
         """Bytes to the device, by field."""
-        return Counter({name: nbytes * self._launches.count for name, nbytes in self._handed.items()})
+        found = Counter({name: nbytes * self._launches.count for name, nbytes in self._handed.items()})
+        for position, times in self._launches.spared.items():
+            name, node = self._taken[position]
+            found[name] -= times * _size(node)
+        return found
 
     def fetched(self) -> Counter[str]:
         """Bytes from the device, by field."""
@@ -72,18 +77,24 @@ class Transfers:
         """Count anew."""
         self._launches.count = 0
         self._launches.fetched.clear()
+        self._launches.spared.clear()
 
 
 def _size(node: Node) -> int:
     return math.prod(node.shape) * np.dtype(node.dtype).itemsize
 
 
+def _taken(trace: Trace | MergedTrace, program: Program) -> list[tuple[int, Node]]:
+    """Slot and node of each array that the program takes, in order."""
+    inputs = {node.args[0]: node for node in trace.tape.nodes if node.is_input and not node.host}
+    return [(slot, inputs[slot]) for slot in program.slots]
+
+
 def _handed(trace: Trace | MergedTrace, program: Program) -> Counter[str]:
     """Bytes that one launch hands over, by field."""
     found: Counter[str] = Counter()
-    inputs = {node.args[0]: node for node in trace.tape.nodes if node.is_input and not node.host}
-    for slot in program.slots:
-        found[trace.inputs.name(slot)] += _size(inputs[slot])
+    for slot, node in _taken(trace, program):
+        found[trace.inputs.name(slot)] += _size(node)
     found[NUMBERS] += sum(len(nodes) * PACKS[pack].itemsize for pack, nodes in program.scalars.items())
     return found
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from accel.backend import resident
 from accel.dispatch.replay.build import Builder
+from accel.dispatch.replay.kept import Unfetched, may_stay, steps_of_arrays
 from accel.dispatch.replay.steps import Step, steps_of
 from accel.process import interrupts
 from accel.record import Trace
@@ -26,7 +28,7 @@ class StagedOutputs:
 
     trace: of the path that the call takes. values: of its slots. made: new arrays. changed: new contents of the arrays
     that the call changes in place. numbers: the trace's numbers, in order. given: the arrays that the program took.
-    drawn: the generators that it has drawn from.
+    drawn: the generators that it has drawn from. unfetched: what of the arrays is still on the device alone.
     """
 
     trace: Trace
@@ -36,6 +38,16 @@ class StagedOutputs:
     numbers: list[Any]
     given: list[Any]
     drawn: Drawn | None = None
+    unfetched: Unfetched | None = None
+
+    def fetch(self) -> None:
+        """Have the values of all arrays on the host, and of all that were left behind before."""
+        resident.current.bring_up_to_date()
+        if self.unfetched is not None:
+            unfetched, self.unfetched = self.unfetched, None
+            self.changed = resident.filled(self.made, unfetched.made, unfetched.changed)
+            for fetched in unfetched.fetched:
+                fetched()
 
 
 class PendingCall(Protocol):
@@ -60,10 +72,16 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     Raises Unshowable, before anything is stored, if NumPy has to show it.
     """
     values, outputs, build = staged.values, staged.trace.outputs, Builder(staged)
-    steps: list[Step] = [
-        partial(np.copyto, values[slot], array)
-        for (slot, _), array in zip(outputs.changed, staged.changed, strict=True)
-    ]
+    if (staged.unfetched is not None or resident.current.is_held) and not may_stay(staged):
+        staged.fetch()
+    steps: list[Step] = (
+        [
+            partial(np.copyto, values[slot], array)
+            for (slot, _), array in zip(outputs.changed, staged.changed, strict=True)
+        ]
+        if staged.unfetched is None
+        else steps_of_arrays(staged, staged.unfetched)
+    )
     for change in outputs.writes:
         steps += steps_of(change, values[change.owner], build)
     steps += [asked.step(None if asked.owner is None else values[asked.owner]) for asked in outputs.asked]
@@ -77,6 +95,8 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
         with interrupts.Deferral():
             store(steps, done)  # an error that was not an interrupt occurs again here
         raise
+    if staged.unfetched is not None and not resident.current.is_open:
+        resident.current.bring_up_to_date()  # garbage has been collected meanwhile
     if call is not None:
         call.result, call.done = result, True
     try:  # here and not in a function, so that no fault of accel's comes between the two

@@ -180,11 +180,11 @@ class MergedVariant(Launcher):
         # computing it may have failed although nobody is to read it: so it does for NumPy
         if any(run.host[index] is ABSENT for index in place.host):
             raise HostError("computing it from this call's numbers raised")
-        own = self._own([run.made[at] for at in place.arrays], place.forms)
-        changed = self.executable.fetched([run.made[self._count + at] for at in place.changed])
-        self.launches.fetched[(*place.arrays, *(self._count + at for at in place.changed))] += 1
-        numbers = [run.numbers[at] for at in place.numbers]
-        return StagedOutputs(place.trace, place.values(run.values), own, changed, numbers, run.given)
+        made, changed = [run.made[at] for at in place.arrays], [run.made[self._count + at] for at in place.changed]
+        positions = *place.arrays, *(self._count + at for at in place.changed)
+        own, changed, unfetched = self._outputs(made, changed, place.forms, positions)
+        numbers, values = [run.numbers[at] for at in place.numbers], place.values(run.values)
+        return StagedOutputs(place.trace, values, own, changed, numbers, run.given, unfetched=unfetched)
 
     def _crossed(self, run: Computed, values: Matched) -> _Place | None:
         """What a call finds where that goes from one path to another."""

@@ -7,15 +7,18 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accel.backend import resident
 from accel.backend.executable import Executable, shared
 from accel.dispatch.replay.commit import PendingCall, StagedOutputs, commit
 from accel.dispatch.replay.draws import Drawn, Draws, drawn_nodes
 from accel.dispatch.replay.host import HostTape
+from accel.dispatch.replay.kept import Unfetched
 from accel.ir.tape import Node, Outcome, needed_by
 from accel.lower import PACKS, Program, agrees
 from accel.lower.program import Fixed, OnHost, OutputNumber, Packed
@@ -48,6 +51,12 @@ class Constants:
         return tuple(
             [slot for slot, known in self._arrays if (now := values[slot]) is not ABSENT and not known.is_same(now)]
         )
+
+    def refresh(self, values: list[Any]) -> None:
+        """Bring those that are compared up to date."""
+        for slot, _ in self._arrays:
+            if values[slot] is not ABSENT:
+                resident.current.refresh(values[slot])
 
 
 @dataclass(slots=True)
@@ -92,10 +101,17 @@ class Computed:
 
 @dataclass(slots=True)
 class Launches:
-    """How often a program was launched. fetched: how often these of its results were asked for, by their positions."""
+    """How often a program was launched. fetched: how often these of its results were asked for, by their positions.
+
+    spared: how often an array was on the device already, by its position among those that the program takes.
+    """
 
     count: int = 0
     fetched: Counter[tuple[int, ...]] = field(default_factory=Counter)
+    spared: Counter[int] = field(default_factory=Counter)
+
+    def count_fetched(self, positions: tuple[int, ...]) -> None:
+        self.fetched[positions] += 1
 
 
 class DrawnOutcomes:
@@ -189,6 +205,9 @@ class Launcher:
         given = self._given(values)
         self.launches.count += 1
         launched = time.perf_counter()
+        if resident.current.is_open:
+            self._constants.refresh(values)
+            self.launches.spared.update(self.executable.on_device(given))
         made, packs = self.executable(given, scalars)
         changed = self._constants.changed_arrays(values)
         if changed:
@@ -231,6 +250,19 @@ class Launcher:
         self._prepared = None if self._reads_objects else (read, host, scalars)
         return host, scalars
 
+    def _outputs(
+        self, made: list[Any], changed: list[Any], forms: list[tuple[tuple[int, ...], str]], positions: tuple[int, ...]
+    ) -> tuple[list[Any], list[Any], Unfetched | None]:
+        """New arrays and new contents of changed ones, and what is left to be fetched of them.
+
+        positions: of all of them, among the program's results.
+        """
+        if not resident.current.is_open or not self.executable.keeps:
+            self.launches.count_fetched(positions)
+            return self._own(made, forms), self.executable.fetched(changed), None
+        counts = [partial(self.launches.count_fetched, (position,)) for position in positions]
+        return [resident.room(*form) for form in forms], changed, Unfetched(made, changed, counts)
+
     def _own(self, made: list[Any], forms: list[tuple[tuple[int, ...], str]]) -> list[Any]:
         """The new arrays as ndarrays that the caller may write to."""
         if not self.executable.on_cpu:
@@ -265,10 +297,8 @@ class Variant(Launcher):
         if differs.any():
             return SideExit(int(differs.argmax()), run.outcomes.tolist())
         count = len(self._forms)
-        own = self._own(run.made[:count], self._forms)
-        changed = self.executable.fetched(run.made[count:])
-        self.launches.fetched[self._all] += 1
-        return StagedOutputs(self.trace, run.values, own, changed, run.numbers, run.given)
+        own, changed, unfetched = self._outputs(run.made[:count], run.made[count:], self._forms, self._all)
+        return StagedOutputs(self.trace, run.values, own, changed, run.numbers, run.given, unfetched=unfetched)
 
     def commit(self, staged: StagedOutputs, call: PendingCall | None = None) -> Any:
         """Make a run's outputs the call's; see `accel.dispatch.replay.commit`."""

@@ -1,0 +1,162 @@
+"""Holding state on the device: rounds of a lifted loop, one after the other, between which nothing else can look.
+
+Such rounds leave the program's arrays out of date (see accel.backend.resident). They are brought up to date when the
+loop leaves its compiled path, when it ends, when a round raises or leaves the loop, when Ctrl-C arrives, before a
+garbage collection, and before the first round that somebody could look behind.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Mapping
+from types import CellType, FrameType, FunctionType
+from typing import Any
+
+from accel import logs
+from accel.backend import resident
+from accel.dispatch import Target
+from accel.dispatch.compiling import is_quiet
+from accel.lift.between import NUMBERS, is_plain_target, names_of_test
+from accel.lift.switch import Switch
+from accel.lift.transform import GONE_ON
+from accel.process.interrupts import pass_on
+from accel.process.onlookers import Interruptible, onlooker
+from accel.reports.ledger import current_run
+
+_interruptible = Interruptible(resident.current.bring_up_to_date)
+
+_PASSING = frozenset({"it has no program", "programs are being compiled"})
+"""Reasons that need no mention: they pass."""
+
+
+class Holding:
+    """What the rounds of one loop leave on the device. switch, target: the loop's."""
+
+    def __init__(self, switch: Switch, target: Target) -> None:
+        self._switch = switch
+        self._target = target
+        self._said: str | None = None
+        loop = switch.statement
+        self._tested = names_of_test(loop.test) if isinstance(loop, ast.While) else frozenset()
+        self._target_is_plain = isinstance(loop, ast.While) or (loop is not None and is_plain_target(loop.target))
+        self._is_hooked = False
+
+    def run(self, call: Callable[[FunctionType], Any], body: FunctionType) -> Any:
+        """Run one round by `call`, as it would run otherwise. Raises what that raises."""
+        state = resident.current
+        if not state.is_open and not self._open(body):
+            return call(body)
+        state.round += 1
+        try:
+            result = call(body)
+            if state.is_open:
+                state.end_round()
+        except BaseException:
+            self._switch.release()
+            raise
+        goes_on = result is None or (type(result) is int and result == GONE_ON)
+        if goes_on and state.is_open and self._switch.on and self._are_numbers(self._shared(body)):
+            self._switch.holds = True
+        else:
+            self._switch.release()
+        return result
+
+    def _open(self, body: FunctionType) -> bool:
+        """Let arrays be out of date from now on, if nobody can look."""
+        try:
+            why = self._why_not(body)
+        except Exception as error:
+            pass_on(error)
+            why = f"whether somebody could look is not known: {type(error).__name__}: {error}"
+        if why is not None:
+            self._say(why)
+            return False
+        if not self._is_hooked:
+            self._target.function = plainly_run(self._target.recorded)
+            self._is_hooked = True
+        state = resident.current
+        state.closes = _interruptible.end
+        _interruptible.begin()
+        state.iterated = self._switch.read or ()
+        state.is_open = state.is_held = True
+        return True
+
+    def _why_not(self, body: FunctionType) -> str | None:
+        """Why nothing may be out of date after this round; None if it may."""
+        resident.watch_collections()
+        switch = self._switch
+        if switch.beside is not None:
+            return "its rounds are watched"
+        if self._target.is_calling_itself:
+            return "it is part of a round of its own"
+        if not self._target_is_plain or (switch.read is None and not isinstance(switch.statement, ast.While)):
+            return "what gives the loop its next element may run code of the program's"
+        if self._tested is None or not self._are_numbers(self._seen()):
+            return "the loop's condition may look at arrays, or run code of the program's"
+        if not is_quiet():
+            return "programs are being compiled"
+        return self._target.why_not_plain() or onlooker()
+
+    def _say(self, why: str) -> None:
+        if why != self._said and why not in _PASSING:
+            self._said = why
+            logs.LOGGER.info("%s: arrays are brought up to date in each round: %s", self._target.name, why)
+            current_run().note(f"{self._target.name} brings its arrays up to date in each round: {why}")
+
+    # -- what a `while` decides by ------------------------------------------------------------------------------------
+
+    def _are_numbers(self, values: Mapping[str, Any]) -> bool:
+        """Whether those of the condition's variables that are here hold plain numbers."""
+        assert self._tested is not None
+        return all(type(values[name]) in NUMBERS for name in self._tested if name in values)
+
+    def _shared(self, body: FunctionType) -> Mapping[str, Any]:
+        """The variables that rounds may change."""
+        if not self._tested:
+            return {}
+        if not body.__closure__:
+            return body.__globals__
+        cells = zip(body.__code__.co_freevars, body.__closure__, strict=True)
+        return {name: _contents(cell) for name, cell in cells}
+
+    def _seen(self) -> Mapping[str, Any]:
+        """All variables of the condition, as the loop's frame has them; one that is not found is no number."""
+        if not self._tested:
+            return {}
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and not any(each is self._switch for each in frame.f_code.co_consts):
+            frame = frame.f_back
+        if frame is None:
+            return dict.fromkeys(self._tested, self)
+        known = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}
+        return {name: known.get(name, self) for name in self._tested}
+
+
+def _contents(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return cell
+
+
+def plainly_run(function: FunctionType) -> FunctionType:
+    """A function like that of a loop's rounds, which brings arrays up to date first: whoever runs it runs the program.
+
+    It stands where that function stands, for warnings and tracebacks.
+    """
+    code = function.__code__
+    replaced = _after.__code__.replace(
+        co_filename=code.co_filename,
+        co_firstlineno=code.co_firstlineno,
+        co_name=code.co_name,
+        co_qualname=code.co_qualname,
+    )
+    made = FunctionType(replaced, function.__globals__, function.__name__, (resident.current.bring_up_to_date,))
+    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+    return made
+
+
+def _after(body: Any, first: Callable[[], object] = resident.current.bring_up_to_date) -> Any:
+    first()
+    return body()

@@ -1,0 +1,573 @@
+"""State that rounds leave on a device with a memory of its own: nobody sees it out of date; what is moved is counted.
+
+The CPU plays the device. Memory that is to be filled later holds NaN, so that whoever looks too early sees it.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import signal
+import sys
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel.backend import devices, resident
+from accel.catalogue import Catalogue, Row
+from accel.dispatch.comparing import policy
+from accel.lift.holding import Holding
+from accel.process import onlookers
+from accel.reports.ledger import open_ledger
+from tests.conftest import WriteModules
+
+pytestmark = pytest.mark.usefixtures("foreground", "remote")
+
+SHAPE = (6, 8)
+NBYTES = 6 * 8 * 8
+
+
+@pytest.fixture
+def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The CPU as a device with a memory of its own. No comparisons, so that each replay stands; nobody looks on."""
+    room = resident.room
+
+    def poisoned(shape: tuple[int, ...], dtype: Any) -> Any:
+        made = room(shape, dtype)
+        made[...] = np.nan if made.dtype.kind in "fc" else 1
+        return made
+
+    monkeypatch.setattr(devices, "shares_memory", lambda device: False)
+    monkeypatch.setattr(resident, "room", poisoned)
+    monkeypatch.setattr(policy.Comparisons, "is_due", lambda *_: False)
+    monkeypatch.setattr("accel.lift.holding.onlooker", lambda: None)
+    yield
+    assert not resident.current.is_open and not resident.current._known
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    resident.current.possible = False
+
+
+@pytest.fixture
+def behind(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """Counts rounds after which the loop has held state on the device."""
+    found: Counter[str] = Counter()
+    run = Holding.run
+
+    def counting(self: Any, call: Any, body: Any) -> Any:
+        result = run(self, call, body)
+        found["held" if self._switch.holds else "not"] += 1
+        return result
+
+    monkeypatch.setattr(Holding, "run", counting)
+    yield found
+
+
+HEADER = "import numpy as np\n\n\nclass Model:\n    pass\n\n\n"
+
+
+class Both:
+    """A module, once plain and once with lifted loops."""
+
+    def __init__(self, plain: ModuleType, fast: ModuleType) -> None:
+        self.plain, self.fast = plain, fast
+
+    def check(self, play: Callable[[ModuleType], Any], times: int = 3) -> Any:
+        """Assert that both give the same, each time. Returns what it is."""
+        for _ in range(times):
+            accel.uninstall()
+            expected = play(self.plain)
+            accel.install(Catalogue("test", (Row("planet", "main", "a test", loops=True),)))
+            assert_same(play(self.fast), expected)
+        return expected
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    assert type(found) is type(expected)
+    if isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected)
+        for pair in zip(found, expected, strict=True):
+            assert_same(*pair)
+    elif isinstance(expected, np.ndarray):
+        assert found.dtype == expected.dtype and found.flags.writeable == expected.flags.writeable
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    elif isinstance(expected, (float, np.floating)):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    else:
+        assert found == expected
+
+
+@pytest.fixture
+def both(write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Both]]:
+    """Gives a function that makes both of the source of a function `main`, which follows a class `Model`."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def make(source: str) -> Both:
+        write_modules({"planet.py": HEADER + source, "plainplanet.py": HEADER + source})
+        return Both(importlib.import_module("plainplanet"), importlib.import_module("planet"))
+
+    yield make
+    accel.uninstall()
+
+
+def model_of(planet: ModuleType) -> Any:
+    model = planet.Model()
+    model.u = np.random.default_rng(0).normal(size=SHAPE)
+    model.v = np.zeros(SHAPE)
+    model.n = 0
+    return model
+
+
+STEP = (
+    "        model.n += 1\n        model.v = model.v + 0.1 * np.sin(model.u)\n"
+    "        model.u = model.u - 0.1 * model.v\n"
+)
+
+
+def state(model: Any) -> list[Any]:
+    return [model.u, model.v, model.n]
+
+
+# -- what is moved -----------------------------------------------------------------------------------------------------
+
+
+def moved() -> dict[str, Any]:
+    (function,) = (each for each in json.loads(accel.report("json"))["functions"] if each["transfers"]["launches"])
+    return function["transfers"]  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def copies(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Bytes that really go to the device and back, and how often rounds begin to hold state."""
+    import jax
+
+    found: Counter[str] = Counter()
+    put, get, begin = jax.device_put, jax.device_get, Holding._open
+
+    def counted_put(values: Any, *args: Any, **kwargs: Any) -> Any:
+        found["there"] += sum(each.nbytes for each in jax.tree.leaves(values) if isinstance(each, np.ndarray))
+        return put(values, *args, **kwargs)
+
+    def counted_get(values: Any) -> Any:
+        found["back"] += sum(each.nbytes for each in jax.tree.leaves(values))
+        return get(values)
+
+    def counted_begin(self: Any, body: Any) -> bool:
+        begun = begin(self, body)
+        found["begun"] += begun
+        return begun
+
+    monkeypatch.setattr(jax, "device_put", counted_put)
+    monkeypatch.setattr(jax, "device_get", counted_get)
+    monkeypatch.setattr(Holding, "_open", counted_begin)
+    return found
+
+
+def test_a_steady_loop_moves_nothing_but_numbers(both: Any, behind: Counter[str], copies: Counter[str]) -> None:
+    made = both("def main(model, rounds):\n    for i in rounds:\n" + STEP)
+
+    def play(planet: ModuleType) -> Any:
+        model = model_of(planet)
+        planet.main(model, range(60))
+        return state(model)
+
+    made.check(play, times=2)
+    found = moved()
+    assert behind["held"] > 100 and found["launches"] > 100
+    # of each run of the loop the first round with a program takes both arrays, and both are fetched once it has ended
+    assert set(found["handed"]) == set(found["fetched"]) == {"main's model.u", "main's model.v"}
+    assert max(*found["handed"].values(), *found["fetched"].values()) <= 4 * NBYTES
+    assert sum(found["handed"].values()) + found["constants"] >= copies["there"] >= sum(found["handed"].values())
+    assert sum(found["fetched"].values()) == copies["back"]
+
+
+def test_it_needs_no_copies_but_what_the_program_looks_at(both: Any, copies: Counter[str], capsys: Any) -> None:
+    """The acceptance of issue 20: implicit copies are forbidden, and the explicit ones are counted."""
+    import jax
+
+    made = both(
+        "def main(model, rounds, history):\n    total = np.zeros(model.u.shape)\n    mask = model.u > 0\n"
+        "    for i in rounds:\n"
+        + STEP
+        + "        total = total + model.v\n        mask[0] = model.u[0] > 0.5\n        history.append(model.v)\n"
+        "        if i % 3 == 2:\n            print(f'{i} {model.u.mean():.3f}')\n"
+        "    return total, mask\n"
+    )
+
+    def play(planet: ModuleType) -> Any:
+        model, history = model_of(planet), []
+        return planet.main(model, range(60), history), state(model), history, capsys.readouterr().out
+
+    made.check(play)
+    copies.clear()
+    with jax.transfer_guard("disallow"):
+        made.check(play, times=1)
+    # the state there and back, whenever rounds begin to hold it: once, but for paths that have no program yet; each
+    # of the arrays that the program keeps; and of each round a few numbers and outcomes
+    once, numbers = 3 * NBYTES + NBYTES // 8, 60 * 8 * 8
+    assert 0 < copies["begun"] <= 4
+    assert copies["there"] <= copies["begun"] * once + numbers
+    assert 50 * NBYTES <= copies["back"] <= 60 * NBYTES + copies["begun"] * once + numbers
+
+
+# -- whoever may look --------------------------------------------------------------------------------------------------
+
+ITERABLES = {
+    "range": lambda model: range(12),
+    "enumerate": lambda model: enumerate(range(12)),
+    "list": lambda model: list(range(12)),
+    "zip": lambda model: zip(range(12), [0.5] * 12),  # noqa: B905
+    "array": lambda model: np.arange(12.0),
+    "numbered array": lambda model: enumerate(np.arange(12.0)),
+}
+
+LOOKING_ITERABLES = {
+    "generator": lambda model: (float(model.u.sum()) for _ in range(12)),
+    "map": lambda model: map(model.v.__getitem__, [(0, 0)] * 12),
+    "enumerated generator": lambda model: enumerate(float(model.u.sum()) for _ in range(12)),
+    "strict zip": lambda model: zip(range(12), [0.5] * 12, strict=True),
+    "text": lambda model: ["ab"] * 12,
+    "callable": lambda model: iter(lambda: min(model.n + float(model.u.sum()) * 0, 12), 12),
+}
+
+
+@pytest.mark.parametrize("kind", ITERABLES)
+def test_iterables_that_run_no_code(kind: str, both: Any, behind: Counter[str]) -> None:
+    made = both("def main(model, rounds):\n    last = None\n    for last in rounds:\n" + STEP + "    return last\n")
+
+    def play(planet: ModuleType) -> Any:
+        model = model_of(planet)
+        return str(planet.main(model, ITERABLES[kind](model))), state(model)
+
+    made.check(play)
+    assert behind["held"] > 20
+
+
+@pytest.mark.parametrize("kind", LOOKING_ITERABLES)
+def test_iterables_that_read_state(kind: str, both: Any, behind: Counter[str]) -> None:
+    made = both("def main(model, rounds, seen):\n    for each in rounds:\n" + STEP + "        seen.append(each)\n")
+
+    def play(planet: ModuleType) -> Any:
+        model, seen = model_of(planet), []
+        planet.main(model, LOOKING_ITERABLES[kind](model), seen)
+        return seen, state(model)
+
+    made.check(play)
+    assert not behind["held"] and behind["not"] > 20
+    assert "may run code of the program's" in " ".join(json.loads(accel.report("json"))["notes"])
+
+
+LOOKS: dict[str, tuple[str, bool | None]] = {
+    "the loop's end": ("    for i in range(12):\n" + STEP + "    return model.u.copy(), model.v * 2\n", True),
+    "its else": ("    for i in range(12):\n" + STEP + "    else:\n        x = model.u.sum()\n    return x\n", True),
+    "break": (
+        "    for i in range(40):\n"
+        + STEP
+        + "        if model.n % 13 == 12:\n            break\n    return model.u * 2\n",
+        True,
+    ),
+    "continue": (
+        "    for i in range(12):\n" + STEP + "        if i > 4:\n            continue\n    return model.u * 2\n",
+        True,
+    ),
+    "return": ("    for i in range(40):\n" + STEP + "        if i == 12:\n            return model.u.sum(), i\n", True),
+    "a history": (
+        "    seen, rows = [], []\n    for i in range(12):\n" + STEP + "        seen.append(model.u)\n"
+        "        rows.append(model.v[1:3])\n    return seen, rows\n",
+        True,
+    ),
+    "changes in place": (
+        "    seen, w = [], np.zeros(model.u.shape)\n    for i in range(12):\n        model.n += 1\n"
+        "        model.u += 0.1 * np.cos(w)\n        w[1:3] += model.u[1:3]\n        seen.append(model.u)\n"
+        "    return seen, w, seen[0] is model.u\n",
+        True,
+    ),
+    "a view of the state": (
+        "    model.part = model.u[1:4]\n    for i in range(12):\n        model.n += 1\n"
+        "        model.v = model.v + model.part.sum()\n        model.u = np.sin(model.u + model.v)\n"
+        "        model.part = model.u[1:4]\n    return model.part\n",
+        True,
+    ),
+    "a view of what is changed in place": (
+        "    part = model.u[1:4]\n    for i in range(12):\n        model.n += 1\n        x = part * 0.5\n"
+        "        model.v = model.v + x.sum()\n        if i % 2:\n            model.u *= 1.1\n    return part\n",
+        None,
+    ),
+    "a variable": ("    w = model.u\n    for i in range(12):\n        w = np.sin(w) + 1\n    return w\n", True),
+    "del": (
+        "    for i in range(12):\n" + STEP + "        w = model.u * 2\n        model.last = w\n        del w\n"
+        "    return model.last\n",
+        True,
+    ),
+    "a variable that may be unbound": (
+        "    for i in range(12):\n        try:\n            w\n        except NameError:\n            w = model.u * 1\n"
+        "        w = np.sin(w)\n        model.u = model.u + w\n        if i == 8:\n            del w\n    return w\n",
+        None,
+    ),
+    "a condition of numbers": (
+        "    t = 0.0\n    end = 0.95\n    while t < end:\n" + STEP + "        t += 0.1\n    return t\n",
+        True,
+    ),
+    "a condition of arrays": (
+        "    w = model.u * 0\n    s = w.sum()\n    while model.u[0, 0] < 9:\n        model.u = model.u + 0.5 + s\n"
+        "    return model.u\n",
+        False,
+    ),
+    "a condition of an array's name": (
+        "    t, n = np.zeros(()), 0\n    while t < 10:\n        t += 1\n        n += 1\n"
+        "        model.u = model.u * 1.01\n    return n\n",
+        False,
+    ),
+    "while True": (
+        "    while True:\n" + STEP + "        if model.n % 12 == 11:\n            break\n    return model.u * 1\n",
+        True,
+    ),
+    "the loop itself, in a round": (
+        "    for i in range(12):\n" + STEP + "        if i == 5 and model.n < 40:\n"
+        "            open(__file__).close()\n            main(model)\n    return model.u * 2\n",
+        None,
+    ),
+    "its own array of numbers": (
+        "    times, s = np.arange(12.0), 0.0\n    for t in times:\n        times += 0.25\n"
+        "        model.u = model.u + t\n        s = s + t\n    return times, s\n",
+        False,
+    ),
+    "a target that sets": (
+        "    class Box:\n        seen = []\n        def __setattr__(self, name, value):\n"
+        "            self.seen.append(float(model.u.sum()))\n    box = Box()\n    for box.i in range(12):\n"
+        + STEP
+        + "    return box.seen\n",
+        False,
+    ),
+}
+"""By who looks: the body of `main(model)`, and whether rounds hold state for all that; None for some of them."""
+
+
+@pytest.mark.parametrize("who", LOOKS)
+def test_whoever_looks_sees_what_numpy_has_made(who: str, both: Any, behind: Counter[str]) -> None:
+    text, holds = LOOKS[who]
+    made = both("def main(model):\n" + text)
+
+    def play(planet: ModuleType) -> Any:
+        model = model_of(planet)
+        return planet.main(model), state(model)
+
+    made.check(play)
+    assert holds is None or bool(behind["held"]) is holds
+
+
+def test_an_error_at_a_round(both: Any, behind: Counter[str]) -> None:
+    made = both(
+        "def main(model):\n    for i in range(30):\n" + STEP + "        if i == 12:\n            raise ValueError(i)\n"
+    )
+
+    def play(planet: ModuleType) -> Any:
+        model = model_of(planet)
+        with pytest.raises(ValueError, match="12"):
+            planet.main(model)
+        return state(model)
+
+    made.check(play)
+    assert behind["held"] > 20
+
+
+class Finalized:
+    """Reads what a model holds when nobody holds it any more."""
+
+    def __init__(self, model: Any, seen: list[Any]) -> None:
+        self.model, self.seen = model, seen
+
+    def __del__(self) -> None:
+        self.seen.append(float(self.model.u.sum()))
+
+
+def test_a_finalizer_of_what_a_round_replaces(both: Any, behind: Counter[str]) -> None:
+    made = both(
+        "def main(model, seen):\n    for i in range(12):\n"
+        + STEP
+        + "        if i == 8:\n            model.held = None\n"
+    )
+
+    def play(planet: ModuleType) -> Any:
+        model, seen = model_of(planet), []
+        for _ in range(3):
+            model.held = Finalized(model, seen)
+            planet.main(model, seen)
+        return seen, state(model)
+
+    made.check(play)
+    assert behind["held"] > 20
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+def test_a_weak_reference_to_what_a_round_replaces(is_told: bool, both: Any, behind: Counter[str]) -> None:
+    made = both("def main(model):\n    for i in range(12):\n" + STEP)
+
+    def play(planet: ModuleType) -> Any:
+        model, seen = model_of(planet), []
+
+        def gone(_: Any) -> None:
+            seen.append(float(np.nansum(model.v) + model.u.sum()))
+
+        refs = [weakref.ref(model.u, gone if is_told else None), weakref.ref(model.v)]
+        planet.main(model)
+        return seen[:0], [each() is None for each in refs], not seen or bool(np.isfinite(seen).all()), state(model)
+
+    made.check(play)
+    assert behind["held"] > 20
+
+
+def test_finalizers_of_garbage(both: Any, behind: Counter[str]) -> None:
+    """Garbage is collected while rounds hold state, and what is collected looks at it."""
+    made = both("def main(model):\n    for i in range(60):\n" + STEP)
+
+    class Again:
+        """Garbage that leaves garbage."""
+
+        def __init__(self, model: Any, seen: list[Any]) -> None:
+            self.model, self.seen, self.own = model, seen, self
+
+        def __del__(self) -> None:
+            self.seen.append(float(self.model.u.sum()) + float(self.model.v.sum()))
+            if len(self.seen) < 200:
+                Again(self.model, self.seen)
+
+    def play(planet: ModuleType) -> Any:
+        model, seen = model_of(planet), []
+        before = gc.get_threshold()
+        Again(model, seen)
+        gc.set_threshold(20, 1, 1)
+        try:
+            planet.main(model)
+        finally:
+            gc.set_threshold(*before)
+        return bool(np.isfinite(seen).all()), len(seen) > 3 or planet.__name__ == "plainplanet", state(model)
+
+    made.check(play)
+
+
+def test_ctrl_c_between_rounds(both: Any, behind: Counter[str]) -> None:
+    """Wherever it arrives, the program sees the state after a whole number of rounds."""
+    made = both(
+        "def main(model, rounds):\n    try:\n        for i in rounds:\n"
+        + STEP.replace("        ", "            ")
+        + "    except KeyboardInterrupt:\n        return float(model.u.sum()), float(model.v.sum()), model.n\n"
+    )
+    accel.install(Catalogue("test", (Row("planet", "main", "a test", loops=True),)))
+    for _ in range(2):
+        made.fast.main(model_of(made.fast), range(10))
+    for delay in (0.05, 0.11, 0.17, 0.23, 0.31):
+        timer = threading.Timer(delay, signal.raise_signal, [signal.SIGINT])
+        timer.start()
+        u, v, n = made.fast.main(model_of(made.fast), range(10**6))
+        timer.join()
+        model = model_of(made.plain)
+        made.plain.main(model, range(n))
+        np.testing.assert_allclose([u, v], [model.u.sum(), model.v.sum()], rtol=1e-9)
+    assert behind["held"] > 100
+
+
+# -- onlookers ---------------------------------------------------------------------------------------------------------
+
+
+def _thread() -> Iterator[None]:
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    yield
+    done.set()
+    thread.join()
+
+
+def _handler() -> Iterator[None]:
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+def _profiler() -> Iterator[None]:
+    before = sys.getprofile()
+    sys.setprofile(lambda *_: None)
+    yield
+    sys.setprofile(before)
+
+
+def _collections() -> Iterator[None]:
+    def told(*_: Any) -> None:
+        pass
+
+    gc.callbacks.append(told)
+    yield
+    gc.callbacks.remove(told)
+
+
+PRESENT = {
+    "there are other threads": _thread,
+    "a signal has a handler of the program's": _handler,
+    "a debugger, profiler or coverage tool is active": _profiler,
+    "the program is told of garbage collections": _collections,
+}
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process in which the program alone runs, whatever this test run has around it."""
+    rows = dict(onlookers.ONLOOKERS)
+    present = [why for why in PRESENT if rows[why]()]
+    monkeypatch.setattr(onlookers, "ONLOOKERS", tuple(row for row in onlookers.ONLOOKERS if row[0] not in present))
+    assert onlookers.onlooker() is None
+
+
+@pytest.mark.parametrize("why", PRESENT)
+def test_who_could_look(why: str, alone: None) -> None:
+    if why not in dict(onlookers.ONLOOKERS):
+        pytest.skip("there already")
+    present = PRESENT[why]()
+    next(present)
+    assert onlookers.onlooker() == why
+    next(present, None)
+    assert onlookers.onlooker() is None
+
+
+def test_another_thread_than_the_main_one_is_seen_by_the_main_one(alone: None) -> None:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(onlookers.onlooker()))
+    thread.start()
+    thread.join()
+    assert found[0] is not None and "main" in found[0]
+
+
+def test_nothing_is_held_while_somebody_looks(both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accel.lift.holding.onlooker", lambda: "there are other threads")
+    made = both("def main(model):\n    for i in range(12):\n" + STEP)
+
+    def play(planet: ModuleType) -> Any:
+        model = model_of(planet)
+        planet.main(model)
+        return state(model)
+
+    made.check(play, times=2)
+    assert behind["not"] > 10 and not behind["held"]
+    assert "each round: there are other threads" in " ".join(json.loads(accel.report("json"))["notes"])
+
+
+def test_on_a_device_that_shares_the_hosts_memory_nothing_is_asked(
+    both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "shares_memory", lambda device: True)
+    made = both("def main(model):\n    for i in range(12):\n" + STEP)
+
+    def play(planet: ModuleType) -> Any:
+        model = model_of(planet)
+        planet.main(model)
+        return state(model)
+
+    made.check(play, times=2)
+    assert open_ledger("planet:main:9").compiled_calls > 10 and not behind
