@@ -167,8 +167,7 @@ class Target:
                 self.ledger.count_numpy(None, own_s)
                 if mode == "off":
                     self.ledger.refuse(OFF)
-                else:
-                    self.account.begin_rest(COUNTING_S, spent)
+                self.account.begin_rest(COUNTING_S, spent)
             except Exception as error:  # the program must not see an error only because a count is missing
                 pass_on(error)
 
