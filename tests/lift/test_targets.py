@@ -350,7 +350,8 @@ def test_a_loop_in_a_script_that_runs_as_main(tmp_path: Any) -> None:
 
 def test_a_function_is_recorded_as_it_is_written_while_its_loops_are_lifted(world: Any) -> None:
     made = world(
-        HEADER + "def settle(u):\n    n = 0\n    while u.max() > 0.1:\n        half = u * 0.5\n        u = u - 0.3 * half\n"
+        HEADER + "def settle(u):\n    n = 0\n    while u.max() > 0.1:\n        half = u * 0.5\n"
+        "        u = u - 0.3 * half\n"
         "        n += 1\n    return u, n\n\n\ndef main(u):\n    for i in range(12):\n"
         "        v, n = settle(u * (i + 1.0))\n        u = u + 0.01 * v\n    return u, n\n",
         "main",
