@@ -80,9 +80,17 @@ class Recordings:
         self.count += counts
         parts.recorded.count += 1
         limit, started = config.current().max_nodes, time.perf_counter()
-        limit = limit if longest is None else min(limit, int(MOST_GROWTH * longest) + SMALL)
+        # rounds of a loop by data that leave the tape do not make the program longer
+        kept = math.inf if longest is None else int(MOST_GROWTH * longest) + SMALL
         recorded = record(
-            function, call.args, call.kwargs, max_nodes=limit, worth=is_worth, effects=effects, max_s=max_s
+            function,
+            call.args,
+            call.kwargs,
+            max_nodes=limit,
+            worth=is_worth,
+            effects=effects,
+            max_s=max_s,
+            longest=kept,
         )
         if isinstance(recorded, Recorded):
             call.result, call.done = recorded.result, True

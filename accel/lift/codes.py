@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 from accel.lift.source import NotLiftable
 from accel.lift.switch import Switch
 from accel.lift.transform import BODY, SWITCH
+from accel.process.bodies import add_lifted
 from accel.reasons import Refusal, source_line
 
 _IN_BODY = re.compile(r"\.<locals>\.\.body\d+|^\.body\d+\.<locals>\.")
@@ -38,7 +40,11 @@ def finished(code: CodeType, switches: Sequence[Switch]) -> CodeType:
         elif type(each) is str:
             made = texts[each] if each in texts else _IN_BODY.sub("", each)
         constants.append(made)
-    return code.replace(co_consts=tuple(constants), co_qualname=_IN_BODY.sub("", code.co_qualname))
+    lifted = code.replace(co_consts=tuple(constants), co_qualname=_IN_BODY.sub("", code.co_qualname))
+    written = {each.around for each in constants if isinstance(each, Switch)}
+    if len(written) == 1 and (around := written.pop()) is not None and code.co_flags & inspect.CO_OPTIMIZED:
+        add_lifted(lifted, around)
+    return lifted
 
 
 def set_body(switch: Switch, body: CodeType, around: CodeType) -> CodeType:

@@ -10,12 +10,15 @@ import numpy as np
 
 from accel import logs
 from accel.ir.loop import Body
-from accel.ir.tape import Node
+from accel.ir.tape import Node, nodes_in
+from accel.ir.template import fill
 from accel.loops.bodies import Bodies
 from accel.loops.draft import Assumed, Draft
 from accel.loops.rounds import NoLoop, Passage, kinds_of, require
 from accel.process import interrupts
 from accel.record import Trace
+from accel.record.draws.draw import Draw
+from accel.record.draws.early import early_nodes
 from accel.record.loops.heads import Head, Run
 from accel.record.outputs import Outputs
 from accel.rules import core
@@ -53,11 +56,11 @@ def rolled(trace: Trace) -> Trace:
 
 def _rolled(trace: Trace, runs: Sequence[Run]) -> Trace:
     segments = [segment for run in runs for segment in _segments(run)]
-    if not segments or trace.draws:  # draws know the operations that give their arguments
+    if not segments:
         return trace
     entries = trace.inputs.entries()
     draft = Draft(trace.tape, frozenset(slot for key, slot in entries if key[0] not in _BOUND_ONCE))
-    rolling = _Rolling(draft, trace.outputs, runs)
+    rolling = _Rolling(draft, trace, runs)
     # inner loops are shorter than the rounds of outer ones
     for segment in sorted(segments, key=lambda each: each.heads[-1].nodes - each.heads[0].nodes):
         rolling.roll(segment)
@@ -65,8 +68,13 @@ def _rolled(trace: Trace, runs: Sequence[Run]) -> Trace:
         return trace
     rolling.guard()
     tape, former = draft.tape()
+    draws = [_draw_with_nodes(draw, former) for draw in trace.draws]
+    if any(node.rule is core.LOOP for node in early_nodes(nodes_in([(each.args, each.kwargs) for each in draws]), ())):
+        logs.LOGGER.debug("loops stay a path for each number of rounds: what is drawn depends on what they compute")
+        return trace
     # states at joins name operations that are gone
-    return dataclasses.replace(trace, tape=tape, outputs=_with_nodes(trace.outputs, former), joins=[], reused=[])
+    outputs = _with_nodes(trace.outputs, former)
+    return dataclasses.replace(trace, tape=tape, outputs=outputs, draws=draws, joins=[], reused=[])
 
 
 def _segments(run: Run) -> Iterator[Segment]:
@@ -90,17 +98,24 @@ def _with_nodes(outputs: Outputs, former: dict[int, Node]) -> Outputs:
     )
 
 
+def _draw_with_nodes(draw: Draw, former: dict[int, Node]) -> Draw:
+    """A draw with what gives its arguments on the new tape."""
+    args, kwargs = fill((draw.args, draw.kwargs), lambda node: former[node.index], Node)
+    return dataclasses.replace(draw, args=args, kwargs=kwargs)
+
+
 class _Rolling:
     """Replaces the rounds of loops on a draft.
 
     loops: those that it has made, by number, each with how many outcomes the path had before it.
     """
 
-    def __init__(self, draft: Draft, outputs: Outputs, runs: Sequence[Run]) -> None:
+    def __init__(self, draft: Draft, trace: Trace, runs: Sequence[Run]) -> None:
         self.loops: dict[int, int] = {}
         self._draft = draft
         self._heads = sorted((head for run in runs for head in run.heads), key=lambda head: head.nodes)
-        nodes = [*outputs.arrays, *outputs.numbers, *(node for _, node in (*outputs.changed, *outputs.state))]
+        outputs, drawn = trace.outputs, nodes_in([(draw.args, draw.kwargs) for draw in trace.draws])
+        nodes = [*outputs.arrays, *outputs.numbers, *(node for _, node in (*outputs.changed, *outputs.state)), *drawn]
         self._results = [node.index for node in nodes]
 
     def roll(self, segment: Segment) -> None:

@@ -1,10 +1,13 @@
-"""Bodies of lifted loops: which functions are one (see accel.lift)."""
+"""Bodies of lifted loops: which functions are one, and what code was before its loops were lifted (see accel.lift)."""
 
 from __future__ import annotations
 
 from types import CodeType, FunctionType
 
 _BODIES: dict[int, CodeType] = {}
+
+_WRITTEN: dict[int, tuple[CodeType, CodeType]] = {}
+"""By the id of a function's lifted code: that code, and the code as the program has written it."""
 
 
 def add_body(code: CodeType) -> None:
@@ -20,3 +23,14 @@ def is_body(function: object) -> bool:
 def runs_body(code: CodeType) -> bool:
     """Whether a code object is the body of a lifted loop."""
     return id(code) in _BODIES
+
+
+def add_lifted(lifted: CodeType, written: CodeType) -> None:
+    """From now on, `as_written` gives this code for the one in which loops of it are lifted."""
+    if lifted.co_freevars == written.co_freevars:  # a function's closure serves both
+        _WRITTEN[id(lifted)] = lifted, written
+
+
+def as_written(code: CodeType) -> CodeType:
+    """A function's code as the program has written it: its loops are loops, and its variables are no cells."""
+    return _WRITTEN.get(id(code), (code, code))[1]

@@ -68,6 +68,39 @@ def rarely(x: Any, rng: Any) -> Any:
     return 0.9 * np.sin(x) + 0.1 * rng.random()
 
 
+def cooled(x: Any, rng: Any) -> Any:
+    """Between two draws a loop whose number of rounds the data decide, and what was drawn."""
+    x = 20.0 * x + rng.normal(size=12)
+    rounds = 0
+    while np.abs(x).max() > 0.5:
+        x = 0.9 * x
+        rounds += 1
+    return x + 0.1 * rng.normal(size=12) + 0.01 * rounds
+
+
+def drawn_as_often_as_halved(x: Any, rng: Any) -> Any:
+    """Numbers of events at rates that a loop has computed: they are drawn before any program runs."""
+    x = np.abs(x)
+    while x.max() > 1.2:
+        x = 0.5 * x
+    return np.abs(np.sin(x)) + rng.poisson(x)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_call_that_draws_has_loops_by_data() -> None:
+    fast = accel.accelerate(cooled, name="cooled")
+    play(cooled, fast, 40)
+    assert len(target_of(fast).paths) == 1
+    assert open_ledger("cooled").compiled_calls >= 30
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_loop_that_decides_what_is_drawn_stays_as_it_was_recorded() -> None:
+    fast = accel.accelerate(drawn_as_often_as_halved, name="halved")
+    play(drawn_as_often_as_halved, fast, 60)
+    assert open_ledger("halved").compiled_calls >= 30
+
+
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("kind", [np.random.PCG64, np.random.MT19937])
 @pytest.mark.parametrize("function", [metropolis, downhill, rarely])

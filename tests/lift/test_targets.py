@@ -346,3 +346,19 @@ def test_a_loop_in_a_script_that_runs_as_main(tmp_path: Any) -> None:
     fast = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert fast.stdout == plain.stdout
     assert '"target": "__main__:3"' in (tmp_path / "report.json").read_text()
+
+
+def test_a_function_is_recorded_as_it_is_written_while_its_loops_are_lifted(world: Any) -> None:
+    made = world(
+        HEADER + "def settle(u):\n    n = 0\n    while u.max() > 0.1:\n        half = u * 0.5\n"
+        "        u = u - 0.3 * half\n"
+        "        n += 1\n    return u, n\n\n\ndef main(u):\n    for i in range(12):\n"
+        "        v, n = settle(u * (i + 1.0))\n        u = u + 0.01 * v\n    return u, n\n",
+        "main",
+        "settle",
+    )
+    made.check(lambda planet: planet.main(np.linspace(0.5, 1.0, 20)))
+    ledger = made.ledger(18)
+    # each of its rounds calls `settle`, whose own loop makes another number of rounds each time
+    assert ledger.compiled_calls > 24
+    assert len(open_ledger("planet:main:18").describe()) == 1

@@ -28,6 +28,7 @@ from accel.record.arrays.arrays import RecordedArray, RecordedScalar
 from accel.record.arrays.methods import Method
 from accel.record.arrays.numbers import TypeStandIn
 from accel.record.containers.container import ContainerProxy
+from accel.record.draws.proxies import GeneratorProxy, NewGeneratorProxy
 from accel.record.inputs import MISSING
 from accel.record.names.variables import contents_of
 from accel.record.objects.builtins import Builtin
@@ -254,6 +255,13 @@ class _Walk:
             raise Unknown("a container of unknown origin")
         return ("container", value._slot_)
 
+    def _generator(self, value: GeneratorProxy) -> Hashable:
+        """Nothing but draws changes it, and how many there were is a part of the state."""
+        slot = value._drawn_ if issubclass(type(value), NewGeneratorProxy) else value._slot_
+        if slot is None:
+            raise Unknown("a generator of unknown origin")
+        return ("generator", slot)
+
     def _stand_in(self, value: Any) -> Hashable:
         return (type(value), frozen_static(value._plain_))
 
@@ -306,6 +314,7 @@ _WALKS: tuple[tuple[Any, Callable[[_Walk, Any], Hashable]], ...] = (
     (RecordedArray, _Walk._array),
     (ObjectProxy, _Walk._object),
     (ContainerProxy, _Walk._container),
+    (GeneratorProxy, _Walk._generator),
     ((RuleFunction, TypeStandIn, Builtin, ClassProxy, ObjectType, ModuleProxy), _Walk._stand_in),
     (Followed, _Walk._followed),
     (Method, _Walk._method),

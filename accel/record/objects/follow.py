@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import wrapt
 
+from accel.process.bodies import as_written
 from accel.process.own_code import is_of_project
 from accel.reasons import Refusal
 from accel.record import inputs
@@ -104,11 +105,12 @@ def why_not(recording: Recording, function: FunctionType, *, as_generator: bool 
     if not (is_targets or is_of_project(function) or is_followed_in_library(function)):
         name = function_name(function.__module__, function.__qualname__)
         return Refusal(opaque_reason(function), recording.writer.where_text(), name)
-    found = scan.problem(function.__code__, as_generator) or _unseen_later(recording, function.__code__)
+    code = as_written(function.__code__)
+    found = scan.problem(code, as_generator) or _unseen_later(recording, code)
     if found is None:
         return None
     reason, detail, line = found
-    return Refusal(reason, place_text((function.__code__.co_filename, line)), f"{function.__qualname__} {detail}")
+    return Refusal(reason, place_text((code.co_filename, line)), f"{function.__qualname__} {detail}")
 
 
 def is_followed_in_library(function: FunctionType) -> bool:
@@ -141,13 +143,15 @@ def substituted(recording: Recording, function: FunctionType) -> FunctionType:
     if made is not None:
         return made
     recording.guard_function(function)
-    recording.watch_steps(function.__code__)
-    recording.makes_writers |= makes_writers(function.__code__)
-    recording.makes_functions |= makes_functions(function.__code__)
-    recording.handles_exceptions |= scan.handles_exceptions(function.__code__)
-    recording.compares_identity |= scan.compares_identity(function.__code__)
+    # lifted loops would hide from the recording that the rounds of a loop by data do the same
+    code = as_written(function.__code__)
+    recording.watch_steps(code)
+    recording.makes_writers |= makes_writers(code)
+    recording.makes_functions |= makes_functions(code)
+    recording.handles_exceptions |= scan.handles_exceptions(code)
+    recording.compares_identity |= scan.compares_identity(code)
     made = FunctionType(
-        with_forms(function.__code__),
+        with_forms(code),
         globals_for(recording, function.__globals__),
         function.__name__,
         _defaults(recording, function),

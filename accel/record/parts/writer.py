@@ -42,7 +42,7 @@ class Writer:
     owner: the recording, as the frames of recorded code name it. start: the target's first line. max_nodes: the tape
     may have so many. worth: whether it makes sense to go on, from the nodes so far; asked at LOOK_AT of them. on_truth:
     is told of each truth that becomes an outcome, and whether Python checks it before launch. max_s: of the thread's
-    processor time, that it may take.
+    processor time, that it may take. longest: so many operations the tape may hold, without those that were taken off.
     reused: outcomes from before a join whose values were used again after it.
     """
 
@@ -57,6 +57,7 @@ class Writer:
         self._max_nodes = max_nodes
         self._worth = worth
         self.max_s, self._began = math.inf, time.thread_time()
+        self.longest = math.inf
         self._looked_at = 0
         self.on_truth: Callable[[bool, bool], None] | None = None
         self._assumed = 0
@@ -112,6 +113,8 @@ class Writer:
         # Repeats count as well: a loop that computes the same again and again would be recorded for as long as it runs.
         if len(self.tape.nodes) + self._again >= self._max_nodes:
             raise Unsupported("limit.nodes", f"more than {self._max_nodes} operations")
+        if len(self.tape.nodes) >= self.longest:
+            raise Unsupported("limit.nodes", f"more than {self.longest} operations, where other paths have fewer")
         self._look_at_time()
         # Asked once, early: a long tape whose operations do not form equal rounds takes longer to compile than it can
         # save.

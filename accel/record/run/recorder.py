@@ -49,10 +49,12 @@ def record(
     worth: Callable[[list[Node]], bool] = lambda nodes: True,
     effects: bool = True,
     max_s: float = math.inf,
+    longest: float = math.inf,
 ) -> Result:
     """Run `function(*args, **kwargs)` once, writing it down, while it is `worth` to go on (see Recording).
 
     watch: is given the recording before the call, and may set its `watcher`. effects: whether replays may show text.
+    max_s, longest: see Writer.
     Returns Undone where an exception passed through the recorded code and what it wrote could be put back: the plain
     call then decides everything. Returns Raised where it could not. If this raises, the call has not begun, or a signal
     handler of the program's raised the error.
@@ -61,7 +63,7 @@ def record(
     root = (function.__module__ or "").partition(".")[0]
     start = function.__code__.co_filename, function.__code__.co_firstlineno
     recording = Recording(root, function.__globals__.get("__name__", ""), max_nodes, start, enter_value, worth, effects)
-    recording.writer.max_s = max_s
+    recording.writer.max_s, recording.writer.longest = max_s, longest
     recording.marker = marker
     recording.builtins = make_builtins(recording)
     recording.heads = Heads(recording)
