@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import runpy
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
-from accel import logs, project
+from accel import config, logs, project
 from accel.config import CATALOGUE, SettingError
-from accel.spelling import dotted, function_name
+from accel.spelling import did_you_mean, dotted, function_name
 
 ENTRY_POINTS = "accel.catalogues"
 
@@ -44,6 +45,8 @@ class Row:
     effects: whether calls that print or log may be compiled; their text then appears at the end of the call.
     loops: the function stays as it is; the bodies of its loops are targets (see accel.lift). With "<module>" for
     `qualname`, those of the loops at the top of the module.
+
+    Raises SettingError for an unknown trait, and for an `rtol` that is no number more than 0.
     """
 
     module: str
@@ -54,6 +57,12 @@ class Row:
     declined: str | None = None
     effects: bool = True
     loops: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse slips of the pen, which would otherwise have no effect, or make every comparison fail."""
+        for trait in sorted(self.traits - TRAITS.keys()):
+            raise SettingError("traits", trait, ", ".join(TRAITS), f"is unknown{did_you_mean(trait, TRAITS)}")
+        config.check("rtol", self.rtol)
 
     @property
     def target(self) -> str:
@@ -125,12 +134,21 @@ def load(path: str) -> Catalogue:
     """Return the `CATALOGUE` in a Python file, such as `accel doctor` writes. Raises SettingError."""
     try:
         content = runpy.run_path(path).get("CATALOGUE")
+    except SettingError as error:  # of a row
+        problem = f"cannot be used ({_line_of(error, path)}{error.name}={error.value!r} {error.problem})"
+        raise SettingError("--catalogue", path, error.possible, problem) from error
     except Exception as error:
-        problem = f"cannot be read ({type(error).__name__}: {error})"
+        problem = f"cannot be read ({_line_of(error, path)}{type(error).__name__}: {error})"
         raise SettingError("--catalogue", path, _FILES, problem) from error
     if not isinstance(content, Catalogue):
         raise SettingError("--catalogue", path, _FILES, "holds no catalogue")
     return replace(content, file=path)
+
+
+def _line_of(error: BaseException, path: str) -> str:
+    """Say on which line of the file an error came up; nothing for one that came up before the file ran."""
+    lines = [entry.lineno for entry in traceback.extract_tb(error.__traceback__) if entry.filename == path]
+    return f"line {lines[-1]}: " if lines else ""
 
 
 def default() -> tuple[Catalogue, ...]:

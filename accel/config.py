@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -167,7 +168,8 @@ def _parse_count_or_all(text: str) -> int | str:
 
 
 def _is_positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+    is_number = isinstance(value, Real) and not isinstance(value, bool)  # Real: NumPy's numbers, too
+    return is_number and math.isfinite(value) and float(value) > 0  # type: ignore[arg-type]
 
 
 def _is_optional_positive(value: object) -> bool:

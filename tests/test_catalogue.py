@@ -14,6 +14,7 @@ import pytest
 
 from accel import catalogue
 from accel.catalogue import TRAITS, Catalogue, Row, Steps
+from accel.config import SettingError
 from pygcm_patch import CATALOGUE, HOLDS
 
 ROWS = CATALOGUE.rows
@@ -123,3 +124,21 @@ def test_accel_itself_names_no_program() -> None:
     words = re.compile(r"\b(import|from) +pygcm")
     root = Path(catalogue.__file__).parent
     assert [path.name for path in sorted(root.rglob("*.py")) if words.search(path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("row", "line"),
+    [
+        ("Row('m', 'f', 'why', traits=frozenset({'oter'}))", "traits='oter' is unknown (did you mean outer?)); "),
+        ("Row('m', 'f', 'why', rtol=0)", "rtol=0 cannot be used); expected: a number more than 0"),
+        ("Row('m', 'f', wy='why')", "TypeError: "),
+    ],
+)
+def test_a_slip_in_a_row_is_one_line_that_names_the_line_of_the_file(tmp_path: Path, row: str, line: str) -> None:
+    path = tmp_path / "rows.py"
+    path.write_text(f"from accel.catalogue import Catalogue, Row\n\nCATALOGUE = Catalogue('mine', ({row},))\n")
+    with pytest.raises(SettingError) as raised:
+        catalogue.load(str(path))
+    assert str(raised.value).startswith(f"--catalogue={str(path)!r} cannot be ")
+    assert f"(line 3: {line}" in str(raised.value)
+    assert "\n" not in str(raised.value)

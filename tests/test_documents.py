@@ -45,6 +45,12 @@ def test_the_readme_is_short() -> None:
     assert len(_text("README.md").splitlines()) <= LONGEST_README
 
 
+def test_users_are_not_told_to_install_editable() -> None:
+    """In the folder above the clone, the clone's own folder would be taken for the package."""
+    for name in ("README.md", "docs/index.md", "docs/pygcm.md"):
+        assert re.search(r"pip install (-e|--editable)", _text(name)) is None, name
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_lead_to_files(path: Path) -> None:
     """Anchors within the pages are checked by `mkdocs build --strict`."""

@@ -19,6 +19,7 @@ from accel.cli.options import Parser, split_at_target
 from accel.cli.starts import TARGETS, Command, home_of
 from accel.config import SettingError, Settings
 from accel.ensembles import saving
+from accel.reports.advice import compile_command
 
 _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".txt": "text", "": "text"}
 
@@ -134,7 +135,8 @@ class CommandLine(NamedTuple):
     catalogue: None for the installed ones. catalogue_file: its absolute name, or None. profile: the file for the page.
     compare: the folder for a comparison run's results. Both are None if not asked for. auto: whether what holds the
     time is chosen, without a catalogue. chosen: the file for a catalogue of that, or None. quiet: whether nothing is
-    shown but errors. ensemble: None without one.
+    shown but errors. compile_first: the command that compiles the same program beforehand, as it is advised, or None.
+    ensemble: None without one.
     """
 
     command: Command
@@ -149,6 +151,7 @@ class CommandLine(NamedTuple):
     auto: bool
     chosen: Path | None
     quiet: bool
+    compile_first: str | None
     ensemble: EnsembleOptions | None
 
 
@@ -178,8 +181,22 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
         bool(options.auto),
         _chosen(options),
         options.quiet,
+        _compile_first(options, words),
         _ensemble(options, settings),
     )
+
+
+def _compile_first(options: argparse.Namespace, words: Sequence[str]) -> str | None:
+    """The command that compiles beforehand what this one runs. None: it knows no --auto, and reads no program twice."""
+    if options.auto or words[:1] == ["-"]:
+        return None
+    given = ["--demo"] if options.demo else ["--pygcm", options.pygcm] if options.pygcm else []
+    for name in ("platform", "catalogue"):
+        value = getattr(options, name)
+        given += [] if value is None else [f"--{name}", value]
+    for name in ("only", "exclude"):
+        given += [word for value in getattr(options, name) for word in (f"--{name}", value)]
+    return compile_command([*given, *words])
 
 
 def _ensemble(options: argparse.Namespace, settings: Settings) -> EnsembleOptions | None:

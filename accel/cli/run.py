@@ -28,6 +28,7 @@ from accel.comparison import runs
 from accel.config import SettingError
 from accel.hook import patching
 from accel.process import ranks, status
+from accel.reasons import Refused
 from accel.reports import last, profiling, reporting, summary, timeline
 from accel.reports.advice import IN_SHELL, UNKEPT, Advice
 from accel.reports.figures import figures_of_run
@@ -49,10 +50,12 @@ def _finish(plan: CommandLine, process: int) -> None:
     patching.look_back()
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
     page = plan.profile is not None and _try_to_write(profiling.page(program), plan.profile, "profile")
-    kept = last.keep(figures, program, profile=plan.profile if page else None)
-    advice = IN_SHELL if kept else UNKEPT
-    if plan.auto:  # which `accel compile` does not know, and which need not be advised
-        advice = replace(advice, compile_first=None, start_brief=None)
+    kept = last.keep(figures, program, profile=plan.profile if page else None, compile_first=plan.compile_first)
+    ended_by = getattr(sys, "last_value", None)  # the error that nobody has caught
+    refused = isinstance(ended_by, Refused)
+    advice = replace(IN_SHELL if kept else UNKEPT, compile_first=plan.compile_first, refused=refused)
+    if plan.auto:  # which need not be advised
+        advice = replace(advice, start_brief=None)
     for report in plan.reports:
         _try_to_write(_rendered(report, figures, advice), report.path, "report")
     chosen = patching.chosen() if plan.auto else []
@@ -151,5 +154,7 @@ def _compare(plan: CommandLine, out: Path, start: Start) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("accel: interrupted: nothing was compared\n")
         return 128 + signal.SIGINT
+    for slip in result["slips"]:
+        sys.stderr.write(f"accel: {slip}\n")
     sys.stderr.write(runs.one_line_summary(result, out))
     return 0

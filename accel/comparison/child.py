@@ -83,7 +83,8 @@ def main() -> int:
 def _finish(observer: Observer, accelerated: bool, process: int) -> None:
     if os.getpid() == process:
         report = json.loads(reporting.report("json")) if accelerated else None
-        observer.finish(peak_mb=memory.peak_mb(), report=report)
+        slips = patching.slips() if accelerated else []
+        observer.finish(peak_mb=memory.peak_mb(), report=report, slips=slips)
 
 
 if __name__ == "__main__":

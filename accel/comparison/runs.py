@@ -118,6 +118,7 @@ def _result(spec: Mapping[str, Any], runs: Mapping[str, Any], out: Path) -> dict
         "runs": {way: _figures(run, step) for way, run in runs.items()},
         "fields": fields,
         "accel": runs["accel"]["report"],
+        "slips": runs["accel"]["slips"],
     }
 
 

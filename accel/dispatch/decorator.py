@@ -92,13 +92,14 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
         return function.__qualname__
 
 
-def get_ready(mode: str | None) -> None:
+def get_ready(mode: str | None, rtol: float | None = None) -> None:
     """Check the settings and the platform, and let accel's messages be seen, before functions are accelerated.
 
     Raises SettingError.
     """
     if mode is not None:
         config.check("mode", mode)
+    config.check("rtol", rtol)
     settings = config.current()
     logs.set_level(settings.log)
     logs.to_stderr_unless_configured()

@@ -31,6 +31,7 @@ class OwnRows:
         self._file = ""
         self._numbers: Numbers = MappingProxyType({})
         self._told: set[str] = set()
+        self.slips: list[str] = []  # what was told, in sentences
         if catalogue is not None and not is_installed(catalogue):
             self._file = catalogue.file or f"catalogue {catalogue.name}"
             self._numbers = {row.target: number for number, row in enumerate(catalogue.rows, 1) if _must_be_there(row)}
@@ -41,10 +42,11 @@ class OwnRows:
         if number is not None and row.target not in self._told:
             self._told.add(row.target)
             guess = did_you_mean(row.qualname, _names_in(module))
-            logs.LOGGER.warning("%s, row %d: %s has no %s%s", self._file, number, row.module, row.qualname, guess)
+            self.slips.append(f"{self._file}, row {number}: {row.module} has no {row.qualname}{guess}")
+            logs.LOGGER.warning("%s", self.slips[-1])
 
     def look_back(self, rows: Iterable[Row]) -> None:
-        """At the end of the program: note modules that it has not imported, and warn of what it has not defined."""
+        """At the end of the program: warn of modules that it has not imported, and of what it has not defined."""
         unknown: dict[str, list[str]] = {}
         for row in rows:
             book = open_ledger(row.target)
@@ -56,9 +58,16 @@ class OwnRows:
             # only now: nobody tells when the program itself has defined all that it is going to
             elif row.module == MAIN and find(module, row.qualname) is None:
                 self.warn_of_missing(module, row)
+        fresh: list[str] = []
         for name, numbers in unknown.items():
             what = f"row{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
-            current_run().note(f"{self._file}, {what}: {_unknown(name)}")
+            sentence = f"{self._file}, {what}: {_unknown(name)}"
+            current_run().note(sentence)
+            if sentence not in self.slips:
+                fresh.append(sentence)
+        self.slips += fresh
+        if fresh:  # in one line, because a catalogue may be for several programs
+            logs.LOGGER.warning("%s%s", fresh[0], f"; the report has {len(fresh) - 1} more" if fresh[1:] else "")
 
 
 def _must_be_there(row: Row) -> bool:

@@ -27,9 +27,9 @@ from accel.hook.misnamed import OwnRows
 from accel.hook.patterns import check_patterns, selected
 from accel.hook.watching import INTERVAL_S, LONGEST_S, Watch
 from accel.process import ranks, tuning
-from accel.reasons import Refusal
+from accel.reasons import Refusal, Refused
 from accel.reports import last, ledger, summary
-from accel.reports.advice import IN_PYTHON, IN_SHELL
+from accel.reports.advice import IN_PYTHON, IN_SHELL, compile_this
 from accel.reports.figures import figures_of_run
 from accel.reports.ledger import State
 
@@ -134,7 +134,10 @@ def _say_summary() -> None:
     """Keep the report, and write the summary line to standard error, unless that is closed."""
     look_back()
     figures = figures_of_run()
-    advice = IN_SHELL if last.keep(figures, " ".join(sys.argv)) else IN_PYTHON
+    first = compile_this()
+    kept = last.keep(figures, " ".join(sys.argv), compile_first=first)
+    refused = isinstance(getattr(sys, "last_value", None), Refused)
+    advice = replace(IN_SHELL if kept else IN_PYTHON, compile_first=first, refused=refused)
     if sys.stderr is not None and not sys.stderr.closed:
         sys.stderr.write(summary.summary_of(figures, advice) + "\n")
 
@@ -293,6 +296,12 @@ def look_back() -> None:
     """At the end of the program: tell of rows of a user's own catalogue that have named nothing."""
     if _current is not None:
         _current.own.look_back(_current.rows)
+
+
+def slips() -> list[str]:
+    """At the end of the program: look back, and return all that was told of a user's own catalogue, in sentences."""
+    look_back()
+    return [] if _current is None else list(_current.own.slips)
 
 
 def uninstall() -> None:

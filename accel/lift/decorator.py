@@ -63,15 +63,15 @@ def accelerate(
     loops: the function runs as it is, and each round of its loops is compiled: for a function that is called once, such
     as a program's `main`.
 
-    Raises TypeError if `fn` is not a Python function, and SettingError if `mode` or a setting in the environment is
-    invalid. Calls of the accelerated function never raise SettingError.
+    Raises TypeError if `fn` is not a Python function, and SettingError if `mode`, `rtol` (a number more than 0) or a
+    setting in the environment is invalid. Calls of the accelerated function never raise SettingError.
 
     >>> import accel
     >>> @accel.accelerate
     ... def double(x):
     ...     return 2.0 * x
     """
-    dispatch.get_ready(mode)
+    dispatch.get_ready(mode, rtol)
 
     lift = functools.partial(_lift, rtol=rtol, mode=mode, effects=effects)
 

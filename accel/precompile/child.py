@@ -77,7 +77,7 @@ class Reporter:
             for target in self._targets.values():
                 target.compile_remaining()
             report = json.loads(reporting.report("json"))
-            self._write(progress=asdict(self._watch.progress()), ending=ending, report=report)
+            self._write(progress=asdict(self._watch.progress()), ending=ending, report=report, slips=patching.slips())
             if self._report is not None:
                 path, form = self._report
                 Path(path).write_text(reporting.report(form), encoding="utf-8")

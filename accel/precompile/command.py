@@ -280,6 +280,8 @@ def _say(plan: _CommandLine, ended: _Ended) -> int:
     if account is None or "report" not in account:
         return ended.code if ended.code == _INTERRUPTED else 1
     assert plan.settings.cache_dir is not None, "it was checked"
+    for slip in account["slips"]:
+        sys.stderr.write(f"accel: {slip}\n")
     if not plan.quiet:
         sys.stdout.write(messages.after(account, plan.settings.cache_dir))
     return 0 if not ended.code and messages.kept_programs(account["report"]) else 1

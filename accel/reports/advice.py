@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+
+from accel.process.own_code import is_project_file
+
+LONGEST = 200
+"""A longer command is not printed: one with -c may hold a whole program."""
 
 
 @dataclass(frozen=True)
@@ -11,7 +19,8 @@ class Advice:
 
     report, full: what gives the report in brief, and whole. compile_first: what compiles beforehand, or None.
     off: what runs a program on NumPy alone. until: when the figures end. start: what to do if no accelerated function
-    was called; start_brief: the same in a few words, for the summary line, or None.
+    was called; start_brief: the same in a few words, for the summary line, or None. refused: whether mode strict has
+    ended the run by accel.Refused, which says itself what is to be done.
     """
 
     report: str
@@ -21,6 +30,7 @@ class Advice:
     until: str
     start: str
     start_brief: str | None
+    refused: bool = False
 
 
 IN_SHELL = Advice(
@@ -50,3 +60,27 @@ IN_PYTHON = Advice(
 
 IN_FRONT = "a longer run, or QD_JAX_AOT=0, with which the program waits for what is compiled"
 """What has calls compiled that a short run ends before."""
+
+
+def compile_command(words: Iterable[str]) -> str | None:
+    """Return the `accel compile` command with these words, as it is advised: with dots if it is too long to print."""
+    command = shlex.join(["accel", "compile", *words])
+    return f"`{command}`" if len(command) <= LONGEST and "\n" not in command else IN_SHELL.compile_first
+
+
+def compile_this() -> str | None:
+    """Return the command that compiles beforehand the program that Python runs; None if that is no file of the user's.
+
+    Not so in a notebook, or in a test.
+    """
+    main = sys.modules.get("__main__")
+    if not is_project_file(str(getattr(main, "__file__", None))):
+        return None
+    spec = getattr(main, "__spec__", None)
+    start = sys.argv[:1] if spec is None else [spec.name.removesuffix(".__main__")]
+    return compile_command(map(str, [*start, *sys.argv[1:]]))
+
+
+def in_python() -> Advice:
+    """`IN_PYTHON`, with the command that compiles the program that is running."""
+    return replace(IN_PYTHON, compile_first=compile_this())

@@ -7,7 +7,7 @@ from typing import Any
 
 from accel.reports.advice import Advice
 from accel.reports.ledger import State
-from accel.reports.summary import summary_of
+from accel.reports.summary import summary_of, was_off
 from accel.reports.words import as_factor, in_s, loses, plural, signed_s
 
 WIDTH = 100
@@ -44,12 +44,18 @@ def _lines(figures: dict[str, Any], advice: Advice, most: int) -> list[str]:
     lines += _group("what helped", [_gain(each) for each in helped[:most]], len(helped))
     did_not = [*map(_stay, shown[:most]), *map(_loss, losing[:1])]
     lines += _group("what did not", did_not, len(on_numpy) + len(losing))
-    lines += _group("what to do", _hints(shown[:MOST])[:most] if called else [advice.start], 0)
+    if not was_off(figures):
+        lines += _group("what to do", _hints(shown[:MOST])[:most] if called else _start(advice), 0)
     different = [each for each in functions if each["differences"]]
     if different:
         names = ", ".join(each["target"] for each in different)
         lines += ["", *_hung(f"differed from NumPy beyond the tolerance in a comparison: {names}", "")]
     return lines + [line for note in figures["notes"] for line in _hung(f"note: {note}", "")]
+
+
+def _start(advice: Advice) -> list[str]:
+    """What to do if no accelerated function was called: nothing if a refusal ended the run."""
+    return [] if advice.refused else [advice.start]
 
 
 def _helped(function: dict[str, Any]) -> bool:

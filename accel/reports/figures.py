@@ -189,6 +189,12 @@ def totals_of(
     }
 
 
+def _mode() -> str:
+    """The mode of the run: without accel it is off, whatever the setting says."""
+    settings = config.current()
+    return settings.mode if settings.enabled else "off"
+
+
 def figures_of_run() -> dict[str, Any]:
     """Return the figures of the run so far: schema 2 of the report."""
     run = ledger.current_run()
@@ -199,7 +205,7 @@ def figures_of_run() -> dict[str, Any]:
         "versions": _versions(),
         "platform": run.platform,
         "device": run.device if run.devices == 1 else f"{run.devices} x {run.device}",
-        "mode": config.current().mode,
+        "mode": _mode(),
         "precision": " and ".join(run.precisions) or None,
         "wall_s": wall_s,
         "steps": _steps(functions, run.pace, run.step),

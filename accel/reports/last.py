@@ -27,13 +27,17 @@ _NOT_FINITE = {each: float(each) for each in ("inf", "-inf", "nan")}
 
 
 class Last(NamedTuple):
-    """A kept report. program: the command line. ended: seconds since the epoch. profile: the page's file, or None."""
+    """A kept report. program: the command line. ended: seconds since the epoch. profile: the page's file, or None.
+
+    compile_first: the command that compiles the program beforehand, as it is advised, or None.
+    """
 
     figures: dict[str, Any]
     program: str
     ended: float
     folder: str
     profile: str | None
+    compile_first: str | None
 
 
 def place() -> Path | None:
@@ -42,14 +46,17 @@ def place() -> Path | None:
     return None if root is None else root / NAME
 
 
-def keep(figures: dict[str, Any], program: str, *, profile: Path | None = None) -> bool:
+def keep(
+    figures: dict[str, Any], program: str, *, profile: Path | None = None, compile_first: str | None = None
+) -> bool:
     """Keep these figures as the last report. Returns whether it was possible. Raises nothing."""
     path = place()
     if path is None or forks.happened:
         return False
     partial = ""
     try:
-        kept = Last(finite(figures), program, time.time(), os.getcwd(), None if profile is None else str(profile))
+        page = None if profile is None else str(profile)
+        kept = Last(finite(figures), program, time.time(), os.getcwd(), page, compile_first)
         content = json.dumps({"kept": 1, **kept._asdict()}, allow_nan=False).encode()
         if len(content) > MOST_BYTES:
             return False

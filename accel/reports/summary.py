@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from accel import config
-from accel.reports.advice import IN_FRONT, IN_PYTHON, Advice
+from accel.reports.advice import IN_FRONT, IN_PYTHON, Advice, in_python
 from accel.reports.figures import EVEN, LOST, figures_of_run
 from accel.reports.ledger import State
 from accel.reports.words import as_factor, in_s, plural, signed_s
@@ -19,19 +19,26 @@ FEW = 10
 
 def summary_line() -> str:
     """Return what the run gained or lost, in one line, as printed at the end of a run."""
-    return summary_of(figures_of_run(), IN_PYTHON)
+    return summary_of(figures_of_run(), in_python())
 
 
 def summary_of(figures: dict[str, Any], advice: Advice, *, brief: bool = False) -> str:
     """Return the summary line for these figures. brief: as the first line of the report in brief."""
+    if was_off(figures):
+        return "accel was off: this run used NumPy only"
     about = " for reasons" if figures["totals"]["calls"] else ""
     return f"{_summary(figures, advice)} (see {advice.full if brief else advice.report}{about})"
+
+
+def was_off(figures: dict[str, Any]) -> bool:
+    """Whether acceleration was switched off: then there is nothing to advise."""
+    return figures.get("mode") == "off" and not figures["totals"]["compiled_calls"]
 
 
 def _summary(figures: dict[str, Any], words: Advice) -> str:
     totals = figures["totals"]
     if not totals["calls"]:
-        about = f"; {words.start_brief}" if words.start_brief else ""
+        about = f"; {words.start_brief}" if words.start_brief and not words.refused else ""
         return f"accel: no accelerated function was called{about}"
     parts = [_work_done(figures["steps"], totals)]
     if totals["max_rel_error"] is not None:
@@ -44,7 +51,10 @@ def _summary(figures: dict[str, Any], words: Advice) -> str:
     verifies = figures.get("mode") == "verify"
     if verifies:
         parts.append(_verified(figures))
-    advice = [_advice(figures, words)] if totals["net"] == LOST and not verifies else []
+    # a short run has compiled nothing, and will not the next time: even where it lost nothing, that is to be known
+    never = totals["net"] == EVEN and waiting and not totals["compiled_calls"]
+    advised = (totals["net"] == LOST or never) and not verifies and not words.refused
+    advice = [_advice(figures, words)] if advised else []
     return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])}"
 
 
@@ -156,7 +166,7 @@ def heading_of(figures: dict[str, Any], advice: Advice = IN_PYTHON) -> list[str]
     totals, versions = figures["totals"], figures["versions"]
     known = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     lines = [
-        _summary(figures, advice),
+        summary_of(figures, advice) if was_off(figures) else _summary(figures, advice),
         f"device: {figures['device'] or 'none used'}{_precision(figures, '; precision: ')}",
         f"time: {in_s(figures['wall_s'])} in all; {in_s(totals['compiled_s'])} in compiled calls, "
         f"{in_s(totals['numpy_s'])} in the same functions on NumPy, {in_s(totals['compile_s'])} compiling (in the "

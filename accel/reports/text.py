@@ -10,7 +10,7 @@ from typing import Any
 from accel.reasons import NO_LINE
 from accel.reports.advice import IN_PYTHON, Advice
 from accel.reports.ledger import State
-from accel.reports.summary import heading_of
+from accel.reports.summary import heading_of, was_off
 from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, in_bytes, loses, plural
 from accel.spelling import owner_of
 
@@ -213,7 +213,7 @@ def text(figures: dict[str, Any], advice: Advice = IN_PYTHON, *, transfers: bool
     ):
         shown = details(figures["functions"])
         lines += ["", title, *shown] if shown else []
-    if not figures["totals"]["calls"]:
+    if not figures["totals"]["calls"] and not was_off(figures) and not advice.refused:
         lines += ["", "what to do", *_flow(advice.start, "  ")]
     if chosen:
         lines += ["", f"left out by choice ({len(chosen)}); for reasons see the JSON report", *_counted(chosen)]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from accel.cli.commandline import parse
 from accel.cli.run import compare
 from accel.comparison import runs
 from tests.cli.bench import MIRROR, Bench, Done
@@ -286,13 +287,61 @@ def test_rows_of_the_script_that_name_nothing_are_told_of_at_its_end(bench: Benc
     assert f"{rows}, row 2: __main__ has no smoth (did you mean smooth?) accel: " in err
     assert f"note: {rows}, row 3: heat is the program itself, whose module is __main__ " in err
     assert f"note: {rows}, row 4: the program has not imported model" in err
+    short = bench.accel("--catalogue", str(rows), str(script))
+    told = f"accel: {rows}, row 3: heat is the program itself, whose module is __main__; the report has 1 more\n"
+    assert told in short.err, "on the screen, without a report"
+
+
+def test_slips_in_a_catalogue_are_told_of_by_compare(bench: Bench, tmp_path: Path) -> None:
+    rows, script = tmp_path / "my_rows.py", tmp_path / "heat.py"
+    script.write_text("import numpy as np\n\ndef smooth(t):\n    return t + 1.0\n\nsmooth(np.ones(3))\n")
+    made = "Row('__main__', 'smooth', 'why'), Row('__main__', 'smoth', 'why'), Row('model', 'wram', 'why')"
+    rows.write_text(f"from accel.catalogue import Catalogue, Row\nCATALOGUE = Catalogue('mine', ({made}))\n")
+    done = bench.accel("--compare", "--out", str(tmp_path / "out"), "--catalogue", str(rows), str(script))
+    assert done.code == 0, done.err
+    assert f"accel: {rows}, row 2: __main__ has no smoth (did you mean smooth?)\n" in done.err
+    assert f"accel: {rows}, row 3: the program has not imported model\n" in done.err
+
+
+_STRICT = """import sys
+import numpy as np
+import accel
+@accel.accelerate
+def f(x):
+    sys.stdout.flush()
+    return open(__file__).read()
+f(np.ones(3))
+"""
+
+
+def test_a_run_that_a_refusal_has_ended_gets_no_other_advice(bench: Bench, tmp_path: Path) -> None:
+    script = tmp_path / "strict.py"
+    script.write_text(_STRICT)
+    done = bench.accel("--mode", "strict", "--report", "-", str(script))
+    assert done.code == 1 and "accel.reasons.Refused: " in done.err, done.err
+    assert "compile " not in done.err.partition("accel: ")[2] and "--auto" not in done.err
+
+
+def test_the_advice_names_the_command_that_compiles_this_program(tmp_path: Path) -> None:
+    script = tmp_path / "short.py"
+    plan = parse(["--catalogue", str(_rows(tmp_path)), "--only", "smooth", str(script), "4", "a b"])
+    assert plan.compile_first == f"`accel compile --catalogue {tmp_path}/rows.py --only smooth {script} 4 'a b'`"
+    assert parse(["--auto", str(script)]).compile_first is None
+    assert parse(["-c", "a\nb"]).compile_first == "`accel compile ...`"
+
+
+def _rows(folder: Path) -> Path:
+    path = folder / "rows.py"
+    rows = "Row('__main__', 'smooth', 'why'),"
+    path.write_text(f"from accel.catalogue import Catalogue, Row\nCATALOGUE = Catalogue('mine', ({rows}))\n")
+    return path
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         (None, "cannot be read (FileNotFoundError: "),
-        ("1 / 0", "cannot be read (ZeroDivisionError: division by zero); "),
+        ("\n1 / 0", "cannot be read (line 2: ZeroDivisionError: division by zero); "),
         ("CATALOGUE = 1", "holds no catalogue; "),
     ],
 )
@@ -311,7 +360,9 @@ def test_a_catalogue_that_cannot_be_used(bench: Bench, tmp_path: Path, text: str
 def test_switched_off_is_a_plain_run_that_says_so(bench: Bench, args: list[str], env: dict[str, str]) -> None:
     done = bench.accel(*args, "--report", "-", "scripts.go", env=env)
     assert (done.code, done.out) == (0, "2.0\n")
-    assert "this run used NumPy only" in done.err
+    assert done.err.startswith("accel was off: this run used NumPy only\n")
+    assert "what to do" not in done.err and "--auto" not in done.err
+    assert bench.accel(*args, "scripts.go", env=env).err == "accel was off: this run used NumPy only\n"
     loud = bench.accel(*args, "--quiet", "scripts.go", env={**env, "QD_JAX_LOG": "info"})
     assert loud.err.startswith("accel: not installed: acceleration is switched off by QD_")
 

@@ -219,3 +219,13 @@ def test_a_strict_type_checker_sees_their_own_signatures(tmp_path: Path) -> None
     assert "dt: " in seen[2] and "str" in seen[2]
     assert "float" in seen[3] and "Model" in seen[4]
     assert [line for line in done.stdout.splitlines() if line.startswith("sample.py") and "error: " in line] == []
+
+
+@pytest.mark.parametrize("rtol", [0, -1e-9, float("nan"), "1e-9", True])
+def test_a_tolerance_that_nothing_can_keep_is_refused_at_decoration(rtol: Any) -> None:
+    with pytest.raises(accel.SettingError, match=r"^rtol=.* cannot be used; expected: a number more than 0$"):
+        accel.accelerate(rtol=rtol)
+
+
+def test_a_tolerance_may_be_a_number_of_numpys() -> None:
+    assert accel.accelerate(rtol=np.float32(1e-6))(lambda x: x + 1)(1) == 2  # type: ignore[arg-type, misc]

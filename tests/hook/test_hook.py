@@ -315,7 +315,10 @@ def test_rows_of_modules_that_are_never_imported_are_noted_at_the_end(
         "rows.py, rows 2, 3: the program has not imported pkg.planete (did you mean pkg.planet?)",
         "rows.py, row 4: the program has not imported pkg.user",
     ]
-    assert caplog.messages == [], "it may be none of this run's modules: the report alone says so"
+    first, second = ledger.current_run().notes
+    assert caplog.messages == [f"{first}; the report has 1 more"]
+    assert patching.slips() == [first, second]
+    assert len(caplog.messages) == 1, "it is told once"
 
 
 def test_installed_catalogues_of_other_programs_are_not_reported(

@@ -179,6 +179,17 @@ def test_an_interrupt_ends_the_program_at_once(bench: Bench, tmp_path: Path) -> 
     assert not (tmp_path / "restart.txt").exists()
 
 
+def test_slips_in_a_catalogue_are_told_of(bench: Bench) -> None:
+    made = "Row('__main__', 'smoth', 'why'), Row('model', 'wram', 'why')"
+    script = "import numpy as np\ndef smooth(t):\n    return t + 1.0\nsmooth(np.ones(3))\n"
+    (bench.folder / "slips.py").write_text(script, encoding="utf-8")
+    rows = bench.folder / "rows.py"
+    rows.write_text(f"from accel.catalogue import Catalogue, Row\nCATALOGUE = Catalogue('mine', ({made}))\n")
+    done = bench.compile("--catalogue", "rows.py", "slips.py")
+    assert f"accel: {rows}, row 1: __main__ has no smoth (did you mean smooth?)\n" in done.err
+    assert f"accel: {rows}, row 2: the program has not imported model\n" in done.err
+
+
 def test_nothing_to_compile_is_said(bench: Bench) -> None:
     (bench.folder / "idle.py").write_text("print(1)\n", encoding="utf-8")
     done = bench.compile("idle.py")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 import accel
 from accel import config
 from accel.reasons import REASONS, Refusal
-from accel.reports import markdown, summary
+from accel.reports import last, markdown, summary
 from accel.reports.advice import IN_SHELL
 from accel.reports.figures import figures_of_run
 from accel.reports.ledger import COSTS, Difference, Ledger, RunLedger, State
@@ -287,6 +289,41 @@ def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> Non
     book.describe = lambda: [{**_program([]), "found_on_disk": True}]
     assert "compiled so far: a longer run may gain (" in summary.summary_line()
     assert re.search(r"m\.f +1 +0 +1000 +- +- +-0\.50 +-", accel.report(full=True))
+
+
+def test_a_short_run_that_lost_nothing_is_told_how_to_compile_beforehand(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    book = books.open_ledger("m.f")
+    book.count_numpy(1.0)
+    book.refuse(Refusal("wait.budget"))
+    script = tmp_path / "short.py"
+    script.write_text("")
+    main = ModuleType("__main__")
+    main.__file__ = str(script)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    monkeypatch.setattr(sys, "argv", ["short.py", "a b"])
+    line = summary.summary_line()
+    assert "took about as long as on NumPy" in line
+    assert "a longer run may gain, and so may this one after `accel compile short.py 'a b'` (see" in line
+    assert "`accel compile short.py 'a b'`" in " ".join(accel.report().split())
+    figures, refused = figures_of_run(), dataclasses.replace(IN_SHELL, refused=True)
+    assert "may gain" not in summary.summary_of(figures, refused)
+    assert last.keep(figures, "short.py", compile_first="`accel compile x`") is False, "there is no cache"
+    with config.override(cache_dir=tmp_path):
+        assert last.keep(figures, "short.py", compile_first="`accel compile x`")
+        kept = last.load()
+    assert kept is not None and kept.compile_first == "`accel compile x`"
+
+
+def test_a_run_with_acceleration_off_says_so_and_nothing_else(books: ModuleType) -> None:
+    books.open_ledger("m.f").count_numpy(1.0)
+    off = "accel was off: this run used NumPy only"
+    for changes in ({"mode": "off"}, {"enabled": False}):
+        with config.override(**changes):
+            assert summary.summary_line() == off
+            assert accel.report().startswith(off) and "what to do" not in accel.report()
+            assert accel.report(full=True).startswith(off)
 
 
 def test_where_each_call_was_compared_nothing_is_said_of_speed(books: ModuleType) -> None:
