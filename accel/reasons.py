@@ -35,7 +35,8 @@ _ROWS = (
     Reason(
         "effect.file",
         "this path reads or writes a file; a compiled replay would not",
-        "none needed if rare; otherwise move the file access to the caller",
+        "none needed if rare; otherwise move the file access to the caller, or collect the lines in a list and write "
+        "them after the loop",
     ),
     Reason(
         "effect.clock",

@@ -11,14 +11,15 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from accel.backend import resident
-from accel.lift.between import Iterated, iterated
 from accel.lift.tracebacks import amended, translated
 from accel.lift.transform import GONE_ON, NOT_RUN
 from accel.process import interrupts
 from accel.spelling import function_name
+
+if TYPE_CHECKING:
+    from accel.lift.between import Iterated
 
 Call = Callable[[FunctionType], Any]
 """Runs a body."""
@@ -34,6 +35,12 @@ def run_plainly(body: FunctionType) -> Any:
 
 def _nothing() -> None:
     """No tracer."""
+
+
+def _residents() -> Any:
+    """What devices hold; None before any program has run. NumPy may not have been imported yet, nor may it be here."""
+    resident = sys.modules.get("accel.backend.resident")
+    return None if resident is None else resident.current
 
 
 class Switch:
@@ -118,6 +125,10 @@ class Switch:
 
     def knows(self, iterable: Any) -> Iterated | None:
         """The arrays behind a loop's iterable, as far as that is known (see accel.lift.between)."""
+        if "numpy" not in sys.modules:  # the program's first import of it is not to be accel's
+            return None
+        from accel.lift.between import iterated
+
         try:
             return iterated(iterable)
         except Exception as error:
@@ -127,7 +138,9 @@ class Switch:
     def release(self) -> None:
         """Bring all arrays up to date: the loop goes on as the program's own, or has come to its end."""
         self.holds = False
-        resident.current.bring_up_to_date()
+        residents = _residents()
+        if residents is not None:
+            residents.bring_up_to_date()
 
     def run(self, body: FunctionType | None, read: Iterated | bool | None = None) -> Any:
         """Run one round. body: None for a loop at the top of a module. read: what `knows` has given, or False.
@@ -141,7 +154,8 @@ class Switch:
         else:
             self.read = read if isinstance(read, tuple) else None
         if self.uncertain and not self._are_bound(body):
-            if resident.current.is_held:
+            residents = _residents()
+            if residents is not None and residents.is_held:
                 self.release()
             return NOT_RUN if self.beside is None else self.beside(body, None)
         try:

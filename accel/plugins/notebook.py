@@ -24,7 +24,8 @@ from accel.lift.rounds import start
 from accel.lift.source import NotLiftable
 from accel.plugins.cell_errors import with_lines_of_frames
 from accel.plugins.lines import LineProfile, line_profile
-from accel.reports.ledger import current_run
+from accel.reports.ledger import current_run, ledgers
+from accel.reports.summary import verified
 
 _FUTURES = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -64,10 +65,30 @@ def _bound(shell: Any, magic: Any) -> Any:
 def run_cell(shell: Any, line: str, cell: str) -> None:
     """Run the cell with its functions, methods and loops accelerated.
 
-    `%%accel`, or `%%accel MODE` with auto, verify or strict. `accel.report()` says what came of it.
+    `%%accel`, or `%%accel MODE` with auto, verify or strict. `accel.report()` says what came of it; under verify, the
+    cell itself says how many of its calls were compared, and how many agreed.
     """
     __tracebackhide__ = True
+    before = _compared()
     _execute(shell, line, cell)
+    if line.strip() == "verify":
+        print(f"accel: {_verified_since(before)}")
+
+
+Compared = dict[str, tuple[int, int]]
+"""By function: how many calls were compared, and how many comparisons found a difference."""
+
+
+def _compared() -> Compared:
+    return {
+        book.target: (book.comparisons, sum(each.count for each in book.differences.values())) for book in ledgers()
+    }
+
+
+def _verified_since(before: Compared) -> str:
+    """What the comparisons since then have given, in the words of the summary line."""
+    new = [tuple(map(operator.sub, now, before.get(target, (0, 0)))) for target, now in _compared().items()]
+    return verified(sum(checks for checks, _ in new), sum(differences > 0 for _, differences in new))
 
 
 def profile_cell(shell: Any, line: str, cell: str) -> LineProfile:

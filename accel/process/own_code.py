@@ -12,6 +12,9 @@ import site
 import sysconfig
 from pathlib import Path
 from types import FunctionType
+from typing import Any
+
+import wrapt
 
 from accel.process.notebook_cells import is_cell
 
@@ -39,6 +42,19 @@ def is_of_project(function: FunctionType) -> bool:
     if filename == _GENERATED:
         filename = str(function.__globals__.get("__file__", ""))
     return is_project_file(filename)
+
+
+def under_own_wrapper(value: Any) -> Any:
+    """The program's function where accel has put a wrapper of its own in its place; any other value as it is.
+
+    A wrapper whose calls are not to show text is another function: it is asked for that.
+    """
+    while issubclass(type(value), wrapt.CallableObjectProxy):
+        target = getattr(value, "_self_target", None)
+        if target is None or not target.effects:
+            break
+        value = value.__wrapped__
+    return value
 
 
 @functools.cache

@@ -90,6 +90,13 @@ class Inputs:
             self._generated = None
             self.slots[index - self.ROOTS] = slot._replace(checks=(*slot.checks, check))
 
+    def renew(self, index: int, before: Check, check: Check) -> None:
+        """Let slot `index` be checked by `check` where it was by `before`."""
+        self._generated = None
+        slot = self.slots[index - self.ROOTS]
+        checks = tuple([check if is_same_code(each, before) else each for each in slot.checks])
+        self.slots[index - self.ROOTS] = slot._replace(checks=checks)
+
     def replace(self, index: int, name: str, fetch: Fetch) -> None:
         """Let a slot have another name, and be fetched otherwise: the same value."""
         self._generated = None

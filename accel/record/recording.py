@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from accel.ir.tape import Node, Place, nodes_in
 from accel.process import interrupts
+from accel.process.own_code import under_own_wrapper
 from accel.reasons import Refusal, source_line
 from accel.record.changes import Asked
 from accel.record.draws.draw import Draw
@@ -29,6 +30,7 @@ from accel.record.inputs import (
     Inputs,
     has_code,
     is_equal,
+    is_same,
     of_constant,
     satisfies,
 )
@@ -288,6 +290,11 @@ class Recording:
         # By identity: while we record, another thread, a callback or a property may have put another object there.
         before, wrapped = self.entered.get(slot, (None, None))
         if before is value:
+            return wrapped
+        if before is not None and under_own_wrapper(before) is under_own_wrapper(value):
+            # accel itself has begun to accelerate the function meanwhile, or ceased to
+            self.inputs.renew(slot, is_same(before), is_same(value))
+            self.entered[slot] = (value, wrapped)
             return wrapped
         self.break_unseen(f"{self.inputs.name(slot)} changed while it was recorded")
         return value

@@ -7,6 +7,7 @@ They are exactly what the JSON report holds. Text and Markdown are views of them
 from __future__ import annotations
 
 import platform
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from statistics import median
@@ -195,11 +196,26 @@ def _mode() -> str:
     return settings.mode if settings.enabled else "off"
 
 
+def _of_this_program(books: Iterable[Ledger]) -> list[Ledger]:
+    """Return the books without uncalled ones of packages that are not imported: rows of catalogues for other programs.
+
+    All of them, where nothing was called: their names may say why.
+    """
+    books = list(books)
+    used = {_package(book) for book in books if book.calls or book.inlined_calls}
+    known = used | sys.modules.keys()
+    return [book for book in books if not used or book.state is not State.UNCALLED or _package(book) in known]
+
+
+def _package(book: Ledger) -> str:
+    return book.target.partition(":")[0].partition(".")[0]
+
+
 def figures_of_run() -> dict[str, Any]:
     """Return the figures of the run so far: schema 2 of the report."""
     run = ledger.current_run()
     wall_s = run.wall_s
-    functions = [figures_of(book) for book in ledger.ledgers()]
+    functions = [figures_of(book) for book in _of_this_program(ledger.ledgers())]
     return {
         "schema": SCHEMA,
         "versions": _versions(),

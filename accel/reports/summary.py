@@ -59,11 +59,14 @@ def _summary(figures: dict[str, Any], words: Advice) -> str:
 
 
 def _verified(figures: dict[str, Any]) -> str:
-    """Return how many calls were compared in mode `verify`, and how many agreed."""
-    checks = figures["totals"]["checks"]
+    differed = sum(each["differences"] != [] for each in figures["functions"])
+    return verified(figures["totals"]["checks"], differed)
+
+
+def verified(checks: int, differed: int) -> str:
+    """Return how many calls were compared in mode `verify`, and how many agreed. differed: functions that did not."""
     if not checks:
         return f"nothing was verified: {IN_FRONT}, verifies calls"
-    differed = sum(each["differences"] != [] for each in figures["functions"])
     if differed:
         return f"{plural(checks, 'call')} compared, differences in {plural(differed, 'function')}"
     return f"{checks} of {plural(checks, 'compared call')} agreed"

@@ -438,6 +438,10 @@ FITS = "expected: --args '(...)' with --setup CODE, or --run PROGRAM to take a c
 TARGETS = (
     "expected: module:function or module:Class.method, such as package.module:Model.step; a dot may replace the colon"
 )
+NO_FUNCTION = (
+    "which is no function; "
+    "expected: a function: move the loop's body into one, or see in `accel report --full` what stops the loop"
+)
 TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
 
 
@@ -472,6 +476,9 @@ TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
             "--run='ice' does not exist; expected: a dotted module such as scripts.run_simulation, a script file, "
             "or module:callable",
         ),
+        ("__main__:4 --run heat", f"FUNCTION='__main__:4' is the loop at line 4 of __main__, {NO_FUNCTION}"),
+        ("heat.py:4 --run heat.py", f"FUNCTION='heat.py:4' is the loop at line 4 of heat.py, {NO_FUNCTION}"),
+        ("heat:run:9", f"FUNCTION='heat:run:9' is the loop at line 9 of heat:run, {NO_FUNCTION}"),
         ("bad:f --run heat", "FUNCTION='bad:f' cannot be parsed: line 1: SyntaxError: invalid syntax; "
          "expected: a file that Python can read"),
     ],

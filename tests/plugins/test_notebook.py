@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -10,7 +11,7 @@ import warnings
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import accel
 from accel.plugins import lines
 from accel.plugins.cell_errors import with_lines_of_frames
 from accel.reasons import Refusal
+from accel.record.effects.streams import is_standard
 from accel.reports import ledger
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,6 +119,24 @@ assert type(error) is ZeroDivisionError, error
 assert type(run("%%accel\ndef f(:")) is SyntaxError
 assert type(run("%%accel fast\n1")).__name__ == "UsageError"
 
+# the cell says what was compared
+import contextlib, io
+def shown_by(cell):
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        run(cell)
+    return shown.getvalue()
+compared = "%%accel verify\ndef compared(x):\n    return x * 5.0\n"
+assert "accel: " in shown_by(compared + "for _ in range(9): compared(x)")
+assert " compared calls agreed\n" in shown_by("%%accel verify\nfor _ in range(9): compared(x)")
+assert "accel: nothing was verified: " in shown_by("%%accel verify\npass")
+assert shown_by("%%accel\nfor _ in range(9): compared(x)") == ""
+
+# what cells print is shown by replays, too: IPython's own `write` stands before the stream's while a cell runs
+run("%%accel\ndef told(x):\n    print(f'largest {x.max():.3f}')\n    return x * 6.0")
+shown = shown_by("for _ in range(9): told(x)")
+assert shown == 9 * "largest 1.000\n", shown
+assert books()["__main__:told"].compiled_calls > 3, accel.report()
+
 # a profile: lines, and what keeps them on NumPy
 profile = run('''%%accel_profile
 def trimmed(x):
@@ -178,6 +198,10 @@ NOTEBOOK = (
     "@accel.accelerate(mode='strict')\ndef strict(x):\n    return np.trim_zeros(x)\nfor _ in range(9):\n    strict(x)",
     "%%accel strict\nfor _ in range(9):\n    y = x + 1.0\n    z = np.trim_zeros(y)",
     "accel.summary_line()",
+    "%%accel verify\ndef told(x):\n    print(f'largest {x.max():.3f}')\n    return x * 6.0",
+    "for _ in range(30):\n    z = told(x)",
+    "from accel.reports import ledger\n[b.compiled_calls > 9 for b in ledger.ledgers() if b.target == '__main__:told']",
+    "%%accel verify\nfor _ in range(30):\n    z = told(x)",
 )
 
 
@@ -213,7 +237,40 @@ def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.M
     failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[11][0].traceback)
     assert "In[12], line 2" in failed and "where  In[12]:4" in failed and "accel/" not in failed
     assert "(see accel.report() for reasons)" in shown[12][0].data["text/plain"]
+    assert "accel: nothing was verified: " in shown[13][0].text
+    # what a replay prints stands under the cell, by IPython's own `write`
+    assert shown[14][0].text == 30 * "largest 1.000\n"
+    assert shown[15][0].data["text/plain"] == "[True]"
+    printed = "".join(each.text for each in shown[16])
+    assert printed.startswith(30 * "largest 1.000\n") and printed.count("accel: ") == 1
+    assert re.search("accel: [0-9]+ of [0-9]+ compared calls? agreed\n", printed), printed
     assert "ipykernel_" not in str(shown)
+
+
+def test_ipythons_tee_is_known_by_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    shells = pytest.importorskip("IPython.core.interactiveshell")
+    if not hasattr(shells.InteractiveShell, "_tee"):
+        pytest.skip("needs IPython 9, which puts a `write` of its own on the streams")
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    with shells.InteractiveShell._tee(SimpleNamespace(execution_count=1), "stdout"):
+        assert "write" in vars(stream) and is_standard(stream)
+        with shells.InteractiveShell._tee(SimpleNamespace(execution_count=1), "stdout"):
+            assert is_standard(stream)
+    assert "write" in vars(stream) and is_standard(stream)  # the method itself, which IPython leaves there
+
+    # one of the program's own, though it is called the same, or the tee hands on to it
+    def write(data: str) -> int:
+        return len(data)
+
+    write.__module__ = "IPython.core.interactiveshell"
+    write.__qualname__ = "InteractiveShell._tee.<locals>.write"
+    stream.write = write  # type: ignore[method-assign]
+    assert not is_standard(stream)
+    with shells.InteractiveShell._tee(SimpleNamespace(execution_count=1), "stdout"):
+        assert not is_standard(stream)
+    stream.write = io.StringIO().write  # type: ignore[method-assign]
+    assert not is_standard(stream)
 
 
 def test_the_frame_of_a_cell_is_at_the_line_of_its_entry() -> None:

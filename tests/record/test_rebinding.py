@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -77,6 +79,37 @@ def test_what_a_function_writes_after_the_call_is_not_lost(name: str, monkeypatc
         results.append(seen)
     assert results[0] == results[1]
     assert {refusal.reason for refusal in open_ledger("rebound").refusals} == {"guard.unstable"}
+
+
+def doubled(x: Any) -> Any:
+    return 2.0 * x
+
+
+def meddle(x: Any) -> Any:
+    """Let accel accelerate a function while another that calls it is recorded, as `accel run --auto` may."""
+    is_recorded = any("recorder.py" in each.filename for each in inspect.stack(context=0))
+    if type(doubled) is FunctionType and is_recorded:
+        globals()["doubled"] = accel.accelerate(doubled, name="rebound.doubled")
+    return np.sin(x)
+
+
+def test_a_function_that_accel_accelerates_meanwhile_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    load()
+    monkeypatch.setattr(sys.modules[__name__], "doubled", doubled)  # it is put back afterwards
+    rule = Rule("meddle", meddle, lambda *, x: jnp.sin(x), operands=("x",), signature=inspect.signature(meddle))
+    monkeypatch.setitem(RULES, meddle, rule)
+
+    def work(x: Any) -> Any:
+        first = meddle(doubled(x))
+        return doubled(first)
+
+    fast = accel.accelerate(work, name="rebound.meanwhile")
+    for i in range(9):
+        x = np.linspace(0.0, 1.0 + i, 4)
+        np.testing.assert_allclose(fast(x), 2.0 * np.sin(2.0 * x), rtol=1e-14)
+    book = open_ledger("rebound.meanwhile")
+    assert type(doubled) is not FunctionType and not book.refusals
+    assert book.compiled_calls >= 3 and book.variants == 1, (book.waits(), open_ledger("rebound.doubled"))
 
 
 def test_a_function_that_was_exchanged_still_tells_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -427,6 +427,18 @@ def test_fitting_polynomials(check: Any) -> None:
     check(work, make)
 
 
+def test_fitting_polynomials_to_whole_numbers(check: Any) -> None:
+    def work(x: Any, y: Any, w: Any) -> Any:
+        fixed = np.polyval(np.polyfit(np.arange(9), y, 3), 3.0)
+        return fixed, np.polyfit(x, y, 1), np.polyfit(x.astype(np.int32), w, 2, w=w)
+
+    def make(i: int) -> Any:
+        generator = np.random.default_rng(i)
+        return np.arange(9) * (1 + i), generator.normal(size=9), generator.integers(1, 9, size=9)
+
+    check(work, make)
+
+
 def test_a_fit_that_several_polynomials_share(check: Any) -> None:
     def work(x: Any, y: Any) -> Any:
         return np.polyfit(x, y, 1)

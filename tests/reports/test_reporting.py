@@ -434,6 +434,21 @@ def test_the_text_keeps_within_100_columns(books: ModuleType) -> None:
     assert too_wide == []
 
 
+def test_rows_for_packages_that_are_not_imported_are_left_out(books: ModuleType) -> None:
+    targets = ("elsewhere.model:step", "mine:never", "mine:step", "numpy.made_up:never")
+    for target in targets:
+        books.open_ledger(target)
+
+    def shown() -> list[str]:
+        return sorted(each["target"] for each in json.loads(accel.report("json"))["functions"])
+
+    assert shown() == sorted(targets)  # nothing was called
+    books.open_ledger("mine:step").count_numpy(0.1)
+    assert shown() == ["mine:never", "mine:step", "numpy.made_up:never"]
+    text = accel.report(full=True)
+    assert "never called (2)" in text and "elsewhere" not in text
+
+
 def test_the_text_says_where_why_and_what_to_do(fast: Ledger, slow: Ledger) -> None:
     text = accel.report(full=True)
     assert re.search(r"SpectralModel\.time_step +214 +212 +8 +1 +8x +1\.48 +3e-13", text)

@@ -26,6 +26,7 @@ LAST_DIGIT = "rounding decides the last digit that is shown"
 """The verdict on numbers in a text that differ by one in their last digit."""
 
 _LOCK = threading.Lock()
+_NOTHING = object()
 
 Shown = list[tuple[int, str]]
 """Texts in order, each with the identity of its stream or logger."""
@@ -44,7 +45,7 @@ class ShownTexts:
         self.replays = _shown_by(staged)
         self.last_digit: Difference | None = None
         self._in_handler = False
-        self._watched: list[tuple[Any, str]] = []
+        self._watched: list[tuple[Any, str, Any]] = []
         self._is_watching = False
 
     def watch(self) -> None:
@@ -57,12 +58,14 @@ class ShownTexts:
         try:
             for effect in self._effects:
                 sink = self._staged.values[effect.logger if isinstance(effect, Logged) else effect.stream]
-                if not any(sink is each for each, _ in self._watched):
+                if not any(sink is each for each, _, _ in self._watched):
                     is_logger = isinstance(effect, Logged)
                     watch = self._watch_of_logger(sink) if is_logger else self._watch_of_stream(sink)
-                    self._watched.append((sink, "handle" if is_logger else "write"))
-                    setattr(sink, self._watched[-1][1], watch)
-        except AttributeError:  # a stream that takes no attribute
+                    name = "handle" if is_logger else "write"
+                    # what stands there already is put back: IPython's tee, the status line's
+                    self._watched.append((sink, name, vars(sink).get(name, _NOTHING)))
+                    setattr(sink, name, watch)
+        except (AttributeError, TypeError):  # a stream that takes no attribute
             self.replays = None
         except BaseException:
             self.stop()
@@ -71,8 +74,11 @@ class ShownTexts:
     def stop(self) -> None:
         """Note nothing any more."""
         while self._watched:
-            sink, name = self._watched.pop()
-            vars(sink).pop(name, None)
+            sink, name, before = self._watched.pop()
+            if before is _NOTHING:
+                vars(sink).pop(name, None)
+            else:
+                setattr(sink, name, before)
         if self._is_watching:
             self._is_watching = False
             _LOCK.release()

@@ -13,9 +13,12 @@ import wrapt
 
 from accel.config import SettingError
 from accel.hook.imports import locate, split_name
-from accel.spelling import function_name
+from accel.spelling import function_name, owner_of
 
 TARGETS = "module:function or module:Class.method, such as package.module:Model.step; a dot may replace the colon"
+
+INSTEAD = "a function: move the loop's body into one, or see in `accel report --full` what stops the loop"
+"""What to do where a report's name of a loop is given."""
 
 
 class PlainCall(NamedTuple):
@@ -61,6 +64,9 @@ def _what(fn: object) -> str:
 def split_target(text: str) -> tuple[str, str]:
     """Module and qualified name of "module:function", or "module.function". Raises SettingError for another form."""
     module, qualname = split_name(text)
+    owner, line = owner_of(text)
+    if line.isdecimal() and owner:
+        raise SettingError("FUNCTION", text, INSTEAD, f"is the loop at line {line} of {owner}, which is no function")
     parts = [*module.split("."), *qualname.split(".")]
     if not (module.endswith(".py") and qualname) and not all(part.isidentifier() for part in parts):
         raise SettingError("FUNCTION", text, TARGETS)

@@ -206,8 +206,8 @@ def _file_and_name(target: str, program: str) -> tuple[str, str]:
     source = parse(file)
     if source.problem:
         raise SettingError("FUNCTION", target, "a file that Python can read", f"cannot be parsed: {source.problem}")
-    if qualname == "<module>" or qualname.isdecimal():
-        problem = "is a loop or a module: accel run --auto compiles loops, and accel report --full says what stops them"
+    if qualname == "<module>":
+        problem = "is a module: accel run --auto compiles its loops, and accel report --full says what stops them"
         raise SettingError("FUNCTION", target, "a function", problem)
     names = [each.qualname for each in functions_of(source)]
     if qualname not in names:

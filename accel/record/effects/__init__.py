@@ -1,6 +1,7 @@
 """Effects after the run: text that a recorded call shows, and that replays show after their commit.
 
 streams        standard streams that replays may write to
+tees           what IPython puts before their `write` while a cell runs
 loggers        loggers whose whole way to the reader is Python's own
 shown          what was shown, as data: the plan that a replay carries out
 capture        recorded values, as they are at the moment when they are shown

@@ -140,17 +140,18 @@ class StreamProxy(Opaque):
 class StreamMethod(StandIn):
     """`write` or `flush` of a standard stream."""
 
-    __slots__ = ("_proxy",)
+    __slots__ = ("_name", "_proxy")
 
     def __init__(self, recording: Recording, proxy: StreamProxy, name: str) -> None:
         self._recording_, self._plain_, self._proxy = recording, getattr(proxy._plain_, name), proxy
+        self._name = name  # what stands before the method may have another, or none
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording = self._recording_
         frame = program_frame(recording)
         if frame is not None:
             recording.texts.note_call(frame)
-        name, slot, method = self._plain_.__name__, self._proxy._slot_, self._plain_
+        name, slot, method = self._name, self._proxy._slot_, self._plain_
         texts = [plain(recording, arg) for arg in args]
         result = show(
             recording,

@@ -6,9 +6,11 @@ import io
 import sys
 import threading
 from collections.abc import Callable
+from types import BuiltinMethodType, MethodType
 from typing import Any
 
 from accel.process.status import Erasing
+from accel.record.effects.tees import handed_on_to
 
 _BUFFERS = (io.BufferedWriter, io.BufferedRandom)
 _ENDS = (io.FileIO, io.BytesIO)
@@ -46,7 +48,8 @@ def is_plain(stream: Any) -> bool:
     A stream of the program's own may do anything with a text: look at the arrays, or at the clock.
     """
     kind = type(stream)
-    if not _OWN.isdisjoint(own_names(stream)):
+    replaced = _OWN & own_names(stream)
+    if replaced and not all(_hands_on(stream, name) for name in replaced):
         return False
     if kind.__module__.partition(".")[0] in _FOR_READERS:
         return True
@@ -56,6 +59,19 @@ def is_plain(stream: Any) -> bool:
         return False
     buffer = stream.buffer  # under `python -u` the file itself
     return type(buffer.raw if type(buffer) in _BUFFERS else buffer) in _ENDS
+
+
+def _hands_on(stream: Any, name: str) -> bool:
+    """Whether what stands before a stream's own method is IPython's tee, or that method itself, which IPython leaves.
+
+    The tee of a cell that another cell runs hands on to that one's.
+    """
+    write = vars(stream)[name]
+    while (real := handed_on_to(write)) is not None:
+        write = real
+    kind = type(stream)
+    is_method = type(write) in (MethodType, BuiltinMethodType)
+    return type(write) in (Watch, Erasing) or (is_method and write == getattr(kind, name).__get__(stream, kind))
 
 
 def is_standard(stream: Any) -> bool:

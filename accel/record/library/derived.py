@@ -21,8 +21,8 @@ from accel.rules.tables.scipy.made import METHODS
 
 def _public_name(kind: type) -> str:
     """The name under which users find a class of SciPy's that is known; else ""."""
-    module = getattr(kind, "__module__", None)
-    if not (issubclass(type(module), str) and module.startswith("scipy.")):
+    home: Any = getattr(kind, "__module__", None)
+    if not (issubclass(type(home), str) and home.startswith("scipy.")):
         return ""
     for name in METHODS:
         module, _, own = name.rpartition(".")

@@ -38,10 +38,17 @@ def _fits_one(*, x: Any, y: Any, deg: Any, w: Any = None, **rest: object) -> Any
 
 @rule(np.polyfit, "x y w | deg", holds=_fits_one, special=Finite())
 def polyfit(*, x: Array, y: Array, deg: int, w: Array | None = None) -> Any:
-    """By least squares, as NumPy does it."""
-    if type(deg) is not int or any(each is not None and each.dtype != np.float64 for each in (x, y, w)):
+    """By least squares, as NumPy does it. Whole numbers are converted to float64 first, as NumPy does by adding 0.0."""
+    given = [each for each in (x, y, w) if each is not None]
+    if type(deg) is not int or not all(each.dtype in _FITTED for each in given):
         raise Unsupported("rule.parameter", "numpy.polyfit of several degrees, or of others than float64")
-    return jnp.polyfit(x, y, deg, w=w)
+    return jnp.polyfit(
+        *(each.astype(np.float64) for each in (x, y)), deg, w=None if w is None else w.astype(np.float64)
+    )
+
+
+_FITTED = (np.float64, np.int64, np.int32)
+"""Of narrower whole numbers some versions of NumPy make narrower floats."""
 
 
 def _lines_up(left: Any, right: Any) -> tuple[Any, Any]:
