@@ -322,11 +322,13 @@ def test_a_run_that_a_refusal_has_ended_gets_no_other_advice(bench: Bench, tmp_p
     assert "compile " not in done.err.partition("accel: ")[2] and "--auto" not in done.err
 
 
-def test_the_advice_names_the_command_that_compiles_this_program(tmp_path: Path) -> None:
-    script = tmp_path / "short.py"
-    plan = parse(["--catalogue", str(_rows(tmp_path)), "--only", "smooth", str(script), "4", "a b"])
-    assert plan.compile_first == f"`accel compile --catalogue {tmp_path}/rows.py --only smooth {script} 4 'a b'`"
-    assert parse(["--auto", str(script)]).compile_first is None
+def test_the_advice_names_the_command_that_compiles_this_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = parse(["--catalogue", _rows(tmp_path).name, "--only", "smooth", "short.py", "4", "a b"])
+    assert plan.compile_first == "`accel compile --catalogue rows.py --only smooth short.py 4 'a b'`"
+    assert parse(["--auto", "short.py"]).compile_first is None
     assert parse(["-c", "a\nb"]).compile_first == "`accel compile ...`"
 
 

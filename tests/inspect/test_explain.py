@@ -498,6 +498,6 @@ def test_an_unknown_option_is_one_line(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_loop_is_no_function_to_explain() -> None:
-    for name, said in (("21", "is the loop at line 21 of "), ("<module>", "accel run --auto compiles loops")):
+    for name, said in (("21", "is the loop at line 21 of "), ("<module>", "accel run --auto compiles its loops")):
         with pytest.raises(SettingError, match=said):
             _file_and_name(f"{__file__}:{name}", "")
