@@ -68,9 +68,9 @@ def _two_of(flat: Array, keys: Array, k: Array) -> tuple[Any, Any]:
         return order.two_of(counting, k, lambda x, k: _by_selection(x, keys_of(x), k))
     if not derivatives.are_wanted() or flat.dtype.kind != "f":
         return _by_selection(flat, keys, k)
-    places = jnp.argsort(keys, axis=0)
+    ranked = jnp.argsort(keys, axis=0)
     k = jnp.broadcast_to(k, (k.shape[0], *keys.shape[1:]))
-    places = (jnp.take_along_axis(places, jnp.minimum(each, keys.shape[0] - 1), 0) for each in (k, k + 1))
+    places = (jnp.take_along_axis(ranked, jnp.minimum(each, keys.shape[0] - 1), 0) for each in (k, k + 1))
     low, high = (jnp.take_along_axis(flat, place, 0) for place in places)
     return low, high
 
