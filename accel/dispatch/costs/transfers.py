@@ -40,7 +40,7 @@ class Transfers:
         program = launcher.executable.program
         self._launches: Launches = launcher.launches
         self._handed = _handed(trace, program)
-        self._taken = [(trace.inputs.name(slot), node) for slot, node in _taken(trace, program)]
+        self._taken = [(trace.inputs.name(slot), _size(node)) for slot, node in _taken(trace, program)]
         fetched = _fetched(trace)
         self._fetched = [(name, _size(node)) for name, node in fetched]
         self._lines = _reading_lines(trace, program), {name: place_text(node.where) for name, node in fetched}
@@ -55,8 +55,8 @@ class Transfers:
         """Bytes to the device, by field."""
         found = Counter({name: nbytes * self._launches.count for name, nbytes in self._handed.items()})
         for position, times in self._launches.spared.items():
-            name, node = self._taken[position]
-            found[name] -= times * _size(node)
+            name, nbytes = self._taken[position]
+            found[name] -= times * nbytes
         return found
 
     def fetched(self) -> Counter[str]:
