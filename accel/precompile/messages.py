@@ -9,16 +9,12 @@ from typing import Any
 
 from accel.backend.disk.cache import size_text
 from accel.precompile.watch import SETTLED, STEPS
+from accel.reports.words import from_shared, plural
 
 Answer = Mapping[str, Any]
 
 MAX_NAMED = 8
 """The most lines about programs that could not be kept. The report has all of them."""
-
-
-def plural(count: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def before(where: Path, settled: int, steps: int | None) -> str:
@@ -83,8 +79,7 @@ def after(account: Answer, folder: Path) -> str:
         names = {name for name, _ in kept}
         there = sum(program["found_on_disk"] for _, program in kept)
         already = " (nothing had to be compiled: all of them were there before)" if there == len(kept) else ""
-        shared = Counter(program["shared"] for _, program in kept if program.get("shared"))
-        where = "".join(f", {count} of them in {other}" for other, count in shared.items())
+        where = from_shared(program for _, program in kept)
         lines.append(f"{_programs(len(kept), len(names))} kept in {folder}{where}, {size}{already}.")
         unless = ", with the following exceptions" if len(kept) < len(_all_programs(report)) else ""
         lines.append(f"The next run need not compile anything that was seen in {_counted(fields)}{unless}.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ from accel import config
 from accel.reports.advice import IN_FRONT, IN_PYTHON, Advice, in_python
 from accel.reports.figures import EVEN, LOST, figures_of_run
 from accel.reports.ledger import State
-from accel.reports.words import as_factor, in_s, plural, signed_s
+from accel.reports.words import as_factor, from_shared, in_s, plural, signed_s
 
 FEW = 10
 """So few compiled steps or calls say nothing of what many would gain: the first ones of a program are slow."""
@@ -189,9 +188,7 @@ def _programs(figures: dict[str, Any]) -> list[str]:
     found = [program for program in programs if program.get("found_on_disk")]
     if not programs:
         return []
-    shared = Counter(program["shared"] for program in found if program.get("shared"))
-    places = "".join(f", {count} of them in {folder}" for folder, count in shared.items())
-    return [f"programs: {len(programs)}, {len(found)} found on disk{places}"]
+    return [f"programs: {len(programs)}, {len(found)} found on disk{from_shared(found)}"]
 
 
 def _took_less(gained_s: float) -> str:

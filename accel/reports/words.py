@@ -5,7 +5,8 @@ A figure that is not known is None, and is shown as "-".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from accel.reports.ledger import State
@@ -29,6 +30,12 @@ def as_factor(value: float | None) -> str:
 def plural(count: int, noun: str, several: str | None = None) -> str:
     """Return a number of things, such as "1 call" and "2 calls". several: the plural, where it takes more than an s."""
     return f"{count} {noun}" if count == 1 else f"{count} {several or noun + 's'}"
+
+
+def from_shared(programs: Iterable[Mapping[str, Any]]) -> str:
+    """Return how many of some programs, as reports describe them, were found in a shared folder: "" if none."""
+    counts = Counter(program["shared"] for program in programs if program.get("shared"))
+    return "".join(f", {count} of them in {folder}" for folder, count in counts.items())
 
 
 def in_s(seconds: float) -> str:

@@ -63,11 +63,10 @@ def positions(x: Array, axis: int, otherwise: Callable[[Array], Any]) -> Any:
 
 def _two(x: NDArray[Any], k: NDArray[Any], result: NDArray[Any]) -> None:
     """For each of k, the element at this position among the sorted ones, and the next."""
-    parts = x
+    whole = np.sort(x) if len(k) > MANY else None
     for at, each in enumerate(k):
-        # NumPy selects for one position with vector instructions, for several without
-        if len(k) <= MANY or not at:
-            parts = np.partition(x, each) if len(k) <= MANY else np.sort(x)
+        # one by one: NumPy selects for one position with vector instructions, for several without
+        parts = np.partition(x, each) if whole is None else whole
         result[0, at] = parts[each]
         result[1, at] = np.minimum.reduce(parts[each + 1 :], initial=np.inf)
 

@@ -544,16 +544,18 @@ def test_another_thread_than_the_main_one_is_seen_by_the_main_one(alone: None) -
     assert found[0] is not None and "main" in found[0]
 
 
+def all_rounds(planet: ModuleType) -> Any:
+    """What the model holds after all rounds of a loop."""
+    model = model_of(planet)
+    planet.main(model)
+    return state(model)
+
+
 def test_nothing_is_held_while_somebody_looks(both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accel.lift.holding.onlooker", lambda: "there are other threads")
     made = both("def main(model):\n    for i in range(12):\n" + STEP)
 
-    def play(planet: ModuleType) -> Any:
-        model = model_of(planet)
-        planet.main(model)
-        return state(model)
-
-    made.check(play, times=2)
+    made.check(all_rounds, times=2)
     assert behind["not"] > 10 and not behind["held"]
     assert "each round: there are other threads" in " ".join(json.loads(accel.report("json"))["notes"])
 
@@ -564,10 +566,5 @@ def test_on_a_device_that_shares_the_hosts_memory_nothing_is_asked(
     monkeypatch.setattr(devices, "shares_memory", lambda device: True)
     made = both("def main(model):\n    for i in range(12):\n" + STEP)
 
-    def play(planet: ModuleType) -> Any:
-        model = model_of(planet)
-        planet.main(model)
-        return state(model)
-
-    made.check(play, times=2)
+    made.check(all_rounds, times=2)
     assert open_ledger("planet:main:9").compiled_calls > 10 and not behind

@@ -39,8 +39,8 @@ class Transfers:
     def __init__(self, trace: Trace | MergedTrace, launcher: Launcher) -> None:
         program = launcher.executable.program
         self._launches: Launches = launcher.launches
-        self._handed = _handed(trace, program)
-        self._taken = [(trace.inputs.name(slot), _size(node)) for slot, node in _taken(trace, program)]
+        self._taken = _taken(trace, program)
+        self._handed = _handed(self._taken, program)
         fetched = _fetched(trace)
         self._fetched = [(name, _size(node)) for name, node in fetched]
         self._lines = _reading_lines(trace, program), {name: place_text(node.where) for name, node in fetched}
@@ -84,17 +84,17 @@ def _size(node: Node) -> int:
     return math.prod(node.shape) * np.dtype(node.dtype).itemsize
 
 
-def _taken(trace: Trace | MergedTrace, program: Program) -> list[tuple[int, Node]]:
-    """Slot and node of each array that the program takes, in order."""
-    inputs = {node.args[0]: node for node in trace.tape.nodes if node.is_input and not node.host}
-    return [(slot, inputs[slot]) for slot in program.slots]
+def _taken(trace: Trace | MergedTrace, program: Program) -> list[tuple[str, int]]:
+    """Name and bytes of each array that the program takes, in order."""
+    sizes = {node.args[0]: _size(node) for node in trace.tape.nodes if node.is_input and not node.host}
+    return [(trace.inputs.name(slot), sizes[slot]) for slot in program.slots]
 
 
-def _handed(trace: Trace | MergedTrace, program: Program) -> Counter[str]:
+def _handed(taken: list[tuple[str, int]], program: Program) -> Counter[str]:
     """Bytes that one launch hands over, by field."""
     found: Counter[str] = Counter()
-    for slot, node in _taken(trace, program):
-        found[trace.inputs.name(slot)] += _size(node)
+    for name, nbytes in taken:
+        found[name] += nbytes
     found[NUMBERS] += sum(len(nodes) * PACKS[pack].itemsize for pack, nodes in program.scalars.items())
     return found
 
