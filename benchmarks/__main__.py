@@ -14,9 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import goals, harness, publish
-from benchmarks.goal_table import OLD
+from benchmarks.goal_table import NEW, OLD
 from benchmarks.harness import BadInput
 from benchmarks.parts import Ledger, Part
+
+WHOLE_RUNS = ("--cache", "cold", "--rounds", "1", "--seconds", "10", "30", "100")
+"""How `starts` is run here: the models, each once. All of its cases take an hour."""
 
 GROWTH = ("--grids", "31x60", "61x120", "121x240", "241x480", "361x720", "--budget", "1")
 """How `functions` is run here: the largest grid would take as long as all others."""
@@ -63,7 +66,11 @@ def more_parts(checkouts: Mapping[str, Path], quick: bool) -> list[Part]:
     functions = ["benchmarks.functions", *(["--quick"] if quick else GROWTH)]
     functions += ["--pygcm", str(checkouts[OLD])] if OLD in checkouts else []
     grids = ["--grid", "31x60", "--rounds", "3"] if quick else ["--rounds", "12"]
+    models = [name for name, of in (("old", OLD), ("new", NEW)) if of in checkouts] or ["miniature"]
+    starts = ["benchmarks.starts", "--figures", "--cases", *models, *(["--quick"] if quick else WHOLE_RUNS)]
+    starts += [word for of in (OLD, NEW) if of in checkouts for word in ("--pygcm", str(checkouts[of]))]
     return [
+        Part("starts", tuple(starts), 20.0 if quick else 230.0 * len(models)),
         Part(f"functions-{program}", tuple(functions), 60.0 if quick else 240.0),
         Part("ndimage", ("benchmarks.ndimage", *grids), 30.0 if quick else 150.0),
     ]

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import functions, goals, harness, races
+from benchmarks import functions, goals, harness, races, starts
 from benchmarks.harness import BadInput
 
 PAGE = harness.REPOSITORY / "docs" / "benchmarks.md"
@@ -25,7 +25,7 @@ PUBLISHED = PAGE.with_name("results")
 KERNELS = {"collection": "A public collection, npbench", "kernels": "Small kernels"}
 """Benchmarks that hold races of kernels, and how the page names them."""
 
-SHOWN = ("goals.*", "summary.md", *(f"{name}[.-]*" for name in (*KERNELS, "functions", "ndimage")))
+SHOWN = ("goals.*", "summary.md", *(f"{name}[.-]*" for name in (*KERNELS, "starts", "functions", "ndimage")))
 """Which files of a results folder the page is made of: patterns."""
 
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
@@ -82,7 +82,7 @@ def replaced(page: str, text: str) -> str:
 
 def summary(folder: Path) -> str:
     """All tables and plots of a results folder. Raises BadInput where it holds none."""
-    parts = [*_goals(folder), *_kernels(folder), *_functions(folder), *_ndimage(folder)]
+    parts = [*_goals(folder), *_starts(folder), *_kernels(folder), *_functions(folder), *_ndimage(folder)]
     if not parts:
         raise BadInput(f"--results {folder}: no results there; run python -m benchmarks first")
     return "\n\n".join(parts) + "\n"
@@ -93,6 +93,11 @@ def _goals(folder: Path) -> list[str]:
     if result is None:
         return []
     return [f"**Goals**, measured on {result['date']}:", goals.describe(result)]
+
+
+def _starts(folder: Path) -> list[str]:
+    result = _read(folder / "starts.json")
+    return [] if result is None else ["**Whole processes**, imports and exit included:", starts.describe(result)]
 
 
 def _functions(folder: Path) -> list[str]:

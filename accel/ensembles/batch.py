@@ -23,7 +23,7 @@ from accel.pure import places as places_module
 from accel.pure.program import Program
 from accel.pure.recorded import Recorded, refused
 from accel.pure.transforms import is_same_constant
-from accel.rules import fusion
+from accel.rules.tracing import traced
 
 TOGETHER = 16384
 """Elements of an array's, of all members that are computed together on a CPU: more do not stay in its cache.
@@ -93,7 +93,7 @@ class Batch:
         import jax
 
         def flat(inputs: list[Any], always: Any) -> Any:
-            with fusion.stored_by(always if self._on_cpu else None):
+            with traced(stored_by=always if self._on_cpu else None, padded={}):
                 output = self._program(dict(zip(self.takes, inputs, strict=True)))
             self._gives = list(output.state)
             return [*output.state.values(), *output.result, output.ok]

@@ -12,7 +12,7 @@ from accel.ir.loop import Body
 from accel.ir.tape import Node
 from accel.lower import pipeline
 from accel.lower.passes.arrange import Part
-from accel.rules import core, fusion
+from accel.rules import core, tracing
 
 if TYPE_CHECKING:
     from jax import Array
@@ -77,7 +77,7 @@ def run(
 
     def turn(carry: Carry) -> Carry:
         values = values_of(Parameters([*carry[0], *fixed]))
-        with fusion.inside():
+        with tracing.inside():
             for part in parts:
                 values.compute(part)
             return after_round(body, values.fetch, carry)

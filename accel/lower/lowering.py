@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +33,8 @@ from accel.lower.program import (
 )
 from accel.lower.renewing import ConstantsAnew
 from accel.lower.values import Values
-from accel.rules import elementary, filling, fusion, lowering, rounding
 from accel.rules.rule import Unsupported
+from accel.rules.tracing import traced
 
 if TYPE_CHECKING:
     from jax import Array
@@ -203,18 +204,26 @@ class _Lowering:
             *constants, always = constants
             recomputation = Recomputation(kernels=kernels, padded=padded)
             values = Values(self._arguments, arrays, constants, scalars, recomputation)
-            # float32 has other roundings than NumPy in any case: nothing is gained by keeping XLA from leaving out some
-            kept = rounding.kept_by(always if self._precision == FLOAT64 else None)
-            # those of float64 on a CPU work on the bits of its numbers
-            own = elementary.allowed(self._on_cpu and self._precision == FLOAT64)
-            hosted = filling.allowed(self._on_cpu and self._precision == FLOAT64 and not self._divided)
-            with fusion.stored_by(always if self._on_cpu else None), kept, lowering.divided(self._divided), own, hosted:
+            with self._traced(always):
                 for part in parts:
                     values.compute(part)
             arrays_out = [self._own(node, values.fetch(node)) for node in targets]
             return arrays_out, {pack: values.packed(nodes, PACKS[pack]) for pack, nodes in packs.items() if nodes}
 
         return reduced(function, self._precision), positions
+
+    def _traced(self, always: Array) -> AbstractContextManager[None]:
+        is_exact = self._precision == FLOAT64
+        return traced(
+            stored_by=always if self._on_cpu else None,
+            # float32 has other roundings than NumPy in any case: nothing is gained by keeping XLA from leaving out some
+            rounded_by=always if is_exact else None,
+            # they work on the bits of float64's numbers
+            has_elementary=self._on_cpu and is_exact,
+            has_host_calls=self._on_cpu and is_exact and not self._divided,
+            is_divided=self._divided,
+            padded={},
+        )
 
     def _fixed_value(self, node: Node) -> Any:
         return self._folding.value(node) if node.dtype is not None and self._folding.is_fixed(node) else None

@@ -9,7 +9,7 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.reasons import source_line
-from accel.rules import core, fusion, rounding
+from accel.rules import core, fusion, rounding, tracing
 from accel.rules.rule import Rule, Unsupported
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def compute_inside(
     node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...] | None = None
 ) -> Any:
     """One operation in a loop's rounds."""
-    with fusion.inside():
+    with tracing.inside():
         return compute(node, args, kwargs, shape)
 
 

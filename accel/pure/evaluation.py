@@ -23,7 +23,7 @@ from accel.lower.passes.branches import Conditional, branched
 from accel.lower.passes.recompute import Recomputation
 from accel.pure import gates, norms
 from accel.pure.gates import EVERYWHERE, Mask
-from accel.rules import core, fusion
+from accel.rules import core, fusion, tracing
 from accel.rules.lowering import jnp, lax
 
 Part = Node | Conditional
@@ -201,7 +201,7 @@ class Evaluation:
         with contextlib.ExitStack() as stack:
             if self._recomputation is not None:
                 stack.enter_context(self._recomputation.in_side())
-                stack.enter_context(fusion.inside())
+                stack.enter_context(tracing.inside())
             yield
 
     def _entering(self, node: Node, here: Any) -> Any:
@@ -265,7 +265,7 @@ def bounded(body: Body, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any
             for node, value in zip(body.parameters, (*carry[0], *fixed), strict=True)
         }
         values = Evaluation(plan, given)
-        with fusion.inside():
+        with tracing.inside():
             values.run()
         return looping.after_round(body, values.fetch, carry)
 

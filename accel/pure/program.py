@@ -23,9 +23,9 @@ from accel.pure.ways import Way, ways_of
 from accel.record.leaves import FromSlot, Literal, Made, Number
 from accel.record.leaves import Leaf as Part
 from accel.rules import core
-from accel.rules.derivatives import wanted
 from accel.rules.lowering import jnp, lax
 from accel.rules.rule import Unsupported
+from accel.rules.tracing import traced
 
 
 @dataclass(slots=True)
@@ -152,7 +152,7 @@ class _Run:
         program = self._program
         trace = program.recorded.trace
         try:
-            with wanted():
+            with traced(has_derivatives=True):
                 for node in trace.tape.nodes:
                     self._give(node)
                 for node in program._host:

@@ -6,33 +6,17 @@ so do those of several devices, of other devices than the host, and of other pre
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from typing import Any
 
-_allowed: ContextVar[bool] = ContextVar("calls that fill results", default=False)
-
-
-@contextlib.contextmanager
-def allowed(are_allowed: bool) -> Iterator[None]:
-    """While a program is traced: whether it computes in NumPy's precision, on one CPU, and is not differentiated."""
-    token = _allowed.set(are_allowed and _are_possible())
-    try:
-        yield
-    finally:
-        _allowed.reset(token)
-
-
-def _are_possible() -> bool:
-    from accel.backend import callbacks
-
-    return callbacks.are_possible()
+from accel.rules.tracing import current
 
 
 def are_allowed() -> bool:
-    """Whether the program that is traced may have such calls."""
-    return _allowed.get()
+    """Whether the program that is traced may have such calls, and this version of JAX has them."""
+    from accel.backend import callbacks
+
+    return current().has_host_calls and callbacks.are_possible()
 
 
 def filled(

@@ -24,44 +24,19 @@ How: optimization barriers alone do not help, as they are gone before XLA:CPU fu
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from accel.rules.tracing import current
 
 if TYPE_CHECKING:
     from jax import Array
 
 SMALL = 4096
 """Elements whose copy costs next to nothing."""
-
-_always: ContextVar[Any] = ContextVar("always", default=None)
-_padded: ContextVar[dict[int, tuple[Any, WrapPadded]]] = ContextVar("padded")
-
-
-@contextlib.contextmanager
-def stored_by(always: object) -> Iterator[None]:
-    """While a program is traced: store values by means of `always`, a traced bool that is true. None: store nothing."""
-    token, padded = _always.set(always), _padded.set({})
-    try:
-        yield
-    finally:
-        _always.reset(token)
-        _padded.reset(padded)
-
-
-@contextlib.contextmanager
-def inside() -> Iterator[None]:
-    """While the rounds of a loop are traced: copies that `wrap_padded` makes there are not for the code outside."""
-    token = _padded.set(dict(_padded.get({})))
-    try:
-        yield
-    finally:
-        _padded.reset(token)
-
 
 REACH = 2
 """Elements by which a roll along the last axis may move what it reads from a wrap-padded array."""
@@ -89,12 +64,13 @@ def wrap_padded(x: Any) -> WrapPadded | None:
     """
     from jax import lax
 
-    if _always.get() is None or x.ndim < 2 or x.shape[-1] < 2 * REACH:
+    if current().stored_by is None or x.ndim < 2 or x.shape[-1] < 2 * REACH:
         return None
-    if id(x) not in _padded.get():
+    if id(x) not in current().padded:
         parts = [lax.slice_in_dim(x, start, stop, axis=x.ndim - 1) for start, stop in ((-REACH, None), (0, REACH))]
         _remember(x, WrapPadded(_joined([parts[0], x, parts[1]]), x.shape[-1]))
-    return _padded.get()[id(x)][1]
+    padded: WrapPadded = current().padded[id(x)][1]
+    return padded
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -105,13 +81,13 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def _remember(x: object, made: WrapPadded) -> Any:
-    _padded.get()[id(x)] = x, made  # `x` itself too: its id must not be given to another array
+    current().padded[id(x)] = x, made  # `x` itself too: its id must not be given to another array
     return x
 
 
 def from_padded(x: object) -> Any:
     """`x` for later readers: a slice of the copy if `wrap_padded` has stored one, so that `x` is not computed again."""
-    found = _padded.get().get(id(x)) if _always.get() is not None else None
+    found = current().padded.get(id(x)) if current().stored_by is not None else None
     return x if found is None else _remember(found[1].rolled(0), found[1])
 
 
@@ -122,7 +98,7 @@ def materialize(x: Any) -> Any:
     """
     from jax import lax
 
-    always = _always.get()
+    always = current().stored_by
     if always is None or x.ndim == 0 or x.size == 0:
         return x
     if x.size <= SMALL:
@@ -147,7 +123,7 @@ def materialize_by_copy(x: Any) -> Any:
     """
     from jax import lax
 
-    if _always.get() is None or x.ndim < 2 or x.size <= SMALL:
+    if current().stored_by is None or x.ndim < 2 or x.size <= SMALL:
         return materialize(x)
     axis, width = x.ndim - 1, x.shape[-1]
     longer = _joined([x, lax.slice_in_dim(x, 0, 1, axis=axis)])  # of `x` alone there would be nothing to join
@@ -161,7 +137,7 @@ def snapshot(x: Any) -> Any:
     """
     from jax import lax
 
-    always = _always.get()
+    always = current().stored_by
     return x if always is None or x.size == 0 else lax.cond(always, _same, _other, x)
 
 
@@ -173,7 +149,7 @@ def read_separately(read: Callable[[Any], Any], base: object) -> Any:
     """
     from jax import lax
 
-    always = _always.get()
+    always = current().stored_by
     if always is None:
         return read(base)
     return lax.cond(always, read, lambda whole: _other(read(whole)), base)

@@ -6,14 +6,14 @@ calls. The ones here are made of single operations.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
-from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from accel.rules.tracing import current
 
 if TYPE_CHECKING:
     from jax import Array
@@ -102,22 +102,6 @@ def join(parts: tuple[Any, ...] | list[Any], axis: int) -> Any:
     return lax.concatenate([part for part in parts if part.shape[axis]] or list(parts[:1]), axis)
 
 
-_divided: ContextVar[bool] = ContextVar("divided", default=False)
-
-
-@contextlib.contextmanager
-def divided(is_divided: bool) -> Iterator[None]:
-    """While a program is traced: whether several devices share its arrays.
-
-    XLA joins what each of them has reduced by operations of its own alone.
-    """
-    token = _divided.set(is_divided)
-    try:
-        yield
-    finally:
-        _divided.reset(token)
-
-
 def extreme(
     x: Any, axis: Any = None, *, largest: bool, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
@@ -134,7 +118,7 @@ def extreme(
     if where is not None:
         x = jnp.where(where, x, start)
     axes = axes_of(axis, x.ndim)
-    if _divided.get():
+    if current().is_divided:
         found = _of_all_devices(x, start, axes, "max" if largest else "min")
     else:
         folded = _folded(x, axes, lax.max if largest else lax.min)

@@ -7,9 +7,6 @@ until something jumps there: `np.floor(x / 0.01)` of cells on a grid is another 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,24 +15,10 @@ from accel.ir.tape import Node
 from accel.rules.columns import Contraction
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, lax, where
+from accel.rules.tracing import current
 
 if TYPE_CHECKING:
     from jax import Array
-
-_always: ContextVar[Any] = ContextVar("always", default=None)
-
-
-@contextlib.contextmanager
-def kept_by(always: Array | None) -> Iterator[None]:
-    """While a program is traced: let `rounded` use `always`, a traced bool that is true, which XLA cannot know.
-
-    None: nothing has to round as NumPy does.
-    """
-    token = _always.set(always)
-    try:
-        yield
-    finally:
-        _always.reset(token)
 
 
 def rounded(x: Array) -> Any:
@@ -43,7 +26,7 @@ def rounded(x: Array) -> Any:
 
     An exclusive or with zero; it costs one instruction for each vector. Barriers are gone before code is generated.
     """
-    always = _always.get()
+    always = current().rounded_by
     if always is None or x.dtype.kind != "f":
         return x
     bits = np.dtype(f"i{x.dtype.itemsize}")

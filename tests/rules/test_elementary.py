@@ -19,6 +19,7 @@ from accel.record import record
 from accel.rules import elementary, load
 from accel.rules.elementary import bits, choice
 from accel.rules.tables import ufuncs
+from accel.rules.tracing import traced
 
 jax = pytest.importorskip("jax")
 load()
@@ -241,7 +242,7 @@ def test_programs_that_are_differentiated_do_not() -> None:
 
 def test_nothing_is_allowed_outside() -> None:
     assert elementary.chosen("log", np.ones(100)) is jax.numpy.log
-    with elementary.allowed(True):
+    with traced(has_elementary=True):
         assert elementary.chosen("log", np.ones(100)) is not jax.numpy.log
         assert elementary.chosen("power", np.ones(100), 0.3) is not jax.numpy.power
         assert elementary.chosen("log", np.float64(1.0)) is jax.numpy.log
@@ -257,7 +258,7 @@ def test_each_is_a_ufunc_with_a_row(name: str, monkeypatch: pytest.MonkeyPatch) 
     rule = ufuncs.rule_for(ufunc(name))
     for operands in ((x,),) if ufunc(name).nin == 1 else ((x, x[0]), (x, 0.7), (2.5, x)):
         loop = ufuncs.loop_of(ufunc(name), operands, None)
-        with jax.enable_x64(True), elementary.allowed(True):
+        with jax.enable_x64(True), traced(has_elementary=True):
             given_ = [jax.numpy.asarray(each) if isinstance(each, np.ndarray) else each for each in operands]
             assert "select_n" in operations(lambda *each, loop=loop: rule.lower(*each, loop=loop), *given_)
             found = np.asarray(rule.lower(*given_, loop=loop))

@@ -16,7 +16,7 @@ from accel.backend.executable import Executable
 from accel.lower import Known, lower
 from accel.record import record
 from accel.reports.ledger import open_ledger
-from accel.rules import filling, products
+from accel.rules import products, tracing
 
 pytestmark = pytest.mark.usefixtures("foreground")
 
@@ -117,7 +117,7 @@ def test_where_calls_are_not_possible_products_are_xlas(monkeypatch: pytest.Monk
 
 def test_many_at_once_are_xlas() -> None:
     x, y = matrices(64, 70, 60)
-    with filling.allowed(True), jax.enable_x64(True):
+    with tracing.traced(has_host_calls=True), jax.enable_x64(True):
         many = jax.jit(jax.vmap(products.matmul, (0, None)))
         stack = np.stack([x, 2.0 * x])
         assert "ffi_call" not in str(jax.make_jaxpr(many)(stack, y))

@@ -16,6 +16,6 @@ areas          arcsinh, arctanh
 trigonometric  sin, cos, tan
 """
 
-from accel.rules.elementary.choice import FUNCTIONS, allowed, chosen
+from accel.rules.elementary.choice import FUNCTIONS, chosen
 
-__all__ = ["FUNCTIONS", "allowed", "chosen"]
+__all__ = ["FUNCTIONS", "chosen"]

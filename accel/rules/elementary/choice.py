@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ import numpy as np
 from accel.rules import fusion
 from accel.rules.elementary import areas, circular, exponentials, logarithms, powers, trigonometric
 from accel.rules.lowering import jnp
+from accel.rules.tracing import current
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     function.__name__: function
@@ -34,22 +33,10 @@ STORED = frozenset({"power"})
 """Functions whose results are stored. XLA computes again what several loops read, but for quotients, and there is much
 to them: a formula that reads a power three times took 1030 us instead of 630."""
 
-_allowed: ContextVar[bool] = ContextVar("elementary functions allowed", default=False)
-
-
-@contextlib.contextmanager
-def allowed(are_allowed: bool) -> Iterator[None]:
-    """While a program is traced: whether it computes in float64, on a CPU, and is not differentiated."""
-    token = _allowed.set(are_allowed)
-    try:
-        yield
-    finally:
-        _allowed.reset(token)
-
 
 def chosen(name: str, *operands: Any) -> Callable[..., Any]:
     """The function of that name of jax.numpy, or this package's where it is allowed, for real float64 arrays."""
-    if _allowed.get() and name in FUNCTIONS and _are_many(operands):
+    if current().has_elementary and name in FUNCTIONS and _are_many(operands):
         return functools.partial(_apply, name)
     function: Callable[..., Any] = getattr(jnp, name)
     return function

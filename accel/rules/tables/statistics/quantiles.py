@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.rules import derivatives, order
+from accel.rules import order
 from accel.rules.core import cast
 from accel.rules.lowering import axes_of, jnp, lax, number, where
 from accel.rules.rule import Unsupported, add_rule
 from accel.rules.tables.statistics.reductions import real_only
 from accel.rules.tables.statistics.sorting import from_keys, keys_of
+from accel.rules.tracing import current
 
 if TYPE_CHECKING:
     from jax import Array
@@ -66,7 +67,7 @@ def _two_of(flat: Array, keys: Array, k: Array) -> tuple[Any, Any]:
         largest = number(np.iinfo(keys.dtype).max, keys)
         counting = where(keys == largest, number(np.inf, flat), flat)
         return order.two_of(counting, k, lambda x, k: _by_selection(x, keys_of(x), k))
-    if not derivatives.are_wanted() or flat.dtype.kind != "f":
+    if not current().has_derivatives or flat.dtype.kind != "f":
         return _by_selection(flat, keys, k)
     ranked = jnp.argsort(keys, axis=0)
     k = jnp.broadcast_to(k, (k.shape[0], *keys.shape[1:]))

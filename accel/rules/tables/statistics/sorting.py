@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.rules import derivatives, order
+from accel.rules import order
 from accel.rules.columns import Rounding
 from accel.rules.core import in_common_dtype
 from accel.rules.lowering import jnp, lax, number, where
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.tables.statistics.reductions import real_only
+from accel.rules.tracing import current
 
 if TYPE_CHECKING:
     from jax import Array
@@ -73,7 +74,7 @@ def _sort_selected(*, a: Array, mask: Array, axis: int | None = -1, kind: str | 
     """Along the first axis: what the mask leaves out is sorted as the largest number, or NaN, and comes last."""
     _check_kind(kind)
     keys = keys_of(real_only(a))
-    if derivatives.are_wanted():
+    if current().has_derivatives:
         raise Unsupported("shape.dynamic", "numpy.sort of a masked selection in a pure function")
     chosen = mask.reshape(mask.shape + (1,) * (a.ndim - 1))
     keys = where(chosen, keys, number(np.iinfo(keys.dtype).max, keys))
@@ -87,7 +88,7 @@ def sort(*, a: Array, axis: int | None = -1, kind: str | None = None, stable: ob
     a, axis = _line_up(a, axis)
     if a.dtype.kind == "c":
         return _sort_complex(a, axis)
-    if derivatives.are_wanted() and a.dtype.kind == "f":
+    if current().has_derivatives and a.dtype.kind == "f":
         return jnp.take_along_axis(a, jnp.argsort(keys_of(a), axis=axis), axis)
     return order.in_order(a, axis, functools.partial(_by_keys, axis=axis))
 

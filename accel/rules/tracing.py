@@ -1,0 +1,56 @@
+"""Tracing: how the program that is being traced is to compute, beside what its operands say.
+
+Set once, around the whole program. Without that, as where a rule is tried alone, operations are plain ones of JAX's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """What rules may ask of the program that is traced."""
+
+    stored_by: Any = None
+    """By which traced bool values are stored (accel.rules.fusion): it is true, and XLA cannot know. None: none are."""
+    rounded_by: Any = None
+    """The same for values that are rounded as NumPy does (accel.rules.rounding)."""
+    has_elementary: bool = False
+    """Whether functions of accel.rules.elementary stand for jax.numpy's: in float64, on a CPU, without derivatives."""
+    has_host_calls: bool = False
+    """Whether NumPy may fill results (accel.rules.filling): in its own precision, on one CPU, without derivatives."""
+    is_divided: bool = False
+    """Whether several devices share its arrays. XLA joins what each has reduced by operations of its own alone."""
+    has_derivatives: bool = False
+    """Whether forms that have derivatives are chosen where the fastest have none. Sorting and selecting go by integer
+    keys, which have none; elements are gathered by their places instead."""
+    padded: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    """By the id of an array that was traced: the array, and its copy with continued ends (`fusion.wrap_padded`)."""
+
+
+_current: ContextVar[Tracing] = ContextVar("how the program that is traced computes", default=Tracing())  # noqa: B039
+
+
+def current() -> Tracing:
+    """How the program that is being traced computes."""
+    return _current.get()
+
+
+@contextlib.contextmanager
+def traced(**changes: Any) -> Iterator[None]:
+    """While a program, or a part of it, is traced: fields of `Tracing` that are other than around it."""
+    token = _current.set(replace(_current.get(), **changes))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def inside() -> contextlib.AbstractContextManager[None]:
+    """While the rounds of a loop, or a side, are traced: copies that are made there are not for the code outside."""
+    return traced(padded=dict(current().padded))
