@@ -18,7 +18,7 @@ from benchmarks.goal_table import NEW, OLD
 from benchmarks.harness import BadInput
 from benchmarks.parts import Ledger, Part
 
-WHOLE_RUNS = ("--cache", "cold", "--rounds", "1", "--seconds", "10", "30", "100")
+WHOLE_RUNS = ("--cache", "cold", "--rounds", "1", "--seconds", "10", "30")
 """How `starts` is run here: the models, each once. All of its cases take an hour."""
 
 GROWTH = ("--grids", "31x60", "61x120", "121x240", "241x480", "361x720", "--budget", "1")
@@ -70,7 +70,7 @@ def more_parts(checkouts: Mapping[str, Path], quick: bool) -> list[Part]:
     starts = ["benchmarks.starts", "--figures", "--cases", *models, *(["--quick"] if quick else WHOLE_RUNS)]
     starts += [word for of in (OLD, NEW) if of in checkouts for word in ("--pygcm", str(checkouts[of]))]
     return [
-        Part("starts", tuple(starts), 20.0 if quick else 230.0 * len(models)),
+        Part("starts", tuple(starts), 20.0 if quick else 75.0 * len(models)),
         Part(f"functions-{program}", tuple(functions), 60.0 if quick else 240.0),
         Part("ndimage", ("benchmarks.ndimage", *grids), 30.0 if quick else 150.0),
     ]

@@ -45,6 +45,9 @@ DOUBLE = 1e-9
 SENSITIVE = 10.0
 """Results may also differ by so many times what NumPy's own change by when its inputs move by one unit."""
 
+FORGOTTEN = 4.0
+"""But no further than this: two runs that have forgotten how they began lie about twice their largest values apart."""
+
 MOST_CPU_S = 120
 """What a kernel's process may take of the processor: that does not grow where the machine is busy. Recording and
 compiling have no limit here."""
@@ -199,7 +202,7 @@ def is_inexact(value: Any) -> bool:
 def tolerance(plain: Callable[..., Any], arguments: tuple[Any, ...]) -> Tolerance:
     """As the narrowest array allows, or as the kernel itself does: bodies that meet are chaotic."""
     by_dtype = max((TOLERANCES.get(str(each.dtype), DOUBLE) for each in arguments if is_inexact(each)), default=DOUBLE)
-    return Tolerance(max(by_dtype, min(1.0, SENSITIVE * sensitivity(plain, arguments))))
+    return Tolerance(max(by_dtype, min(FORGOTTEN, SENSITIVE * sensitivity(plain, arguments))))
 
 
 def sensitivity(plain: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
@@ -207,20 +210,25 @@ def sensitivity(plain: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
     results = []
     for towards in (None, np.inf):
         given = tuple(
-            np.nextafter(value, value.dtype.type(towards)) if towards and is_real(value) else copy.deepcopy(value)
+            np.nextafter(value, np.asarray(value).dtype.type(towards))
+            if towards and is_real(value)
+            else copy.deepcopy(value)
             for value in arguments
         )
         done = outcome(plain, given)
         results.append(list(arrays_of((done.value, done.arguments))))
     pairs = zip(*results, strict=True)
-    return max(
-        (harness.relative_error(moved, still) for still, moved in pairs if still.shape == moved.shape), default=0.0
-    )
+    return max((harness.relative_error(new, old) for old, new in pairs if old.shape == new.shape), default=0.0)
+
+
+def moved(value: Any, towards: float) -> Any:
+    """An array of floats, or a number, moved by one unit in the last place."""
+    return np.nextafter(value, np.asarray(value).dtype.type(towards))
 
 
 def is_real(value: Any) -> bool:
-    """Whether a value is an array of real floats."""
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    """Whether a value is an array of real floats, or such a number."""
+    return isinstance(value, (np.ndarray, np.floating, float)) and np.asarray(value).dtype.kind == "f"
 
 
 def arrays_of(value: Any) -> Iterator[np.ndarray]:

@@ -141,6 +141,21 @@ def snapshot(x: Any) -> Any:
     return x if always is None or x.size == 0 else lax.cond(always, _same, _other, x)
 
 
+def copied_apart(x: Any, *, endangered: bool) -> Any:
+    """A copy of `x`, to be written to while `x` is read: XLA takes it for another array.
+
+    endangered: whether XLA might see `x` in another shape (accel.lower.passes.aliasing). Then nothing may be written to
+    it in place, not even what stands there.
+    """
+    from jax import lax
+    from jax import numpy as jnp
+
+    always = current().stored_by
+    if always is None or x.size == 0 or not endangered:
+        return materialize(x)
+    return lax.select(jnp.broadcast_to(always, x.shape), x, jnp.zeros_like(x))
+
+
 def read_separately(read: Callable[[Any], Any], base: object) -> Any:
     """`read(base)`, which XLA does not fuse with anything.
 

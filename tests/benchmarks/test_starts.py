@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks import cases, harness, started, starts
 from benchmarks.cases import CASES, Run, Start
-from benchmarks.harness import BadInput
+from benchmarks.harness import BadInput, Goal
 from benchmarks.lockstep import ChildFailed
 from benchmarks.programs import new_paths, small_grids
 
@@ -179,11 +179,19 @@ def test_a_busy_machine_is_told():
 
 
 def test_nothing_measured_is_nothing_met():
-    met, missed = {"met": True}, {"met": False}
+    met, missed = {"met": True, "name": "exit"}, {"met": False, "name": "exit"}
     assert starts.all_met({"goals": [met], "failed": []})
     assert not starts.all_met({"goals": [met, missed], "failed": []})
-    assert not starts.all_met({"goals": [met], "failed": ["old"]})
-    assert not starts.all_met({"goals": [], "failed": []})
+    for is_good in (starts.all_met, starts.is_right):
+        assert not is_good({"goals": [met], "failed": ["old"]})
+        assert not is_good({"goals": [], "failed": []})
+
+
+def test_figures_may_miss_limits_but_totals_must_be_right():
+    slow = {"met": False, "name": "wall time (old, 10 s, cold)"}
+    wrong = Goal(f"{starts.TOTALS} (old, 10 s, cold)", 1.0, starts.AGREEMENT).record()
+    assert starts.is_right({"goals": [slow], "failed": []})
+    assert not starts.is_right({"goals": [slow, wrong], "failed": []})
 
 
 # -- a child -----------------------------------------------------------------------------------------------------------
