@@ -21,8 +21,8 @@ def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tu
 
     shape: the result's, where it is not the node's.
     """
-    if node.apart:
-        args = (fusion.copied_apart(as_array(args[0]), endangered=node.endangered), *args[1:])
+    if node.to_copy:
+        args = (fusion.copy_to_write(as_array(args[0]), endangered=node.endangered), *args[1:])
     elif node.endangered:
         args = (*args[:2], fusion.snapshot(as_array(args[2])), *args[3:])
     if node.exact:  # before and after: XLA must merge it neither with what it reads nor with what reads it

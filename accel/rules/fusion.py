@@ -9,6 +9,7 @@ What is to be kept out of a fusion, and at which price:
 - `materialize`: a value that several operations read. No copy, unless the value is small.
 - `materialize_by_copy`: a value that even a single reader must not compute itself. One copy, row by row.
 - `snapshot`: a value that is written into the array from which it is computed. One copy, made before the write.
+- `copy_to_write`: an array of which a large part is replaced by what is computed from other parts. One copy.
 - `read_separately`: not a value but a read: of a part of an array that the same loop writes to.
 - `wrap_padded`: a value that is rolled. A copy with some more columns, of which each roll is a slice.
 - `materialize_padded`: one that is rolled later, and read by others before.
@@ -141,7 +142,7 @@ def snapshot(x: Any) -> Any:
     return x if always is None or x.size == 0 else lax.cond(always, _same, _other, x)
 
 
-def copied_apart(x: Any, *, endangered: bool) -> Any:
+def copy_to_write(x: Any, *, endangered: bool) -> Any:
     """A copy of `x`, to be written to while `x` is read: XLA takes it for another array.
 
     endangered: whether XLA might see `x` in another shape (accel.lower.passes.aliasing). Then nothing may be written to

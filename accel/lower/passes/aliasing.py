@@ -8,8 +8,8 @@ other, the first into all. The values of writes that might meet this are copied 
 (see accel.backend.spans) is itself a reshape.
 
 And stencils, `u[1:-1] += k * (u[2:] - 2 * u[1:-1] + u[:-2])`: before it writes in place, XLA stores all that is read of
-the array, slice by slice. Where a write replaces a large part, the array is copied *apart* first: the copy is written
-to, in one pass, and the array is read. A step of such a stencil on 400x400 points takes 200 us so, and 540 without.
+the array, slice by slice. Where a write replaces a large part, the write goes *to a copy*, in one pass, while the array
+is read. A step of such a stencil on 400x400 points takes 200 us so, and 540 without.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WRITES = (core.WRITE, core.WRITE_AT)
 
 
 def copied_before_writes(body: Sequence[Node], spanned: Container[int] = ()) -> list[Node]:
-    """Mark such writes as `endangered`, and as `apart` those of large parts. spanned: slots of inputs in spans."""
+    """Mark such writes as `endangered`, and as `to_copy` those of large parts. spanned: slots of inputs in spans."""
     # All three must hold for the bug: the write is in place; XLA may see the array in another shape; and the value is
     # computed from the array.
     families = _Families(body, spanned)
@@ -42,8 +42,8 @@ def copied_before_writes(body: Sequence[Node], spanned: Container[int] = ()) -> 
         if not _is_update(node):
             return node
         endangered = families.reshaped(node) and families.depends(node.args[2], node)
-        apart = _is_large(node) and _reads_around(node)
-        return node.replaced(endangered=endangered, apart=apart) if endangered or apart else node
+        to_copy = _is_large(node) and _reads_around(node)
+        return node.replaced(endangered=endangered, to_copy=to_copy) if endangered or to_copy else node
 
     return [marked(node) for node in body]
 
