@@ -117,7 +117,7 @@ LAYERS = (
     ("dispatch.comparing.comparison",),
     ("dispatch.call", "dispatch.refusals", "dispatch.paths.kinds"),
     ("dispatch.costs.budget", "dispatch.costs.rest", "dispatch.costs.speed", "dispatch.preconditions", "dispatch.late"),
-    ("dispatch.costs.account", "dispatch.costs.parts", "dispatch.costs.transfers"),
+    ("dispatch.costs.account", "dispatch.costs.parts", "dispatch.costs.second_look", "dispatch.costs.transfers"),
     ("dispatch.paths.constants",),
     ("dispatch.paths.path", "dispatch.recordings"),
     ("dispatch.paths.joint",),

@@ -28,6 +28,7 @@ from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
 from accel.dispatch.costs import budget
 from accel.dispatch.costs.account import RELIABLE_CALL_S, Account, is_limited
 from accel.dispatch.costs.parts import Parts
+from accel.dispatch.costs.second_look import SecondLook
 from accel.dispatch.numpy_calls import NumPyCalls
 from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.paths.path import Path, Stage
@@ -109,6 +110,7 @@ class Target:
         self._thread = 0
         self._without_program = 0
         self._refused = 0
+        self._second_look: SecondLook | None = None  # where it is `final` as its programs are slower
         self._plain: WeakKeyDictionary[Path, str | None] = WeakKeyDictionary()
 
     @property
@@ -167,6 +169,8 @@ class Target:
                 self.ledger.count_numpy(None, own_s)
                 if mode == "off":
                     self.ledger.refuse(OFF)
+                if self._second_look is not None and self._second_look.opens(spent):
+                    self._look_again()
                 self.account.begin_rest(COUNTING_S, spent)
             except Exception as error:  # the program must not see an error only because a count is missing
                 pass_on(error)
@@ -211,7 +215,7 @@ class Target:
         self, call: Call | None, fault: BaseException, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """What the program gets after a fault of accel's: NumPy's answer, for this call and for all that follow."""
-        self.final = True
+        self._stay_on_numpy()
         if resident.current.is_held:
             resident.current.bring_up_to_date()
         try:
@@ -303,6 +307,8 @@ class Target:
             self._advance(path, values, call)
         if path.stage is Stage.GIVEN_UP:
             self._refusals.raise_if_strict()
+            if self._second_look is not None and self._second_look.closes() and self.paths.are_given_up:
+                self._rest_as_slower()
             return self._numpy.uncovered(call)
         # still OBSERVING or PENDING
         if path.stage is not Stage.COMPILED:
@@ -479,7 +485,7 @@ class Target:
         self.recordings.note_refused(refusal, trace, skips=not by_price)
         self.parts.note_refused(spent)
         if self.recordings.are_used_up and not self.paths:
-            self.final = True
+            self._stay_on_numpy()
         self._lift_loops()
         self._refusals.refuse(refusal)
 
@@ -490,11 +496,12 @@ class Target:
         if self.on_refused is None or self.paths or self._refused < LIFT_AFTER or not is_long:
             return
         lift, self.on_refused = self.on_refused, None
-        self.final = lift() or self.final
+        if lift():
+            self._stay_on_numpy()
 
     def let_go(self) -> None:
         """At the end of the process: drop all recordings and programs. Calls run on NumPy from now on."""
-        self.final = True
+        self._stay_on_numpy()
         self.paths.clear()
         self.recordings = Recordings()
 
@@ -523,7 +530,7 @@ class Target:
             return
         path.give_up()
         if self.recordings.are_used_up and self.paths.are_given_up:
-            self.final = True
+            self._stay_on_numpy()
         self._refusals.refuse(refusal)
 
     # -- replaying ----------------------------------------------------------------------------------------------------
@@ -569,9 +576,23 @@ class Target:
             return
         path.give_up()
         if self.paths.are_given_up:
-            self.final = True
-            self.ledger.state = State.INLINED if self.ledger.inlined_calls else State.DEMOTED
+            self._second_look = SecondLook(max(other.speed.usual_s or self.account.call_s for other in self.paths))
+            self._rest_as_slower()
         self._refusals.refuse(Refusal("speed.slower", "", detail))
+
+    def _rest_as_slower(self) -> None:
+        self.final = True
+        self.ledger.state = State.INLINED if self.ledger.inlined_calls else State.DEMOTED
+
+    def _look_again(self) -> None:
+        """Examine calls again: programs were slower for smaller arrays."""
+        self.final = False
+        if self.ledger.state is State.DEMOTED:
+            self.ledger.state = State.NUMPY
+
+    def _stay_on_numpy(self) -> None:
+        """Answer all further calls by NumPy, whatever they are given."""
+        self.final, self._second_look = True, None
 
     def _give_up_as_different(self, path: Path, refusal: Refusal) -> None:
         """A comparison has shown a difference from NumPy."""
@@ -579,7 +600,8 @@ class Target:
             logs.LOGGER.warning("%s: its paths get programs of their own: %s", self.name, refusal.detail)
             self.paths.dissolve(f"together they differ from NumPy: {refusal.detail}")
             return
-        self.final = self.mode != "verify"  # which goes on: NumPy's results stand, and there may be more to find
+        if self.mode != "verify":  # which goes on: NumPy's results stand, and there may be more to find
+            self._stay_on_numpy()
         self._refusals.demote(refusal)
 
     def _side_exit(self, path: Path, exit: SideExit, call: Call, siblings: bool, left: tuple[Path, ...]) -> Any:

@@ -24,6 +24,7 @@ from accel.dispatch import compiling, target
 from accel.dispatch.comparing import policy
 from accel.dispatch.costs import budget, speed
 from accel.dispatch.costs.account import Account
+from accel.dispatch.costs.rest import LOOKS_AFTER_LONG_CALL
 from accel.dispatch.paths import known
 from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import SideExit, Variant
@@ -173,6 +174,44 @@ def test_slower_than_numpy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
         if open_ledger("slow").refusals:
             break
     assert "speed.slower" in {refusal.reason for refusal in open_ledger("slow").refusals}
+
+
+def test_larger_arrays_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is slower than NumPy for small arrays need not be so for large ones."""
+
+    def smoothed(x: Any) -> Any:
+        for _ in range(20):
+            x = (x[2:] + x[:-2]) * 0.5
+        return x
+
+    run = Variant.run
+
+    def slow(self: Variant, values: Any) -> Any:
+        if any(getattr(value, "shape", None) == (small,) for value in values):
+            time.sleep(0.25)
+        return run(self, values)
+
+    small, large = 2_000, 200_000
+    monkeypatch.setattr(Variant, "run", slow)
+    monkeypatch.setattr(speed, "MAX_LOSS_S", 0.5)
+    fast = accel.accelerate(smoothed, name="grown")
+    ledger = open_ledger("grown")
+    for i in range(16):
+        fast(np.arange(small) + float(i))
+    assert ledger.state is State.DEMOTED
+    few = ledger.compiled_calls
+    for size, count in ((large, 2), (small, LOOKS_AFTER_LONG_CALL)):
+        for i in range(count):
+            fast(np.arange(size) + float(i))
+        assert ledger.state is (State.NUMPY if size == large else State.DEMOTED)
+    for i in range(16):
+        x = np.arange(large) + float(i)
+        assert np.array_equal(fast(x), smoothed(x))
+    assert ledger.state is State.COMPILED and ledger.compiled_calls >= few + 4
+    # the small ones stay on NumPy
+    for i in range(4):
+        fast(np.arange(small) + float(i))
+    assert {refusal.reason for refusal in ledger.refusals} == {"speed.slower"}
 
 
 def test_what_costs_tenths_of_seconds_is_given_up_after_a_few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
