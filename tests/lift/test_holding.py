@@ -29,7 +29,7 @@ from accel.process import onlookers
 from accel.reports.ledger import open_ledger
 from tests.conftest import WriteModules
 
-pytestmark = pytest.mark.usefixtures("foreground", "remote")
+pytestmark = pytest.mark.usefixtures("foreground", "heeded_interrupts", "remote")
 
 SHAPE = (6, 8)
 NBYTES = 6 * 8 * 8
