@@ -66,9 +66,10 @@ def more_parts(checkouts: Mapping[str, Path], quick: bool) -> list[Part]:
     functions = ["benchmarks.functions", *(["--quick"] if quick else GROWTH)]
     functions += ["--pygcm", str(checkouts[OLD])] if OLD in checkouts else []
     grids = ["--grid", "31x60", "--rounds", "3"] if quick else ["--rounds", "12"]
-    models = [name for name, of in (("old", OLD), ("new", NEW)) if of in checkouts] or ["miniature"]
+    folders = {case: checkouts[of] for case, of in (("old", OLD), ("new", NEW)) if of in checkouts}
+    models = list(folders) or ["miniature"]
     starts = ["benchmarks.starts", "--figures", "--cases", *models, *(["--quick"] if quick else WHOLE_RUNS)]
-    starts += [word for of in (OLD, NEW) if of in checkouts for word in ("--pygcm", str(checkouts[of]))]
+    starts += [word for folder in folders.values() for word in ("--pygcm", str(folder))]
     return [
         Part("starts", tuple(starts), 20.0 if quick else 75.0 * len(models)),
         Part(f"functions-{program}", tuple(functions), 60.0 if quick else 240.0),

@@ -210,10 +210,7 @@ def sensitivity(plain: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
     results = []
     for towards in (None, np.inf):
         given = tuple(
-            np.nextafter(value, np.asarray(value).dtype.type(towards))
-            if towards and is_real(value)
-            else copy.deepcopy(value)
-            for value in arguments
+            moved(value, towards) if towards and is_real(value) else copy.deepcopy(value) for value in arguments
         )
         done = outcome(plain, given)
         results.append(list(arrays_of((done.value, done.arguments))))
