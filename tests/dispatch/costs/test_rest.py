@@ -244,7 +244,8 @@ def test_a_call_that_takes_long_ends_the_rest(real: None) -> None:
     assert fast._self_target.paths, "the large one is seen, however many small ones there are"
     book = open_ledger("both")
     assert book.calls == 60
-    assert 0.5 * spent < book.numpy_total_s + sum(book.costs.values()) < 1.01 * spent, "all of it is in the books, once"
+    booked = book.numpy_total_s + book.costs.total() - book.costs["slowdown"]  # which is part of the calls on NumPy
+    assert 0.5 * spent < booked < 1.01 * spent, "all of it is in the books, once"
 
 
 def test_targets_of_one_name_are_all_counted(real: None) -> None:
