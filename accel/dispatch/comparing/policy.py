@@ -117,6 +117,8 @@ class Comparisons:
             path.speed.numpy_s.add(numpy_s)
             # the first comparisons may be all that tells how slow the calls before were
             self._ledger.charge("slowdown", path.speed.more_slowdown_s())
+        else:  # where a program comes from disk while others are compiled, these may be its only calls on NumPy
+            path.speed.disturbed_s.add(numpy_s)
         path.note_compared()
         self.last_s = replay_s + comparing_s
         self._ledger.count_compared(replay_s + comparing_s, numpy_s, quiet=quiet)

@@ -23,8 +23,16 @@ LONGEST_RECORDING_S, LONGEST_SLOWDOWN = 0.5, 25.0
 """A recording may take so many seconds, so many times as long as its call on NumPy, or as long as all calls of the
 function have taken so far. A daily step of a model that branched by each of its animals took 400 times as long."""
 
-EXPECTED_GAIN_SHARE = 2 / 3
-"""What a program is expected to save of a call's time on NumPy, before any call has shown it."""
+IN_VAIN_FACTOR = 1.5
+"""By each recording in a row after which nothing was gained, the next one has to pay for itself so many times more."""
+
+OVERDRAWN_FACTOR = 2.0
+"""And so many times where accel has overdrawn its budget. Targets call each other: the same seconds on NumPy are what
+each of them loses. But they are lost at every call that follows, too: no more recordings would be worse."""
+
+EXPECTED_GAIN_SHARE, SHOWN_CALLS = 2 / 3, 8
+"""What a program is expected to save of a call's time on NumPy, before so many calls have shown it. The first may have
+taken long, and of some no call on NumPy has been timed."""
 
 LAUNCH_S = 1e-4
 """Seconds that launching a program takes off what it saves."""
@@ -134,12 +142,15 @@ class Account:
         """Whether another recording is worth its cost. found: whether a program of the target was on disk.
 
         So it is where the budget covers it. And so it is where calls that no known path takes have lost as much by not
-        having a program, if it saves what the target's programs save on other calls. Each recording in a row
-        after which nothing is gained doubles what must have been lost.
+        having a program, if it saves what the target's programs save on other calls; or a multiple of that, where this
+        process has lost much already, or nothing was gained after the last recordings.
         """
-        share = self.ledger.saved_share if self.ledger.compiled_calls else EXPECTED_GAIN_SHARE
-        lost_s = 0.0 if budget.is_overdrawn() else share * self._unmatched_s
-        if lost_s and self.recording_s * 2**self._in_vain <= lost_s:
+        shown = self.ledger.compiled_calls >= SHOWN_CALLS
+        share = self.ledger.saved_share if shown else EXPECTED_GAIN_SHARE
+        price_s = self.recording_s * IN_VAIN_FACTOR**self._in_vain
+        if budget.is_overdrawn():
+            price_s *= OVERDRAWN_FACTOR
+        if 0.0 < price_s <= share * self._unmatched_s:
             return True
         return budget.covers(self.ledger, self.recording_s, self.call_s, self.total_s, found=found)
 

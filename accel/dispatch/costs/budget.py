@@ -32,7 +32,7 @@ FOUND_SHARE = 0.25
 """The same for a target of which a program was on disk: the run that compiled it found that worth its cost."""
 
 OVERDRAFT = 1.0
-"""By how much accel may have overdrawn its budget, as a multiple of it, where a recording pays for itself otherwise."""
+"""A process that has lost its budget, and so many times as much on top of it, is overdrawn."""
 
 for_later_runs = False
 """Whether this process compiles for later runs and not for itself (`accel compile`).
@@ -58,10 +58,7 @@ def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float, *, 
 
 
 def is_overdrawn() -> bool:
-    """Whether this process has lost so much that no loss which a recording might make up for pays for another one.
-
-    Targets call each other: the same seconds on NumPy are what each of them loses.
-    """
+    """Whether this process has lost so much that it should be slow to spend more."""
     return current_run().saved_s < -OVERDRAFT * _granted_s()
 
 

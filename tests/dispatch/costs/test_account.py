@@ -1,11 +1,13 @@
-"""Accounts: what the next recording is expected to take."""
+"""Accounts: what the next recording is expected to take, and when calls without a program have lost as much."""
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import pytest
 
-from accel.dispatch.costs import account
-from accel.dispatch.costs.account import MUCH_SLOWER, RECORDING_SLOWDOWN, Account
+from accel.dispatch.costs import account, budget
+from accel.dispatch.costs.account import EXPECTED_GAIN_SHARE, MUCH_SLOWER, RECORDING_SLOWDOWN, Account
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +42,47 @@ def test_a_recording_may_take_what_is_usual_or_what_its_function_has_taken() -> 
     often = account_of(1e-3)
     often.total_s = 100.0
     assert often.longest_recording_s == 100.0
+
+
+@pytest.fixture
+def poor(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Account:
+    """Of a target whose recordings take 0.1 s, in a process whose budget is used up but for what calls have lost."""
+    monkeypatch.setattr(budget, "covers", lambda *args, **kwargs: False)
+    monkeypatch.setattr(budget, "is_overdrawn", lambda: False)
+    return account_of(0.1 / RECORDING_SLOWDOWN)
+
+
+def needed_s(made: Account) -> float:
+    """How much calls have to lose before the next recording."""
+    lost_s = 0.0
+    while not made.covers_recording(found=False):
+        made.note_unmatched(0.01)
+        lost_s += 0.01 * EXPECTED_GAIN_SHARE
+    return lost_s
+
+
+def test_a_recording_is_made_once_calls_have_lost_as_much(poor: Account) -> None:
+    assert needed_s(poor) == pytest.approx(0.1, abs=0.01)
+
+
+def test_one_that_brings_nothing_makes_the_next_dearer(poor: Account) -> None:
+    for price_s in (0.1, 0.15, 0.225):
+        assert needed_s(poor) == pytest.approx(price_s, abs=0.01)
+        poor.charge_undone(0.1)
+    poor.ledger.count_compiled(0.001, gained_s=1e-6)
+    needed_s(poor)
+    poor.charge_undone(0.1)
+    assert needed_s(poor) == pytest.approx(0.1, abs=0.01), "the last one did"
+
+
+def test_an_overdrawn_budget_makes_it_dearer_but_not_impossible(poor: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "is_overdrawn", lambda: True)
+    assert needed_s(poor) == pytest.approx(0.1 * account.OVERDRAWN_FACTOR, abs=0.01)
+
+
+@pytest.mark.parametrize("calls", [1, account.SHOWN_CALLS])
+def test_a_few_calls_do_not_show_what_programs_gain(poor: Account, calls: int) -> None:
+    for _ in range(calls):  # NumPy's time was not known
+        poor.ledger.count_compiled(0.01, gained_s=0.0)
+    poor.note_unmatched(1.0)
+    assert poor.covers_recording(found=False) == (calls < account.SHOWN_CALLS)

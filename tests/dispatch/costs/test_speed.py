@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 from statistics import median_low
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import accel
 from accel.dispatch import late
-from accel.dispatch.compiling import is_quiet
+from accel.dispatch.comparing import policy
+from accel.dispatch.compiling import Compiling, is_quiet
 from accel.dispatch.costs.speed import Speed
 
 SECONDS = st.floats(1e-5, 1.0)
@@ -70,3 +74,20 @@ def test_calls_are_no_samples_while_the_worker_starts(monkeypatch: pytest.Monkey
     for thread in set(threading.enumerate()) - before:
         thread.join(60.0)
     assert is_quiet()
+
+
+@pytest.mark.usefixtures("foreground")
+def test_a_comparison_during_a_compile_is_better_than_no_time_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "is_quiet", lambda: False)
+    # as where the program comes from disk: no call of its path has run on NumPy by itself
+    monkeypatch.setattr(Compiling, "note_without_program", lambda *args, **kwargs: None)
+
+    @accel.accelerate
+    def body(x: Any) -> Any:
+        return x * 2.0 + np.sin(x)
+
+    for _ in range(8):
+        body(np.linspace(0.0, 1.0, 1000))
+    (path,) = body._self_target.paths  # type: ignore[attr-defined]
+    assert path.replays and not len(path.speed.numpy_s)
+    assert path.speed.usual_s is not None
