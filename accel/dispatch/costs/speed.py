@@ -136,8 +136,10 @@ class Speed:
 
         One judgement is usually not enough, because the machine may have been busy: the next uses new samples of both.
         """
+        if len(self.compiled_s) < MIN_SAMPLES or not len(self.numpy_s):
+            return None
         plainly = self._is_clearly_slower()
-        if not len(self.numpy_s) or not (plainly or len(self.compiled_s) >= SPEED_SAMPLES):
+        if not plainly and len(self.compiled_s) < SPEED_SAMPLES:
             return None
         numpy_s, compiled_s = self.numpy_s.median(), self.compiled_s.median()
         in_parts = len(self.parts_s) >= NUMPY_SAMPLES and PARTS_FACTOR * self.parts_s.median() < numpy_s
@@ -155,8 +157,7 @@ class Speed:
 
     def _is_clearly_slower(self) -> bool:
         """Whether a few samples settle it: the fastest compiled call took far longer than NumPy's slowest."""
-        if not self.knows_numpy or len(self.compiled_s) < MIN_SAMPLES:
-            return False
         worst, best, samples = self.numpy_s.most(), self.compiled_s.least(), len(self.compiled_s)
-        enough = samples >= SPEED_SAMPLES // 2 or samples * (best - worst) > MAX_LOSS_S
-        return enough and best > CLEARLY_SLOWER * worst
+        if best <= CLEARLY_SLOWER * worst or not self.knows_numpy:
+            return False
+        return samples >= SPEED_SAMPLES // 2 or samples * (best - worst) > MAX_LOSS_S

@@ -124,7 +124,8 @@ class KnownPaths:
 
     def note_taken(self, path: Path) -> None:
         """A call has been replayed by the program of this path."""
-        self._predictor.note_taken(path)
+        if len(self._paths) > 1:  # one alone need not be predicted
+            self._predictor.note_taken(path)
         if path in self._unmet:
             self._unmet.remove(path)
         if path in self._paths and path is not self._paths[0]:

@@ -83,7 +83,7 @@ class HostError(Exception):
     """Computing the program's scalars from this call's numbers raised, or gave an integer of more than 64 bits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # and not frozen: it is made in every run
 class Computed:
     """What one run has computed, before it is known which path it took.
 
@@ -293,9 +293,10 @@ class Variant(Launcher):
 
     def _staged(self, run: Computed) -> StagedOutputs | SideExit:
         assert run.outcomes.shape == self._expected.shape, "NumPy would broadcast, and hide a difference"
-        differs = run.outcomes != self._expected
-        if differs.any():
-            return SideExit(int(differs.argmax()), run.outcomes.tolist())
+        if run.outcomes.size:
+            differs = run.outcomes != self._expected
+            if differs.any():
+                return SideExit(int(differs.argmax()), run.outcomes.tolist())
         count = len(self._forms)
         own, changed, unfetched = self._outputs(run.made[:count], run.made[count:], self._forms, self._all)
         return StagedOutputs(self.trace, run.values, own, changed, run.numbers, run.given, unfetched=unfetched)
