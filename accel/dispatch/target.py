@@ -169,8 +169,7 @@ class Target:
                 self.ledger.count_numpy(None, own_s)
                 if mode == "off":
                     self.ledger.refuse(OFF)
-                if self._second_look is not None and self._second_look.opens(spent):
-                    self._look_again()
+                self._look_again(spent)
                 self.account.begin_rest(COUNTING_S, spent)
             except Exception as error:  # the program must not see an error only because a count is missing
                 pass_on(error)
@@ -574,9 +573,10 @@ class Target:
             logs.LOGGER.info("%s: its paths get programs of their own: together %s", self.name, detail)
             self.paths.dissolve(f"together they are slower: {detail}")
             return
-        path.give_up()
+        path.give_up(is_slower=True)
         if self.paths.are_given_up:
-            self._second_look = SecondLook(max(other.speed.usual_s or self.account.call_s for other in self.paths))
+            usual_s = max(other.speed.usual_s or self.account.call_s for other in self.paths)
+            self._second_look = SecondLook(usual_s, self.ledger.numpy_total_s, self._second_look)
             self._rest_as_slower()
         self._refusals.refuse(Refusal("speed.slower", "", detail))
 
@@ -584,8 +584,16 @@ class Target:
         self.final = True
         self.ledger.state = State.INLINED if self.ledger.inlined_calls else State.DEMOTED
 
-    def _look_again(self) -> None:
-        """Examine calls again: programs were slower for smaller arrays."""
+    def _look_again(self, spent: float) -> None:
+        """Examine calls again if it is time for a second look. spent: seconds of the last call."""
+        look = self._second_look
+        if look is None:
+            return
+        if look.is_time(self.ledger.numpy_total_s):
+            for path in self.paths:
+                path.try_again()
+        elif not look.opens(spent):
+            return
         self.final = False
         if self.ledger.state is State.DEMOTED:
             self.ledger.state = State.NUMPY

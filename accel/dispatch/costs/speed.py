@@ -94,6 +94,12 @@ class Speed:
         self._slowdown_s = 0.0
         self._strikes = 0
 
+    def begin_anew(self) -> None:
+        """Judge by new samples alone."""
+        self.numpy_s.clear()
+        self.compiled_s.clear()
+        self._strikes = 0
+
     @property
     def knows_numpy(self) -> bool:
         """Whether there are enough samples of NumPy to judge by."""

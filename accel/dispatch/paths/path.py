@@ -87,6 +87,7 @@ TRANSITIONS = {
     (Stage.JOINED, Stage.OBSERVING): "part: that program is given up",
     (Stage.PENDING, Stage.GIVEN_UP): "give_up: compiling failed, or took too long",
     (Stage.COMPILED, Stage.GIVEN_UP): "give_up: the program is slower than NumPy, or cannot be run",
+    (Stage.GIVEN_UP, Stage.COMPILED): "try_again: it was slower; the machine may have been busy",
 }
 """How a path's stage changes: the method that changes it, and when. A path begins in OBSERVING."""
 
@@ -138,6 +139,7 @@ class Path:
         self.start_s = START_NODE_S * len(trace.tape.nodes)
         self.may_start = self.start_s <= START_ANYWAY_S
         self._discarded = 0  # runs in a row
+        self._is_slower = False  # which is why it was given up
         self.speed = Speed()
         # the others depend on scalars alone, and are guards: the matcher checks them before a run
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
@@ -290,9 +292,16 @@ class Path:
         """Whether compiling has ended, with a program or with an error."""
         return self.pending is not None and self.pending.done()
 
-    def give_up(self) -> None:
-        """Keep its calls on NumPy for good."""
+    def give_up(self, *, is_slower: bool = False) -> None:
+        """Keep its calls on NumPy; for good, or until `try_again` where its program is slower."""
+        self._is_slower = is_slower
         self._enter(Stage.GIVEN_UP)
+
+    def try_again(self) -> None:
+        """Use its program again if it was given up as slower: it is timed and judged anew."""
+        if self.stage is Stage.GIVEN_UP and self._is_slower:
+            self._enter(Stage.COMPILED)
+            self.speed.begin_anew()
 
     def _enter(self, stage: Stage) -> None:
         assert (self.stage, stage) in TRANSITIONS, f"from {self.stage} to {stage}"
