@@ -5,8 +5,8 @@ read and the write, which works in place where nothing else reads the array. It 
 that see the array in another shape (a bug, seen in JAX 0.10.2, in plain `jax.numpy` too): and as the reshape may move
 past what is elementwise, and slices past the reshape, `b` above is one that does. Rows are then copied one after the
 other, the first into all. The values of writes that might meet this are copied first. An input that comes in a span
-(see accel.backend.spans) is itself a reshape. And a reshape that adds or drops axes of length 1 moves up past writes: so
-what happens to `b` later counts, too, as `z[::2] = b`, a scatter, or `np.array([b])`.
+(see accel.backend.spans) is itself a reshape. And a reshape that adds or drops axes of length 1 moves up past writes:
+so what happens to `b` later counts, too, as `z[::2] = b`, a scatter, or `np.array([b])`.
 
 And stencils, `u[1:-1] += k * (u[2:] - 2 * u[1:-1] + u[:-2])`: before it writes in place, XLA stores all that is read of
 the array, slice by slice. Where a write replaces a large part, the write goes *to a copy*, in one pass, while the array
