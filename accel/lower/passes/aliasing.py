@@ -25,8 +25,8 @@ from accel.rules import core
 from accel.rules.columns import fact
 
 MOST_LOOKED_AT = 1000
-"""Operations that are looked at to see what a value depends on; beyond, it counts as dependent. Limits the time for
-long chains of operations; to be wrong costs a copy."""
+"""Operations that are looked at to see what a value depends on. Limits the time for long chains of operations. Beyond,
+it counts as dependent where results are at stake, and as no stencil where only time is: to be wrong costs a copy."""
 
 
 _READS = (core.READ, core.READ_AT)
