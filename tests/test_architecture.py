@@ -159,7 +159,7 @@ LAYERS = (
     ("plugins.notebook",),
     ("inspect.programs",),
     ("inspect.explain",),
-    ("pure.recorded", "pure.ways", "pure.gates", "pure.host", "pure.norms"),
+    ("pure.recorded", "pure.ways", "pure.gates", "pure.host", "pure.norms", "pure.writes"),
     ("pure.places", "pure.evaluation"),
     ("pure.results",),
     ("pure.program",),

@@ -6,6 +6,7 @@ ways        which calls the function answers: recorded paths, and crossings betw
 results     what a call returns and leaves, as a pytree
 host        Python's own numbers, by JAX
 norms       derivatives of norms where they are 0
+writes      writes of what they overwrite
 gates       masks that keep what is not read out of derivatives
 evaluation  the operations: branches, bounded loops, gates
 program     all of that as one function of the leaves

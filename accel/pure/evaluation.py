@@ -19,9 +19,10 @@ from accel.ir.tape import Node
 from accel.ir.template import fill
 from accel.lower import looping
 from accel.lower.operations import as_array, compute
+from accel.lower.passes.aliasing import copied_before_writes
 from accel.lower.passes.branches import Conditional, branched
 from accel.lower.passes.recompute import Recomputation
-from accel.pure import gates, norms
+from accel.pure import gates, norms, writes
 from accel.pure.gates import EVERYWHERE, Mask
 from accel.rules import core, fusion, tracing
 from accel.rules.lowering import jnp, lax
@@ -36,6 +37,7 @@ class Plan:
     """
 
     def __init__(self, body: Sequence[Node], roots: Sequence[Node], rounds: int | None, derives: bool = True) -> None:
+        body = copied_before_writes(body)
         self.nodes = {node.index: node for node in body}
         self.parts: list[Part] = branched(body, frozenset(node.index for node in roots))
         self.live = gates.live_masks(body, roots) if derives else {}
@@ -77,7 +79,7 @@ class Evaluation:
             self._values[part.index] = norms.computed(part, args, lambda *given: compute(part, given, kwargs))
         else:
             self._store_operands(part)
-            self._values[part.index] = compute(part, *self._operands(part))
+            self._values[part.index] = _computed(part, *self._operands(part))
             self._take_padded(part)
 
     def _store_operands(self, node: Node) -> None:
@@ -165,7 +167,7 @@ class Evaluation:
         args, kwargs = fill((node.args, node.kwargs), lambda each: self._known_plain(each), Node)
         if body_of(node) is not None:
             return self._bounded(node, *args)
-        return compute(node, args, kwargs)
+        return _computed(node, args, kwargs)
 
     # -- branches -----------------------------------------------------------------------------------------------------
 
@@ -223,6 +225,10 @@ class Evaluation:
         body = body_of(node)
         assert body is not None
         return bounded(body, self._plan.bodies[node.index], begin, entry, moving, fixed)
+
+
+def _computed(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return writes.chosen(*args) if writes.is_chosen(node) else compute(node, args, kwargs)
 
 
 def _stopped(value: Any) -> Any:

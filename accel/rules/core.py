@@ -140,8 +140,13 @@ def _strip(value: Array | NDArray[Any], shape: tuple[int, ...]) -> Any:
     return value.reshape(value.shape[extra:]) if extra > 0 else value
 
 
-def _broadcast_numpy(value: np.generic | bool | float, shape: tuple[int, ...]) -> Any:
+def broadcast_to_assign(value: NDArray[Any] | np.generic | complex, shape: tuple[int, ...]) -> Any:
+    """`value` as NumPy assigns it to an array of `shape`."""
     return np.broadcast_to(_strip(np.asarray(value), shape), shape)
+
+
+def _drops_axes(node: Node) -> bool:
+    return isinstance(node.args[0], Node) and len(node.args[0].shape) > len(node.shape)
 
 
 def _broadcast(value: Array, shape: tuple[int, ...]) -> Any:
@@ -310,7 +315,7 @@ LOOP = own_rule("loop", _never, rounding=Rounding.FREE, jumps=True, work=LOOP_WO
 SCALAR = own_rule("scalar", lambda x: x, lambda x: x, reshapes=False)
 FULL = own_rule("full", _full_numpy, _full, reshapes=False, by_shape=True)
 STACK = own_rule("stack", _stack_numpy, _stack)
-BROADCAST = own_rule("broadcast", _broadcast_numpy, _broadcast, reshapes=False)
+BROADCAST = own_rule("broadcast", broadcast_to_assign, _broadcast, reshapes=_drops_axes)
 RESHAPE = own_rule("reshape", lambda x, shape: np.reshape(x, shape), lambda x, shape: x.reshape(shape))
 UNRAVELLED = own_rule("unravelled", _unravelled, _unravelled_lowered)
 COUNT = own_rule("count", lambda mask: int(np.count_nonzero(mask)), counted)

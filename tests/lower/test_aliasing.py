@@ -123,6 +123,59 @@ def test_large_arrays_too_are_read_before_they_are_written(spanned: bool) -> Non
     assert {job.status for job in jobs} == {"compiled"}
 
 
+WRITTEN = (
+    "v = x[::2]; g = v[1:-1]; g[1:] += g[:-1]",
+    "v = x * 2.0; g = v[1:-1]; g[1:] += g[:-1]",
+    "v = x * 2.0; v[100:5000] = v[99:4999]",
+)
+
+LATER = (
+    "return v",
+    "z = np.zeros(2 * v.size); z[::2] = v; return z",
+    "z = np.zeros(2 * v.size); z[::2] = v * 1.0; return z",
+    "z = np.zeros(40_000, complex); z.real[: v.size] = v; return z",
+    "z = np.zeros((3, v.size)); z[1] = v; return z",
+    "i = np.arange(v.size)[::-1]; z = np.zeros(v.size); z[i] = v; return z",
+    "z = np.zeros(v.size); np.add.at(z, np.arange(v.size), v); return z",
+    "z = np.zeros(v.size); np.put(z, np.arange(v.size), v); return z",
+    "return np.bincount(np.arange(v.size) % 7, weights=v)",
+    "return np.array([v])",
+    "return np.array([v, v])[0]",
+    "return np.stack([v])",
+    "return np.column_stack([v])",
+    "return (v[None] * 1.0)[0]",
+    "return np.moveaxis(v[:, None] * 1.0, 0, 1)",
+    "return (v * 1.0).reshape(1, -1)",
+)
+
+ROWS = ("v = a[:1] * 2.0; v[:, 10:90] = v[:, 9:89]", "v = a[:1] * 2.0; g = v[:, 1:-1]; g[:, 1:] += g[:, :-1]")
+
+LATER_OF_ROWS = (
+    "return v.sum(axis=0)",
+    "return np.array(v[0])",
+    "return v.flatten()",
+    "return (v * 1.0)[0]",
+    "z = np.zeros((400, 210)); z[:2:2] = v; return z",
+    "z = np.zeros(210); z[:] = v; return z",
+)
+
+
+def test_what_happens_to_an_array_after_a_write_counts() -> None:
+    """Axes of length 1 that are added or dropped then reach back past the write."""
+
+    def arrays(seed: int) -> tuple[Any, ...]:
+        return np.random.default_rng(seed).standard_normal(40_000), large(seed)[0]
+
+    jobs = []
+    for written, later in ((WRITTEN, LATER), (ROWS, LATER_OF_ROWS)):
+        for text in (f"{one}; {other}" for one in written for other in later):
+            lines = "".join(f"    {line}\n" for line in text.split("; "))
+            jobs.append(Job(text, program(f"def case(x, a):\n{lines}"), arrays))
+    judge(jobs, seeds=(1,), batch=len(jobs), options=QUICK)
+    assert not [problem for job in jobs for problem in job.problems[:1]]
+    assert {job.status for job in jobs} == {"compiled"}
+
+
 def test_what_replaces_a_whole_array_is_not_copied() -> None:
     def shortest(a: Any, c: Any) -> Any:
         v = c.reshape(210, 200)[:200] * 2.0

@@ -174,3 +174,44 @@ def test_numbers_have_the_types_that_the_function_gives() -> None:
     both = accel.value_and_grad(lambda k: max(1, k) * 2.0)
     assert [type(both(k)[0]) for k in (0.5, 2.5)] == [float, float]
     assert both(2.5)[0] == 5.0
+
+
+def shifted_rows(x: Any) -> Any:
+    rows = x.reshape(40, -1) * 2.0
+    rows[1:] = rows[:-1]
+    return rows
+
+
+def shifted_then_spread(x: Any) -> Any:
+    v = x * 2.0
+    v[100:2000] = v[99:1999]
+    spread = np.zeros(2 * v.size)
+    spread[::2] = v
+    return spread
+
+
+def shifted_by_data(x: Any) -> Any:
+    rows = x.reshape(40, -1) * 2.0
+    k = int(x[0] > -9.0)
+    rows[k : k + 30] = rows[k - 1 : k + 29] * 0.5
+    return rows
+
+
+def shifted_complex(x: Any) -> Any:
+    v = x * 1j
+    v[2:] += v[:-2]
+    return np.abs(np.array([v]))
+
+
+@pytest.mark.parametrize(
+    "shifted", [shifted_rows, shifted_then_spread, shifted_by_data, shifted_complex], ids=lambda each: each.__name__
+)
+def test_all_is_read_before_it_is_overwritten(shifted: Callable[[Any], Any]) -> None:
+    def cost(x: Any) -> float:
+        return float((shifted(x) ** 2).sum())
+
+    x, along = np.random.default_rng(5).standard_normal((2, 4000))
+    np.testing.assert_allclose(accel.to_jax(shifted, x)()["result"], shifted(x), rtol=1e-14)
+    np.testing.assert_allclose(accel.vmap(shifted)(np.stack([x, along])), [shifted(x), shifted(along)], rtol=1e-14)
+    slope = (cost(x + 1e-3 * along) - cost(x - 1e-3 * along)) / 2e-3  # exact: the cost is a square
+    np.testing.assert_allclose((accel.grad(cost)(x) * along).sum(), slope, rtol=1e-9)

@@ -48,6 +48,9 @@ class SecondLook:
         return True
 
     def closes(self) -> bool:
-        """Note an examined call that was like those before. Returns whether there have been enough of them."""
+        """Note an examined call that was like those before. Returns whether there have been enough of them.
+
+        It goes on saying so: the first time, another path may still be on its way to a program, that it gets or not.
+        """
         self._left -= 1
-        return self._left == 0
+        return self._left <= 0

@@ -5,7 +5,8 @@ read and the write, which works in place where nothing else reads the array. It 
 that see the array in another shape (a bug, seen in JAX 0.10.2, in plain `jax.numpy` too): and as the reshape may move
 past what is elementwise, and slices past the reshape, `b` above is one that does. Rows are then copied one after the
 other, the first into all. The values of writes that might meet this are copied first. An input that comes in a span
-(see accel.backend.spans) is itself a reshape.
+(see accel.backend.spans) is itself a reshape. And a reshape that adds or drops axes of length 1 moves up past writes:
+so what happens to `b` later counts, too, as `z[::2] = b`, a scatter, or `np.array([b])`.
 
 And stencils, `u[1:-1] += k * (u[2:] - 2 * u[1:-1] + u[:-2])`: before it writes in place, XLA stores all that is read of
 the array, slice by slice. Where a write replaces a large part, the write goes *to a copy*, in one pass, while the array
@@ -18,14 +19,14 @@ import math
 from collections.abc import Container, Sequence
 
 from accel.ir.tape import Node
-from accel.ir.views import Box, Extent, Index, box_of
+from accel.ir.views import Box, Extent, Index, box_of, per_axis
 from accel.lower.passes.union_find import UnionFind
 from accel.rules import core
 from accel.rules.columns import fact
 
 MOST_LOOKED_AT = 1000
-"""Operations that are looked at to see what a value depends on; beyond, it counts as dependent. Limits the time for
-long chains of operations; to be wrong costs a copy."""
+"""Operations that are looked at to see what a value depends on. Limits the time for long chains of operations. Beyond,
+it counts as dependent where results are at stake, and as no stencil where only time is: to be wrong costs a copy."""
 
 
 _READS = (core.READ, core.READ_AT)
@@ -106,6 +107,7 @@ class _Families:
             self._memory.join(node, node.args[2])
         reshaped = [node for node in nodes if self._is_reshaped(node, written)]
         reshaped += [operand for node in nodes for operand in node.operands() if self._in_span(operand)]
+        reshaped += [_origin(operand) for node in nodes for operand in _reshaped_operands(node) if operand.shape]
         self._reshaped = set(map(self._memory.of, reshaped))
 
     def reshaped(self, node: Node) -> bool:
@@ -153,6 +155,42 @@ class _Families:
 
     def _in_span(self, node: Node) -> bool:
         return node.is_input and node.args[0] in self._spanned
+
+
+def _reshaped_operands(node: Node) -> Sequence[Node]:
+    """What an operation may reshape before it reads it."""
+    if node.rule in _WRITES:
+        value = node.args[2]
+        return [value] if isinstance(value, Node) and not _is_written_as_it_is(node) else []
+    if node.rule is core.READ and _is_indexed(node):
+        return [node.args[0]] if _changes_axes_of_length_1(node) else []
+    return node.operands() if _may_reshape(node) else []
+
+
+def _is_written_as_it_is(write: Node) -> bool:
+    """Whether the value, broadcast, is a box of the array."""
+    if write.rule is core.WRITE_AT:
+        return bool(write.args[1].given == write.args[1].sizes)
+    box = box_of(write.shape, write.args[1].key) if _is_indexed(write) else None
+    return box is not None and box.given == box.sizes
+
+
+def _changes_axes_of_length_1(read: Node) -> bool:
+    array, place = read.args
+    return any(
+        entry is None or (not isinstance(entry, slice) and length == 1)
+        for entry, length in per_axis(array.shape, place.key)
+    )
+
+
+def _origin(value: Node) -> Node:
+    """What a value is computed from alone, element by element: XLA may find that it is the same, as in `x * 1.0`."""
+    while value.rule.locality.elementwise or value.rule is core.CAST:
+        varying = [operand for operand in value.operands() if not operand.constant]
+        if len(varying) != 1 or varying[0].shape != value.shape:
+            break
+        value = varying[0]
+    return value
 
 
 def _may_reshape(node: Node) -> bool:

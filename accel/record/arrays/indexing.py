@@ -300,6 +300,6 @@ def _store(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
     node, shape = value_node(array, value), np.shape(array._plain_[unwrap(key)])
     if not isinstance(node, Node) or node.shape != shape:
         node = recording.writer.node(
-            core.BROADCAST, (node, shape), {}, np.broadcast_to(np.asarray(unwrap(value)), shape), host=False
+            core.BROADCAST, (node, shape), {}, core.broadcast_to_assign(unwrap(value), shape), host=False
         )
     recording.writer.write_view(array._storage, chain, node)

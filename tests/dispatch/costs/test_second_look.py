@@ -43,6 +43,7 @@ def test_it_closes_after_a_while() -> None:
     for _ in range(2):
         assert any(look.opens(LONG_S) for _ in range(2))
         assert [look.closes() for _ in range(LOOKS_AFTER_LONG_CALL)].index(True) == LOOKS_AFTER_LONG_CALL - 1
+        assert look.closes()  # nobody may have listened: a path was still on its way to a program
 
 
 @pytest.mark.parametrize(("usual_s", "first_s"), [(USUAL_S, AGAIN_S), (1.0, AGAIN_CALLS)])
