@@ -191,7 +191,8 @@ def test_larger_arrays_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> N
             time.sleep(0.25)
         return run(self, values)
 
-    small, large = 2_000, 200_000
+    small, large = 2_000, 400_000
+    monkeypatch.setattr(second_look, "LONG_CALL_FACTOR", 20.0)  # four times as long, any call may take now and then
     monkeypatch.setattr(Variant, "run", slow)
     monkeypatch.setattr(speed, "MAX_LOSS_S", 0.5)
     fast = accel.accelerate(smoothed, name="grown")
