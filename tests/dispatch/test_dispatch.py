@@ -22,7 +22,7 @@ from accel.backend.underway import queues
 from accel.backend.underway.pending import PendingProgram
 from accel.dispatch import compiling, target
 from accel.dispatch.comparing import policy
-from accel.dispatch.costs import budget, speed
+from accel.dispatch.costs import budget, second_look, speed
 from accel.dispatch.costs.account import Account
 from accel.dispatch.costs.rest import LOOKS_AFTER_LONG_CALL
 from accel.dispatch.paths import known
