@@ -43,13 +43,13 @@ class Finder:
         """Return the other finders' spec with a loader that patches; None for modules that are not watched."""
         if name not in self.watched:
             return None
-        spec = _ask_finders(name, path, target)
+        spec = ask_finders(name, path, target)
         if spec is not None and hasattr(spec.loader, "exec_module"):
             spec.loader = _PatchingLoader(spec.loader, self.loaded)
         return spec
 
 
-def _ask_finders(name: str, path: object, target: ModuleType | None = None) -> Any:
+def ask_finders(name: str, path: object, target: ModuleType | None = None) -> Any:
     """Return the first spec for `name` of a finder other than accel's, or None."""
     for finder in tuple(sys.meta_path):
         find_spec = None if isinstance(finder, Finder) else getattr(finder, "find_spec", None)
@@ -65,7 +65,7 @@ def locate(name: str) -> Any:
     spec: Any = None
     # from the outermost package inwards: each says where the next one is looked for
     for end in (index for index, sign in enumerate(f"{name}.") if sign == "."):
-        spec = getattr(sys.modules.get(name[:end]), "__spec__", None) or _ask_finders(name[:end], path)
+        spec = getattr(sys.modules.get(name[:end]), "__spec__", None) or ask_finders(name[:end], path)
         if spec is None or (end < len(name) and spec.submodule_search_locations is None):
             return None
         path = spec.submodule_search_locations

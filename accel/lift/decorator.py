@@ -12,6 +12,7 @@ from accel.lift.lifting import lift_function
 from accel.lift.rounds import start
 from accel.lift.source import NotLiftable
 from accel.reasons import Refusal
+from accel.reports import last
 from accel.reports.ledger import State, open_ledger
 from accel.spelling import function_name
 
@@ -72,6 +73,7 @@ def accelerate(
     ...     return 2.0 * x
     """
     dispatch.get_ready(mode, rtol)
+    last.keep_at_exit()
 
     lift = functools.partial(_lift, rtol=rtol, mode=mode, effects=effects)
 

@@ -51,7 +51,7 @@ class Rounds:
             self._switch.turn_off()
 
 
-def _calling(switch: Switch, names: dict[str, Any]) -> FunctionType:
+def calling(switch: Switch, names: dict[str, Any]) -> FunctionType:
     """The target's function, which runs the body that it is given. It belongs to the program's module and line."""
     assert switch.around is not None
     code: CodeType = _call.__code__.replace(
@@ -85,7 +85,7 @@ def start(
     """
     assert switch.code is not None
     add_body(switch.code)
-    function = _calling(switch, names)
+    function = calling(switch, names)
     made = accelerated(function, name=name, rtol=rtol, mode=mode, effects=effects, in_parts=switch.code)
     switch.call = Rounds(switch, made)
     switch.on = True

@@ -26,13 +26,16 @@ from accel.dispatch.costs import budget
 from accel.dispatch.target import Target
 from accel.hook import patching
 from accel.precompile.watch import Watch
-from accel.reports import reporting
+from accel.reports import last, ledger, reporting
+from accel.reports.figures import figures_of_run
 
 TICK_S = 0.2
 """Seconds between two updates of the progress."""
 
 MORE_VARIANTS = 4
 """A function may have this many times as many programs as in a normal run: the next run may need others first."""
+
+_NO_USUAL_RUN = "accel compile made this run, whose calls waited for their programs: it took longer than a usual run"
 
 ENDED = "ended"
 """Why the run ended: the program came to its end."""
@@ -41,11 +44,12 @@ ENDED = "ended"
 class Reporter:
     """Writes progress and result to the file `news`, and ends the process once enough has been seen.
 
-    report: path and format of the user's report, or None.
+    program: the command, as `accel report` names the run. report: path and format of the user's report, or None.
     """
 
-    def __init__(self, news: Path, watch: Watch, report: tuple[str, str] | None) -> None:
+    def __init__(self, news: Path, watch: Watch, program: str, report: tuple[str, str] | None) -> None:
         self._news = news
+        self._program = program
         self._watch = watch
         self._report = report
         self._told = 0.0
@@ -76,7 +80,9 @@ class Reporter:
         if os.getpid() == self._process:
             for target in self._targets.values():
                 target.compile_remaining()
+            ledger.current_run().note(_NO_USUAL_RUN)
             report = json.loads(reporting.report("json"))
+            last.keep(figures_of_run(), self._program)
             self._write(progress=asdict(self._watch.progress()), ending=ending, report=report, slips=patching.slips())
             if self._report is not None:
                 path, form = self._report
@@ -122,7 +128,7 @@ def main() -> int:
         patching.install(rows, only=spec["only"], exclude=spec["exclude"])
     except config.SettingError as error:
         return refuse(error)
-    reporter = Reporter(Path(spec["news"]), Watch(spec["settled"], spec["steps"]), spec["report"])
+    reporter = Reporter(Path(spec["news"]), Watch(spec["settled"], spec["steps"]), spec["program"], spec["report"])
     _tell_after_calls(reporter.after)
     # for a program that comes to its end by itself: `os._exit` skips this
     atexit.register(reporter.finish)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -218,6 +219,7 @@ def _spec(plan: _CommandLine, start: Start, news: Path) -> dict[str, Any]:
     return {
         "target": target,
         "args": args,
+        "program": shlex.join(["accel", "compile", plan.command.target, *plan.command.args]),
         "folder": plan.command.folder or os.getcwd(),
         "home": project.home(),
         "platform": plan.settings.platform,

@@ -87,6 +87,7 @@ def after(account: Answer, folder: Path) -> str:
         lines.append("No program was kept: the next run starts as with an empty cache.")
     lines += _not_kept(report)
     lines += _on_numpy(report)
+    lines.append("accel report shows it function by function.")
     lines.append(_ENDINGS.get(account["ending"], "The program came to its end."))
     return "\n".join(lines) + "\n"
 
@@ -114,5 +115,5 @@ def _on_numpy(report: Answer) -> list[str]:
     if not stayed:
         return []
     return [
-        f"{plural(len(stayed), 'function')} stayed on NumPy, and will in the next run: see --report FILE for reasons."
+        f"{plural(len(stayed), 'function')} stayed on NumPy, and will in the next run: accel report --full says why."
     ]

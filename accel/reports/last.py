@@ -1,21 +1,28 @@
 """The last report: each run keeps its figures on disk, so that `accel report` shows them after the process has ended.
 
 It is one small file in the folder of the disk cache, replaced atomically: the last run that ends is the one that is
-kept. Nothing is kept if the disk cache is off. A forked child keeps nothing: its parent does.
+kept. Nothing is kept if the disk cache is off. A forked child keeps nothing: its parent does. A program that marks its
+functions itself keeps its figures as well, and says nothing.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import json
+import multiprocessing
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from accel import config
-from accel.process import forks
+from accel.process import forks, ranks
+from accel.reports.advice import compile_this
+from accel.reports.figures import figures_of_run
 from accel.reports.reporting import finite
 
 NAME = "last-report.json"
@@ -70,6 +77,20 @@ def keep(
         with contextlib.suppress(OSError):
             os.unlink(partial)
         return False
+
+
+@functools.cache
+def keep_at_exit() -> None:
+    """Keep the figures of this process at its end, unless nothing was called, or what runs the program is to do it."""
+    atexit.register(_keep_own)
+
+
+def _keep_own() -> None:
+    if config.current().quiet or not ranks.is_first() or multiprocessing.parent_process() is not None:
+        return
+    figures = figures_of_run()
+    if figures["totals"]["calls"] and figures["mode"] != "off":
+        keep(figures, " ".join(sys.argv), compile_first=compile_this())
 
 
 def load() -> Last | None:

@@ -183,12 +183,22 @@ def heading_of(figures: dict[str, Any], advice: Advice = IN_PYTHON) -> list[str]
 
 
 def _programs(figures: dict[str, Any]) -> list[str]:
-    """Return how many programs there are, and where those were found that nothing had to compile."""
+    """Return how many programs there are, where those were found that nothing had to compile, and which are of no use.
+
+    These are given up, or the next run does not find them.
+    """
     programs = [program for each in figures["functions"] for program in each["programs"]]
     found = [program for program in programs if program.get("found_on_disk")]
     if not programs:
         return []
-    return [f"programs: {len(programs)}, {len(found)} found on disk{from_shared(found)}"]
+    given_up = sum(program["state"] == "given up" for program in programs)
+    unkept = sum(program.get("kept_bytes", 0) is None for program in programs)
+    parts = [
+        f"programs: {len(programs)}, {len(found)} found on disk{from_shared(found)}",
+        f"{given_up} given up: NumPy answers their calls" if given_up else "",
+        f"{unkept} not kept on disk for the next run" if unkept else "",
+    ]
+    return ["; ".join(filter(None, parts))]
 
 
 def _took_less(gained_s: float) -> str:

@@ -100,10 +100,22 @@ def _reason_lines(members: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _measured(members: list[dict[str, Any]]) -> list[str]:
-    """Return the table of the members, and below it what kept their calls on NumPy."""
+def _measured(members: list[dict[str, Any]], about: str = "") -> list[str]:
+    """Return the table of the members, and below it what kept their calls on NumPy. about: what the figures are."""
     reasons = _reason_lines(members)
-    return _table(members) + (["", "  what kept calls on NumPy (how often):", *reasons] if reasons else [])
+    lines = _table(members) + _flow(about, "  ")
+    return lines + (["", "  what kept calls on NumPy (how often):", *reasons] if reasons else [])
+
+
+_BEFORE_THAT = (
+    "accel ms: of calls that were compiled, by any of its programs, before it was taken back; numpy ms: of its latest "
+    "calls on NumPy. It was judged by what was measured then, which the reason tells."
+)
+"""What the figures of a demoted function are: they may look better than the reason for which it was demoted."""
+
+
+def _demoted(members: list[dict[str, Any]]) -> list[str]:
+    return _measured(members, _BEFORE_THAT if any(each["compiled_calls"] for each in members) else "")
 
 
 def _distinguishing(programs: list[dict[str, Any]]) -> list[list[str]]:
@@ -186,7 +198,7 @@ def _transfer_lines(functions: list[dict[str, Any]]) -> list[str]:
 _BODIES: Mapping[State, Callable[[list[dict[str, Any]]], list[str]]] = {
     State.COMPILED: _measured,
     State.NUMPY: _measured,
-    State.DEMOTED: _measured,
+    State.DEMOTED: _demoted,
     State.INLINED: _grouped,
     State.ABSENT: _counted,
     State.UNCALLED: _grouped,

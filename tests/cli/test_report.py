@@ -61,6 +61,50 @@ def test_a_program_that_installs_accel_leaves_its_report_too(bench: Bench, run, 
     assert "model:warm" in run("report").out
 
 
+_MARKED = """
+import multiprocessing
+import sys
+
+import accel
+import numpy as np
+
+
+@accel.accelerate
+def double(x):
+    return 2.0 * x
+
+
+def work(queue):
+    queue.put(float(double(np.ones(3)).sum()))
+
+
+if __name__ == "__main__" and "idle" not in sys.argv:
+    x = double(double(np.ones(3)))
+    spawning = multiprocessing.get_context("spawn")
+    queue = spawning.Queue()
+    child = spawning.Process(target=work, args=(queue,))
+    child.start()
+    print(float(x.sum()) + 2.0 * queue.get())
+    child.join()
+"""
+
+
+def test_a_program_that_marks_its_functions_leaves_its_report(bench: Bench, run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    program = str(tmp_path / "marked.py")
+    Path(program).write_text(_MARKED, encoding="utf-8")
+    env = {"QD_JAX_CACHE_DIR": str(tmp_path / "cache")}
+    for more in ({"QD_JAX_QUIET": "1"}, {"QD_USE_JAX": "0"}, {"QD_JAX_MODE": "off"}):
+        assert bench.python(program, env=env | more) == Done(0, "24.0\n", "")
+        assert run("report").code == 1, more
+    assert bench.python(program, env=env) == Done(0, "24.0\n", "")
+    kept = run("report").out
+    assert re.match(r".*marked\.py, in .*, ended ", kept) and "__main__:double" in kept
+    assert bench.python(program, "idle", env=env).code == 0
+    assert run("report").out == kept, "a run that calls nothing has nothing to tell"
+    assert run("run", program, "under accel run").out == "24.0\n"
+    assert "marked.py 'under accel run', in " in run("report").out
+
+
 def test_without_a_report_it_says_why(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     place = tmp_path / "cache" / "last-report.json"
     none = f"accel: no report of a run was found in {place}; accel run TARGET leaves one\n"

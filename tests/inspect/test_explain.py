@@ -24,7 +24,7 @@ import accel
 from accel.catalogue import Catalogue, Row
 from accel.config import SettingError
 from accel.inspect.explain import apart
-from accel.inspect.explain.command import _file_and_name, main
+from accel.inspect.explain.command import _find, main
 from accel.inspect.explain.text import marked
 from accel.lower.passes import arrange
 
@@ -438,10 +438,6 @@ FITS = "expected: --args '(...)' with --setup CODE, or --run PROGRAM to take a c
 TARGETS = (
     "expected: module:function or module:Class.method, such as package.module:Model.step; a dot may replace the colon"
 )
-NO_FUNCTION = (
-    "which is no function; "
-    "expected: a function: move the loop's body into one, or see in `accel report --full` what stops the loop"
-)
 TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
 
 
@@ -476,9 +472,6 @@ TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
             "--run='ice' does not exist; expected: a dotted module such as scripts.run_simulation, a script file, "
             "or module:callable",
         ),
-        ("__main__:4 --run heat", f"FUNCTION='__main__:4' is the loop at line 4 of __main__, {NO_FUNCTION}"),
-        ("heat.py:4 --run heat.py", f"FUNCTION='heat.py:4' is the loop at line 4 of heat.py, {NO_FUNCTION}"),
-        ("heat:run:9", f"FUNCTION='heat:run:9' is the loop at line 9 of heat:run, {NO_FUNCTION}"),
         ("bad:f --run heat", "FUNCTION='bad:f' cannot be parsed: line 1: SyntaxError: invalid syntax; "
          "expected: a file that Python can read"),
     ],
@@ -497,7 +490,99 @@ def test_an_unknown_option_is_one_line(capsys: pytest.CaptureFixture[str]) -> No
     assert said.count("\n") == 1
 
 
-def test_a_loop_is_no_function_to_explain() -> None:
-    for name, said in (("21", "is the loop at line 21 of "), ("<module>", "accel run --auto compiles its loops")):
-        with pytest.raises(SettingError, match=said):
-            _file_and_name(f"{__file__}:{name}", "")
+def test_a_module_is_no_function_to_explain() -> None:
+    with pytest.raises(SettingError, match="accel run --auto compiles its loops"):
+        _find(f"{__file__}:<module>", "")
+
+
+# -- rounds of loops ---------------------------------------------------------------------------------------------------
+
+LOOPS = """
+import numpy as np
+
+class Plate:
+    def __init__(self):
+        self.t = np.ones((4, 4))
+
+def run():
+    plate = Plate()
+    history = []
+    for day in range(4):
+        for _ in range(2):
+            plate.t = plate.t + 0.5 * np.roll(plate.t, 1, 0)
+        history.append(plate.t.mean())
+        if day == 2:
+            print("mean", plate.t.mean())
+    print("never reached by explain")
+
+def rows():
+    for row in np.ones((3, 4)):
+        yield row.sum()
+
+if __name__ == "__main__":
+    u = np.ones(5)
+    for k in range(3):
+        u = 2.0 * u + k
+    run()
+"""
+
+
+@pytest.fixture
+def loops(write_modules: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the program loops.py, as the current one."""
+    folder: Path = write_modules({"loops.py": LOOPS})
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "target"),
+    [
+        ("loops:run:11", "loops", "__main__:run:11"),
+        ("loops.run.11", "loops.py", "__main__:run:11"),
+        ("__main__:run:11", "loops.py", "__main__:run:11"),
+        ("loops:run:11", "loops:run", "loops:run:11"),
+        ("__main__:25", "loops.py", "__main__:25"),
+        ("loops.py:25", "-m loops", "__main__:25"),
+    ],
+)
+def test_a_round_of_a_loop_is_explained_by_the_name_that_the_report_gives_it(
+    loops: Path, name: str, program: str, target: str
+) -> None:
+    done = start(loops, "explain", name, "--format", "json", "--run", *program.split())
+    assert (done.returncode, done.stderr) == (0, "")
+    data = json.loads(done.stdout)
+    assert (data["target"], data["verdict"]) == (target, "recorded")
+
+
+def test_the_round_that_is_asked_for_is_explained(loops: Path) -> None:
+    done = start(loops, "explain", "loops:run:11", "--nth", "3", "--run", "loops.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "__main__:run:11 (loops.py:11) stops after" in done.stdout
+    assert "where  loops.py:16 in run  [effect.print]" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ("loops:run:12 --run loops", "is no loop that is compiled by itself; "
+         "expected: one of the outermost loops, at line 11"),
+        ("loops:rows:20 --run loops", "is a loop that is not compiled by itself: "),
+        ("loops:walk:3 --run loops", "is not defined in loops.py; expected: Plate.__init__, run, rows"),
+        ("loops:run:11", "is the loop at line 11 of loops:run, which has no arguments; "
+         "expected: --run PROGRAM, which takes a round of it from a running program"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_no_such_loop_is_told_in_one_line(
+    loops: Path, capsys: pytest.CaptureFixture[str], args: str, says: str
+) -> None:
+    assert main(args.split()) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith(f"accel: FUNCTION='{args.split()[0]}' {says}"), told.err
+    assert told.err.count("\n") == 1
+
+
+def test_a_loop_that_the_program_does_not_run_so_often_is_told(loops: Path) -> None:
+    done = start(loops, "explain", "loops:run:11", "--nth", "9", "--run", "loops.py")
+    assert done.returncode == 2 and done.stdout == ""
+    assert "'loops:run:11' was run fewer than 9 times before the program ended" in done.stderr.splitlines()[-1]

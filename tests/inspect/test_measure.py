@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from accel.inspect.doctor import write
 from accel.inspect.doctor.command import main
 from accel.inspect.explain import apart
 
@@ -166,3 +168,80 @@ def test_a_flat_script_is_told_of_auto(bench_of: Any) -> None:
     told = " ".join(done.stdout.split())
     assert "accel run --auto flat.py compiles the rounds of its loops" in told
     assert "nothing is worth a row" not in told
+
+
+# -- what a row would not gain -----------------------------------------------------------------------------------------
+
+GROWING = {
+    "grow.py": """
+        import numpy as np
+
+        def reads_all(history, u):
+            mean = np.asarray(history).mean()
+            history.append(float(np.sqrt(u * u + mean).mean()))
+
+        def appends(history, u):
+            history.append(np.sqrt(u * u + 1.0).mean())
+
+        def lengthens(a, u):
+            return np.concatenate([a, np.sqrt(u * u + 1.0)[:5]])
+
+        def fits(x, y):
+            return np.polyfit(x, y, 2)
+
+        def main():
+            u, a = np.linspace(0.0, 1.0, 400_000), np.ones(3)
+            x = u[:100_000].astype(np.float32)
+            one, two = [0.0], []
+            for _ in range(20):
+                fits(x, x)
+                appends(two, u)
+                reads_all(one, u)
+                a = lengthens(a, u)
+
+        if __name__ == "__main__":
+            main()
+        """
+}
+
+
+@pytest.fixture(scope="module")
+def growing(bench_of: Any) -> Any:
+    """A program whose lists and arrays grow, and its account."""
+    done = bench_of(GROWING).doctor("grow.py", "--format", "json", "--run", "grow.py")
+    assert done.returncode == 0, done.stderr
+    return {each["qualname"]: each for each in json.loads(done.stdout)["functions"]}
+
+
+def test_what_reads_all_of_something_that_grows_is_told(growing: Any) -> None:
+    assert {growing[name]["verdict"] for name in ("reads_all", "appends", "lengthens")} == {"row"}
+    (note,) = growing["reads_all"]["notes"]
+    assert re.match(
+        r"its calls differ in size: history \(\d+ elements, \d+ elements\); each size needs a program", note
+    )
+    (note,) = growing["lengthens"]["notes"]
+    assert re.match(r"its calls differ in size: a \(float64\[\d+\], float64\[\d+\]\); ", note)
+    assert growing["appends"]["notes"] == [], "it needs to know nothing of what the list holds"
+
+
+def test_jax_is_asked_whether_it_takes_what_was_recorded(growing: Any) -> None:
+    assert growing["appends"]["jax"] is True and growing["main"]["jax"] is None
+    assert growing["fits"]["verdict"] == "stopped"
+    assert growing["fits"]["stops"][0]["id"] == "rule.parameter" and "polyfit" in growing["fits"]["stops"][0]["why"]
+
+
+def test_rows_for_which_jax_was_not_asked_are_named(growing: Any) -> None:
+    row = growing["appends"] | {"jax": False}
+    account = {
+        **dict.fromkeys(("target", "run"), "grow.py"),
+        **dict.fromkeys(("wall_s", "inside_s", "files"), 1),
+        "ending": "",
+        "tried": True,
+        "top_level_loops": False,
+        "problems": [],
+        "functions": [row],
+    }
+    said = "note grow:appends: recorded, but JAX was not asked whether it takes all their operations;"
+    assert said in " ".join(write.as_text(account, None).split())
+    row["jax"] = True
+    assert "not asked" not in write.as_text(account, None)

@@ -122,6 +122,9 @@ def test_the_next_run_compiles_nothing(bench: Bench, tmp_path: Path) -> None:
     assert re.fullmatch(r"The next run need not compile anything that was seen in \d+ calls of model.step\.", then)
     assert done.out.endswith("Then the program was killed: a file that it was writing may be incomplete.\n")
     assert "the program's own output" not in done.out + done.err
+    shown = bench.python("-m", "accel", "report").out
+    assert shown.startswith("accel compile program.py 1000000, in ") and "model.step" in shown
+    assert "note: accel compile made this run" in shown
     assert not (tmp_path / "restart.txt").exists(), "it was ended before its end"
     assert all(each["kept_bytes"] > 0 for each in programs(json.loads((tmp_path / "made.json").read_text())))
     found, report = bench.counted("program.py", "300", report=tmp_path / "next.json")

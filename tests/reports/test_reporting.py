@@ -190,6 +190,24 @@ def test_where_programs_were_found_is_told(fast: Ledger) -> None:
     assert "programs: 3, 2 found on disk, 1 of them in /sw/programs\n" in accel.report(full=True)
 
 
+def test_programs_that_are_given_up_or_not_kept_are_counted_apart(fast: Ledger) -> None:
+    kept, unkept = ({"found_on_disk": False, "kept_bytes": size} for size in (900, None))
+    given_up = _program([]) | kept | {"state": "given up"}
+    fast.describe = lambda: [_program([]) | kept, given_up, _program([]) | unkept]
+    text = " ".join(accel.report(full=True).split())
+    assert "programs: 3, 0 found on disk; 1 given up: NumPy answers their calls; 1 not kept on disk for the " in text
+    fast.describe = lambda: [_program([]) | kept]
+    assert "programs: 1, 0 found on disk\n" in accel.report(full=True)
+
+
+def test_the_figures_of_a_demoted_function_say_what_they_are(fast: Ledger, slow: Ledger) -> None:
+    said = "accel ms: of calls that were compiled, by any of its programs, before it was taken back;"
+    assert "before it was taken back" not in " ".join(accel.report(full=True).split())
+    fast.demote(Refusal("speed.slower", "", "9 ms compiled, 8 ms on NumPy"))
+    demoted = " ".join(accel.report(full=True).partition("demoted to NumPy (1)\n")[2].split())
+    assert said in demoted and "(9 ms compiled, 8 ms on NumPy)" in demoted
+
+
 def test_a_program_of_several_paths_says_where_they_part(fast: Ledger) -> None:
     branches = [{"line": 9, "sides": {"True": 3, "False": 2}}]
     fast.describe = lambda: [_program(["line 3: True"]) | {"paths": 2, "branches": branches}]

@@ -137,6 +137,7 @@ def _entry(function: Function, scanned: Scan, reached: float, book: Answer | Non
         "ms_per_call": 1e3 * book["total_s"] / book["calls"] if book else None,
         "stops": _stops(book) if book else [],
         "operations": None,
+        "jax": None,
         "notes": [],
         "mutates": False,
         "outer": False,
@@ -145,8 +146,9 @@ def _entry(function: Function, scanned: Scan, reached: float, book: Answer | Non
         "file": function.source.file,
     }
     whole = next((each for each in book["tries"] if each["verdict"] == "recorded"), None) if book else None
-    if whole is not None:
-        entry["operations"], entry["notes"] = whole["operations"], whole["notes"]
+    if book is not None and whole is not None:
+        entry["operations"], entry["jax"] = whole["operations"], bool((whole["lowered"] or {}).get("jax"))
+        entry["notes"] = [*whole["notes"], *_different_sizes(book["tries"])]
         entry["mutates"] = bool(whole["outputs"]["changed"] or whole["outputs"]["writes"])
     reachable = not function.local and (book is None or book["wrappable"])
     known = inside_s is not None
@@ -160,6 +162,19 @@ def _finding(function: Function, finding: Any) -> Answer:
     where = source_line(function.source.file, finding.line)
     refusal = Refusal(finding.reason, where, finding.detail)
     return {"id": finding.reason, "where": where, "why": refusal.why, "hint": refusal.hint, "detail": finding.detail}
+
+
+def _different_sizes(tries: Sequence[Answer]) -> Iterable[str]:
+    """A sentence about what differed in size between the first and the last recorded call, if anything did."""
+    recorded = [each["sizes"] for each in tries if each["verdict"] == "recorded"]
+    first, last = recorded[0], recorded[-1]
+    both = [path for path in first if path in last]
+    differ = [f"{path} ({first[path]}, {last[path]})" for path in both if first[path] != last[path]]
+    if differ:
+        yield (
+            f"its calls differ in size: {', '.join(differ[:3])}; each size needs a program of its own: a row is of "
+            "no use where it grows from call to call"
+        )
 
 
 def _stops(book: Answer) -> list[Answer]:

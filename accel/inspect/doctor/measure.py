@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,8 +35,14 @@ TRY_AT = (2, 8, 32)
 WORTH_S, WORTH_SHARE = 0.005, 0.005
 """A function is tried once it has taken this many seconds, and this share of the time in all functions of `files`."""
 
-TRY_SECONDS = 30.0
-"""The time limit of one attempt, in seconds."""
+RECORDINGS = 2
+"""A function is recorded so often, to see whether its calls differ in size: once, if that takes LONG_TRY_S."""
+
+TRY_SECONDS, LONG_TRY_S = 30.0, 5.0
+"""The time limit of one attempt, and from which time on it is a long one, in seconds."""
+
+JAX_S = 30.0
+"""Once attempts have taken so many seconds, JAX is not asked any more whether it takes what was recorded."""
 
 INTERRUPTED = "the program was interrupted"
 """The ending of a run that the user stopped by Ctrl-C."""
@@ -77,7 +84,7 @@ class _Book:
         self.depth = 0
         self.callers: Counter[tuple[str, str]] = Counter()
         self.tries: list[Answer] = []
-        self.recorded = False
+        self.recorded = 0
 
     def account(self) -> Answer:
         module = ModuleType(self.namespace.get("__name__", ""))  # a copy, because runpy removes its __main__
@@ -162,7 +169,7 @@ class Profile:
     def _is_worth_a_try(self, book: _Book) -> bool:
         tried = len(book.tries)
         return (
-            not book.recorded
+            book.recorded < RECORDINGS
             and not book.depth
             and tried < len(TRY_AT)
             and book.calls >= TRY_AT[tried]
@@ -178,8 +185,10 @@ class Profile:
                 # as many as there may be: it would not be found later either
                 book.tries += [{"verdict": "unknown", "notes": ["its function could not be found"]}] * len(TRY_AT)
                 return
-            explained = explain_call(call, seconds=TRY_SECONDS, in_thread=True, jax=False).data
-            book.recorded = explained["verdict"] == "recorded"
+            asked = not book.recorded and self._lost < JAX_S
+            explained = explain_call(call, seconds=TRY_SECONDS, in_thread=True, jax=asked).data
+            if explained["verdict"] == "recorded":
+                book.recorded += 1 if time.perf_counter() - began < LONG_TRY_S else RECORDINGS
             book.tries.append({"call": book.calls + 1, **_short(explained)})
         except Exception:  # an error in accel must not reach the program
             book.tries.append({"verdict": "unknown", "stop": None, "notes": [traceback.format_exc()]})
@@ -193,7 +202,18 @@ class Profile:
 def _short(explained: Answer) -> Answer:
     """The parts of an explanation that the doctor uses."""
     kept = {key: explained[key] for key in ("verdict", "stop", "lowered", "outputs", "notes", "inlined")}
-    return {**kept, "operations": explained["operations"]["count"]}
+    return {**kept, "operations": explained["operations"]["count"], "sizes": _sizes(explained["inputs"])}
+
+
+def _sizes(inputs: Iterable[Answer]) -> dict[str, str]:
+    """The arrays that a call reads, with their shapes, and the lists and tuples, with the number of elements read."""
+    inputs = list(inputs)
+    sizes = {each["path"]: each["is"] for each in inputs if each["kind"] == "array"}
+    read = Counter(each["path"].rpartition("[")[0] for each in inputs if _ELEMENT.search(each["path"]))
+    return {path: f"{count} elements" for path, count in read.items()} | sizes
+
+
+_ELEMENT = re.compile(r"\[\d+\]$")
 
 
 def main(plan_file: str, result_file: str) -> None:

@@ -164,9 +164,16 @@ def _may_stop(members: list[Answer]) -> list[str]:
             told = "; ".join(f"{id_} at line {', '.join(dict.fromkeys(places))}" for id_, places in found.items())
             lines += flow(f"{each['target']}: {told}", "    ", "      ")
     lines = ["", "  lines of these that may keep calls on NumPy:", *lines] if lines else []
+    unasked = [each["target"] for each in members[:SHOWN] if each["jax"] is False]
+    if unasked:
+        what = "recorded, but JAX was not asked whether it takes all their operations; accel explain asks"
+        lines += flow(f"{', '.join(unasked)}: {what}", "  note   ")
     for each in members[:SHOWN]:
         lines += [line for note in each["notes"] for line in flow(f"{each['target']}: {note}", "  note   ")]
     return lines
+
+
+_UNLESS_IT_GROWS = ", unless they read all of a list or array that grows from round to round"
 
 
 def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
@@ -186,7 +193,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     if any(each["main"] for each in rows):
         yield (
             f"or without a catalogue: accel run --auto {account['run']} compiles the rounds of the script's loops, "
-            "with the functions that they call"
+            f"with the functions that they call{_UNLESS_IT_GROWS}"
         )
     stopped = [each for each in account["functions"] if each["verdict"] == Advice.STOPPED and not each["local"]]
     if stopped and account["run"] is not None:
@@ -195,7 +202,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     if _is_flat(account):
         yield (
             f"the program's own top level holds most of the time: accel run --auto {account['run']} compiles the "
-            "rounds of its loops, with the functions that they call"
+            f"rounds of its loops, with the functions that they call{_UNLESS_IT_GROWS}"
         )
     elif not rows and account["run"] is not None:
         yield (

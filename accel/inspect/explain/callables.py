@@ -17,9 +17,6 @@ from accel.spelling import function_name, owner_of
 
 TARGETS = "module:function or module:Class.method, such as package.module:Model.step; a dot may replace the colon"
 
-INSTEAD = "a function: move the loop's body into one, or see in `accel report --full` what stops the loop"
-"""What to do where a report's name of a loop is given."""
-
 
 class PlainCall(NamedTuple):
     """One call of a plain Python function. function: of type FunctionType (as a type, mypy would bind it)."""
@@ -64,17 +61,27 @@ def _what(fn: object) -> str:
 def split_target(text: str) -> tuple[str, str]:
     """Module and qualified name of "module:function", or "module.function". Raises SettingError for another form."""
     module, qualname = split_name(text)
-    owner, line = owner_of(text)
-    if line.isdecimal() and owner:
-        raise SettingError("FUNCTION", text, INSTEAD, f"is the loop at line {line} of {owner}, which is no function")
     parts = [*module.split("."), *qualname.split(".")]
     if not (module.endswith(".py") and qualname) and not all(part.isidentifier() for part in parts):
         raise SettingError("FUNCTION", text, TARGETS)
     return module, qualname
 
 
+def split_loop(text: str) -> tuple[str, int | None]:
+    """Split a report's name of a loop, "module:function:line", into what is around it and its line.
+
+    The line is None for what is no such name.
+    """
+    owner, line = owner_of(text)
+    return (owner, int(line)) if owner and line.isdecimal() else (text, None)
+
+
 def named(text: str) -> Any:
     """Import what "module:function" names. Raises SettingError if it does not exist."""
+    owner, line = split_loop(text)
+    if line is not None:
+        possible = "--run PROGRAM, which takes a round of it from a running program"
+        raise SettingError("FUNCTION", text, possible, f"is the loop at line {line} of {owner}, which has no arguments")
     module, qualname = split_target(text)
     try:
         spec = locate(module)

@@ -1,6 +1,7 @@
-"""`accel explain FUNCTION`: what recording one call of a function would give.
+"""`accel explain FUNCTION`: what recording one call of a function, or one round of a loop, would give.
 
-FUNCTION is module:function or module:Class.method; the module is found as `python -m` finds it.
+FUNCTION is module:function or module:Class.method; the module is found as `python -m` finds it. A loop has its line
+behind that, or behind the module: module:function:12, as the report names it.
 """
 
 from __future__ import annotations
@@ -10,26 +11,41 @@ import functools
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from accel import config
 from accel.cli.options import Parser, refuse
 from accel.config import SettingError
-from accel.hook.imports import locate
+from accel.hook.imports import locate, split_name
+from accel.hook.lifts import TOP
 from accel.inspect.explain import Explanation, explain_call
-from accel.inspect.explain.callables import TARGETS, PlainCall, call_of, check_arguments, named, split_target
+from accel.inspect.explain.callables import (
+    TARGETS,
+    PlainCall,
+    call_of,
+    check_arguments,
+    named,
+    split_loop,
+    split_target,
+)
 from accel.inspect.explain.capture import nth_call, profiled
-from accel.inspect.programs import output_to_stderr, print_error, program_of
-from accel.inspect.sources import functions_of, nearest, parse
+from accel.inspect.explain.rounds import LoopOf, nth_round
+from accel.inspect.programs import Change, output_to_stderr, print_error, program_of
+from accel.inspect.sources import Source, functions_of, nearest, parse
 
 FORMATS = ("text", "json")
 
 _EPILOG = """examples:
   accel explain heat:Plate.step --setup 'import heat; p = heat.Plate(800)' --args '(p,)'
   accel explain pygcm.dynamics:SpectralModel.time_step --nth 3 --run scripts.run_simulation
+  accel explain scripts.run_simulation:main:31 --run scripts.run_simulation
 """
+
+
+_LOOPS = "with --run also a loop, as the report names it: module:function:12, module:12"
 
 
 def _parser() -> Parser:
@@ -40,10 +56,10 @@ def _parser() -> Parser:
         description="Show what accel would record of one call, or where and why it stops. Nothing is changed.",
         epilog=_EPILOG,
     )
-    parser.add_argument("target", metavar="FUNCTION", nargs="?", default="", help=TARGETS)
+    parser.add_argument("target", metavar="FUNCTION", nargs="?", default="", help=f"{TARGETS}; {_LOOPS}")
     parser.add_argument("--setup", metavar="CODE", action="append", default=[], help="statements to run first")
     parser.add_argument("--args", metavar="TUPLE", help="the call's arguments: an expression that gives a tuple")
-    parser.add_argument("--nth", metavar="N", default="1", help="with --run: which call to explain; default the first")
+    parser.add_argument("--nth", metavar="N", default="1", help="with --run: which call or round; default the first")
     parser.add_argument("--passes", action="store_true", help="print the program, and what each pass of accel changes")
     parser.add_argument("--format", metavar="F", default="text", help="text (default) or json")
     what = "run this program (module, script, or module:callable) until it makes the call; must come last"
@@ -143,13 +159,13 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
     """Run the program until it makes the call. `_explain_and_end` ends the process then."""
     target, *args = options.run
     program = program_of(target, tuple(args))
-    file, qualname = _file_and_name(options.target, program.target)
+    source, qualname, line = _find(options.target, program.target)
     config.set_current(replace(config.current(), mode="off"))  # functions that the program accelerates run on NumPy
     with output_to_stderr() as real:
         found = functools.partial(_explain_and_end, options, real)
-        with profiled(nth_call(file, qualname, int(options.nth), found)):
+        with _watched(options.target, source, qualname, line, int(options.nth), found) as change:
             try:
-                program.run()
+                program.run(change)
             except SettingError:
                 raise
             except SystemExit as ending:
@@ -163,9 +179,30 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
                 what = "failed"
             else:
                 what = "ended"
-    often = "not called" if options.nth == "1" else f"called fewer than {options.nth} times"
-    possible = "a function that this program calls" + ("" if options.nth == "1" else ", or a smaller --nth")
+    done = "called" if line is None else "run"
+    often = f"not {done}" if options.nth == "1" else f"{done} fewer than {options.nth} times"
+    what_is = "a function that this program calls" if line is None else "a loop that this program runs"
+    possible = what_is + ("" if options.nth == "1" else ", or a smaller --nth")
     raise SettingError("FUNCTION", options.target, possible, f"was {often} before the program {what}")
+
+
+@contextmanager
+def _watched(
+    target: str, source: Source, qualname: str, line: int | None, nth: int, found: Callable[[PlainCall], None]
+) -> Iterator[Change | None]:
+    """Within the block, `found` is called with the nth call of the function, or round of its loop at this line.
+
+    Yields what has to change the program's code before it runs, or None.
+    """
+    if line is None:
+        with profiled(nth_call(source.file, qualname, nth, found)):
+            yield None
+    else:
+        loop = LoopOf(target, source, qualname, line)
+        assert source.code is not None
+        loop.lifted(source.code)  # tells now if it cannot be
+        with nth_round(loop, nth, found) as change:
+            yield change
 
 
 _AGAIN = "first calls often print or set things up: --nth 2 explains the next one"
@@ -189,12 +226,12 @@ def _explain_and_end(options: argparse.Namespace, real: int, call: PlainCall) ->
         os._exit(code)
 
 
-def _file_and_name(target: str, program: str) -> tuple[str, str]:
-    """The file that defines the target, and the qualified name of its code. Nothing is imported.
+def _find(target: str, program: str) -> tuple[Source, str, int | None]:
+    """The file that defines the target, the qualified name of its code, and the line of a loop in it, or None.
 
-    program: the module or file that runs, which the report calls `__main__`.
+    Nothing is imported. program: the module or file that runs, which the report calls `__main__`.
     """
-    module, qualname = split_target(target)
+    module, qualname, line = _split(target)
     if module == "__main__":
         module = program
     if module.endswith(".py"):
@@ -206,10 +243,20 @@ def _file_and_name(target: str, program: str) -> tuple[str, str]:
     source = parse(file)
     if source.problem:
         raise SettingError("FUNCTION", target, "a file that Python can read", f"cannot be parsed: {source.problem}")
-    if qualname == "<module>":
+    if qualname == TOP and line is None:
         problem = "is a module: accel run --auto compiles its loops, and accel report --full says what stops them"
-        raise SettingError("FUNCTION", target, "a function", problem)
+        possible = "a function, or one of those loops, as the report names them"
+        raise SettingError("FUNCTION", target, possible, problem)
     names = [each.qualname for each in functions_of(source)]
-    if qualname not in names:
+    if qualname != TOP and qualname not in names:
         raise SettingError("FUNCTION", target, nearest(qualname, names), f"is not defined in {os.path.basename(file)}")
-    return source.file, qualname
+    return source, qualname, line
+
+
+def _split(target: str) -> tuple[str, str, int | None]:
+    """The module or file, the qualified name of the code in it, and the line of a loop in that, or None."""
+    owner, line = split_loop(target)
+    if line is None:
+        return *split_target(target), None
+    module, qualname = (owner, "") if owner.endswith(".py") else split_name(owner)
+    return module, qualname or TOP, line
