@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from accel import config, logs, project
+from accel.catalogue import Row
 from accel.cli.chosen import as_catalogue, summary_of_chosen
 from accel.cli.commandline import CommandLine, Report, compare_parser, parse
 from accel.cli.joining import Joining
@@ -106,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             timeline.start()
         joining = None if plan.ensemble is None else Joining(plan.ensemble, plan.quiet)
         more = [] if joining is None else joining.rows
-        patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude, more=more)
+        _install(plan, more)
     except SettingError as error:
         return refuse(error)
     atexit.register(_finish, plan, os.getpid())  # first, so that it runs after the program's own handlers
@@ -116,6 +117,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if code:  # nothing has run, so there is nothing to report
         atexit.unregister(_finish)
     return code
+
+
+def _install(plan: CommandLine, more: Sequence[Row]) -> None:
+    try:
+        patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude, more=more)
+    except SettingError as error:
+        if plan.auto and error.name in ("only", "exclude"):
+            possible = "a row of a catalogue: --auto --chosen FILE.py writes one, for --catalogue FILE.py"
+            raise SettingError(error.name, error.value, possible, "selects no row, and --auto has none") from None
+        raise
 
 
 def compare(argv: Sequence[str]) -> int:

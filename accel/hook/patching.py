@@ -180,7 +180,7 @@ def _say_off(variable: str) -> None:
 
 def _open_books(rows: Iterable[Row], only: tuple[str, ...], exclude: tuple[str, ...]) -> list[Row]:
     """Open a ledger for every row. Returns the rows to wrap."""
-    there = functools.cache(lambda module: locate(module) is not None)
+    there = functools.cache(lambda module: module == "__main__" or locate(module) is not None)
     wrapped = []
     for row in rows:
         choice = _choice(row, only, exclude)

@@ -422,6 +422,12 @@ _TARGETS = (
             "accel: --only='nope' selects no function; expected: patterns such as model:warm",
         ),
         (
+            ["--auto", "--exclude", "nope", "scripts.go"],
+            {},
+            "accel: --exclude='nope' selects no row, and --auto has none; expected: a row of a catalogue: "
+            "--auto --chosen FILE.py writes one, for --catalogue FILE.py",
+        ),
+        (
             ["--report", "nowhere/r.json", "scripts.go"],
             {},
             "accel: --report='nowhere/r.json' cannot be written (No such file or directory); "

@@ -406,7 +406,7 @@ def test_an_interrupt_at_any_moment_leaves_everything_in_order(raised: str, firs
     assert done.stdout.split() == ["True", "None"], done.stdout
 
 
-COMPILED = ("program.code", "_code(shell, tree, name, mode)", "made")
+COMPILED = ("program.code", "_code(shell, tree, name, mode)", "made", "code", "change(code)")
 """Code objects."""
 
 
