@@ -242,6 +242,23 @@ def test_only_and_exclude(bench: Bench, tmp_path: Path) -> None:
     assert reasons["gone:f"] == []
 
 
+OWN_ROWS = """
+from accel.catalogue import Catalogue, Row
+CATALOGUE = Catalogue("own", (Row("__main__", "f", "why", declined="in doubt"), Row("__main__", "g", "why")))
+"""
+
+
+def test_functions_of_the_script_that_are_left_out_say_so(bench: Bench, tmp_path: Path) -> None:
+    (bench.work / "own.py").write_text("def f(): pass\n\ndef g(): pass\n\nf(), g()\n", encoding="utf-8")
+    (bench.work / "rows.py").write_text(OWN_ROWS, encoding="utf-8")
+    path = tmp_path / "r.json"
+    bench.accel("--catalogue", "rows.py", "--exclude", "g", "--report", str(path), "own.py")
+    found = {each["target"]: each for each in json.loads(path.read_text(encoding="utf-8"))["functions"]}
+    for name, why in (("f", "choice.declined"), ("g", "choice.excluded")):
+        account = found[f"__main__:{name}"]
+        assert (account["state"], [reason["id"] for reason in account["reasons"]]) == ("numpy", [why])
+
+
 def test_a_catalogue_of_ones_own(bench: Bench, tmp_path: Path) -> None:
     rows = tmp_path / "my_rows.py"
     text = "from accel.catalogue import Catalogue, Row\nCATALOGUE = Catalogue('mine', (Row('model', 'warm', 'why'),))\n"
