@@ -201,7 +201,7 @@ def test_auto_is_answered_with_what_does_it(bench: Bench) -> None:
     assert (done.code, done.out) == (2, "")
     assert done.err == (
         "accel: --auto chooses while a program runs: `accel run --auto --chosen chosen.py program.py 'a b'` first, "
-        "then `accel compile --catalogue chosen.py program.py 'a b'`\\n"
+        "then `accel compile --catalogue chosen.py program.py 'a b'`\n"
     )
     assert "--chosen chosen.py SCRIPT` first" in bench.compile("--auto", "-c", "a\nb").err
 
