@@ -27,6 +27,7 @@ from accel.dispatch.target import Target
 from accel.hook import patching
 from accel.precompile.watch import Watch
 from accel.reports import last, ledger, reporting
+from accel.reports.advice import IN_SHELL
 from accel.reports.figures import figures_of_run
 
 TICK_S = 0.2
@@ -34,8 +35,6 @@ TICK_S = 0.2
 
 MORE_VARIANTS = 4
 """A function may have this many times as many programs as in a normal run: the next run may need others first."""
-
-_NO_USUAL_RUN = "accel compile made this run, whose calls waited for their programs: it took longer than a usual run"
 
 ENDED = "ended"
 """Why the run ended: the program came to its end."""
@@ -80,13 +79,13 @@ class Reporter:
         if os.getpid() == self._process:
             for target in self._targets.values():
                 target.compile_remaining()
-            ledger.current_run().note(_NO_USUAL_RUN)
-            report = json.loads(reporting.report("json"))
-            last.keep(figures_of_run(), self._program)
+            figures = figures_of_run()
+            report = json.loads(reporting.render(figures, "json"))
+            last.keep(figures, self._program)
             self._write(progress=asdict(self._watch.progress()), ending=ending, report=report, slips=patching.slips())
             if self._report is not None:
                 path, form = self._report
-                Path(path).write_text(reporting.report(form), encoding="utf-8")
+                Path(path).write_text(reporting.render(figures, form, advice=IN_SHELL), encoding="utf-8")
 
     def _write(self, **content: object) -> None:
         fresh = self._news.with_suffix(".fresh")
@@ -128,6 +127,7 @@ def main() -> int:
         patching.install(rows, only=spec["only"], exclude=spec["exclude"])
     except config.SettingError as error:
         return refuse(error)
+    ledger.current_run().beforehand = True
     reporter = Reporter(Path(spec["news"]), Watch(spec["settled"], spec["steps"]), spec["program"], spec["report"])
     _tell_after_calls(reporter.after)
     # for a program that comes to its end by itself: `os._exit` skips this

@@ -24,7 +24,7 @@ from accel.cli.options import BAD_INPUT, Parser, refuse, split_at_target
 from accel.cli.starts import Command, Start
 from accel.comparison.runs import environment
 from accel.config import SettingError
-from accel.precompile import messages
+from accel.precompile import messages, stops
 from accel.process.status import TerminalLine, is_terminal
 
 SETTLED = 200
@@ -113,6 +113,8 @@ def _parse(argv: Sequence[str]) -> _CommandLine:
     """Parse the command line and the environment. Raises SettingError for invalid input."""
     parser = _parser()
     own, words = split_at_target(parser, argv)
+    if "--auto" in own:
+        parser.exit(BAD_INPUT, messages.without_auto(words))
     options = parser.parse_args(own)
     options.mode = None
     command = commandline.command_of(options, words)
@@ -181,8 +183,8 @@ class _Progress:
 
 
 def _run(plan: _CommandLine, start: Start) -> _Ended:
-    """Run the program until its process ends. Ctrl-C kills the process; `code` is then _INTERRUPTED."""
-    with tempfile.TemporaryDirectory(prefix="accel-compile-") as name:
+    """Run the program until its process ends. A signal kills the process; `code` is then one of `stops.WORDS`."""
+    with stops.noted() as stopped, tempfile.TemporaryDirectory(prefix="accel-compile-") as name:
         folder = Path(name)
         news, spec = folder / "news.json", folder / "spec.json"
         spec.write_text(json.dumps(_spec(plan, start, news)), encoding="utf-8")
@@ -198,9 +200,7 @@ def _run(plan: _CommandLine, start: Start) -> _Ended:
                 start_new_session=True,  # the program must not get Ctrl-C, or it might save an incomplete state
             )
             try:
-                code = _follow(process, news, plan, progress)
-            except KeyboardInterrupt:
-                code = _INTERRUPTED
+                code = _follow(process, news, plan, progress, stopped)
             finally:
                 # in any case: nothing of the program may go on after this command
                 process.kill()
@@ -209,9 +209,6 @@ def _run(plan: _CommandLine, start: Start) -> _Ended:
             output.seek(0)
             text = output.read().decode("utf-8", errors="replace")
         return _Ended(code, _read(news), text.splitlines()[-MAX_OUTPUT_LINES:])
-
-
-_INTERRUPTED = 130
 
 
 def _spec(plan: _CommandLine, start: Start, news: Path) -> dict[str, Any]:
@@ -233,15 +230,19 @@ def _spec(plan: _CommandLine, start: Start, news: Path) -> dict[str, Any]:
     }
 
 
-def _follow(process: subprocess.Popen[bytes], news: Path, plan: _CommandLine, progress: _Progress) -> int:
-    """Show the progress until the program's process has ended. Returns its exit code."""
-    while True:
+def _follow(
+    process: subprocess.Popen[bytes], news: Path, plan: _CommandLine, progress: _Progress, stopped: stops.Stops
+) -> int:
+    """Show the progress until the program's process has ended, or a signal came. Returns the exit code of either."""
+    while not stopped.code:
         try:
-            return process.wait(LOOK_S)
+            code = process.wait(LOOK_S)
+            return stopped.code or code  # a scheduler may have sent the signal to both
         except subprocess.TimeoutExpired:
             last = _read(news)
             if last is not None:
                 progress.show(messages.progress(last["progress"], plan.settled, plan.steps))
+    return stopped.code
 
 
 def _read(news: Path) -> dict[str, Any] | None:
@@ -280,7 +281,7 @@ def _say(plan: _CommandLine, ended: _Ended) -> int:
     if ended.code:
         sys.stderr.write(_failure(plan, ended))
     if account is None or "report" not in account:
-        return ended.code if ended.code == _INTERRUPTED else 1
+        return ended.code if ended.code in stops.WORDS else 1
     assert plan.settings.cache_dir is not None, "it was checked"
     for slip in account["slips"]:
         sys.stderr.write(f"accel: {slip}\n")
@@ -292,7 +293,7 @@ def _say(plan: _CommandLine, ended: _Ended) -> int:
 def _failure(plan: _CommandLine, ended: _Ended) -> str:
     """The message for a program that ended before enough had been seen."""
     kept = f"; {messages.until_then(ended.last['progress'])}" if ended.last is not None else ""
-    if ended.code == _INTERRUPTED:
-        return f"accel: interrupted{kept}\n"
+    if ended.code in stops.WORDS:
+        return f"accel: {stops.WORDS[ended.code]}{kept}\n"
     output = [] if plan.output or not ended.output else ["its last output:", *(f"  {line}" for line in ended.output)]
     return "\n".join([f"accel: the program ended with exit code {ended.code}{kept}", *output]) + "\n"

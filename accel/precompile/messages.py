@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from accel.backend.disk.cache import size_text
 from accel.precompile.watch import SETTLED, STEPS
+from accel.reports.advice import LONGEST
 from accel.reports.words import from_shared, plural
 
 Answer = Mapping[str, Any]
@@ -23,6 +25,17 @@ def before(where: Path, settled: int, steps: int | None) -> str:
     return (
         f"accel: the program really runs, in {where}, and writes its files, restart files included; it is killed "
         f"{until}\n"
+    )
+
+
+def without_auto(words: Sequence[str]) -> str:
+    """What to do instead of `accel compile --auto`. words: the program and its arguments."""
+    script = shlex.join(words)
+    if not script or len(script) > LONGEST or "\n" in script:
+        script = "SCRIPT"
+    return (
+        f"accel: --auto chooses while a program runs: `accel run --auto --chosen chosen.py {script}` first, then "
+        f"`accel compile --catalogue chosen.py {script}`\n"
     )
 
 

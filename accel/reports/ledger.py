@@ -302,7 +302,7 @@ class RunLedger:
     started: `time.perf_counter()` when accounting began. platform, device: what programs are compiled for; None before
     the first. devices: the most that a program is divided among. precisions: those of the programs so far. step: the
     target that is called once in every step of the program; None if no catalogue names it. loops: the targets of lifted
-    loops of the program itself.
+    loops of the program itself. beforehand: whether `accel compile` made the run, so that calls waited for programs.
     launched_s: seconds that programs have run. compiled_s: those of all compiled calls. gained_s, compared_s: sums over
     all targets. costs: by kind, sums over all targets, including costs that belong to none. notes: sentences for the
     report, in order of time.
@@ -315,6 +315,7 @@ class RunLedger:
     precisions: list[str] = field(default_factory=list)
     step: str | None = None
     loops: list[str] = field(default_factory=list)
+    beforehand: bool = False
     launched_s: float = 0.0
     compiled_s: float = 0.0
     gained_s: float = 0.0
@@ -413,6 +414,7 @@ def begin_again() -> None:
         precisions=before_run.precisions,
         step=before_run.step,
         loops=before_run.loops,
+        beforehand=before_run.beforehand,
         notes=before_run.notes,
     )
 

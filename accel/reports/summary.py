@@ -52,9 +52,14 @@ def _summary(figures: dict[str, Any], words: Advice) -> str:
         parts.append(_verified(figures))
     # a short run has compiled nothing, and will not the next time: even where it lost nothing, that is to be known
     never = totals["net"] == EVEN and waiting and not totals["compiled_calls"]
-    advised = (totals["net"] == LOST or never) and not verifies and not words.refused
+    advised = (totals["net"] == LOST or never) and not (verifies or words.refused or _was_beforehand(figures))
     advice = [_advice(figures, words)] if advised else []
     return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])}"
+
+
+def _was_beforehand(figures: dict[str, Any]) -> bool:
+    """Whether `accel compile` made the run: what it gained or lost says nothing of the next ones."""
+    return bool(figures.get("beforehand"))
 
 
 def _verified(figures: dict[str, Any]) -> str:
@@ -80,6 +85,8 @@ def _precision(figures: dict[str, Any], before: str) -> str:
 def _net(figures: dict[str, Any]) -> str:
     """Return what the whole run gained or lost, all costs counted."""
     totals, wall = figures["totals"], in_s(figures["wall_s"])
+    if _was_beforehand(figures):
+        return f"accel compile made this run, and its calls waited for their programs: it took {wall}"
     if totals["net"] == EVEN:
         return f"this run took about as long as on NumPy, {wall}, by estimate"
     times = f"{wall} instead of about {in_s(totals['estimated_numpy_s'])} on NumPy ({as_factor(totals['speedup'])})"

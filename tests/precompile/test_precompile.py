@@ -124,7 +124,10 @@ def test_the_next_run_compiles_nothing(bench: Bench, tmp_path: Path) -> None:
     assert "the program's own output" not in done.out + done.err
     shown = bench.python("-m", "accel", "report").out
     assert shown.startswith("accel compile program.py 1000000, in ") and "model.step" in shown
-    assert "note: accel compile made this run" in shown
+    assert "accel: accel compile made this run, and its calls waited for their programs: it took " in " ".join(
+        shown.split()
+    )
+    assert "this run lost" not in shown and "after `accel compile" not in shown
     assert not (tmp_path / "restart.txt").exists(), "it was ended before its end"
     assert all(each["kept_bytes"] > 0 for each in programs(json.loads((tmp_path / "made.json").read_text())))
     found, report = bench.counted("program.py", "300", report=tmp_path / "next.json")
@@ -162,11 +165,19 @@ def test_a_program_that_fails_has_its_last_output_shown(bench: Bench) -> None:
 
 
 @pytest.mark.usefixtures("heeded_interrupts")
-def test_an_interrupt_ends_the_program_at_once(bench: Bench, tmp_path: Path) -> None:
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise")
+@pytest.mark.parametrize(
+    ("number", "code", "words"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
+)
+def test_a_signal_ends_the_program_at_once(bench: Bench, tmp_path: Path, number: int, code: int, words: str) -> None:
+    own = tmp_path / "temporary"
+    own.mkdir()
+    named = PROGRAM.replace("import sys\n", "import os, sys\nopen('child.txt', 'w').write(str(os.getpid()))\n", 1)
+    (bench.folder / "program.py").write_text(named, encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "accel", "compile", "--steps", "1000000000", "program.py", "1000000"],
         cwd=bench.folder,
-        env=bench.environment({}),
+        env=bench.environment({"TMPDIR": str(own)}),
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -175,11 +186,24 @@ def test_an_interrupt_ends_the_program_at_once(bench: Bench, tmp_path: Path) -> 
         stderr.readline()
         while process.poll() is None and not list(bench.cache.rglob("*.program")):
             time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         said = stderr.read()
-    assert process.wait(20) == 130
-    assert re.fullmatch(r"accel: interrupted; \d programs? of \d functions? were compiled until then.*\n", said)
+    assert process.wait(60) == code
+    assert re.fullmatch(rf"accel: {words}; \d programs? of \d functions? were compiled until then.*\n", said)
     assert not (tmp_path / "restart.txt").exists()
+    assert not list(own.glob("accel-compile-*"))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "child.txt").read_text()), 0)
+
+
+def test_auto_is_answered_with_what_does_it(bench: Bench) -> None:
+    done = bench.compile("--auto", "program.py", "a b")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "accel: --auto chooses while a program runs: `accel run --auto --chosen chosen.py program.py 'a b'` first, "
+        "then `accel compile --catalogue chosen.py program.py 'a b'`\n"
+    )
+    assert "--chosen chosen.py SCRIPT` first" in bench.compile("--auto", "-c", "a\nb").err
 
 
 def test_slips_in_a_catalogue_are_told_of(bench: Bench) -> None:

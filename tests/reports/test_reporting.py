@@ -69,7 +69,7 @@ def test_the_schema(fast: Ledger, slow: Ledger, books: ModuleType) -> None:
     books.open_ledger("pygcm.routing.RiverRouting.step").state = State.ABSENT
     account = _json()
     assert account["schema"] == 2
-    keys = "schema versions platform device mode precision wall_s steps functions totals notes"
+    keys = "schema versions platform device mode beforehand precision wall_s steps functions totals notes"
     assert set(keys.split()) == set(account)
     assert {"python", "numpy", "scipy", "jax", "jaxlib"} <= set(account["versions"])
     assert isinstance(account["wall_s"], float)
@@ -291,6 +291,19 @@ def test_where_programs_are_kept_the_next_run_finds_them(books: ModuleType, tmp_
     assert "a next run finds what this one compiled, and all of it after `accel compile ...` (" in in_a_shell
     book.describe = lambda: [{**_program([]), "found_on_disk": True}]
     assert "from about 70 steps on (see" in summary.summary_line()
+
+
+def test_a_run_of_accel_compile_is_told_no_loss_and_advised_no_compile(books: ModuleType, tmp_path: Path) -> None:
+    _losing(books)
+    books.current_run().beforehand = True
+    with config.override(cache_dir=tmp_path):
+        line = summary.summary_of(figures_of_run(), IN_SHELL)
+    assert line == (
+        "accel: accel compile made this run, and its calls waited for their programs: it took 10.0 s; 10 of 40 steps' "
+        "work compiled, 0 functions stayed on NumPy (see accel report for reasons)"
+    )
+    books.begin_again()
+    assert figures_of_run()["beforehand"] is True
 
 
 def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> None:
