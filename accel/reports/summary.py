@@ -107,7 +107,7 @@ def _advice(figures: dict[str, Any], words: Advice) -> str:
         first = None if _found_all(figures) else words.compile_first
         others = f", and so may this one after {first}" if first else ""
         return f"none of its {what} were compiled {words.until}: a longer run may gain{others}"
-    if totals["compiled_calls"] <= totals["checks"] or figures["mode"] == "verify":
+    if totals["compiled_calls"] <= totals["checks"]:
         return "each compiled call was compared, which does the work twice: a longer run in mode auto compares few"
     if totals["gained_s"] <= 0 and done["compiled"] < FEW:
         return f"too few of its {what} were compiled to tell what they gain: a longer run may gain"
