@@ -22,7 +22,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from types import FrameType
@@ -221,24 +221,29 @@ def try_chunk(seed: int, numbers: range) -> tuple[Counter[str], list[str]]:
     return tally, mismatches
 
 
+def _tried(seed: int, chunks: Sequence[range], workers: int) -> Iterator[tuple[Counter[str], list[str]]]:
+    # new processes now and then, as LLVM lets go of nothing. By `max_tasks_per_child`, Python 3.11 may hang
+    context, together = multiprocessing.get_context("spawn"), workers * CHUNKS_OF_PROCESS
+    for at in range(0, len(chunks), together):
+        with ProcessPoolExecutor(workers, mp_context=context) as pool:
+            under_way = [pool.submit(try_chunk, seed, chunk) for chunk in chunks[at : at + together]]
+            yield from (future.result() for future in as_completed(under_way))
+
+
 def try_all(seed: int, numbers: range, workers: int) -> tuple[Counter[str], int]:
     """Try all programs, and print how far it is, and each mismatch. Returns the counts and the number of mismatches."""
     started = time.monotonic()
     tally: Counter[str] = Counter()
     done = wrong = 0
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, max_tasks_per_child=CHUNKS_OF_PROCESS) as pool:
-        chunks = [numbers[at : at + CHUNK] for at in range(0, len(numbers), CHUNK)]
-        under_way = {pool.submit(try_chunk, seed, chunk): len(chunk) for chunk in chunks}
-        for future in as_completed(under_way):
-            counted, mismatches = future.result()
-            tally.update(counted)
-            done += under_way.pop(future)
-            wrong += len(mismatches)
-            for each in mismatches:
-                print(f"MISMATCH: {each}", flush=True)
-            rate = 60.0 * done / (time.monotonic() - started)
-            print(f"{done} of {len(numbers)} programs, {wrong} mismatches, {rate:.0f} a minute", flush=True)
+    chunks = [numbers[at : at + CHUNK] for at in range(0, len(numbers), CHUNK)]
+    for counted, mismatches in _tried(seed, chunks, workers):
+        tally.update(counted)
+        done += sum(counted[kind] for kind in KINDS)
+        wrong += len(mismatches)
+        for each in mismatches:
+            print(f"MISMATCH: {each}", flush=True)
+        rate = 60.0 * done / (time.monotonic() - started)
+        print(f"{done} of {len(numbers)} programs, {wrong} mismatches, {rate:.0f} a minute", flush=True)
     return tally, wrong
 
 
