@@ -3,7 +3,8 @@
 `python -m benchmarks.long_runs [--pygcm DIR ...] [--cases NAME ...] [--steps N ...]`. Each model is run from an empty
 cache folder, in a process of its own, which keeps every call. A round of a lifted loop that is answered by a program
 counts as a compiled call of the functions that are called once in each round. What is compared with NumPy counts as
-NumPy's. Goals: at most 2 programs at any time (3 in runs of more than 1,440 steps), 97 % of the calls after the 60th
+NumPy's. Rounds that print may be known by a run of the loop's program alone, which is then discarded: these are counted
+apart. Goals: at most 2 programs at any time (3 in runs of more than 1,440 steps), 97 % of the calls after the 60th
 compiled, and no run of a program discarded after the 200th call.
 """
 
@@ -28,7 +29,7 @@ from benchmarks.harness import Goal
 from benchmarks.second_start import SETTINGS, STEPS_PER_DAY
 
 STEPS = (1440, 4800)
-FUNCTIONS = (".time_step", ".step")
+FUNCTIONS = ("SpectralModel.time_step", "WindDrivenSlabOcean.step")
 """How the names end of the functions that are called once in a step."""
 
 SKIPPED, SETTLED = 60, 200
@@ -88,7 +89,7 @@ def judged(case: Case, steps: int, seen: dict[str, Any]) -> list[Goal]:
         answered = answers_of(target, seen["calls"])
         late = [kind for kind, _ in answered[SKIPPED:]]
         after = answered[SETTLED - 1][1]
-        discarded = sum(end > after for whose, end in seen["discarded"] if whose in (target, *loops_in(seen["calls"])))
+        discarded = sum(end > after for whose, end in seen["discarded"] if whose == target)
         limit = 2 if steps <= STEPS[0] else 3
         verdicts += [
             Goal(f"{name}: programs at a time", seen["programs"].get(target, 0), limit),
@@ -100,6 +101,8 @@ def judged(case: Case, steps: int, seen: dict[str, Any]) -> list[Goal]:
             ),
             Goal(f"{name}: discarded runs after the {SETTLED}th", discarded, 0),
         ]
+    in_loops = [end for whose, end in seen["discarded"] if whose in loops_in(seen["calls"])]
+    print(f"  {case.name}, {steps} steps: {len(in_loops)} runs of loops discarded", file=sys.stderr, flush=True)
     return verdicts
 
 

@@ -24,7 +24,7 @@ from accel.hook.attributes import Patch, Replacement, find, replace
 from accel.hook.imports import Finder, locate
 from accel.hook.lifts import MAIN, Lifts, rows_of_all, rows_of_program
 from accel.hook.misnamed import OwnRows
-from accel.process import forks
+from accel.process import forks, own_code
 from accel.reasons import Refusal
 from accel.reports import ledger
 from accel.reports.ledger import State
@@ -70,6 +70,7 @@ class Installation:
         """Patch the modules that are imported, watch for the others, and mark those that do not exist as absent."""
         # first, so that a module that another thread imports meanwhile is not missed
         sys.meta_path.insert(0, self.finder)
+        own_code.name_packages(row.module for row in self.rows)
         if NUMPY in sys.modules:
             self._prepare()
         for name, jobs in self.jobs.items():
@@ -151,6 +152,7 @@ class Installation:
             patch.undo()
         swap_aliases((new, old) for old, new in self.swaps)
         self.lifts.undo()
+        own_code.name_packages(())
 
     def lift_program(self, code: CodeType, names: dict[str, Any], *, auto: bool) -> CodeType:
         """Return the code of the program that is to run as `__main__`, with the loops lifted that rows name, or all."""

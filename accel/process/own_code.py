@@ -1,7 +1,8 @@
 """The user's project: functions of which modules are followed, and which are a library's.
 
 A flat folder of scripts is a project as much as a package is: a helper in the module beside the script is the user's
-own code. What is installed, what belongs to Python, and accel itself are not.
+own code. What is installed, what belongs to Python, and accel itself are not; but packages of which a catalogue names
+functions are, as a model that is installed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import functools
 import os
 import site
+import sys
 import sysconfig
+from collections.abc import Iterable
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -21,6 +24,9 @@ from accel.process.notebook_cells import is_cell
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders of installed packages, wherever they are."""
 
+_WITH_RULES = frozenset({"numpy", "scipy"})
+"""Packages whose functions are recorded as operations."""
+
 PACKAGE = Path(__file__).resolve().parents[1]
 """accel's own folder."""
 
@@ -30,8 +36,21 @@ _GENERATED = "<string>"
 _ACCEL = os.path.join(PACKAGE, "")
 
 
+_named: frozenset[str] = frozenset()
+
+
+def name_packages(modules: Iterable[str]) -> None:
+    """Take the packages of these modules for the user's own, wherever they are, and no other installed ones."""
+    global _named
+    _named = frozenset(map(_root, modules)) - sys.stdlib_module_names - _WITH_RULES
+
+
+def _root(module: str) -> str:
+    return module.partition(".")[0]
+
+
 def is_of_project(function: FunctionType) -> bool:
-    """Whether a function is the user's own code, as far as its file tells. What has no file is not.
+    """Whether a function is the user's own code, as its package's name or its file tells. What has no file is not.
 
     What was generated for a module, as a dataclass's `__init__`, is the module's.
     """
@@ -39,6 +58,8 @@ def is_of_project(function: FunctionType) -> bool:
     if filename.startswith(_ACCEL):  # one that accel has put in the place of the user's (see accel.catalogue.Hold)
         function = getattr(function, "__wrapped__", function)
         filename = getattr(getattr(function, "__code__", None), "co_filename", filename)
+    if _root(str(function.__globals__.get("__name__"))) in _named:
+        return True
     if filename == _GENERATED:
         filename = str(function.__globals__.get("__file__", ""))
     return is_project_file(filename)

@@ -7,7 +7,7 @@ import pytest
 from benchmarks import long_runs
 from benchmarks.cases import CASES
 
-STEP, LOOP = "model:M.time_step", "script:main:670"
+STEP, LOOP = "model:SpectralModel.time_step", "script:main:670"
 
 
 def calls_of(numpy: int, rounds: int) -> list[tuple[str, str, float]]:
@@ -30,7 +30,11 @@ def test_a_compiled_round_of_a_loop_is_a_compiled_call() -> None:
 def test_late_programs_and_late_discarded_runs_are_missed_goals(
     numpy: int, discarded_at: float, met: list[bool]
 ) -> None:
-    seen = {"calls": calls_of(numpy, 440 - numpy), "discarded": [(LOOP, discarded_at)], "programs": {STEP: 2}}
+    seen = {
+        "calls": calls_of(numpy, 440 - numpy),
+        "discarded": [(STEP, discarded_at), (LOOP, 400.0)],
+        "programs": {STEP: 2},
+    }
     verdicts = long_runs.judged(CASES["old"], 440, seen)
     assert [verdict.met for verdict in verdicts] == met
 

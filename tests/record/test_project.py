@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import accel
+from accel.catalogue import Catalogue, Row
 from accel.process import own_code
 from accel.reports.ledger import open_ledger
 
@@ -90,6 +91,18 @@ def test_what_is_installed_is_not_followed(write: Write, folder: str) -> None:
     script = write("project_client", "from project_library import scaled\ndef step(u): return scaled(u) + 1.0")
     assert compiled(script.step, x) == 0
     assert refusals() == ["call.opaque project_library:scaled"]
+
+
+def test_an_installed_package_is_followed_if_a_catalogue_names_a_function_of_it(write: Write) -> None:
+    write("project_installed", "def scaled(u): return halved(u) * 4.0\ndef halved(u): return u / 2.0", "site-packages")
+    script = write("project_runs", "from project_installed import halved\ndef step(u): return halved(u) + 1.0")
+    accel.install(Catalogue("own", (Row("project_installed", "scaled", "why"), Row("numpy.fft", "no_such", "why"))))
+    try:
+        assert compiled(script.step, x) > 0
+        assert not own_code.is_of_project(np.fft.fftfreq)
+    finally:
+        accel.uninstall()
+    assert not own_code.is_of_project(script.halved)
 
 
 def test_python_s_own_library_is_not_followed() -> None:
