@@ -17,7 +17,7 @@ from tests.processes import starter
 
 RTOL = 1e-9
 EXAMPLES = ("shallow_water", "lattice_boltzmann", "image_filter")
-SMALLER = {"STEPS = 400": "STEPS = 12", "size=(2, 800, 800)": "size=(2, 40, 40)"}
+SMALLER = {"STEPS = 1000": "STEPS = 12", "size=(2, 800, 800)": "size=(2, 40, 40)"}
 """What the notebook says, and what is quick enough for a test."""
 
 
