@@ -47,14 +47,18 @@ def _summary(figures: dict[str, Any], words: Advice) -> str:
     parts.append(f"{plural(len(stayed) - waiting, 'function')} stayed on NumPy")
     if waiting:
         parts.append(f"{waiting} not compiled yet")
-    verifies = figures.get("mode") == "verify"
-    if verifies:
+    if _verifies(figures):
         parts.append(_verified(figures))
     # a short run has compiled nothing, and will not the next time: even where it lost nothing, that is to be known
     never = totals["net"] == EVEN and waiting and not totals["compiled_calls"]
-    advised = (totals["net"] == LOST or never) and not (verifies or words.refused or _was_beforehand(figures))
+    advised = (totals["net"] == LOST or never) and not (_verifies(figures) or _was_beforehand(figures) or words.refused)
     advice = [_advice(figures, words)] if advised else []
     return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])}"
+
+
+def _verifies(figures: dict[str, Any]) -> bool:
+    """Whether calls are compared one and all: what that takes is no loss."""
+    return figures.get("mode") == "verify"
 
 
 def _was_beforehand(figures: dict[str, Any]) -> bool:
@@ -87,6 +91,8 @@ def _net(figures: dict[str, Any]) -> str:
     totals, wall = figures["totals"], in_s(figures["wall_s"])
     if _was_beforehand(figures):
         return f"accel compile made this run, and its calls waited for their programs: it took {wall}"
+    if _verifies(figures):
+        return f"this run took {wall}, as mode verify computes twice"
     if totals["net"] == EVEN:
         return f"this run took about as long as on NumPy, {wall}, by estimate"
     times = f"{wall} instead of about {in_s(totals['estimated_numpy_s'])} on NumPy ({as_factor(totals['speedup'])})"
@@ -143,7 +149,7 @@ def _usually_gains(figures: dict[str, Any]) -> bool:
 def _found_all(figures: dict[str, Any]) -> bool:
     """Whether every program was found on disk."""
     programs = [program for each in figures["functions"] for program in each["programs"]]
-    return bool(programs) and all(program["found_on_disk"] for program in programs)
+    return bool(programs) and all(program.get("found_on_disk") for program in programs)
 
 
 def _next_run(words: Advice) -> str:
@@ -178,8 +184,9 @@ def heading_of(figures: dict[str, Any], advice: Advice = IN_PYTHON) -> list[str]
         summary_of(figures, advice) if was_off(figures) else _summary(figures, advice),
         f"device: {figures['device'] or 'none used'}{_precision(figures, '; precision: ')}",
         f"time: {in_s(figures['wall_s'])} in all; {in_s(totals['compiled_s'])} in compiled calls, "
-        f"{in_s(totals['numpy_s'])} in the same functions on NumPy, {in_s(totals['compile_s'])} compiling (in the "
-        "background, where it can), "
+        f"{in_s(totals['numpy_s'])} in the same functions on NumPy, {in_s(totals['compile_s'])} "
+        f"{'loading programs, of which all were on disk' if _found_all(figures) else 'compiling'} (in the background, "
+        "where it can), "
         f"{in_s(totals['copying_s'])} of the compiled calls copying to the device and back (estimated from samples)",
         f"account: compiled calls {_took_less(totals['gained_s'])} NumPy's would have; {_costs(totals['costs_s'])}; "
         f"in all {signed_s(totals['saved_s'])} (estimates); {plural(totals['checks'], 'comparison')} with NumPy",

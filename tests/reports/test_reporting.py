@@ -188,6 +188,9 @@ def test_where_programs_were_found_is_told(fast: Ledger) -> None:
     found = _program([]) | {"found_on_disk": True}
     fast.describe = lambda: [_program([]), found, found | {"shared": "/sw/programs"}]
     assert "programs: 3, 2 found on disk, 1 of them in /sw/programs\n" in accel.report(full=True)
+    assert " s compiling " in accel.report(full=True)
+    fast.describe = lambda: [found]
+    assert " s loading programs, of which all were on disk " in " ".join(accel.report(full=True).split())
 
 
 def test_programs_that_are_given_up_or_not_kept_are_counted_apart(fast: Ledger) -> None:
@@ -522,6 +525,7 @@ def test_mode_verify_says_how_many_calls_agreed_or_that_none_was_compared(books:
         for _ in range(3):
             book.count_compared(0.5, 0.2)
         assert "3 of 3 compared calls agreed" in summary.summary_line()
+        assert re.match(r"accel: this run took [0-9.]+ s, as mode verify computes twice; ", summary.summary_line())
         book.differ(Difference("return", "", "1 and 2", 0.5), "demoted")
         assert "3 calls compared, differences in 1 function" in summary.summary_line()
 
