@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import runpy
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,10 +21,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import cases, goals, harness
-from benchmarks.cases import CASES, MODEL, Case
+from benchmarks import cases, goals, harness, second_start
+from benchmarks.cases import CASES, Case
 from benchmarks.harness import Goal
-from benchmarks.second_start import SETTINGS, STEPS_PER_DAY
+from benchmarks.second_start import STEPS_PER_DAY
 
 STEPS = (1440, 4800)
 FUNCTIONS = ("SpectralModel.time_step", "WindDrivenSlabOcean.step")
@@ -44,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     arguments.add_argument("--cases", metavar="NAME", nargs="+", default=DEFAULT_CASES, help=f"of {', '.join(CASES)}")
     arguments.add_argument("--steps", type=harness.positive_int, nargs="+", default=STEPS, help="default: 1440 4800")
     arguments.add_argument("--watch", metavar="FILE", help=argparse.SUPPRESS)  # in the child: write what it saw here
-    arguments.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
+    arguments.add_argument("program", nargs="*", help=argparse.SUPPRESS)
     return arguments
 
 
@@ -52,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run, print; 1 when a goal is missed."""
     options = parser().parse_args(argv)
     if options.watch:
-        watch(Path(options.watch), options.rest)
+        watch(Path(options.watch), *options.pygcm, *options.program)
         return 0
     checkouts = goals.checkouts_by_name(options.pygcm)
     wanted, remarks = cases.chosen(options.cases, checkouts)
@@ -67,14 +65,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def seen_of(case: Case, checkout: Path, steps: int) -> dict[str, Any]:
     """What the child saw of one run from an empty cache."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("QD_")}
     with tempfile.TemporaryDirectory() as folder:
-        own = {"QD_SIM_DAYS": f"{steps / STEPS_PER_DAY:.5f}", "QD_JAX_CACHE_DIR": str(Path(folder) / "cache")}
         out = Path(folder) / "seen.json"
-        command = [sys.executable, "-m", "benchmarks.long_runs", "--watch", str(out), str(checkout)]
-        env = {**inherited, **SETTINGS, **case.settings, **own}
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run(command, cwd=folder, env=env, check=True, **quiet)  # type: ignore[call-overload]
+        command = ["benchmarks.long_runs", "--watch", str(out)]
+        second_start.run(case, checkout, folder, str(Path(folder) / "cache"), command, days=steps / STEPS_PER_DAY)
         seen: dict[str, Any] = json.loads(out.read_text())
         return seen
 
@@ -121,13 +115,12 @@ def answers_of(target: str, calls: Sequence[tuple[str, str, float]]) -> list[tup
 # --- in the child -----------------------------------------------------------------------------------------------------
 
 
-def watch(out: Path, arguments: Sequence[str]) -> None:
-    """Run the model of a checkout under accel, and write what was seen of its calls."""
+def watch(out: Path, checkout: str, program: str) -> None:
+    """Run a checkout's program under accel, and write what was seen of its calls."""
     from accel.dispatch.compiling import Compiling
     from accel.dispatch.costs.account import Account
     from accel.reports import timeline
 
-    (checkout,) = arguments
     discarded: list[tuple[str, float]] = []
     programs: dict[str, int] = defaultdict(int)
 
@@ -141,7 +134,7 @@ def watch(out: Path, arguments: Sequence[str]) -> None:
     follow(Account, "charge_discarded", note_discarded)
     follow(Compiling, "finish", note_programs)
     timeline.start()
-    sys.argv = ["accel.run", "--quiet", "--pygcm", checkout, MODEL]
+    sys.argv = ["accel.run", "--quiet", "--pygcm", checkout, program]
     try:
         runpy.run_module("accel.run", run_name="__main__", alter_sys=True)
     finally:
