@@ -103,7 +103,7 @@ def describe(
     """The job of compiling a trace for the CPU. Arguments as of `compile_trace`; threads: of XLA, None for all."""
     outputs = trace.outputs
     return Job(
-        nodes=[_row(node) for node in trace.tape.nodes],
+        nodes=[row_of(node) for node in trace.tape.nodes],
         outcomes=[(outcome.node.index, outcome.expected, outcome.where) for outcome in trace.tape.outcomes],
         arrays=[node.index for node in outputs.arrays],
         numbers=[node.index for node in outputs.numbers],
@@ -121,7 +121,8 @@ def describe(
 _ABOUT = ("shape", "dtype", "scalar", "host", "where", "site")
 
 
-def _row(node: Node) -> tuple[Any, ...]:
+def row_of(node: Node) -> tuple[Any, ...]:
+    """The arguments of a node, with `Ref`s in place of nodes, and its repeats."""
     args, kwargs = fill((node.args, node.kwargs), lambda operand: Ref(operand.index), Node)
     return node.rule, args, kwargs, {name: getattr(node, name) for name in _ABOUT}, node.repeats
 

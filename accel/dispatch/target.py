@@ -18,7 +18,7 @@ from collections.abc import Callable
 from math import inf
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from accel import config, logs
 from accel.backend import resident
@@ -29,6 +29,7 @@ from accel.dispatch.costs import budget
 from accel.dispatch.costs.account import RELIABLE_CALL_S, Account, is_limited
 from accel.dispatch.costs.parts import Parts
 from accel.dispatch.costs.second_look import SecondLook
+from accel.dispatch.earlier import Earlier
 from accel.dispatch.numpy_calls import NumPyCalls
 from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.paths.path import Path, Stage
@@ -58,6 +59,9 @@ The first one or two may have been refused for what only the first call does."""
 
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
+
+_TARGETS: WeakValueDictionary[str, Target] = WeakValueDictionary()
+"""By name: recordings on disk say so which of them ran inside."""
 
 
 class Target:
@@ -112,6 +116,8 @@ class Target:
         self._refused = 0
         self._second_look: SecondLook | None = None  # where it is `final` as its programs are slower
         self._plain: WeakKeyDictionary[Path, str | None] = WeakKeyDictionary()
+        self._earlier = Earlier(name, effects)
+        _TARGETS[name] = self
 
     @property
     def ledger(self) -> Ledger:
@@ -252,6 +258,8 @@ class Target:
             if self.account.is_small and not self.paths.with_program:  # but the next call may have larger arrays
                 self._refusals.note_wait("speed.small")
                 return self._numpy.whole(call, quiet=is_quiet())
+        if not self._earlier.looked:
+            self._take_up()
         self._finish_ready()
         backs_off = False
         for path in self.paths.likely_first():
@@ -472,11 +480,25 @@ class Target:
 
     def _add_path(self, trace: Trace, spent: float) -> None:
         self._compiling.join_at_once(self.paths.add(trace, self.name))
-        let_go_at_exit(self)
-        self.ledger.waits = lambda: None if self.final else self.paths.wait_reason()
+        self._begin_with_paths()
+        self._earlier.keep(self.recorded, self.paths)
         operations = len(trace.tape.nodes)
         timeline.note_event(timeline.RECORDED, self.name, f"{operations} operations", spent)
         logs.LOGGER.info("%s recorded, %d operations", self.name, operations)
+
+    def _take_up(self) -> None:
+        """Take up what earlier runs have recorded."""
+        for trace in self._earlier.take_up(self.recorded, _TARGETS.get):
+            path = self.paths.add(trace, self.name)
+            self._earlier.kept.add(path)
+            self._compiling.join_at_once(path)
+            logs.LOGGER.info("%s was recorded by an earlier run, %d operations", self.name, len(trace.tape.nodes))
+        if self.paths:
+            self._begin_with_paths()
+
+    def _begin_with_paths(self) -> None:
+        let_go_at_exit(self)
+        self.ledger.waits = lambda: None if self.final else self.paths.wait_reason()
 
     def _note_refused(self, refusal: Refusal, trace: Trace | None, spent: float) -> None:
         """Note a recording that was refused. Known paths stay compiled; recording is retried ever more rarely."""
@@ -521,6 +543,7 @@ class Target:
             self._give_up(path, refusal)
         else:
             self.parts.note_compiled()
+            self._earlier.keep(self.recorded, self.paths)
 
     def _give_up(self, path: Path, refusal: Refusal) -> None:
         if path is self.paths.joint:

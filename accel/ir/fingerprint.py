@@ -143,15 +143,25 @@ class Describer:
         """One of accel's functions: where it is, and what it took from where it was made."""
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
         about = self((cells, function.__defaults__, function.__kwdefaults__))
-        if not _is_versioned(function.__module__):
+        if not is_versioned(function.__module__):
             raise Indescribable(_told(function))
         return (function.__module__, function.__qualname__), _code(function.__code__), about
 
 
 def _code(code: CodeType) -> Any:
     """What tells two functions of one name apart; two lambdas in a line, for instance."""
-    constants = [_code(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
+    constants = [_code(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
     return code.co_firstlineno, code.co_code, code.co_names, constants
+
+
+def _constant(value: object) -> str:
+    # the order of a set of strings is another one in each process
+    return repr(sorted(map(repr, value)) if type(value) is frozenset else value)
+
+
+def code_number(code: CodeType) -> int:
+    """A number for a function's code that is the same in every process, and another for code from another place."""
+    return int(digest(code.co_filename, code.co_qualname, _code(code))[:15], 16)
 
 
 def home_of(ufunc: np.ufunc) -> str | None:
@@ -164,7 +174,7 @@ def _public_name(value: object) -> tuple[str, str]:
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     module = getattr(value, "__module__", None)
     for home in (module, home_of(value) if isinstance(value, np.ufunc) else None):
-        if isinstance(name, str) and isinstance(home, str) and _is_versioned(home) and _found(home, name) is value:
+        if isinstance(name, str) and isinstance(home, str) and is_versioned(home) and _found(home, name) is value:
             return home, name
     raise Indescribable(_told(value))
 
@@ -179,7 +189,7 @@ def _found(module: str, name: str) -> Any:
     return found
 
 
-def _is_versioned(module: str) -> bool:
+def is_versioned(module: str) -> bool:
     """Whether a module's code is known by version numbers and accel's own hash."""
     top = module.partition(".")[0]
     return top in PACKAGES or (top in sys.stdlib_module_names and _is_pythons(top))

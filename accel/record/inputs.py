@@ -33,7 +33,7 @@ class Code(NamedTuple):
 Fetch = Code
 Check = Code
 
-MISSING = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
+MISSING = type("Missing", (), {"__repr__": lambda self: "<missing>", "__reduce__": lambda self: "MISSING"})()
 """Stands for an attribute, item or variable that is not there."""
 
 
@@ -226,12 +226,16 @@ def of_namespace(namespace: Mapping[str, Any], name: str) -> Fetch:
     return Code("{0}[{1}]", (namespace, name))
 
 
+def of_keyword_default(function: object, name: str) -> Fetch:
+    return Code("{0}.__kwdefaults__[{1}]", (function, name))
+
+
 def of_class(kind: type, name: str) -> Fetch:
     """What a lookup of `name` through a class's method resolution order finds, before any descriptor acts."""
     # The common case, and the cheap one: a single dict lookup. It suffices, since a class's own entry hides all
     # inherited ones.
     if name in kind.__dict__:
-        return of_namespace(kind.__dict__, name)
+        return Code("{1}[{2}]", (kind, kind.__dict__, name))  # the class says whose namespace it is
     return Code("{0}({1}, {2})", (_look_up, kind, name))
 
 
@@ -342,12 +346,13 @@ def _described(parts: Iterable[Any]) -> list[tuple[str, str]]:
     return sorted((type(part).__name__, repr(part)) for part in parts)
 
 
+HAS_CODE = "x.__code__ is {0} and x.__defaults__ is {1} and x.__kwdefaults__ is {2}"
+
+
 def has_code(function: Any) -> Check:
     """A function with the same code and defaults."""
-    return Code(
-        "x.__code__ is {0} and x.__defaults__ is {1} and x.__kwdefaults__ is {2}",
-        (function.__code__, function.__defaults__, function.__kwdefaults__),
-    )
+    # the function itself says whose they are
+    return Code(HAS_CODE, (function.__code__, function.__defaults__, function.__kwdefaults__, function))
 
 
 def runs_code(code: object) -> Check:

@@ -15,6 +15,9 @@ from types import CodeType
 
 from accel.backend.disk import cache
 
+MOST_RECORDINGS = 32
+"""So many recordings of one target are kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class Experience:
@@ -66,6 +69,18 @@ def key_of_code(name: str, code: CodeType) -> str:
     """The name on disk of what a target runs, wherever its file is."""
     parts = name, str(code.co_firstlineno), code.co_code.hex(), repr(code.co_names)
     return hashlib.sha1("\0".join(parts).encode(), usedforsecurity=False).hexdigest()
+
+
+def recordings_of(target: str) -> list[str]:
+    """The keys of the recordings that are kept of a target, the last first. target: its own key."""
+    text = cache.read(target, cache.RECORDINGS)
+    return [] if text is None else list(json.loads(text))
+
+
+def note_recording(target: str, key: str) -> None:
+    """Note that a recording of a target is kept, in place of the oldest where there are many."""
+    kept = [key, *(each for each in recordings_of(target) if each != key)]
+    cache.save(target, json.dumps(kept[:MOST_RECORDINGS]).encode(), cache.RECORDINGS)
 
 
 def is_known(key: str) -> bool:

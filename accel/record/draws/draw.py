@@ -47,8 +47,16 @@ class NotDrawn:
     def __repr__(self) -> str:
         return f"<draw {self.ordinal}>"
 
+    def __reduce__(self) -> Any:
+        return _placeholder, (self.ordinal,)
+
 
 @functools.cache
+def _placeholder(ordinal: int) -> NotDrawn:
+    """One object for each, since equal slots of several paths are one."""
+    return NotDrawn(ordinal)
+
+
 def not_drawn(ordinal: int) -> Fetch:
-    """How the slot of a draw is fetched. One object for each, since equal slots of several paths are one."""
-    return of_constant(NotDrawn(ordinal))
+    """How the slot of a draw is fetched."""
+    return of_constant(_placeholder(ordinal))

@@ -198,7 +198,7 @@ def _keyword_defaults(recording: Recording, function: FunctionType) -> dict[str,
             value,
             ("kwdefault", id(function), name),
             f"{function.__name__}'s default of {name}",
-            inputs.of_namespace(values, name),
+            inputs.of_keyword_default(function, name),
         )
         for name, value in values.items()
     }

@@ -19,7 +19,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from types import CodeType, FrameType
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accel.ir.tape import Node
@@ -115,11 +115,11 @@ class Inherited(NamedTuple):
 class Join:
     """One join of a recording.
 
-    point: the code and offset of each frame, the innermost first. nodes, outcomes, reused: how many operations,
+    point: the code, by its number, and the offset of each frame, the innermost first. nodes, outcomes, reused: how many operations,
     outcomes and outcomes that were used again the recording had by then. hidden: None where nothing can be.
     """
 
-    point: tuple[tuple[CodeType, int], ...]
+    point: tuple[tuple[int, int], ...]
     nodes: int
     outcomes: int
     reused: int
@@ -192,7 +192,7 @@ class Joins:
         frame = frames[0]
         hidden = Inherited(len(self.found) - 1, len(self._writer.tape.outcomes), len(self._writer.reused))
         region = self._region(frame, hidden)
-        if region is None or self._visits[_point(frames, region.join)] >= MOST_VISITS:
+        if region is None or self._visits[self._point(frames, region.join)] >= MOST_VISITS:
             return
         # `if a and b`: both branches join at one place; the first of them has seen what is hidden
         if any(other.frame is frame and other.join == region.join for other in self._open):
@@ -253,7 +253,7 @@ class Joins:
         frames, flow = self._frames(), flow_of(frame.f_code)
         if not frames or frames[0] is not frame or flow is None:
             return
-        point = _point(frames, frame.f_lasti)
+        point = self._point(frames, frame.f_lasti)
         self._visits[point] += 1
         known = roots(frames)
         if _hides_values(frames):
@@ -269,6 +269,11 @@ class Joins:
             self.found.append(Join(point, *counts, hidden if hides else None, state))
             self._writer.number_afresh()
 
+    def _point(self, frames: list[FrameType], offset: int | None) -> tuple[tuple[int, int], ...]:
+        number_of = self._writer.number_of
+        rest = tuple((number_of(frame.f_code), frame.f_lasti) for frame in frames[1:])
+        return ((number_of(frames[0].f_code), -1 if offset is None else offset), *rest)
+
 
 def _hides_values(frames: list[FrameType]) -> bool:
     """Whether values may be hidden at a join: on the stacks of frames, in iterators, in what C code is doing."""
@@ -279,8 +284,3 @@ def _hides_values(frames: list[FrameType]) -> bool:
         if flow.hides_values(frame.f_lasti, callee):
             return True
     return False
-
-
-def _point(frames: list[FrameType], offset: int | None) -> tuple[tuple[CodeType, int], ...]:
-    rest = tuple((frame.f_code, frame.f_lasti) for frame in frames[1:])
-    return ((frames[0].f_code, -1 if offset is None else offset), *rest)

@@ -6,11 +6,12 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 
+from accel.ir.fingerprint import code_number
 from accel.ir.tape import Node, Outcome, Place, Storage, Tape
 from accel.ir.template import form
 from accel.ir.views import At, Chain, Places, Step, is_window, seen_through
@@ -70,6 +71,7 @@ class Writer:
         self._within: dict[tuple[int, int], bool] = {}
         self._elements: dict[int, tuple[Storage, Chain, Node]] = {}
         self._numbered: dict[Any, Node] = {}  # value numbering: the same computation is one node
+        self._codes: dict[int, tuple[CodeType, int]] = {}  # with the code, so that no other gets its id
 
     # -- places -------------------------------------------------------------------------------------------------------
 
@@ -99,9 +101,16 @@ class Writer:
         while frame is not None:
             if getattr(frame.f_globals, "recording", None) is self._owner:
                 where = where or (frame.f_code.co_filename, frame.f_lineno)
-                site = hash((site, id(frame.f_code), frame.f_lasti))
+                site = hash((site, self.number_of(frame.f_code), frame.f_lasti))
             frame = frame.f_back
         return where or self._start, site
+
+    def number_of(self, code: CodeType) -> int:
+        """The number of code of which a frame stands on the stack: the same in all processes (see `code_number`)."""
+        known = self._codes.get(id(code))
+        if known is None:
+            known = self._codes[id(code)] = code, code_number(code)
+        return known[1]
 
     def where_text(self) -> str:
         return source_line(*self.where())

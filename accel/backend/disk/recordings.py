@@ -1,0 +1,271 @@
+"""Recordings on disk: a later run finds the paths of a target, and records nothing again.
+
+A recording that led to a program is kept with it: its tape, where its inputs come from, its guards, and the plan of
+what a replay leaves behind. It is kept under what the target runs, its code and the name of it. What it holds of the
+program's own is named (see accel.backend.disk.references); a recording that holds anything without a name is not kept.
+A later run takes it up as if it had just been made: guards are checked in each call, first replays are compared.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from accel import logs
+from accel.backend.disk import cache, experience, references
+from accel.backend.disk.references import Files, Unnamed
+from accel.backend.job import Ref, row_of
+from accel.ir.fingerprint import PLAIN, code_number, digest, is_versioned
+from accel.ir.tape import Node, Tape
+from accel.ir.template import fill
+from accel.process.bodies import as_written
+from accel.record import Trace, inputs
+from accel.record.inputs import Code, Inputs, Slot
+
+_IS = re.compile(r"\bis (?:not )?\{(\d+)\}")
+"""Where an expression compares with one of its constants by identity."""
+
+
+def save(target: str, path: str, trace: Trace, module: str) -> None:
+    """Keep a recording, if it can be. target: the key of what it is of; path: its own; module: the target's."""
+    if path in experience.recordings_of(target):
+        return
+    try:
+        content = _written(trace, module)
+    except Exception as why:
+        logs.LOGGER.debug("a recording is not kept: %s: %s", type(why).__name__, why)
+        return
+    if not cache.save(digest(target, path), content, cache.RECORDING):
+        experience.note_recording(target, path)
+
+
+def read(target: str, targets: Callable[[str], Any]) -> Iterator[Trace]:
+    """The recordings of a target that earlier runs have kept, the last first.
+
+    targets: gives a target by its name, or None; those that ran inside are named so.
+    """
+    for path in experience.recordings_of(target):
+        content = cache.read(digest(target, path), cache.RECORDING)
+        try:
+            if content is not None:
+                yield _read(content, targets)
+        except Exception as why:
+            logs.LOGGER.debug("a recording on disk cannot be used: %s: %s", type(why).__name__, why)
+
+
+# -- one recording -----------------------------------------------------------------------------------------------------
+
+_PARTS = ("outputs", "aliases", "same", "objects", "array_slots", "scalar_slots", "identity", "pinned", "draws")
+"""What of a trace is kept as it is. Not the heads of its loops: they have been looked at."""
+
+
+def _written(trace: Trace, module: str) -> bytes:
+    try:
+        return _written_with(trace, module, [trace.joins, trace.reused])
+    except Unnamed:
+        return _written_with(trace, module, [[], []])  # joins only serve to have more ways from fewer recordings
+
+
+def _written_with(trace: Trace, module: str, joins: Any) -> bytes:
+    files, body = Files(), io.BytesIO()
+    writer = _Writer(body, trace.tape.nodes, files, module)
+    kept = [(key, slot) for key, slot in trace.inputs.entries() if key[0] in ("arg", "kwarg")]
+    for slot in trace.inputs.slots:
+        _check(slot)
+    writer.dump([row_of(node) for node in trace.tape.nodes])
+    writer.dump(
+        (
+            trace.tape.outcomes,
+            (trace.inputs.slots, kept, trace.inputs.environment),
+            {name: getattr(trace, name) for name in _PARTS},
+            [target.name for target in trace.inlined],
+            joins,
+        )
+    )
+    return pickle.dumps((files.hashes, body.getvalue()))
+
+
+def _read(content: bytes, targets: Callable[[str], Any]) -> Trace:
+    files = Files()
+    files.hashes, body = pickle.loads(content)
+    if not files.are_unchanged():
+        raise Unnamed("the program has changed")
+    reader = _Reader(io.BytesIO(body))
+    for index, (rule, args, kwargs, about, repeats) in enumerate(reader.load()):
+        args, kwargs = fill((args, kwargs), lambda ref: reader.nodes[ref.index], Ref)
+        node = Node(index, rule, args, kwargs, **about)
+        node.repeats = repeats
+        reader.nodes.append(node)
+    outcomes, entered, parts, inlined, (joins, reused) = reader.load()
+    found = filter(None, map(targets, inlined))
+    return Trace(
+        Tape(reader.nodes, outcomes),
+        _inputs(*entered),
+        inlined=frozenset(found),
+        joins=joins,
+        reused=reused,
+        **parts,
+    )
+
+
+def _inputs(slots: Iterable[Slot], keys: Iterable[Any], environment: dict[int, Any]) -> Inputs:
+    made = Inputs()
+    made.slots.extend(slots)
+    for key, slot in keys:
+        made.note(key, slot)
+    made.environment.update(environment)
+    made.prepare()
+    return made
+
+
+def _check(slot: Slot) -> None:
+    """Raises Unnamed where an input is found by, or compared with, something that another process has another of."""
+    for constant in slot.fetch.constants:
+        if not (references.is_plain(constant) or _is_namespace(constant)):
+            raise Unnamed(f"{slot.name} is found in an object of {type(constant).__qualname__}")
+    for check in slot.checks:
+        for position in map(int, _IS.findall(check.text)):
+            value = check.constants[position]
+            if not (references.has_identity(value) or type(value) is CodeType or _is_of_function(check)):
+                raise Unnamed(f"{slot.name} is to be the very object of {type(value).__qualname__}")
+
+
+def _is_namespace(value: Any) -> bool:
+    return type(value) is _CLASS_NAMESPACE or (type(value) is dict and references.module_of(value) is not None)
+
+
+_CLASS_NAMESPACE = type(type.__dict__)
+
+
+def _is_of_function(code: Code) -> bool:
+    """Whether an expression holds what a function has, and the function besides."""
+    return bool(code.constants) and isinstance(code.constants[-1], FunctionType)
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+class _Writer(pickle.Pickler):
+    """Writes names in the place of what is the program's own.
+
+    nodes: the tape's, known by their positions. files: takes those that it names something of. module: the target's.
+    """
+
+    def __init__(self, file: io.BytesIO, nodes: list[Node], files: Files, module: str) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._module = module
+        self._nodes = nodes
+        self._files = files
+
+    def persistent_id(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is Node:
+            if value.index >= len(self._nodes) or self._nodes[value.index] is not value:
+                raise Unnamed("an operation of another recording")
+            return "node", value.index
+        if kind is ModuleType:
+            if references.module_of(vars(value)) is None:
+                raise Unnamed(f"module {value.__name__}")
+            self._files.add_module(value.__name__)
+            return "module", value.__name__
+        if kind is dict:
+            module = references.module_of(value)
+            if module is None:
+                return _process_wide(value)
+            self._files.add_module(module)
+            return "namespace", module
+        return None if kind in PLAIN else _process_wide(value)
+
+    def reducer_override(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is Code:
+            return self._code(value)
+        if isinstance(value, type) and (value in references.TYPES or not is_versioned(value.__module__)):
+            module, name = references.path_of(value)
+            self._files.add_class(value)
+            return _class_named, (module, name)
+        if kind is FunctionType and not is_versioned(value.__module__):
+            module, name = references.path_of(value)
+            self._files.add_module(module)
+            self._files.add(as_written(value.__code__).co_filename)
+            return _function_named, (module, name, code_number(as_written(value.__code__)))
+        if kind is CodeType:
+            place = self._module, value.co_qualname.partition(".<locals>")[0], code_number(value)
+            if references.code_in(*place) is not value:
+                raise Unnamed(f"the code of {value.co_qualname}")
+            return _code_named, place
+        if isinstance(value, (type, FunctionType, np.ndarray)) or is_versioned(kind.__module__):
+            if kind is np.ndarray and value.dtype.hasobject:
+                raise Unnamed("an array of objects")
+            return NotImplemented
+        raise Unnamed(f"an object of {kind.__module__}.{kind.__qualname__}")
+
+    def _code(self, code: Code) -> Any:
+        """An expression; where it holds parts of a class or function, by what makes it anew of these."""
+        constants = code.constants
+        if len(constants) == 3 and type(constants[1]) is _CLASS_NAMESPACE:
+            return inputs.of_class, (constants[0], constants[2])
+        if code.text == inputs.HAS_CODE and _is_of_function(code):
+            return inputs.has_code, (constants[-1],)
+        return _code, tuple(code)
+
+
+class _Reader(pickle.Unpickler):
+    """Finds what is named."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.nodes: list[Node] = []
+
+    def persistent_load(self, name: Any) -> Any:
+        kind, which = name
+        return _FOUND[kind](self, which)
+
+
+def _process_wide(value: Any) -> tuple[str, str] | None:
+    name = references.process_wide(value)
+    return None if name is None else ("process", name)
+
+
+def _module(which: str) -> ModuleType:
+    return sys.modules[which]
+
+
+_FOUND: dict[str, Callable[[_Reader, Any], Any]] = {
+    "node": lambda reader, index: reader.nodes[index],
+    "module": lambda reader, name: _module(name),
+    "namespace": lambda reader, name: vars(_module(name)),
+    "process": lambda reader, name: references.PROCESS_WIDE[name],
+}
+
+
+def _code(*parts: Any) -> Code:
+    return Code(*parts)
+
+
+def _class_named(module: str, name: str) -> type:
+    found = references.found(module, name)
+    if not isinstance(found, type):
+        raise Unnamed(f"{module}.{name} is no class")
+    return found
+
+
+def _code_named(module: str, outer: str, number: int) -> CodeType:
+    found = references.code_in(module, outer, number)
+    if found is None:
+        raise Unnamed(f"{module}.{outer} has other code")
+    return found
+
+
+def _function_named(module: str, name: str, number: int) -> FunctionType:
+    found = references.found(module, name)
+    if type(found) is not FunctionType or code_number(as_written(found.__code__)) != number:
+        raise Unnamed(f"{module}.{name} is another function")
+    return found

@@ -1,0 +1,166 @@
+"""References: what of the program's a recording on disk names, in place of the things themselves.
+
+A recording holds the program's own functions, classes and modules, and compares what it meets with them by identity.
+On disk stands the name under which each process finds them. That is enough for what is found under that name now, and
+was written in a file that has not changed since: whatever else they are, another process would make them the same.
+Everything else that has an identity (an object of a class of the program's, a list) is *without a name*, and what holds
+it is not kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+import os
+import sys
+import time
+import types
+from types import BuiltinFunctionType, CodeType, EllipsisType, FunctionType, MethodType, ModuleType, NotImplementedType
+from typing import Any
+
+import numpy as np
+
+from accel.ir.fingerprint import code_number, is_versioned
+from accel.process.own_code import under_own_wrapper
+
+STARTED_S = time.time()
+"""When accel was imported. A file that is newer may hold another text than the one that is running."""
+
+CLOCKS_S = 2.0
+"""By so much the clock of a file system may be behind, or round."""
+
+
+class Unnamed(Exception):
+    """There is no name by which another process would find something."""
+
+
+TYPES = {value: name for name, value in vars(types).items() if isinstance(value, type)}
+"""Types of Python's own that are not found under their own names, by those that they have in `types`."""
+
+
+def path_of(value: Any) -> tuple[str, str]:
+    """The module and the name in it by which every process finds a function or class. Raises Unnamed."""
+    if isinstance(value, type) and value in TYPES:
+        return types.__name__, TYPES[value]
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if isinstance(module, str) and isinstance(name, str) and found(module, name) is value:
+        return module, name
+    raise Unnamed(f"{type(value).__name__} {name or value!r}")
+
+
+def found(module: str, name: str) -> Any:
+    """What stands in a module under a name with dots, without the wrapper that accel may have put around it."""
+    holder: Any = sys.modules.get(module)
+    for part in name.split("."):
+        if holder is None:
+            return None
+        # no attribute access: it might run code of the program's
+        holder = _own_entry(holder, part)
+    return holder
+
+
+def _own_entry(holder: Any, name: str) -> Any:
+    value = getattr(holder, "__dict__", {}).get(name)
+    if isinstance(value, (staticmethod, classmethod)):
+        value = value.__func__
+    return under_own_wrapper(value)
+
+
+def code_in(module: str, outer: str, number: int) -> CodeType | None:
+    """The code of this number among that of a module's function, and of what is nested in it."""
+    function = found(module, outer)
+    waiting = [function.__code__] if type(function) is FunctionType else []
+    while waiting:
+        code = waiting.pop()
+        if code_number(code) == number:
+            return code
+        waiting += [each for each in code.co_consts if type(each) is CodeType]
+    return None
+
+
+def module_of(namespace: dict[str, Any]) -> str | None:
+    """The name of the module whose global names these are."""
+    name = namespace.get("__name__")
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    return name if isinstance(module, ModuleType) and vars(module) is namespace else None
+
+
+class Files:
+    """The files in which a recording's code stands, with what they hold. Those of libraries are known by versions."""
+
+    def __init__(self) -> None:
+        self.hashes: dict[str, str] = {}
+        self._seen: set[str] = set()
+
+    def add_module(self, name: str) -> None:
+        """Note the file of a module. Raises Unnamed where its text is not known."""
+        if name in self._seen or is_versioned(name):
+            return
+        self._seen.add(name)
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if not isinstance(file, str):
+            raise Unnamed(f"module {name} has no file")
+        self.add(file)
+
+    def add_class(self, kind: type) -> None:
+        """Note where a class and those that it inherits from stand."""
+        for each in kind.__mro__:
+            self.add_module(each.__module__)
+
+    def add(self, file: str) -> None:
+        """Note a file. Raises Unnamed where it may have changed since the program has read it."""
+        if file not in self.hashes:
+            self.hashes[file] = _hash_of(file)
+
+    def are_unchanged(self) -> bool:
+        """Whether all of them hold what they did."""
+        try:
+            return all(_hash_of(file) == known for file, known in self.hashes.items())
+        except Unnamed:
+            return False
+
+
+@functools.cache
+def _hash_of(file: str) -> str:
+    try:
+        if os.stat(file).st_mtime > STARTED_S - CLOCKS_S:
+            raise Unnamed(f"{file} is newer than this process")
+        with open(file, "rb") as opened:
+            return hashlib.blake2b(opened.read(), digest_size=20).hexdigest()
+    except OSError as error:
+        raise Unnamed(f"{file}: {error.strerror}") from None
+
+
+_SINGLE = (type(None), bool, EllipsisType, NotImplementedType)
+_TEXT = (int, float, complex, str, bytes, range, np.dtype, np.generic)
+_NAMED = (type, FunctionType, BuiltinFunctionType, ModuleType, logging.Logger)
+_METHODS = (type(dict.get), type(str.join), MethodType)
+
+
+PROCESS_WIDE: dict[str, Any] = {"sys.modules": sys.modules, "os.environ": os.environ}
+"""What each process has one of, by the name of it."""
+
+
+def process_wide(value: Any) -> str | None:
+    """The name of what each process has one of."""
+    return next((name for name, each in PROCESS_WIDE.items() if each is value), None)
+
+
+def has_identity(value: Any) -> bool:
+    """Whether a process finds the very same object, and not only an equal one, under a name."""
+    if isinstance(value, (*_SINGLE, *_NAMED, *_METHODS, np.ufunc)) or type(value).__module__.startswith("accel."):
+        return True
+    if process_wide(value) is not None:
+        return True
+    try:  # a function of a library's that is no Python function
+        return is_versioned(path_of(value)[0])
+    except Unnamed:
+        return False
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value never changes, so that an equal one is as good."""
+    if type(value) in (tuple, frozenset) or (isinstance(value, tuple) and has_identity(value)):
+        return all(map(is_plain, value))
+    return isinstance(value, _TEXT) or has_identity(value)

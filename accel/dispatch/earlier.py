@@ -1,0 +1,70 @@
+"""Earlier runs' recordings: a target takes them up at its first calls, and keeps those that led to a program.
+
+So a second run of a program records nothing that an earlier one has recorded, and has its programs as soon as they are
+loaded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from accel import config
+from accel.backend.disk import cache, experience
+from accel.dispatch import late
+from accel.dispatch.costs import budget
+from accel.dispatch.paths.path import Path, Stage
+from accel.reports.ledger import open_ledger
+
+if TYPE_CHECKING:
+    from accel.record import Trace
+
+
+class Earlier:
+    """What is on disk of one target's recordings. effects: whether replays may show text.
+
+    looked: whether it has been looked for them. kept: the paths whose recordings are there.
+    """
+
+    def __init__(self, name: str, effects: bool) -> None:
+        self._name = name
+        self._effects = effects
+        self.looked = False
+        self._key: str | None = None
+        self.kept: WeakSet[Path] = WeakSet()
+
+    def take_up(self, function: FunctionType, targets: Callable[[str], Any]) -> Iterator[Trace]:
+        """The recordings of `function` on disk. targets: gives a target by its name, or None."""
+        self.looked = True
+        # where calls wait for their programs, each run of a program computes the same as the one before; and one that
+        # compiles for later runs is to see all there is
+        if budget.for_later_runs or not config.current().ahead_of_time or not cache.is_used():
+            return
+        started = time.perf_counter()
+        if experience.recordings_of(self._key_of(function)):
+            late.import_now()
+            from accel.backend.disk import recordings
+
+            yield from recordings.read(self._key_of(function), targets)
+        open_ledger(self._name).charge("loading", time.perf_counter() - started)
+
+    def keep(self, function: FunctionType, paths: Iterable[Path]) -> None:
+        """Keep the recordings of paths that have programs."""
+        for path in paths:
+            if path.stage in (Stage.COMPILED, Stage.JOINED) and path not in self.kept:
+                self.kept.add(path)
+                if path.key is not None:
+                    from accel.backend.disk import recordings
+
+                    recordings.save(self._key_of(function), path.key, path.trace, function.__globals__["__name__"])
+
+    def _key_of(self, function: FunctionType) -> str:
+        if self._key is None:
+            from accel.ir.fingerprint import code_number, digest
+            from accel.process.bodies import as_written
+
+            self._key = digest(self._name, code_number(as_written(function.__code__)), self._effects)
+        return self._key
