@@ -32,7 +32,7 @@ Measured on the miniature's air, with values stored: 16 members at 121x240 take 
 together; 64 members at 31x60 take the same 6.5 ms in chunks of 8 to 64."""
 
 ALWAYS = np.True_
-"""By which values are stored (see accel.rules.fusion)."""
+"""By which values are stored and rounded (see accel.rules.fusion and accel.rules.rounding)."""
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class Batch:
         import jax
 
         def flat(inputs: list[Any], always: Any) -> Any:
-            with traced(stored_by=always if self._on_cpu else None, padded={}):
+            with traced(stored_by=always if self._on_cpu else None, rounded_by=always, padded={}):
                 output = self._program(dict(zip(self.takes, inputs, strict=True)))
             self._gives = list(output.state)
             return [*output.state.values(), *output.result, output.ok]

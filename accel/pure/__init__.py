@@ -8,6 +8,7 @@ host        Python's own numbers, by JAX
 norms       derivatives of norms where they are 0
 writes      writes of what they overwrite
 gates       masks that keep what is not read out of derivatives
+stills      where a selection has put a constant, which has none
 evaluation  the operations: branches, bounded loops, gates
 program     all of that as one function of the leaves
 function    `accel.to_jax`

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from accel.lower import looping
 from accel.lower.operations import as_array, compute
 from accel.lower.passes.aliasing import copied_before_writes
 from accel.lower.passes.branches import Conditional, branched
+from accel.lower.passes.exact import rounded_as_numpy
 from accel.lower.passes.recompute import Recomputation
-from accel.pure import gates, norms, writes
+from accel.pure import gates, norms, stills, writes
 from accel.pure.gates import EVERYWHERE, Mask
 from accel.rules import core, fusion, tracing
 from accel.rules.lowering import jnp, lax
@@ -33,18 +34,33 @@ Part = Node | Conditional
 class Plan:
     """What is to be computed, found once. body: operations in order. roots: what is asked for. rounds: of a loop by
     data at most; None: as many as its program may have. derives: it can be differentiated; else it has no gates,
-    values are stored as programs store them, and loops have no bound but their program's.
+    values are stored and rounded as in programs, and loops have no bound but their program's. state, left: see
+    `accel.lower.passes.exact`. still: indices of operands that are constants.
     """
 
-    def __init__(self, body: Sequence[Node], roots: Sequence[Node], rounds: int | None, derives: bool = True) -> None:
+    def __init__(
+        self,
+        body: Sequence[Node],
+        roots: Sequence[Node],
+        rounds: int | None,
+        derives: bool = True,
+        state: Sequence[tuple[int, Node]] = (),
+        left: Sequence[Node] = (),
+        still: Container[int] = (),
+    ) -> None:
         body = copied_before_writes(body)
+        if not derives:
+            body = rounded_as_numpy(body, state, left)
         self.nodes = {node.index: node for node in body}
         self.parts: list[Part] = branched(body, frozenset(node.index for node in roots))
         self.live = gates.live_masks(body, roots) if derives else {}
+        self.moving = stills.moving_masks(body, still) if derives else {}
         self.rounds = rounds
         self.derives = derives
         self.bodies = {
-            node.index: Plan(inner.operations, inner.roots, rounds, derives)
+            node.index: Plan(
+                inner.operations, inner.roots, rounds, derives, list(enumerate(inner.updates)), inner.updates
+            )
             for node in body
             if (inner := body_of(node)) is not None
         }
@@ -79,7 +95,7 @@ class Evaluation:
             self._values[part.index] = norms.computed(part, args, lambda *given: compute(part, given, kwargs))
         else:
             self._store_operands(part)
-            self._values[part.index] = _computed(part, *self._operands(part))
+            self._values[part.index] = self._moving(part, _computed(part, *self._operands(part)), part)
             self._take_padded(part)
 
     def _store_operands(self, node: Node) -> None:
@@ -102,8 +118,17 @@ class Evaluation:
     def _operands(self, node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
         live = self._plan.live.get(node.index, EVERYWHERE)
         if live and gates.is_elementwise(node) and node.dtype is not None:
-            return fill((node.args, node.kwargs), lambda each: self._gated(each, node, live), Node)  # type: ignore[no-any-return]
-        return fill((node.args, node.kwargs), self.fetch, Node)  # type: ignore[no-any-return]
+            fetch: Callable[[Node], Any] = lambda each: self._gated(each, node, live)  # noqa: E731
+        else:
+            fetch = self.fetch
+        return fill((node.args, node.kwargs), lambda each: self._moving(each, fetch(each), node), Node)  # type: ignore[no-any-return]
+
+    def _moving(self, which: Node, value: Any, node: Node) -> Any:
+        """An operand or the result of an operation, with derivatives only where the operation moves."""
+        mask = self._plan.moving.get(node.index, EVERYWHERE)
+        if not mask or which.shape != node.shape or not _has_derivatives(which) or not _is_traced(value):
+            return value
+        return gates.gate(value, self._mask(mask, node.shape))
 
     def _gated(self, operand: Node, node: Node, live: Mask) -> Any:
         """An operand whose derivatives count only where the operation's result is read."""

@@ -58,14 +58,14 @@ def live_masks(body: Sequence[Node], roots: Sequence[Node]) -> dict[int, Mask]:
         if node.dtype is not None and node.dtype.kind not in "fc":
             continue  # no derivative comes through truths and whole numbers
         own = live.get(node.index, EVERYWHERE)
-        for key, operand in _operands(node):
+        for key, operand in operands_of(node):
             mask = _read_by(node, own, key, operand)
             known = live.get(operand.index)
             live[operand.index] = mask if known is None else known & mask
     return live
 
 
-def _operands(node: Node) -> Iterator[tuple[Hashable, Node]]:
+def operands_of(node: Node) -> Iterator[tuple[Hashable, Node]]:
     """The operands of an operation, each with the position or name of its argument; in a list, and its place there."""
     for name, argument in (*enumerate(node.args), *node.kwargs.items()):
         if isinstance(argument, (list, tuple)):
@@ -78,18 +78,26 @@ def _read_by(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask:
     """Where an operation that is read under the mask `own` reads an operand."""
     through = _through(node, own, key, operand)
     mask = through if through is not None else EVERYWHERE
-    if _selects(node, key):
+    if selects(node, key):
         form = operand.shape if node.rule is not core.PHI else node.shape
         if form == operand.shape:
             mask = mask | {Condition(node.index, key, operand.shape)}
+    return limited(mask)
+
+
+def limited(mask: Mask) -> Mask:
+    """A mask of so many conditions at most."""
     return mask if len(mask) <= MOST else frozenset(sorted(mask, key=repr)[:MOST])
 
 
-def _selects(node: Node, key: Hashable) -> bool:
+def selects(node: Node, key: Hashable) -> bool:
+    """Whether an operation reads an operand only where it selects it."""
     if node.rule is core.PHI:
         return isinstance(key, tuple)
     reads = node.rule.locality.reads
-    return reads is not None and (key[0] if isinstance(key, tuple) else key) in reads.operands
+    if reads is None or (reads.given is not None and node.kwargs.get(reads.given) is None):
+        return False
+    return (key[0] if isinstance(key, tuple) else key) in reads.operands
 
 
 def _through(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask | None:

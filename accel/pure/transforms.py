@@ -22,6 +22,7 @@ from accel.record import Trace
 from accel.record.bits import same_number
 from accel.record.inputs import Inputs
 from accel.record.leaves import FromSlot, Leaf, Literal, Number
+from accel.rules.tracing import traced
 
 MOST_PATHS = 32
 """A function is recorded so many times for arguments of the same shapes and types."""
@@ -34,8 +35,8 @@ Run = Callable[[Program, Mapping[str, Any]], Any]
 class _Family:
     """The recorded paths of one function for arguments of one kind, as one program, and what is compiled of it."""
 
-    def __init__(self, call: PlainCall, skipped: int) -> None:
-        self._skipped = skipped
+    def __init__(self, call: PlainCall, skipped: int, derives: bool) -> None:
+        self._skipped, self._derives = skipped, derives
         self._traces: list[Trace] = []
         self.compiled: dict[Any, Any] = {}
         self.learn(call)
@@ -47,7 +48,7 @@ class _Family:
         self._traces.append(recorded_call(call))
         self.recorded = assembled(call.name, self._traces, [call], self._skipped)
         self.places = places_module.places_of(self.recorded)
-        self.program = Program(self.recorded, self.places, list(self.places.leaves))
+        self.program = Program(self.recorded, self.places, list(self.places.leaves), derives=self._derives)
         members = self.recorded.trace.members
         self._guards = [Guards(member.trace, member.placement.slots) for member in members]
         self._everybody = (1 << len(members)) - 1
@@ -86,10 +87,13 @@ def is_same_constant(value: object, known: object) -> bool:
 
 
 class _Transformed:
-    """One transform of a function. Calls find the family of their arguments, or make one."""
+    """One transform of a function. Calls find the family of their arguments, or make one.
 
-    def __init__(self, function: Any) -> None:
-        self._function = function
+    derives: it differentiates.
+    """
+
+    def __init__(self, function: Any, derives: bool = True) -> None:
+        self._function, self._derives = function, derives
         self._families: list[_Family] = []
 
     def family(self, call: PlainCall, given: Sequence[Any]) -> tuple[_Family, dict[str, Any]]:
@@ -97,7 +101,7 @@ class _Transformed:
             found = family.inputs(call)
             if found is not None:
                 return family, found
-        family = _Family(call, len(call.args) - len(given))
+        family = _Family(call, len(call.args) - len(given), self._derives)
         self._families.append(family)
         found = family.inputs(call)
         if found is None:
@@ -239,7 +243,7 @@ def vmap(function: Any, in_axes: int | Sequence[int | None] | None = 0) -> Calla
     >>> accel.vmap(lambda x, k: float((k * x).sum()), in_axes=(0, None))(np.ones((3, 4)), 2.0)
     array([8., 8., 8.])
     """
-    transformed = _Transformed(function)
+    transformed = _Transformed(function, derives=False)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return _Batch(transformed, args, kwargs, _axes(in_axes, len(args))).run()
@@ -282,7 +286,7 @@ class _Batch:
                 key = frozenset(stacked)
                 if key not in family.compiled:
                     family.compiled[key] = jax.jit(self._made(family, stacked))
-                found, ok = family.compiled[key]({**inputs, **stacked})
+                found, ok = family.compiled[key]({**inputs, **stacked}, np.True_)
                 found, ok = jax.tree.map(np.array, found), np.asarray(ok)
             if ok.all():
                 return filled(family.program.form, found)
@@ -317,9 +321,10 @@ class _Batch:
         program, size = family.program, self._size
         names = list(stacked)
 
-        def all_members(inputs: dict[str, Any]) -> Any:
+        def all_members(inputs: dict[str, Any], always: Any) -> Any:
             def one(own: dict[str, Any]) -> Any:
-                output = program({**inputs, **own})
+                with traced(rounded_by=always):
+                    output = program({**inputs, **own})
                 return output.result, output.ok
 
             return jax.vmap(one, axis_size=size)({name: inputs[name] for name in names})

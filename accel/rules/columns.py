@@ -56,11 +56,14 @@ class Reads:
 
     operands: by name, or by position where the operation has them so. masks: takes the operation's arguments, as JAX
     arrays and numbers, and gives the truths of those elements for each operand in order, in the shape of the result or
-    broadcastable to it; for an operand that is a list, a list of truths.
+    broadcastable to it; for an operand that is a list, a list of truths. given: the argument without which all is read.
+
+    Of a reduction, the truths are in the shape of the operand.
     """
 
     operands: tuple[str | int, ...]
     masks: Callable[..., tuple[Any, ...]]
+    given: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from accel.rules.columns import Rounding
 from accel.rules.core import cast, in_common_dtype
+from accel.rules.derivatives import derived_from
 from accel.rules.lowering import jnp, join, lax, number, where
 from accel.rules.rule import RULES, Unsupported, rewritten, rule
 from accel.rules.tables.statistics.sorting import find_places
@@ -89,7 +90,7 @@ def trapezoid(*, y: Array, x: Array | None = None, dx: Array | float = 1.0, axis
 def unwrap(*, p: Array, **bound: object) -> Any:
     if p.dtype.kind != "f":
         raise Unsupported("rule.parameter", "numpy.unwrap of numbers that are no floats")
-    return jnp.unwrap(p, **bound)
+    return derived_from(jnp.unwrap(p, **bound), p)  # what it adds are whole periods
 
 
 # -- gradients --------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from accel.ir.tape import Node
 from accel.rules import complexes, elementary, products
 from accel.rules.columns import Contraction, Reads, Rounding
 from accel.rules.core import cast, every
+from accel.rules.derivatives import derived_from
 from accel.rules.lowering import jnp, lax, number, where
 from accel.rules.rule import Rule, Unsupported, derived, fill, make_rule, own_rule, qualified_name
 
@@ -188,7 +189,7 @@ def _signed_quotient(x: Array | float, y: Array | float, found: Array) -> Any:
 
 
 def _signed_remainder(x: Array | float, y: Array | float, found: Array) -> Any:
-    return where(found == number(0, found), jnp.copysign(number(0, found), y), found)
+    return derived_from(where(found == number(0, found), jnp.copysign(number(0, found), y), found), found)
 
 
 _SIGNED: dict[str, Callable[[Any, Any, Any], Any]] = {
@@ -203,7 +204,7 @@ def _logaddexp2(x: Array | float, y: Array | float) -> Any:
     """Exact where both are the same, as NumPy's is."""
     found = jnp.logaddexp2(x, y)
     x, y = (jnp.broadcast_to(cast(each, found.dtype), found.shape) for each in (x, y))
-    return where(x == y, x + number(1, x), found)
+    return derived_from(where(x == y, x + number(1, x), found), found)
 
 
 def _guarded(name: str) -> Callable[[Any, Any], Any]:
@@ -233,7 +234,14 @@ def _modf(x: Array) -> Any:
     """Fraction and whole part; both keep the sign, and the fraction of an infinity is zero."""
     whole = jnp.trunc(x)
     zero = number(0, x)
-    return jnp.copysign(where(abs(x) == number(np.inf, x), zero, x - whole), x), whole
+    return derived_from(jnp.copysign(where(abs(x) == number(np.inf, x), zero, x - whole), x), x), whole
+
+
+def _ldexp(x: Array, power: Array | int) -> Any:
+    """Its result is a product, which jax.numpy makes of bits: a 0 has the derivative of its own bits there."""
+    found = jnp.ldexp(x, power)
+    factor = jnp.ldexp(jnp.ones_like(found), power)
+    return derived_from(found, cast(x, found.dtype) * lax.stop_gradient(factor))
 
 
 def _spacing(x: Array) -> Any:
@@ -362,7 +370,8 @@ ROWS: dict[str, UfuncRow] = {
     **_row("conjugate", _in_jax("conj")),
     # bits and whole numbers
     **_rows("bitwise_and bitwise_count bitwise_or bitwise_xor invert left_shift right_shift"),
-    **_rows("frexp ldexp nextafter"),
+    **_rows("frexp nextafter"),
+    **_row("ldexp", _ldexp),
     **_row("spacing", _spacing),
     **_row("gcd", _gcd),
     **_row("lcm", _lcm),

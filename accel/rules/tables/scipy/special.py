@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from accel.rules.derivatives import derived_from, with_slope
 from accel.rules.hosted import on_host, ufuncs_on_host
 from accel.rules.lowering import Lazy, jnp, lax, number, where
 from accel.rules.rule import Unsupported, rewritten
@@ -48,7 +49,8 @@ def _exprel(x: Array) -> Any:
     """(exp(x) - 1) / x, and 1 at 0."""
     small = abs(x) < number(1e-16, x)
     found = jnp.expm1(x) / where(small, number(1, x), x)
-    return where(small, number(1, x), where(x == number(np.inf, x), number(np.inf, x), found))
+    found = where(small, number(1, x), where(x == number(np.inf, x), number(np.inf, x), found))
+    return derived_from(found, where(small, 1 + 0.5 * x, found))
 
 
 def _log_expit(x: Array) -> Any:
@@ -66,7 +68,18 @@ def _boxcox(x: Array, lmbda: Array) -> Any:
     log, power = jnp.log(x.astype(float)), lmbda.astype(float)
     small = abs(power) < 1e-19
     found = where(small, log, jnp.expm1(power * log) / where(small, 1.0, power))
-    return found.astype(jnp.result_type(x, lmbda))
+    # where the power is 0, it is the first two terms of the series
+    near = log * (1.0 + 0.5 * power * log)
+    slope = derived_from(found, where(small, near, found))
+    return slope.astype(jnp.result_type(x, lmbda))
+
+
+def _spence_slope(x: Array) -> Any:
+    """log(x) / (1 - x), and its series about 1."""
+    z = x - 1
+    near = abs(z) < 1e-4
+    apart = where(near, number(1, x), z)
+    return where(near, -1 + z * (1 / 2 - z * (1 / 3 - z / 4)), lax.neg(jnp.log(x) / apart))
 
 
 _OWN: dict[str, Callable[..., Any]] = {
@@ -76,12 +89,14 @@ _OWN: dict[str, Callable[..., Any]] = {
     "log_expit": _log_expit,
     "huber": _huber,
     "boxcox": _boxcox,
+    "i0": with_slope(lambda x: jsp.i0(x), lambda x: jsp.i1(x)),
+    "spence": with_slope(lambda x: jsp.spence(x), _spence_slope),
     "exp10": lambda x: jnp.power(number(10, x), x),
     "j0": bessel.j0,
     "j1": bessel.j1,
 }
 
-for _name in "erf erfc expit logit ndtr ndtri erfinv gamma i0 i0e i1 i1e entr spence xlogy xlog1py".split():
+for _name in "erf erfc expit logit ndtr ndtri erfinv gamma i0e i1 i1e entr xlogy xlog1py".split():
     ufuncs.ROWS[_name] = ufuncs.UfuncRow(_in_jax(_name), {"work": 20.0})
 for _name, _lower in _OWN.items():
     ufuncs.ROWS[_name] = ufuncs.UfuncRow(_real(_name, _lower), {"work": 20.0})

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.rules.columns import Rounding
+from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, counted
 from accel.rules.lowering import axes_of, axis_within, extreme, jnp, nonzero, number, where
+from accel.rules.lowering import where as choose
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _masked_var(
     *, a: Any, mask: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False
 ) -> Any:
     mean = _masked_mean(a=a, mask=mask, axis=axis, dtype=dtype, keepdims=True)
-    squares = where_selected(mask, abs(a - mean) ** 2, 0)
+    squares = abs(where_selected(mask, a - mean, 0)) ** 2
     count = jnp.maximum(_selected(mask, a, axis) - ddof, 0)
     return jnp.sum(squares, axis=_axis(axis), keepdims=keepdims) / count
 
@@ -128,6 +129,13 @@ def real_only(a: Any) -> Any:
     return a
 
 
+def _chosen(*, where: Any = True, **others: Any) -> tuple[Any, ...]:
+    return (where,)
+
+
+CHOSEN = Reads(("a",), _chosen, given="where")
+
+
 def _sum(*, a: Array, axis: int | tuple[int, ...] | None = None, **bound: object) -> Any:
     if a.dtype == np.bool_ and not {"dtype", "initial"} & bound.keys():
         return counted(a, axis=axis_within(axis, a.ndim), **bound)
@@ -147,10 +155,11 @@ for _function, _lower, _neutral in ((np.sum, _sum, _always(0)), (np.prod, reduct
         out_decides=True,
         stored=True,
         neutral=_neutral,
+        reads=CHOSEN,
     )
 
 
-_CHOICES: dict[str, Any] = {"needs_elements": True, "rounding": Rounding.EXACT, "stored": True}
+_CHOICES: dict[str, Any] = {"needs_elements": True, "rounding": Rounding.EXACT, "stored": True, "reads": CHOSEN}
 for _function in (np.max, np.amax):
     add_rule(_function, extremes("max"), EXTREMES, masked=_filled(extremes("max"), _least), neutral=_lowest, **_CHOICES)
 for _function in (np.min, np.amin):
@@ -233,6 +242,8 @@ def _var(
     a, axis = cast(a, inner), axis_within(axis, a.ndim)
     centre = _mean(a=a, axis=axis, dtype=inner, keepdims=True, where=where) if mean is None else cast(mean, inner)
     deviation = a - centre
+    if where is not None:  # else what is not chosen, a NaN perhaps, would have a derivative
+        deviation = choose(where, deviation, number(0, deviation))
     squares = deviation.real**2 + deviation.imag**2 if deviation.dtype.kind == "c" else deviation * deviation
     total = jnp.sum(squares, axis=axis, keepdims=keepdims, where=where)
     left = _counted(a, where, axis, keepdims) - (ddof if correction is None else correction)
@@ -245,9 +256,9 @@ def _std(**bound: Any) -> Any:
 
 
 VARIANCES = "a where mean | axis dtype keepdims ddof correction"
-add_rule(np.mean, _mean, "a where | axis dtype keepdims", masked=_masked_mean, stored=True)
-add_rule(np.var, _var, VARIANCES, masked=_masked_var, stored=True)
-add_rule(np.std, _std, VARIANCES, masked=_masked_std, stored=True)
+add_rule(np.mean, _mean, "a where | axis dtype keepdims", masked=_masked_mean, stored=True, reads=CHOSEN)
+add_rule(np.var, _var, VARIANCES, masked=_masked_var, stored=True, reads=CHOSEN)
+add_rule(np.std, _std, VARIANCES, masked=_masked_std, stored=True, reads=CHOSEN)
 
 
 @rewritten(np.average, "a weights | axis keepdims returned")
@@ -330,8 +341,14 @@ def _is_nan(a: object) -> Any:
     return a != a
 
 
-add_rule(np.nansum, reduction("sum", _nan_as(0)), SUMS, out_decides=True)
-add_rule(np.nanprod, reduction("prod", _nan_as(1)), SUMS, out_decides=True)
+def _no_nan(*, a: Any, where: Any = None, **others: Any) -> tuple[Any, ...]:
+    return (~_is_nan(a) if where is None else ~_is_nan(a) & where,)
+
+
+NO_NAN = Reads(("a",), _no_nan)
+
+add_rule(np.nansum, reduction("sum", _nan_as(0)), SUMS, out_decides=True, reads=NO_NAN)
+add_rule(np.nanprod, reduction("prod", _nan_as(1)), SUMS, out_decides=True, reads=NO_NAN)
 
 
 def _nan_extreme(name: str, fill: float) -> Callable[..., Any]:
@@ -348,8 +365,8 @@ def _nan_extreme(name: str, fill: float) -> Callable[..., Any]:
     return lower
 
 
-add_rule(np.nanmax, _nan_extreme("max", -np.inf), "a | axis keepdims")
-add_rule(np.nanmin, _nan_extreme("min", np.inf), "a | axis keepdims")
+add_rule(np.nanmax, _nan_extreme("max", -np.inf), "a | axis keepdims", reads=NO_NAN)
+add_rule(np.nanmin, _nan_extreme("min", np.inf), "a | axis keepdims", reads=NO_NAN)
 
 
 def _some(*, a: Array | NDArray[Any], shape: tuple[int, ...], axis: int | None = None, keepdims: bool = False) -> Any:
@@ -370,7 +387,7 @@ add_rule(np.nanargmax, _nan_place("argmax", -np.inf), "a | axis keepdims", holds
 add_rule(np.nanargmin, _nan_place("argmin", np.inf), "a | axis keepdims", holds=_some)
 
 
-@rule(np.nanmean, "a where | axis dtype keepdims")
+@rule(np.nanmean, "a where | axis dtype keepdims", reads=NO_NAN)
 def nanmean(*, a: object, where: Any = None, **bound: Any) -> Any:
     return _mean(a=a, where=_seen(a, where), **bound)
 
@@ -384,8 +401,6 @@ def _seen(a: Any, chosen: Any) -> Any:
 
 def _nanvar(*, a: Any, where: Any = None, ddof: Any = 0, correction: Any = None, **bound: Any) -> Any:
     """NaN where no degree of freedom is left."""
-    from accel.rules.lowering import where as choose
-
     ddof = ddof if correction is None else correction
     if a.dtype.kind in "fc" and bound.get("dtype", a.dtype) != a.dtype:
         raise Unsupported("rule.parameter", "a nan-variance in another dtype than the array's")
@@ -401,5 +416,5 @@ def _nanstd(**bound: object) -> Any:
     return jnp.sqrt(_nanvar(**bound))
 
 
-add_rule(np.nanvar, _nanvar, VARIANCES)
-add_rule(np.nanstd, _nanstd, VARIANCES)
+add_rule(np.nanvar, _nanvar, VARIANCES, reads=NO_NAN)
+add_rule(np.nanstd, _nanstd, VARIANCES, reads=NO_NAN)

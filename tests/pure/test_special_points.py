@@ -1,0 +1,132 @@
+"""Derivatives at single points: at 0, at ties, at multiples, and where a mask or a bound keeps a singularity out.
+
+A lowering may have the right value there, and another derivative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+import accel
+
+jax = pytest.importorskip("jax")
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    with np.errstate(all="ignore"), jax.enable_x64(True):
+        yield
+
+
+POINTS = np.array([0.0, 0.75, -0.75, 1.0, -1.0, 2.25])
+"""Zeros, ones, and multiples of 0.75."""
+
+SLOPES: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "remainder": (lambda x: np.remainder(x, 0.75), 1.0),
+    "%": (lambda x: x % -0.75, 1.0),
+    "divmod": (lambda x: np.divmod(x, 0.75)[1], 1.0),
+    "divmod of the divisor": (lambda x: np.mod(1.5 + 0.0 * x, 0.75 + 0.0 * x), 0.0),
+    "fmod": (lambda x: np.fmod(x, 0.75), 1.0),
+    "% of a number": (lambda x: x * 0.0 + float(x[3]) % 0.5, [0.0, 0.0, 0.0, 6.0, 0.0, 0.0]),
+    "modf": (lambda x: np.modf(x)[0], 1.0),
+    "ldexp": (lambda x: np.ldexp(x, 2), 4.0),
+    "logaddexp2": (lambda x: np.logaddexp2(x, x.copy()), 1.0),
+    "unwrap": (lambda x: np.unwrap(x, period=1.5), 1.0),
+    "i0": (lambda x: special.i0(x), special.i1(POINTS)),
+    "np.i0": (lambda x: np.i0(x), special.i1(POINTS)),
+    "exprel": (lambda x: special.exprel(x), [0.5, *((math.exp(x) * (x - 1) + 1) / x**2 for x in POINTS[1:])]),
+    "spence": (lambda x: special.spence(x + 2.0), [-np.log(x + 2) / (x + 1) if x != -1.0 else -1.0 for x in POINTS]),
+    "boxcox by its power": (
+        lambda x: special.boxcox(np.full(6, 3.0), x),
+        [
+            math.log(3.0) ** 2 / 2 if x == 0 else (3.0**x * math.log(3.0) * x - 3.0**x + 1) / x**2
+            for x in POINTS.tolist()
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_derivatives_at_single_points(name: str) -> None:
+    function, slopes = SLOPES[name]
+    wanted = np.broadcast_to(slopes, POINTS.shape)
+    np.testing.assert_allclose(accel.grad(lambda x: float(function(x).sum()))(POINTS), wanted, rtol=1e-9, atol=1e-12)
+    pure = accel.to_jax(function, POINTS)
+    np.testing.assert_allclose(pure()["result"], function(POINTS), rtol=1e-14, atol=1e-15)
+    along = jax.jvp(lambda x: pure({"x": x})["result"].sum(), (POINTS,), (np.ones(6),))[1]
+    np.testing.assert_allclose(along, wanted.sum(), rtol=1e-9, atol=1e-12)
+
+
+def test_curvature_where_a_series_stands() -> None:
+    def total(x: Any) -> Any:
+        return special.spence(x).sum()
+
+    pure = accel.to_jax(total, np.array([1.0]))
+    found = jax.hessian(lambda x: pure({"x": x})["result"])(
+        np.array(
+            [
+                1.0,
+            ]
+        )
+    )
+    np.testing.assert_allclose(found, [[0.5]], rtol=1e-9)
+
+
+def _zeroed(x: Any) -> Any:
+    y = x * 1.0
+    y[y < 0] = 0.0
+    return y
+
+
+BOUNDED: dict[str, Callable[[Any], Any]] = {
+    "a root of a maximum": lambda x: np.sqrt(np.maximum(x, 0.0)),
+    "a root of a maximum of arrays": lambda x: np.sqrt(np.maximum(x, np.zeros(5))),
+    "a power of a selection": lambda x: np.where(x > 0, x, 0.0) ** 0.7,
+    "a root of what is zeroed": lambda x: np.sqrt(_zeroed(x)),
+    "a root of what is clipped": lambda x: x.clip(0.0) ** 0.5,
+    "an angle of what is clipped": lambda x: np.arccos(np.clip(x, -1.0, 1.0)) * x,
+    "an angle of two bounds": lambda x: np.arcsin(1.0 * np.minimum(np.maximum(x, -1.0), 1.0)),
+    "through a view": lambda x: np.sqrt(np.maximum(x, 0.0)[1:].reshape(2, 2)),
+    "a bound that is taken off": lambda x: np.maximum(x - 0.5, 0.0) ** 0.4 * x,
+    "a number's root": lambda x: x + float(np.sqrt(max(x[4], 0.0))),
+    "a chosen sum": lambda x: np.sum(np.log(x), where=x > 0),
+    "a chosen mean": lambda x: np.mean(x / np.maximum(x, 0.0) + np.sqrt(x), where=x > 0),
+    "a chosen variance": lambda x: np.var(np.sqrt(x), where=x > 0),
+    "a chosen maximum": lambda x: np.max(np.log(x), where=x > 0, initial=-9.0),
+    "a sum without NaN": lambda x: np.nansum(x * np.sqrt(x)),
+    "a spread without NaN": lambda x: np.nanstd(np.where(x > 0, x, np.nan)) + np.nanmax(np.sqrt(x)),
+    "a spread of a selection": lambda x: np.log(x[x > 0]).std(),
+}
+"""Programs whose operations are singular where a bound, a mask or a missing value keeps them out of the result."""
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_a_bound_that_is_taken_has_the_derivative_zero(name: str) -> None:
+    function = BOUNDED[name]
+    x = np.array([0.7, 1.9, 0.25, -0.41, -1.11])
+
+    def total(x: Any) -> float:
+        return float(np.sum(function(x)))
+
+    steps = 1e-5 * np.eye(5)
+    wanted = np.array([(total(x + step) - total(x - step)) / 2e-5 for step in steps])
+    np.testing.assert_allclose(accel.grad(total)(x), wanted, rtol=1e-6, atol=1e-8)
+    pure = accel.to_jax(total, x)
+
+    def value(x: Any) -> Any:
+        return pure({"x": x})["result"]
+
+    np.testing.assert_allclose(jax.jacfwd(value)(x), wanted, rtol=1e-6, atol=1e-8)
+    assert np.isfinite(jax.hessian(value)(x)).all()
+
+
+def test_a_singular_point_that_is_read_stays_one() -> None:
+    found = accel.grad(lambda x: float(np.sqrt(np.maximum(x, 0.0)).sum()))(np.array([0.0, 4.0, -1.0]))
+    assert not np.isfinite(found[0])
+    np.testing.assert_array_equal(found[1:], [0.25, 0.0])
