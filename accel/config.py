@@ -69,7 +69,8 @@ class Settings:
     devices: among how many devices of the platform programs divide their arrays; "all" for those that there are.
     machines: how processes that are started together find each other, to divide arrays among the devices of all:
         "cluster" by what their launcher has set, or the address HOST:PORT of the first; None: each is on its own.
-    processes, process: with an address, how many there are, and which one this is, from 0.
+    processes, process: with an address, how many there are, and which one this is, from 0; None: what their launcher
+        says.
     threads: of XLA on the CPU; None takes one thread if the first program's arrays are small, and otherwise all.
     ahead_of_time: True compiles in the background, while calls go on in NumPy; False compiles at first need.
     mode: "off" runs every call on NumPy; "auto" replays, and compares a decreasing share of the calls with NumPy;

@@ -35,6 +35,7 @@ LAYERS = (
         "machines",
         "machines.chatter",
         "machines.crew",
+        "machines.launchers",
         "machines.pieces",
     ),
     ("backend.devices",),

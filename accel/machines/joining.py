@@ -13,6 +13,7 @@ import secrets
 import socket
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,7 +23,7 @@ from typing import Any
 from accel import config, logs
 from accel.backend import devices
 from accel.config import SettingError, Settings
-from accel.machines import chatter, crew
+from accel.machines import chatter, crew, launchers
 from accel.machines.crew import CONNECTIONS, Crew, Member
 from accel.process import jax_internals
 from accel.reports import ledger
@@ -48,10 +49,13 @@ def join(settings: Settings) -> Settings:
             # a rank's loss is told by accel, in one line; SIGTERM stays the program's
             if name in jax.config.values:
                 jax.config.update(name, value)
-        try:
-            jax.distributed.initialize(**given, initialization_timeout=PATIENCE_S)
-        except Exception as error:
-            raise _error(settings, f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
+        with warnings.catch_warnings(record=True) as warned:  # the program's streams stay as they are
+            try:
+                jax.distributed.initialize(**given, initialization_timeout=PATIENCE_S)
+            except Exception as error:
+                problem = f"{type(error).__name__}: {error}".splitlines()[0]
+                words = " ".join([problem, *(str(each.message) for each in warned)]).split()
+                raise _error(settings, " ".join(words)) from error
         if jax_internals.distributed_state()[0] is None:
             raise _error(settings, "this version of JAX has no store of keys and values")
         # what it starts depends on the settings
@@ -78,19 +82,19 @@ def join(settings: Settings) -> Settings:
 
 
 def _addresses(settings: Settings) -> dict[str, Any]:
-    """What JAX is told of the processes; nothing where it is to find out."""
-    if settings.machines == config.CLUSTER:
+    """What JAX is told of the processes; nothing where it is to find out. Raises SettingError."""
+    address = None if settings.machines == config.CLUSTER else settings.machines
+    told = launchers.described(os.environ, address, settings.processes, settings.process)
+    if told is None:
         return {}
-    if settings.processes is None or settings.process is None:
-        raise _error(settings, "QD_JAX_PROCESSES and QD_JAX_PROCESS are unset")
-    if settings.process >= settings.processes:
-        name = config.VARIABLES["process"]
-        raise SettingError(name, settings.process, f"a whole number below {settings.processes}")
-    return {
-        "coordinator_address": settings.machines,
-        "num_processes": settings.processes,
-        "process_id": settings.process,
-    }
+    given = {"processes": told["num_processes"], "process": told["process_id"]}
+    unset = [config.VARIABLES[name] for name, value in given.items() if value is None]
+    if unset:
+        raise _error(settings, f"{' and '.join(unset)} {'are' if unset[1:] else 'is'} unset, and no launcher says it")
+    if given["process"] >= given["processes"]:
+        possible = f"a whole number below {given['processes']}"
+        raise SettingError(config.VARIABLES["process"], given["process"], possible)
+    return told
 
 
 def _error(settings: Settings, problem: str) -> SettingError:

@@ -6,16 +6,30 @@ The variables are those that the launchers set for each rank, so mpi4py need not
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
-VARIABLES = (
-    "OMPI_COMM_WORLD_RANK",  # Open MPI
-    "MV2_COMM_WORLD_RANK",  # MVAPICH
-    "PMI_RANK",  # MPICH and Intel MPI
-    "PMIX_RANK",  # launchers that speak PMIx
-    "SLURM_PROCID",  # Slurm's srun
+
+class Launcher(NamedTuple):
+    """The environment variables that a launcher sets: the number of this rank, from 0; how many ranks there are; the
+    number of this rank among those of its machine. "" for one that it does not set."""
+
+    rank: str
+    size: str = ""
+    local: str = ""
+
+
+OPEN_MPI = Launcher("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK")
+
+LAUNCHERS = (
+    OPEN_MPI,
+    Launcher("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"),  # MVAPICH
+    Launcher("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),  # MPICH and Intel MPI
+    Launcher("PMIX_RANK"),  # launchers that speak PMIx
+    Launcher("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),  # Slurm's srun
 )
-"""Environment variables with the number of this rank, from 0. The first that is set counts: `mpirun` may have been
-started by `srun`, as one of its tasks."""
+"""The first whose rank is set counts: `mpirun` may have been started by `srun`, as one of its tasks."""
+
+VARIABLES = tuple(each.rank for each in LAUNCHERS)
 
 
 def is_first() -> bool:

@@ -99,12 +99,11 @@ class RestingCalls(Protocol):
 
 
 class CountedTransfers(Protocol):
-    """What the launches of one program have handed to the device, and fetched from it.
+    """What the launches of one program have handed to the device, and fetched from it."""
 
-    constants: bytes that were put on the device once.
-    """
-
-    constants: int
+    @property
+    def constants(self) -> int:
+        """Bytes of constants that were put on the device: once, and as they changed."""
 
     @property
     def launches(self) -> int:

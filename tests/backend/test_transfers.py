@@ -15,6 +15,7 @@ import accel
 from accel import config
 from accel.backend import compile, devices, executable
 from accel.dispatch.comparing import policy
+from accel.dispatch.replay.variant import Launcher
 from accel.process import tuning
 from accel.reasons import source_line
 from accel.reports.ledger import open_ledger
@@ -165,6 +166,42 @@ def test_runs_that_are_discarded_count_what_they_were_given(moved: Counter[str])
     assert sum(transfers["handed"].values()) == moved["handed"]
     assert sum(transfers["fetched"].values()) == moved["fetched"]
     assert transfers["launches"] > open_ledger("branch").compiled_calls - 1 > 2
+
+
+@pytest.mark.parametrize("renewed", [True, False])
+def test_constants_that_change_are_counted_and_launches_go_on(
+    renewed: bool, moved: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model's constants change once a day: its program goes on with others."""
+    if not renewed:  # where lowering decides anew, the program gets a launcher of its own
+        monkeypatch.setattr(Launcher, "renew", lambda *_: False)
+
+    class Weighted:
+        weights, offset = np.linspace(0.0, 1.0, 50), np.linspace(1.0, 2.0, 500)
+
+        def step(self, x: Any) -> Any:
+            return np.exp(self.weights).cumsum() * x + self.offset.sum()
+
+    import jax
+
+    put, placed = jax.device_put, []
+
+    def counted_put(values: Any, *args: Any, **kwargs: Any) -> Any:  # launches have one of their own
+        placed.extend(np.asarray(each).nbytes for each in jax.tree.leaves(values))
+        return put(values, *args, **kwargs)
+
+    monkeypatch.setattr(jax, "device_put", counted_put)
+    model, step = Weighted(), accel.accelerate(Weighted.step, name="weighted")
+    for i in range(60):
+        if i in (20, 40):
+            model.weights = model.weights + 1.0
+        x = np.full(50, 1.0 + i)
+        np.testing.assert_allclose(step(model, x), Weighted.step(model, x), rtol=1e-12)
+    transfers = figures()["transfers"]
+    assert transfers["launches"] >= open_ledger("weighted").compiled_calls > 50
+    assert sum(transfers["handed"].values()) == moved["handed"]
+    assert sum(transfers["fetched"].values()) == moved["fetched"]
+    assert transfers["constants"] == sum(placed) > 3 * 50 * 8, "what depends on the weights, three times"
 
 
 def test_the_text_says_it_where_something_is_copied_or_on_request(moved: Counter[str]) -> None:

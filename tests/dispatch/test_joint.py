@@ -18,7 +18,7 @@ from accel.dispatch.replay import MergedVariant
 from accel.dispatch.target import Target
 from accel.merge import trace as merging
 from accel.record.parts import joins
-from accel.reports.ledger import State, open_ledger
+from accel.reports.ledger import Ledger, State, open_ledger
 from tests.merge.runs import State as Model
 from tests.merge.runs import assert_same
 
@@ -364,15 +364,21 @@ def with_names_of_sides(x: Any) -> Any:
     return x, taken
 
 
+def launches_of(book: Ledger) -> int:
+    return sum(each.launches for each in book.transfers)
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_a_later_run_starts_with_a_path_that_a_program_on_disk_has_admitted(in_background: Path) -> None:
     *others, later = {tuple(with_names_of_sides(x)[1]): (x,) for x in fields(0, 40)}.values()
     first = accel.accelerate(with_names_of_sides, name="first")
     play(with_names_of_sides, first, copy.deepcopy([*others, *others, *others, *others]))
-    programs = open_ledger("first").compile_s
+    book = open_ledger("first")
+    programs, compiled, launches = book.compile_s, book.compiled_calls, launches_of(book)
     play(with_names_of_sides, first, copy.deepcopy([later] * 3))
     assert len(members_of(first)) == 4
-    assert open_ledger("first").compile_s == programs
+    assert book.compile_s == programs
+    assert launches_of(book) - launches >= book.compiled_calls - compiled > 0
     second = accel.accelerate(with_names_of_sides, name="second")
     play(with_names_of_sides, second, copy.deepcopy([later] * 12))
     assert len(members_of(second)) == 1

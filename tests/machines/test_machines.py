@@ -231,6 +231,16 @@ REFUSED = {
         ["run", "-c", "print(1)"],
         "cannot be used: QD_JAX_PROCESSES and QD_JAX_PROCESS are unset",
     ),
+    "a launcher that does not say how many": (
+        {"QD_JAX_MACHINES": "127.0.0.1:1", "JOB_COMPLETION_INDEX": "0"},
+        ["run", "-c", "print(1)"],
+        "cannot be used: QD_JAX_PROCESSES is unset, and no launcher says it",
+    ),
+    "Kubernetes without JAX's extra": (
+        {"QD_JAX_MACHINES": "cluster", "KUBERNETES_SERVICE_HOST": "10.0.0.1", "JOB_COMPLETION_INDEX": "0"},
+        ["run", "-c", "print(1)"],
+        "pip install jax[k8s]",
+    ),
     "a rank too many": (
         {"QD_JAX_MACHINES": "127.0.0.1:1", "QD_JAX_PROCESSES": "2", "QD_JAX_PROCESS": "2"},
         ["run", "-c", "print(1)"],

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from accel.dispatch.comparing.snapshot import part_name
-from accel.dispatch.replay.variant import Launcher, Launches
+from accel.dispatch.replay.variant import Launcher, Launches, constant_bytes
 from accel.ir.tape import Node
 from accel.lower import PACKS, Program
 from accel.lower.program import Packed
@@ -33,10 +34,10 @@ NUMBERS, RESULT = "numbers and outcomes", "the result"
 class Transfers:
     """What one program's launches have moved. It holds counts and names, and neither the program nor its trace.
 
-    constants: bytes that were put on the device once, when the program was loaded.
+    there: constants on the device that a program before this one has left to it.
     """
 
-    def __init__(self, trace: Trace | MergedTrace, launcher: Launcher) -> None:
+    def __init__(self, trace: Trace | MergedTrace, launcher: Launcher, there: Sequence[Any] = ()) -> None:
         program = launcher.executable.program
         self._launches: Launches = launcher.launches
         self._taken = _taken(trace, program)
@@ -45,7 +46,12 @@ class Transfers:
         self._fetched = [(name, _size(node)) for name, node in fetched]
         self._lines = _reading_lines(trace, program), {name: place_text(node.where) for name, node in fetched}
         self._each_fetches = _packed(program)
-        self.constants = sum(np.asarray(constant).nbytes for constant in program.constants)
+        self._constants = constant_bytes(program.constants, launcher.executable.constants, there)
+
+    @property
+    def constants(self) -> int:
+        """Bytes of constants that were put on the device: once, when the program was loaded, and as they changed."""
+        return self._constants + self._launches.renewed
 
     @property
     def launches(self) -> int:
@@ -75,7 +81,7 @@ class Transfers:
 
     def begin_again(self) -> None:
         """Count anew."""
-        self._launches.count = 0
+        self._launches.count = self._launches.renewed = 0
         self._launches.fetched.clear()
         self._launches.spared.clear()
 

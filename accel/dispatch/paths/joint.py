@@ -123,7 +123,7 @@ class JointPath(Path):
         self.trace = trace
         self.matcher = self._matcher()
         self.constants.candidates = self._foldable()
-        self._variant = self._launcher(self.variant.executable)
+        self._use(self.variant.executable)
         path.join()
         self._note_members()
         return True

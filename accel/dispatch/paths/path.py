@@ -364,19 +364,26 @@ class Path:
 
     def _install(self, made: PendingProgram) -> None:
         """Put a new program in place. Its first replays are compared, whatever those of an earlier program showed."""
-        self._variant = self._launcher(made.result())
-        from accel.dispatch.costs.transfers import Transfers
-
+        self._use(made.result())
         undivided = self.variant.executable.undivided
         if undivided:
             current_run().note(f"{self.name} runs on one device: {undivided}")
-        open_ledger(self.name).transfers.append(Transfers(self.trace, self.variant))
         # a program from disk may have spans already
         self._spans_tried |= bool(self.variant.executable.spans)
         self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
         if self.stage is not Stage.COMPILED:  # as it is if a program with spans takes the place of one without
             self._enter(Stage.COMPILED)
         self.forget_replays()
+
+    def _use(self, executable: Executable) -> None:
+        """Launch this one from now on. What launches of one that was in its place have moved stays counted."""
+        from accel.dispatch.costs.transfers import Transfers
+
+        before, self._variant = self._variant, self._launcher(executable)
+        there = [] if before is None else before.executable.constants
+        open_ledger(self.name).transfers.append(Transfers(self.trace, self._variant, there))
+        if before is not None:
+            self._launches_then -= before.launches.count
 
     def _launcher(self, executable: Executable) -> Launcher:
         from accel.dispatch.replay import Variant
@@ -403,7 +410,7 @@ class Path:
         if executable is None:
             return False
         if not self.variant.renew(executable, copies):
-            self._variant = self._launcher(executable)
+            self._use(executable)
         self.constants.values.update(copies)
         if not self.refolded.issuperset(copies):
             self.forget_replays()

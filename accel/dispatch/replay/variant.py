@@ -104,11 +104,13 @@ class Launches:
     """How often a program was launched. fetched: how often these of its results were asked for, by their positions.
 
     spared: how often an array was on the device already, by its position among those that the program takes.
+    renewed: bytes of constants that were put there in the place of others.
     """
 
     count: int = 0
     fetched: Counter[tuple[int, ...]] = field(default_factory=Counter)
     spared: Counter[int] = field(default_factory=Counter)
+    renewed: int = 0
 
     def count_fetched(self, positions: tuple[int, ...]) -> None:
         self.fetched[positions] += 1
@@ -132,6 +134,14 @@ class DrawnOutcomes:
             interrupts.pass_on(error)
             raise HostError(f"{type(error).__name__}: {error}") from error
         return [host[index] for index in self._nodes]
+
+
+def constant_bytes(values: Sequence[Any], placed: Sequence[Any], there: Sequence[Any]) -> int:
+    """Bytes of those constants that were put on the device. placed: the same there, or nothing where several machines
+    have them; there: those that were there before."""
+    kept = {id(each) for each in there}
+    spared = {position for position, each in enumerate(placed) if id(each) in kept}
+    return sum(np.asarray(each).nbytes for position, each in enumerate(values) if position not in spared)
 
 
 class Launcher:
@@ -159,6 +169,9 @@ class Launcher:
         renewal = executable.program.renewal
         if renewal is None or renewal is not self._program.renewal:
             return False
+        self.launches.renewed += constant_bytes(
+            executable.program.constants, executable.constants, self.executable.constants
+        )
         self.executable, self._program = executable, executable.program
         self._constants.replace(arrays)
         self._prepared = None
