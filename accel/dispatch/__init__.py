@@ -7,6 +7,7 @@ replaying      runs calls by a path's program; what follows where that cannot an
 call           one call, and whether the program's own function has run for it
 preconditions  the state of the process that keeps every call on NumPy
 recordings     records calls; which ones were refused, and when the next recording is made
+earlier        recordings of earlier runs: taken up from disk at the first calls, kept there
 refusals       says why calls stay on NumPy
 compiling      when a path gets its program, and what happens until then
 paths/         the recorded paths of a target, which of them a call may take, and which get one program

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -17,6 +17,7 @@ from accel.backend.disk import cache, experience
 from accel.dispatch import late
 from accel.dispatch.costs import budget
 from accel.dispatch.paths.path import Path, Stage
+from accel.process.bodies import as_written
 from accel.reports.ledger import open_ledger
 
 if TYPE_CHECKING:
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 
 
 class Earlier:
-    """What is on disk of one target's recordings. effects: whether replays may show text.
+    """What is on disk of one target's recordings.
 
+    code: what its calls run, where that is not the recorded function's own. effects: whether replays may show text.
     looked: whether it has been looked for them. kept: the paths whose recordings are there.
     """
 
-    def __init__(self, name: str, effects: bool) -> None:
+    def __init__(self, name: str, code: CodeType | None, effects: bool) -> None:
         self._name = name
+        self._code = code
         self._effects = effects
         self.looked = False
         self._key: str | None = None
@@ -48,7 +51,7 @@ class Earlier:
             late.import_now()
             from accel.backend.disk import recordings
 
-            yield from recordings.read(self._key_of(function), targets)
+            yield from recordings.read(self._key_of(function), self._own(function), targets)
         open_ledger(self._name).charge("loading", time.perf_counter() - started)
 
     def keep(self, function: FunctionType, paths: Iterable[Path]) -> None:
@@ -59,12 +62,14 @@ class Earlier:
                 if path.key is not None:
                     from accel.backend.disk import recordings
 
-                    recordings.save(self._key_of(function), path.key, path.trace, function.__globals__["__name__"])
+                    recordings.save(self._key_of(function), path.key, path.trace, self._own(function))
 
     def _key_of(self, function: FunctionType) -> str:
         if self._key is None:
             from accel.ir.fingerprint import code_number, digest
-            from accel.process.bodies import as_written
 
-            self._key = digest(self._name, code_number(as_written(function.__code__)), self._effects)
+            self._key = digest(self._name, code_number(self._own(function)[1]), self._effects)
         return self._key
+
+    def _own(self, function: FunctionType) -> tuple[FunctionType, CodeType]:
+        return function, self._code or as_written(function.__code__)

@@ -116,7 +116,7 @@ class Target:
         self._refused = 0
         self._second_look: SecondLook | None = None  # where it is `final` as its programs are slower
         self._plain: WeakKeyDictionary[Path, str | None] = WeakKeyDictionary()
-        self._earlier = Earlier(name, effects)
+        self._earlier = Earlier(name, in_parts, effects)
         _TARGETS[name] = self
 
     @property

@@ -154,9 +154,13 @@ def _code(code: CodeType) -> Any:
     return code.co_firstlineno, code.co_code, code.co_names, constants
 
 
-def _constant(value: object) -> str:
-    # the order of a set of strings is another one in each process
-    return repr(sorted(map(repr, value)) if type(value) is frozenset else value)
+def _constant(value: object) -> Any:
+    if type(value) is frozenset:  # the order of a set of strings is another one in each process
+        return sorted(map(repr, value))
+    if type(value) is tuple:
+        return [_constant(each) for each in value]
+    # what accel has put there (a loop's switch) is no part of what the program has written
+    return repr(value) if type(value) in PLAIN else type(value).__qualname__
 
 
 def code_number(code: CodeType) -> int:

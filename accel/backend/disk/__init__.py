@@ -3,4 +3,6 @@
 cache       programs, found by what they compute
 together    programs of several paths
 experience  what earlier runs have learnt of a path
+recordings  recordings that led to programs, which later runs take up
+references  the names by which those find what is the program's own
 """

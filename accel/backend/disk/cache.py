@@ -5,7 +5,7 @@
     <QD_JAX_CACHE_DIR>/<environment>/<key>.path         what runs have learnt about a path (see experience)
     <QD_JAX_CACHE_DIR>/<environment>/<key>.together     the tape of a program of several paths (see together)
     <QD_JAX_CACHE_DIR>/<environment>/<key>.placement    where one of its paths finds what on it
-    <QD_JAX_CACHE_DIR>/<environment>/<key>.recording    a recording (see recordings), one of those that .recordings lists
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.recording    a recording (see recordings); .recordings: which there are
 
 The folder's name is a hash of everything that a compiled program depends on besides what it computes: accel's own code,
 the versions of Python, NumPy, SciPy, JAX and jaxlib, XLA's flags, and the processor. So entries of other versions are
@@ -50,7 +50,9 @@ there are."""
 
 _PARTIAL = ".partial"
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
-_FILE_NAME = re.compile(rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{PLACEMENT}|{KNOWN}|{RECORDINGS}?|-\w+{_PARTIAL})")
+_FILE_NAME = re.compile(
+    rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{PLACEMENT}|{KNOWN}|{RECORDINGS}?|-\w+{_PARTIAL})"
+)
 """The names of accel's files. `clear` removes no others."""
 
 _ABANDONED_S = 3600.0

@@ -33,12 +33,16 @@ _IS = re.compile(r"\bis (?:not )?\{(\d+)\}")
 """Where an expression compares with one of its constants by identity."""
 
 
-def save(target: str, path: str, trace: Trace, module: str) -> None:
-    """Keep a recording, if it can be. target: the key of what it is of; path: its own; module: the target's."""
+Own = tuple[FunctionType, CodeType]
+"""What a target brings: the function that is recorded, and the code that its calls run (of a lifted loop, a round)."""
+
+
+def save(target: str, path: str, trace: Trace, own: Own) -> None:
+    """Keep a recording, if it can be. target: the key of what it is of. path: its own. own: what the target brings."""
     if path in experience.recordings_of(target):
         return
     try:
-        content = _written(trace, module)
+        content = _written(trace, own)
     except Exception as why:
         logs.LOGGER.debug("a recording is not kept: %s: %s", type(why).__name__, why)
         return
@@ -46,16 +50,16 @@ def save(target: str, path: str, trace: Trace, module: str) -> None:
         experience.note_recording(target, path)
 
 
-def read(target: str, targets: Callable[[str], Any]) -> Iterator[Trace]:
+def read(target: str, own: Own, targets: Callable[[str], Any]) -> Iterator[Trace]:
     """The recordings of a target that earlier runs have kept, the last first.
 
-    targets: gives a target by its name, or None; those that ran inside are named so.
+    own: what the target brings. targets: gives a target by its name, or None; those that ran inside are named so.
     """
     for path in experience.recordings_of(target):
         content = cache.read(digest(target, path), cache.RECORDING)
         try:
             if content is not None:
-                yield _read(content, targets)
+                yield _read(content, own, targets)
         except Exception as why:
             logs.LOGGER.debug("a recording on disk cannot be used: %s: %s", type(why).__name__, why)
 
@@ -66,16 +70,17 @@ _PARTS = ("outputs", "aliases", "same", "objects", "array_slots", "scalar_slots"
 """What of a trace is kept as it is. Not the heads of its loops: they have been looked at."""
 
 
-def _written(trace: Trace, module: str) -> bytes:
+def _written(trace: Trace, own: Own) -> bytes:
     try:
-        return _written_with(trace, module, [trace.joins, trace.reused])
+        return _written_with(trace, own, [trace.joins, trace.reused])
     except Unnamed:
-        return _written_with(trace, module, [[], []])  # joins only serve to have more ways from fewer recordings
+        return _written_with(trace, own, [[], []])  # joins only serve to have more ways from fewer recordings
 
 
-def _written_with(trace: Trace, module: str, joins: Any) -> bytes:
+def _written_with(trace: Trace, own: Own, joins: Any) -> bytes:
     files, body = Files(), io.BytesIO()
-    writer = _Writer(body, trace.tape.nodes, files, module)
+    files.add(own[1].co_filename)
+    writer = _Writer(body, trace.tape.nodes, files, own)
     kept = [(key, slot) for key, slot in trace.inputs.entries() if key[0] in ("arg", "kwarg")]
     for slot in trace.inputs.slots:
         _check(slot)
@@ -92,12 +97,12 @@ def _written_with(trace: Trace, module: str, joins: Any) -> bytes:
     return pickle.dumps((files.hashes, body.getvalue()))
 
 
-def _read(content: bytes, targets: Callable[[str], Any]) -> Trace:
+def _read(content: bytes, own: Own, targets: Callable[[str], Any]) -> Trace:
     files = Files()
     files.hashes, body = pickle.loads(content)
     if not files.are_unchanged():
         raise Unnamed("the program has changed")
-    reader = _Reader(io.BytesIO(body))
+    reader = _Reader(io.BytesIO(body), own)
     for index, (rule, args, kwargs, about, repeats) in enumerate(reader.load()):
         args, kwargs = fill((args, kwargs), lambda ref: reader.nodes[ref.index], Ref)
         node = Node(index, rule, args, kwargs, **about)
@@ -155,17 +160,20 @@ def _is_of_function(code: Code) -> bool:
 class _Writer(pickle.Pickler):
     """Writes names in the place of what is the program's own.
 
-    nodes: the tape's, known by their positions. files: takes those that it names something of. module: the target's.
+    nodes: the tape's, known by their positions. files: takes those that it names something of. own: what the target
+    brings.
     """
 
-    def __init__(self, file: io.BytesIO, nodes: list[Node], files: Files, module: str) -> None:
+    def __init__(self, file: io.BytesIO, nodes: list[Node], files: Files, own: Own) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self._module = module
+        self._own = own
         self._nodes = nodes
         self._files = files
 
     def persistent_id(self, value: Any) -> Any:
         kind = type(value)
+        if kind in (FunctionType, CodeType):
+            return next((("own", place) for place, each in enumerate(self._own) if each is value), None)
         if kind is Node:
             if value.index >= len(self._nodes) or self._nodes[value.index] is not value:
                 raise Unnamed("an operation of another recording")
@@ -185,27 +193,49 @@ class _Writer(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         kind = type(value)
-        if kind is Code:
-            return self._code(value)
-        if isinstance(value, type) and (value in references.TYPES or not is_versioned(value.__module__)):
-            module, name = references.path_of(value)
-            self._files.add_class(value)
-            return _class_named, (module, name)
-        if kind is FunctionType and not is_versioned(value.__module__):
-            module, name = references.path_of(value)
-            self._files.add_module(module)
-            self._files.add(as_written(value.__code__).co_filename)
-            return _function_named, (module, name, code_number(as_written(value.__code__)))
-        if kind is CodeType:
-            place = self._module, value.co_qualname.partition(".<locals>")[0], code_number(value)
-            if references.code_in(*place) is not value:
-                raise Unnamed(f"the code of {value.co_qualname}")
-            return _code_named, place
-        if isinstance(value, (type, FunctionType, np.ndarray)) or is_versioned(kind.__module__):
-            if kind is np.ndarray and value.dtype.hasobject:
-                raise Unnamed("an array of objects")
+        reduce = _REDUCED.get(kind)
+        if reduce is None and isinstance(value, type):
+            reduce = _Writer._class
+        if reduce is not None:
+            return reduce(self, value)
+        if not is_versioned(kind.__module__):
+            raise Unnamed(f"an object of {kind.__module__}.{kind.__qualname__}")
+        return NotImplemented
+
+    def _class(self, value: type) -> Any:
+        if is_versioned(value.__module__) and value not in references.TYPES:
             return NotImplemented
-        raise Unnamed(f"an object of {kind.__module__}.{kind.__qualname__}")
+        path = references.path_of(value)
+        self._files.add_class(value)
+        return _class_named, path
+
+    def _function(self, value: FunctionType) -> Any:
+        if is_versioned(value.__module__):
+            return NotImplemented
+        code = as_written(value.__code__)
+        module, name = references.path_of(value)
+        self._files.add_module(module)
+        self._files.add(code.co_filename)
+        return _function_named, (module, name, code_number(code))
+
+    def _entry(self, value: Any) -> Any:
+        function = references.function_of(value)
+        module, name = references.path_of(function)
+        if references.found_entry(module, name) is not value:
+            raise Unnamed(f"a {type(value).__name__} {name}")
+        return _entry_named, (module, name, function)
+
+    def _nested(self, value: CodeType) -> Any:
+        outer = value.co_qualname.partition(".<locals>")[0]
+        place = self._own[0].__globals__["__name__"], outer, code_number(value)
+        if references.code_in(*place) is not value:
+            raise Unnamed(f"the code of {value.co_qualname}")
+        return _code_named, place
+
+    def _array(self, value: np.ndarray[Any, Any]) -> Any:
+        if value.dtype.hasobject:
+            raise Unnamed("an array of objects")
+        return NotImplemented
 
     def _code(self, code: Code) -> Any:
         """An expression; where it holds parts of a class or function, by what makes it anew of these."""
@@ -217,11 +247,22 @@ class _Writer(pickle.Pickler):
         return _code, tuple(code)
 
 
+_REDUCED: dict[type, Callable[[_Writer, Any], Any]] = {
+    Code: _Writer._code,
+    FunctionType: _Writer._function,
+    CodeType: _Writer._nested,
+    np.ndarray: _Writer._array,
+    **dict.fromkeys(references.ENTRIES, _Writer._entry),
+}
+"""How what has no name of its own is written, by its type. Classes are by `_Writer._class`."""
+
+
 class _Reader(pickle.Unpickler):
     """Finds what is named."""
 
-    def __init__(self, file: io.BytesIO) -> None:
+    def __init__(self, file: io.BytesIO, own: Own) -> None:
         super().__init__(file)
+        self.own = own
         self.nodes: list[Node] = []
 
     def persistent_load(self, name: Any) -> Any:
@@ -239,6 +280,7 @@ def _module(which: str) -> ModuleType:
 
 
 _FOUND: dict[str, Callable[[_Reader, Any], Any]] = {
+    "own": lambda reader, place: reader.own[place],
     "node": lambda reader, index: reader.nodes[index],
     "module": lambda reader, name: _module(name),
     "namespace": lambda reader, name: vars(_module(name)),
@@ -254,6 +296,13 @@ def _class_named(module: str, name: str) -> type:
     found = references.found(module, name)
     if not isinstance(found, type):
         raise Unnamed(f"{module}.{name} is no class")
+    return found
+
+
+def _entry_named(module: str, name: str, function: FunctionType) -> Any:
+    found = references.found_entry(module, name)
+    if type(found) not in references.ENTRIES or references.function_of(found) is not function:
+        raise Unnamed(f"{module}.{name} is something else")
     return found
 
 

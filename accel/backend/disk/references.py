@@ -50,21 +50,21 @@ def path_of(value: Any) -> tuple[str, str]:
 
 
 def found(module: str, name: str) -> Any:
-    """What stands in a module under a name with dots, without the wrapper that accel may have put around it."""
+    """What stands in a module under a name with dots, without the wrapper that accel may have put around it.
+
+    Of a property or static method, that is the function.
+    """
+    entry = found_entry(module, name)
+    return under_own_wrapper(function_of(entry) if isinstance(entry, ENTRIES) else entry)
+
+
+def found_entry(module: str, name: str) -> Any:
+    """What stands there, as it is."""
     holder: Any = sys.modules.get(module)
     for part in name.split("."):
-        if holder is None:
-            return None
-        # no attribute access: it might run code of the program's
-        holder = _own_entry(holder, part)
+        # in its own dictionary: an attribute access might run code of the program's
+        holder = getattr(holder, "__dict__", {}).get(part)
     return holder
-
-
-def _own_entry(holder: Any, name: str) -> Any:
-    value = getattr(holder, "__dict__", {}).get(name)
-    if isinstance(value, (staticmethod, classmethod)):
-        value = value.__func__
-    return under_own_wrapper(value)
 
 
 def code_in(module: str, outer: str, number: int) -> CodeType | None:
@@ -132,6 +132,14 @@ def _hash_of(file: str) -> str:
         raise Unnamed(f"{file}: {error.strerror}") from None
 
 
+ENTRIES = (property, staticmethod, classmethod)
+"""Kinds of what stands in a class for a function."""
+
+
+def function_of(entry: Any) -> Any:
+    return entry.fget if isinstance(entry, property) else entry.__func__
+
+
 _SINGLE = (type(None), bool, EllipsisType, NotImplementedType)
 _TEXT = (int, float, complex, str, bytes, range, np.dtype, np.generic)
 _NAMED = (type, FunctionType, BuiltinFunctionType, ModuleType, logging.Logger)
@@ -149,7 +157,9 @@ def process_wide(value: Any) -> str | None:
 
 def has_identity(value: Any) -> bool:
     """Whether a process finds the very same object, and not only an equal one, under a name."""
-    if isinstance(value, (*_SINGLE, *_NAMED, *_METHODS, np.ufunc)) or type(value).__module__.startswith("accel."):
+    if isinstance(value, (*_SINGLE, *_NAMED, *_METHODS, *ENTRIES, np.ufunc)) or type(value).__module__.startswith(
+        "accel."
+    ):
         return True
     if process_wide(value) is not None:
         return True

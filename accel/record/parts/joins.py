@@ -115,8 +115,8 @@ class Inherited(NamedTuple):
 class Join:
     """One join of a recording.
 
-    point: the code, by its number, and the offset of each frame, the innermost first. nodes, outcomes, reused: how many operations,
-    outcomes and outcomes that were used again the recording had by then. hidden: None where nothing can be.
+    point: the code, by its number, and the offset of each frame, the innermost first. nodes, outcomes, reused: how many
+    operations, outcomes and outcomes that were used again the recording had by then. hidden: None where nothing can be.
     """
 
     point: tuple[tuple[int, int], ...]

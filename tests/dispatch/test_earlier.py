@@ -1,0 +1,325 @@
+"""Recordings that earlier runs have kept: a later one takes them up, unless the program has become another.
+
+Two wrappers of one function, with nothing between them but the disk, stand for two runs. Where it matters that they are
+two processes, they are.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel.backend.disk import references
+from accel.dispatch import Target
+from tests.processes import ROOT, without_settings
+
+pytestmark = pytest.mark.usefixtures("foreground", "in_background")
+
+CALLS = 60
+
+
+@pytest.fixture(autouse=True)
+def _old_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """All files are older than this process."""
+    monkeypatch.setattr(references, "STARTED_S", time.time() + 1e6)
+    references._hash_of.cache_clear()
+    yield
+    references._hash_of.cache_clear()
+
+
+def run(function: FunctionType, arguments: Callable[[int], tuple[Any, ...]]) -> tuple[Target, list[Any]]:
+    """A run of so many calls: its target, and what the calls gave."""
+    target = Target(function, f"{function.__module__}:{function.__qualname__}", None, "strict")
+    return target, [target.answer(arguments(call), {}) for call in range(CALLS)]
+
+
+def assert_taken_up(function: Any, arguments: Callable[[int], tuple[Any, ...]]) -> None:
+    """The second run records nothing, has programs all the same, and both give what NumPy gives."""
+    expected = [function(*arguments(call)) for call in range(CALLS)]
+    for recordings in (True, False):
+        target, found = run(function, arguments)
+        assert bool(target.recordings.count) is recordings
+        assert target.paths.with_program
+        assert [path.replays for path in target.paths] != [0] * len(target.paths)
+        for one, other in zip(expected, found, strict=True):
+            assert type(one) is type(other)
+            np.testing.assert_allclose(other, one, rtol=1e-12)
+
+
+def assert_recorded_again(function: Any, arguments: Callable[[int], tuple[Any, ...]]) -> None:
+    for _ in range(2):
+        target, _ = run(function, arguments)
+        assert target.recordings.count
+
+
+WEIGHT = 0.5
+LIMITS = {"low": 0.1, "high": 0.9}
+
+
+class Field:
+    scale = 2.0
+
+    def __init__(self) -> None:
+        self.u, self.n, self.log = np.linspace(0.0, 1.0, 50), 0, [0.0]
+
+    @property
+    def rate(self) -> float:
+        return 0.1 * self.scale
+
+    @staticmethod
+    def doubled(x: Any) -> Any:
+        return x * 2.0
+
+    def slope(self, u: Any, *, order: int = 2) -> Any:
+        return np.roll(u, 1) - order * u + np.roll(u, -1)
+
+    def step(self, x: Any) -> Any:
+        self.n += 1
+        self.u = self.u + self.rate * self.doubled(self.slope(self.u)) + WEIGHT * np.sin(x)
+        if self.u.max() > LIMITS["high"]:
+            self.u *= 0.5
+        self.log.append(float(self.u.sum()))
+        return self.u.copy()
+
+
+def helper(x: Any, power: float = 1.5, *, shift: float = 0.25) -> Any:
+    return np.abs(x) ** power + shift
+
+
+def helped(x: Any) -> Any:
+    return helper(x) * math.pi + np.exp(-x)
+
+
+def branching(x: Any) -> Any:
+    y = np.sin(x)
+    y = y * 2.0 if x[0] > 15.0 else y + 1.0
+    if x[-1] > 70.0:
+        y = np.sqrt(np.abs(y))
+    return y
+
+
+def drawing(generator: np.random.Generator, x: Any) -> Any:
+    return x + generator.standard_normal(len(x))
+
+
+def nested(x: Any) -> Any:
+    def inner(y: Any) -> Any:
+        return y * WEIGHT + x
+
+    return inner(np.cos(x)) + sum(inner(x + k) for k in range(2))
+
+
+def fields(call: int, _kept: list[Field] = []) -> tuple[Any, ...]:  # noqa: B006
+    if call == 0:
+        _kept[:] = [Field()]
+    return _kept[0], np.full(50, 0.01 * call)
+
+
+def grids(call: int) -> tuple[Any, ...]:
+    return (np.linspace(call, 2.0 * call + 20.0, 50),)
+
+
+def generators(call: int, _kept: list[Any] = []) -> tuple[Any, ...]:  # noqa: B006
+    if call == 0:
+        _kept[:] = [np.random.default_rng(3)]
+    return _kept[0], np.full(50, float(call))
+
+
+CASES = {
+    "a method with state": (Field.step, fields),
+    "helpers and defaults": (helped, grids),
+    "branches": (branching, grids),
+    "draws": (drawing, generators),
+    "nested functions": (nested, grids),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_later_run_records_nothing(case: str) -> None:
+    assert_taken_up(*CASES[case])
+
+
+def test_state_is_that_of_numpy() -> None:
+    expected, found = Field(), Field()
+    run(Field.step, fields)
+    target = Target(Field.step, f"{__name__}:Field.step", None, "strict")
+    for call in range(CALLS):
+        x = np.full(50, 0.01 * call)
+        np.testing.assert_allclose(target.answer((found, x), {}), expected.step(x), rtol=1e-12)
+    assert target.recordings.count == 0
+    assert found.n == expected.n
+    np.testing.assert_allclose(found.log, expected.log, rtol=1e-12)
+
+
+# -- what is not taken up ----------------------------------------------------------------------------------------------
+
+
+def weighted(weight: float) -> Callable[[Any], Any]:
+    return lambda x: x * weight
+
+
+HALVED = weighted(0.5)
+
+
+def of_a_closure(x: Any) -> Any:
+    return HALVED(np.sin(x))
+
+
+def test_what_has_no_name_is_recorded_again() -> None:
+    assert_recorded_again(of_a_closure, grids)
+
+
+def test_other_code_of_the_same_name_is_recorded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A helper that is defined in one way or another, as the program finds its machine."""
+    run(helped, grids)
+
+    def helper(x: Any, power: float = 1.5, *, shift: float = 0.25) -> Any:
+        return np.abs(x) * power - shift
+
+    helper.__qualname__ = "helper"
+    monkeypatch.setitem(globals(), "helper", helper)
+    expected = [helped(*grids(call)) for call in range(CALLS)]
+    target, found = run(helped, grids)
+    assert target.recordings.count
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_value_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    run(Field.step, fields)
+    monkeypatch.setattr(Field, "scale", 3.0)
+    monkeypatch.setitem(globals(), "WEIGHT", 0.75)
+    expected = [Field.step(*fields(call)) for call in range(CALLS)]
+    _, found = run(Field.step, fields)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+SOURCE = """
+import numpy as np
+
+{other}
+
+class Base:
+    def rate(self):
+        return {rate}
+
+class Model(Base):
+    def step(self, x):
+        return np.sin(x) * self.rate()
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
+    """Writes a module of the user's, and imports it."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def write(**parts: str) -> ModuleType:
+        (tmp_path / "written_model.py").write_text(SOURCE.format(**{"other": "", **parts}), encoding="utf-8")
+        references._hash_of.cache_clear()
+        sys.modules.pop("written_model", None)
+        importlib.invalidate_caches()
+        return importlib.import_module("written_model")
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("parts", "recorded"),
+    [({"rate": "2.0"}, False), ({"rate": "3.0"}, True), ({"rate": "2.0", "other": "# a remark"}, True)],
+    ids=["unchanged", "another number", "another remark"],
+)
+def test_a_file_that_has_changed_is_recorded_again(
+    module: Callable[..., ModuleType], parts: dict[str, str], recorded: bool
+) -> None:
+    first = module(rate="2.0")
+    run(first.Model.step, lambda call: (first.Model(), *grids(call)))
+    second = module(**parts)
+    target, found = run(second.Model.step, lambda call: (second.Model(), *grids(call)))
+    assert bool(target.recordings.count) is recorded
+    expected = [second.Model().step(*grids(call)) for call in range(CALLS)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_file_that_is_newer_than_the_process_is_not_trusted(
+    module: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(references, "STARTED_S", time.time() - 100.0)
+    model = module(rate="2.0")
+    assert_recorded_again(model.Model.step, lambda call: (model.Model(), *grids(call)))
+
+
+def test_a_damaged_recording_is_recorded_again(in_background: Path) -> None:
+    run(helped, grids)
+    (kept,) = in_background.rglob("*.recording")
+    kept.write_bytes(kept.read_bytes()[:-20])
+    target, _ = run(helped, grids)
+    assert target.recordings.count
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+SCRIPT = """
+import json
+import numpy as np
+import accel
+
+class Model:
+    def __init__(self):
+        self.u = np.linspace(0.0, 1.0, 250_000)
+        self.names = {"b", "a", "c"}
+
+    def slope(self, u):
+        return np.roll(u, 1) - 2 * u + np.roll(u, -1)
+
+    @accel.accelerate
+    def step(self):
+        for _ in range(3):
+            self.u = self.u + 0.1 * self.slope(self.u) * np.exp(-self.u)
+        if "a" in self.names and self.u.mean() > 0.4:
+            self.u *= 0.999
+        return float(self.u.max())
+
+def compiled_calls():
+    return sum(each["compiled_calls"] for each in json.loads(accel.report(format="json"))["functions"])
+
+model, step = Model(), 0
+while step <= SHOWN or (step < MOST and compiled_calls() < 20):
+    for _ in range(20):
+        last = model.step()
+        step += 1
+    if step == SHOWN:
+        print(f"{last:.9f} {model.u.sum():.6f}")
+"""
+
+
+def test_the_second_process_records_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT.replace("SHOWN", "100").replace("MOST", "4000"), encoding="utf-8")
+    os.utime(path, (time.time() - 1000.0,) * 2)
+    settings = {
+        "PYTHONPATH": str(ROOT),
+        "QD_JAX_CACHE_DIR": str(tmp_path / "cache"),
+        "QD_JAX_LOG": "info",
+        "QD_JAX_REPORT": "0",
+    }
+    said, recorded = [], []
+    for mode in ("auto", "auto", "verify"):
+        environment = {**without_settings(), **settings, "QD_JAX_MODE": mode}
+        done = subprocess.run([sys.executable, str(path)], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+        recorded.append("recorded, " in done.stderr)
+    assert said[0] == said[1] == said[2]
+    assert recorded == [True, False, False]
