@@ -7,7 +7,7 @@ loaded.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -16,6 +16,7 @@ from accel import config
 from accel.backend.disk import cache, experience
 from accel.dispatch import late
 from accel.dispatch.costs import budget
+from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.paths.path import Path, Stage
 from accel.process.bodies import as_written
 from accel.reports.ledger import open_ledger
@@ -54,15 +55,16 @@ class Earlier:
             yield from recordings.read(self._key_of(function), self._own(function), targets)
         open_ledger(self._name).charge("loading", time.perf_counter() - started)
 
-    def keep(self, function: FunctionType, paths: Iterable[Path]) -> None:
-        """Keep the recordings of paths that have programs."""
+    def keep(self, function: FunctionType, paths: KnownPaths) -> None:
+        """Keep the recordings of paths whose programs are on disk."""
         for path in paths:
-            if path.stage in (Stage.COMPILED, Stage.JOINED) and path not in self.kept:
-                self.kept.add(path)
-                if path.key is not None:
-                    from accel.backend.disk import recordings
+            program = paths.joint if path.stage is Stage.JOINED else path
+            if path in self.kept or program is None or not program.kept or path.key is None:
+                continue
+            self.kept.add(path)
+            from accel.backend.disk import recordings
 
-                    recordings.save(self._key_of(function), path.key, path.trace, self._own(function))
+            recordings.save(self._key_of(function), path.key, path.trace, self._own(function))
 
     def _key_of(self, function: FunctionType) -> str:
         if self._key is None:

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ def _old_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     references._hash_of.cache_clear()
 
 
-def run(function: FunctionType, arguments: Callable[[int], tuple[Any, ...]]) -> tuple[Target, list[Any]]:
+def run(function: Any, arguments: Callable[[int], tuple[Any, ...]]) -> tuple[Target, list[Any]]:
     """A run of so many calls: its target, and what the calls gave."""
     target = Target(function, f"{function.__module__}:{function.__qualname__}", None, "strict")
     return target, [target.answer(arguments(call), {}) for call in range(CALLS)]
@@ -153,7 +153,8 @@ def test_a_later_run_records_nothing(case: str) -> None:
 def test_state_is_that_of_numpy() -> None:
     expected, found = Field(), Field()
     run(Field.step, fields)
-    target = Target(Field.step, f"{__name__}:Field.step", None, "strict")
+    step: Any = Field.step
+    target = Target(step, f"{__name__}:Field.step", None, "strict")
     for call in range(CALLS):
         x = np.full(50, 0.01 * call)
         np.testing.assert_allclose(target.answer((found, x), {}), expected.step(x), rtol=1e-12)
