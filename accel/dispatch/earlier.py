@@ -1,4 +1,4 @@
-"""Earlier runs' recordings: a target takes them up at its first calls, and keeps those that led to a program.
+"""Earlier runs' recordings: a target takes them up at its first calls, and keeps those that lead to a program.
 
 So a second run of a program records nothing that an earlier one has recorded, and has its programs as soon as they are
 loaded.
@@ -7,7 +7,7 @@ loaded.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -16,13 +16,15 @@ from accel import config
 from accel.backend.disk import cache, experience
 from accel.dispatch import late
 from accel.dispatch.costs import budget
-from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.paths.path import Path, Stage
 from accel.process.bodies import as_written
 from accel.reports.ledger import open_ledger
 
 if TYPE_CHECKING:
     from accel.record import Trace
+
+
+_WORTH_KEEPING = (Stage.PENDING, Stage.COMPILED, Stage.JOINED)
 
 
 class Earlier:
@@ -55,11 +57,10 @@ class Earlier:
             yield from recordings.read(self._key_of(function), self._own(function), targets)
         open_ledger(self._name).charge("loading", time.perf_counter() - started)
 
-    def keep(self, function: FunctionType, paths: KnownPaths) -> None:
-        """Keep the recordings of paths whose programs are on disk."""
+    def keep(self, function: FunctionType, paths: Iterable[Path]) -> None:
+        """Keep the recordings of paths that have programs, or for which one is being compiled."""
         for path in paths:
-            program = paths.joint if path.stage is Stage.JOINED else path
-            if path in self.kept or program is None or not program.kept or path.key is None:
+            if path.stage not in _WORTH_KEEPING or path in self.kept or path.key is None:
                 continue
             self.kept.add(path)
             from accel.backend.disk import recordings

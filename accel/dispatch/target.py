@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from accel import config, logs
 from accel.backend import resident
 from accel.dispatch import late
-from accel.dispatch.call import LONG_CALL_S, THREAD, Call, Turn, is_fault
+from accel.dispatch.call import LONG_CALL_S, THREAD, Call, Turn, is_fault, note_counted
 from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
 from accel.dispatch.costs import budget
 from accel.dispatch.costs.account import RELIABLE_CALL_S, Account, is_limited
@@ -259,7 +259,7 @@ class Target:
                 self._refusals.note_wait("speed.small")
                 return self._numpy.whole(call, quiet=is_quiet())
         if not self._earlier.looked:
-            self._take_up()
+            self._take_up(call)
         self._finish_ready()
         backs_off = False
         for path in self.paths.likely_first():
@@ -332,6 +332,7 @@ class Target:
         if path.stage is Stage.OBSERVING and self._may_start(path):
             settled = not self._is_limited or (self.parts.leave_enough and self.parts.kinds.are_settled)
             self._compiling.observe(path, values, call, limited=self._is_limited, settled=settled)
+            self._earlier.keep(self.recorded, [path])
         if path.is_ready():
             self._finish(path)
         else:
@@ -486,8 +487,9 @@ class Target:
         timeline.note_event(timeline.RECORDED, self.name, f"{operations} operations", spent)
         logs.LOGGER.info("%s recorded, %d operations", self.name, operations)
 
-    def _take_up(self) -> None:
-        """Take up what earlier runs have recorded."""
+    def _take_up(self, call: Call) -> None:
+        """Take up what earlier runs have recorded. What that takes does not count as the call's own time."""
+        started = time.perf_counter()
         for trace in self._earlier.take_up(self.recorded, _TARGETS.get):
             path = self.paths.add(trace, self.name)
             self._earlier.kept.add(path)
@@ -495,6 +497,9 @@ class Target:
             logs.LOGGER.info("%s was recorded by an earlier run, %d operations", self.name, len(trace.tape.nodes))
         if self.paths:
             self._begin_with_paths()
+        waited = time.perf_counter() - started
+        call.began += waited
+        note_counted(waited)
 
     def _begin_with_paths(self) -> None:
         let_go_at_exit(self)
