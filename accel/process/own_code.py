@@ -12,6 +12,7 @@ import os
 import site
 import sys
 import sysconfig
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from types import FunctionType
@@ -26,6 +27,9 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 _WITH_RULES = frozenset({"numpy", "scipy"})
 """Packages whose functions are recorded as operations."""
+
+IMPORTED_S = time.time()
+"""When accel was imported."""
 
 PACKAGE = Path(__file__).resolve().parents[1]
 """accel's own folder."""

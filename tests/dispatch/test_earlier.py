@@ -22,7 +22,7 @@ import pytest
 
 from accel.backend.disk import references
 from accel.dispatch import Target
-from tests.processes import ROOT, without_settings
+from tests.processes import ROOT, said_by, without_settings
 
 pytestmark = pytest.mark.usefixtures("foreground", "in_background")
 
@@ -259,6 +259,19 @@ def test_a_file_that_is_newer_than_the_process_is_not_trusted(
     monkeypatch.setattr(references, "STARTED_S", time.time() - 100.0)
     model = module(rate="2.0")
     assert_recorded_again(model.Model.step, lambda call: (model.Model(), *grids(call)))
+
+
+def test_a_recording_of_a_file_that_has_changed_is_replaced(module: Callable[..., ModuleType]) -> None:
+    for recorded in (True, False):
+        for other in ("", "# a remark") if recorded else ("# a remark",):
+            model = module(rate="2.0", other=other)
+            target, _ = run(model.Model.step, lambda call, model=model: (model.Model(), *grids(call)))
+            assert bool(target.recordings.count) is recorded
+
+
+def test_the_process_began_before_its_modules_were_read() -> None:
+    code = "import time; t = time.time(); from accel.backend.disk import references; print(references.STARTED_S - t)"
+    assert -30.0 < float(said_by(code)) <= references.CLOCKS_S
 
 
 def test_a_damaged_recording_is_recorded_again(in_background: Path) -> None:

@@ -15,8 +15,8 @@ from types import CodeType
 
 from accel.backend.disk import cache
 
-MOST_RECORDINGS = 32
-"""So many recordings of one target are kept."""
+MOST_RECORDINGS = 16
+"""So many recordings of one target are kept: a later run reads all of them at its first calls."""
 
 
 @dataclass(frozen=True, slots=True)

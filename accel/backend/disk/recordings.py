@@ -39,8 +39,6 @@ Own = tuple[FunctionType, CodeType]
 
 def save(target: str, path: str, trace: Trace, own: Own) -> None:
     """Keep a recording, if it can be. target: the key of what it is of. path: its own. own: what the target brings."""
-    if path in experience.recordings_of(target):
-        return
     try:
         content = _written(trace, own)
     except Exception as why:

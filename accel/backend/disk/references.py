@@ -12,23 +12,41 @@ from __future__ import annotations
 import functools
 import hashlib
 import logging
+import math
 import os
+import re
 import sys
-import time
 import types
+from pathlib import Path
 from types import BuiltinFunctionType, CodeType, EllipsisType, FunctionType, MethodType, ModuleType, NotImplementedType
 from typing import Any
 
 import numpy as np
 
 from accel.ir.fingerprint import code_number, is_versioned
-from accel.process.own_code import under_own_wrapper
-
-STARTED_S = time.time()
-"""When accel was imported. A file that is newer may hold another text than the one that is running."""
+from accel.process import own_code
 
 CLOCKS_S = 2.0
-"""By so much the clock of a file system may be behind, or round."""
+"""By so much the clocks of file systems may be behind, or round."""
+
+
+def _process_start() -> float:
+    """When this process began, in seconds since the epoch, as Linux tells."""
+    ticks = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    boot = re.search(r"^btime (\d+)$", Path("/proc/stat").read_text(), re.MULTILINE)
+    return int(boot[1]) + int(ticks) / os.sysconf("SC_CLK_TCK") if boot else math.inf
+
+
+def _started() -> float:
+    """The program's modules were read after this: before accel was imported, or, in a fork, by another process."""
+    try:
+        return min(own_code.IMPORTED_S, _process_start())
+    except (OSError, ValueError, IndexError):
+        return own_code.IMPORTED_S
+
+
+STARTED_S = _started()
+"""A file that is newer may hold another text than the one that is running."""
 
 
 class Unnamed(Exception):
@@ -55,7 +73,7 @@ def found(module: str, name: str) -> Any:
     Of a property or static method, that is the function.
     """
     entry = found_entry(module, name)
-    return under_own_wrapper(function_of(entry) if isinstance(entry, ENTRIES) else entry)
+    return own_code.under_own_wrapper(function_of(entry) if isinstance(entry, ENTRIES) else entry)
 
 
 def found_entry(module: str, name: str) -> Any:
