@@ -26,6 +26,7 @@ from accel.ir.fingerprint import PLAIN, code_number, digest, is_versioned
 from accel.ir.tape import Node, Tape
 from accel.ir.template import fill
 from accel.process.bodies import as_written
+from accel.process.interrupts import pass_on
 from accel.record import Trace, inputs
 from accel.record.inputs import Code, Inputs, Slot
 
@@ -42,6 +43,7 @@ def save(target: str, path: str, trace: Trace, own: Own) -> None:
     try:
         content = _written(trace, own)
     except Exception as why:
+        pass_on(why)
         logs.LOGGER.debug("a recording is not kept: %s: %s", type(why).__name__, why)
         return
     if not cache.save(digest(target, path), content, cache.RECORDING):
@@ -59,6 +61,7 @@ def read(target: str, own: Own, targets: Callable[[str], Any]) -> Iterator[Trace
             if content is not None:
                 yield _read(content, own, targets)
         except Exception as why:
+            pass_on(why)
             logs.LOGGER.debug("a recording on disk cannot be used: %s: %s", type(why).__name__, why)
 
 
