@@ -8,7 +8,7 @@ a program, with tape indices in place of nodes.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,12 +60,7 @@ class Job:
 
     def trace(self) -> JobTrace:
         """Rebuild the part of the trace that is lowered."""
-        nodes: list[Node] = []
-        for index, (rule, args, kwargs, about, repeats) in enumerate(self.nodes):
-            args, kwargs = fill((args, kwargs), lambda ref: nodes[ref.index], Ref)
-            node = Node(index, rule, args, kwargs, **about)
-            node.repeats = repeats
-            nodes.append(node)
+        nodes = nodes_of(self.nodes)
         outcomes = [Outcome(nodes[index], expected, where) for index, expected, where in self.outcomes]
         outputs = Outputs(
             arrays=[nodes[index] for index in self.arrays],
@@ -125,6 +120,17 @@ def row_of(node: Node) -> tuple[Any, ...]:
     """The arguments of a node, with `Ref`s in place of nodes, and its repeats."""
     args, kwargs = fill((node.args, node.kwargs), lambda operand: Ref(operand.index), Node)
     return node.rule, args, kwargs, {name: getattr(node, name) for name in _ABOUT}, node.repeats
+
+
+def nodes_of(rows: Iterable[tuple[Any, ...]]) -> list[Node]:
+    """The nodes of a tape, from what `row_of` gives of each."""
+    nodes: list[Node] = []
+    for index, (rule, args, kwargs, about, repeats) in enumerate(rows):
+        args, kwargs = fill((args, kwargs), lambda ref: nodes[ref.index], Ref)
+        node = Node(index, rule, args, kwargs, **about)
+        node.repeats = repeats
+        nodes.append(node)
+    return nodes
 
 
 def _refilled(draw: Draw, value_of: Callable[[Any], Any], kinds: type) -> Draw:

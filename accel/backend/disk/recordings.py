@@ -21,10 +21,9 @@ import numpy as np
 from accel import logs
 from accel.backend.disk import cache, experience, references
 from accel.backend.disk.references import Files, Unnamed
-from accel.backend.job import Ref, row_of
+from accel.backend.job import nodes_of, row_of
 from accel.ir.fingerprint import PLAIN, code_number, digest, is_versioned
 from accel.ir.tape import Node, Tape
-from accel.ir.template import fill
 from accel.process.bodies import as_written
 from accel.process.interrupts import pass_on
 from accel.record import Trace, inputs
@@ -104,11 +103,7 @@ def _read(content: bytes, own: Own, targets: Callable[[str], Any]) -> Trace:
     if not files.are_unchanged():
         raise Unnamed("the program has changed")
     reader = _Reader(io.BytesIO(body), own)
-    for index, (rule, args, kwargs, about, repeats) in enumerate(reader.load()):
-        args, kwargs = fill((args, kwargs), lambda ref: reader.nodes[ref.index], Ref)
-        node = Node(index, rule, args, kwargs, **about)
-        node.repeats = repeats
-        reader.nodes.append(node)
+    reader.nodes = nodes_of(reader.load())
     outcomes, entered, parts, inlined, (joins, reused) = reader.load()
     found = filter(None, map(targets, inlined))
     return Trace(
