@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent
 
 LAYERS = (
     ("process.forks", "process.filters", "process.jax_internals", "process.processors", "process.tracebacks"),
-    ("process.notebook_cells",),
+    ("process.notebook_cells", "process.bars"),
     ("process.onlookers",),
     ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies", "process.ranks"),
     ("project", "spelling", "distances"),

@@ -12,7 +12,6 @@ that is, and its chain of bases says so.
 from __future__ import annotations
 
 import functools
-import gc
 import operator
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -126,7 +125,7 @@ class Residents:
         self._fetch(kept)
         gone = [key for key, each in self._known.items() if each.of() is None or each in kept]
         for key in gone:
-            del self._known[key]
+            self._known.pop(key, None)  # a signal handler that came in between has had all of them fetched
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
@@ -153,8 +152,8 @@ class Residents:
         if not behind:
             return
         for (array, each), values in zip(behind, jax.device_get([each.buffer for _, each in behind]), strict=True):
-            np.copyto(array, values)
-            if each.is_behind:  # else a signal handler came in between, which has fetched all
+            if each.is_behind:  # else a signal handler came in between: all is fetched, and it may have changed arrays
+                np.copyto(array, values)
                 each.is_behind = False
                 if each.fetched is not None:
                     each.fetched()
@@ -183,17 +182,3 @@ def filled(into: Sequence[Array], made: Sequence[Any], others: Sequence[Any]) ->
 
 
 current = Residents()
-
-
-def _before_collection(phase: str, info: object) -> None:
-    """Finalizers may run, which may look."""
-    if phase == "start" and current.is_held:
-        current.bring_up_to_date()
-
-
-def watch_collections() -> None:
-    """Be asked before each garbage collection, before anyone else."""
-    if gc.callbacks[:1] != [_before_collection]:
-        if _before_collection in gc.callbacks:
-            gc.callbacks.remove(_before_collection)
-        gc.callbacks.insert(0, _before_collection)

@@ -8,14 +8,51 @@ from __future__ import annotations
 
 import ast
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-Iterated = tuple["weakref.ref[np.ndarray[Any, Any]]", ...]
-"""The arrays that a loop reads itself as it goes on."""
+from accel.backend import resident
+from accel.process import bars
+
+
+@dataclass(frozen=True, slots=True)
+class Iterated:
+    """What a loop reads itself as it goes on.
+
+    arrays: those that it goes through. bars: progress bars, whose code runs before each round.
+    """
+
+    arrays: tuple[weakref.ref[np.ndarray[Any, Any]], ...] = ()
+    bars: tuple[weakref.ref[Any], ...] = ()
+    _ends: list[weakref.ref[Any]] = field(default_factory=list)
+
+    def given(self, iterable: Iterable[Any]) -> Iterable[Any]:
+        """What the loop goes through in the place of its iterable: the same elements.
+
+        The code of a bar may raise, as where its stream is closed, and then the program may look at arrays. Python lets
+        go of what a loop goes through before it looks for a handler, and before it leaves the function. So that has a
+        last part, which is empty, and whose end brings arrays up to date. All of it is code in C: no frame, line or
+        tracer's event is another one. (Ctrl-C that arrives in that moment is lost to the error that is on its way.)
+        """
+        if not self.bars:
+            return iterable
+        last = set[Any]()
+        self._ends.append(weakref.ref(last, _at_the_end))
+        return chain(iterable, last)
+
+    def are_plain(self) -> bool:
+        """Whether the bars still run no code of the program's."""
+        return all(iterated(bar) is not None for each in self.bars if (bar := each()) is not None)
+
+
+def _at_the_end(_: object) -> None:
+    if resident.current.is_held:
+        resident.current.bring_up_to_date()
+
 
 NUMBERS: frozenset[type] = frozenset(
     {int, float, bool}
@@ -27,25 +64,34 @@ MOST_NESTED = 8
 
 
 def iterated(iterable: Any, depth: int = MOST_NESTED) -> Iterated | None:
-    """The arrays behind an iterable that runs no code of the program's to give its next element; None for others.
+    """What is behind an iterable that runs no code of the program's to give its next element; None for others.
 
-    Nor does it, or giving a plain target that element, raise after the first one: nobody would bring arrays up to date.
+    Nor does it, or giving a plain target that element, raise after the first one, unless there is a bar: nobody would
+    bring arrays up to date.
     """
     if depth == 0:
         return None
-    parts = _KNOWN.get(type(iterable), lambda _: None)(iterable)
+    if type(iterable) is np.ndarray:
+        return Iterated((weakref.ref(iterable),)) if iterable.dtype.type in NUMBERS else None
+    bar = None if type(iterable) in _KNOWN else bars.bar_of(iterable)
+    inside = _KNOWN.get(type(iterable), _of_others) if bar is None else bars.gone_through
+    parts = inside(iterable if bar is None else bar)
     if parts is None:
         return None
-    found = [iterated(part, depth - 1) if not isinstance(part, weakref.ref) else (part,) for part in parts]
-    return None if None in found else tuple(chain.from_iterable(found))  # type: ignore[arg-type]
+    found = [each for part in parts if (each := iterated(part, depth - 1)) is not None]
+    if len(found) < len(parts):
+        return None
+    arrays = chain.from_iterable(each.arrays for each in found)
+    own = () if bar is None else (weakref.ref(bar),)
+    return Iterated(tuple(arrays), tuple(chain(own, *(each.bars for each in found))))
+
+
+def _of_others(iterable: Any) -> None:
+    """Nobody knows."""
 
 
 def _of_elements(elements: Any) -> list[Any] | None:
     return [] if set(map(type, elements)) <= NUMBERS else None
-
-
-def _of_array(array: np.ndarray[Any, Any]) -> list[Any] | None:
-    return [weakref.ref(array)] if array.dtype.type in NUMBERS else None
 
 
 def _inside(iterator: Any) -> list[Any] | None:
@@ -65,11 +111,10 @@ _KNOWN: dict[type, Callable[[Any], list[Any] | None]] = {
     type(iter([])): lambda iterator: _of_elements(_rest(iterator)),
     type(iter(())): lambda iterator: _of_elements(_rest(iterator)),
     type(iter(np.empty(0))): lambda iterator: [_rest(iterator)],
-    np.ndarray: _of_array,
     enumerate: _inside,
     zip: _inside,
 }
-"""By type of an iterable: what it goes through, as further iterables and references to arrays; None if nobody knows."""
+"""By type of an iterable: what it goes through, as further iterables; None if nobody knows."""
 
 
 def _rest(iterator: Any) -> Any:

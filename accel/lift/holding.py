@@ -1,8 +1,8 @@
 """Holding state on the device: rounds of a lifted loop, one after the other, between which nothing else can look.
 
 Such rounds leave the program's arrays out of date (see accel.backend.resident). They are brought up to date when the
-loop leaves its compiled path, when it ends, when a round raises or leaves the loop, when Ctrl-C arrives, before a
-garbage collection, and before the first round that somebody could look behind.
+loop leaves its compiled path, when it ends, when a round raises or leaves the loop, when a signal arrives, when garbage
+is to be collected, and before the first round that somebody could look behind.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from accel.lift.between import NUMBERS, is_plain_target, names_of_test
 from accel.lift.switch import Switch
 from accel.lift.transform import GONE_ON
 from accel.process.interrupts import pass_on
-from accel.process.onlookers import Interruptible, onlooker
+from accel.process.onlookers import Alone, onlooker
 from accel.reports.ledger import current_run
 
-_interruptible = Interruptible(resident.current.bring_up_to_date)
+_alone = Alone(resident.current.bring_up_to_date)
 
 _PASSING = frozenset({"it has no program", "programs are being compiled"})
 """Reasons that need no mention: they pass."""
@@ -56,7 +56,8 @@ class Holding:
             self._switch.release()
             raise
         goes_on = result is None or (type(result) is int and result == GONE_ON)
-        if goes_on and state.is_open and self._switch.on and self._are_numbers(self._shared(body)):
+        goes_on = goes_on and state.is_open and not _alone.is_collection_due()
+        if goes_on and self._switch.on and self._are_numbers(self._shared(body)):
             self._switch.holds = True
         else:
             self._switch.release()
@@ -76,21 +77,23 @@ class Holding:
             self._target.function = plainly_run(self._target.recorded)
             self._is_hooked = True
         state = resident.current
-        state.closes = _interruptible.end
-        _interruptible.begin()
-        state.iterated = self._switch.read or ()
+        state.closes = _alone.end
+        _alone.begin()
+        state.iterated = self._switch.read.arrays if self._switch.read is not None else ()
         state.is_open = state.is_held = True
-        return True
+        if not _alone.is_on:  # a signal's handler came in between
+            state.bring_up_to_date()
+        return state.is_open
 
     def _why_not(self, body: FunctionType) -> str | None:
         """Why nothing may be out of date after this round; None if it may."""
-        resident.watch_collections()
         switch = self._switch
         if switch.beside is not None:
             return "its rounds are watched"
         if self._target.is_calling_itself:
             return "it is part of a round of its own"
-        if not self._target_is_plain or (switch.read is None and not isinstance(switch.statement, ast.While)):
+        is_known = isinstance(switch.statement, ast.While) or (switch.read is not None and switch.read.are_plain())
+        if not self._target_is_plain or not is_known:
             return "what gives the loop its next element may run code of the program's"
         if self._tested is None or not self._are_numbers(self._seen()):
             return "the loop's condition may look at arrays, or run code of the program's"

@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from accel.lift.tracebacks import amended, translated
 from accel.lift.transform import GONE_ON, NOT_RUN
@@ -51,7 +51,8 @@ class Switch:
     happens in each round besides, or None. statement: the loop as it is written.
 
     read: what `knows` has given for the loop that runs; None if it is not known. keep: takes the iterable of a loop at
-    the top of a module, where no other name may be seen. holds: whether rounds have left arrays on a device.
+    the top of a module, where no other name may be seen; `knows_kept` looks at it, and `given` gives it back. holds:
+    whether rounds have left arrays on a device.
 
     line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
     function's own variables that the body shares; all others of its free variables belong to functions around it. own:
@@ -81,7 +82,9 @@ class Switch:
         self.uncertain: tuple[int, ...] = ()
         self.read: Iterated | None = None
         self._kept: deque[Any] = deque(maxlen=1)
-        self.keep = functools.partial(max, key=self._kept.append)  # in C: no tracer sees it
+        # in C: no tracer sees them
+        self.keep = functools.partial(max, key=self._kept.append)
+        self.given = self._kept.pop
         self.holds = False
         self._uncertain = uncertain
         self._made: FunctionType | None = None
@@ -124,7 +127,7 @@ class Switch:
         self.on = self.beside is not None
 
     def knows(self, iterable: Any) -> Iterated | None:
-        """The arrays behind a loop's iterable, as far as that is known (see accel.lift.between)."""
+        """What is behind a loop's iterable, as far as that is known (see accel.lift.between)."""
         if "numpy" not in sys.modules:  # the program's first import of it is not to be accel's
             return None
         from accel.lift.between import iterated
@@ -135,6 +138,12 @@ class Switch:
             interrupts.pass_on(error)
             return None
 
+    def knows_kept(self) -> None:
+        """The same at the top of a module."""
+        iterable = self._kept.pop()
+        self.read = self.knows(iterable)
+        self._kept.append(iterable if self.read is None else self.read.given(iterable))
+
     def release(self) -> None:
         """Bring all arrays up to date: the loop goes on as the program's own, or has come to its end."""
         self.holds = False
@@ -142,17 +151,15 @@ class Switch:
         if residents is not None:
             residents.bring_up_to_date()
 
-    def run(self, body: FunctionType | None, read: Iterated | bool | None = None) -> Any:
+    def run(self, body: FunctionType | None, read: Iterated | Literal[False] | None = None) -> Any:
         """Run one round. body: None for a loop at the top of a module. read: what `knows` has given, or False.
 
         Returns NOT_RUN, GONE_ON, BROKEN or a tuple.
         """
         if body is None:
             body = self._in_module(sys._getframe(1).f_globals)
-            if self._kept:
-                self.read = self.knows(self._kept.pop())
         else:
-            self.read = read if isinstance(read, tuple) else None
+            self.read = read or None
         if self.uncertain and not self._are_bound(body):
             residents = _residents()
             if residents is not None and residents.is_held:

@@ -3,7 +3,8 @@
     for T in I:                       def body():  # the same statements, over the same variables
         BODY                              nonlocal ...
                                           BODY
-    becomes                           for T in (x := I, n := k.on and k.tracer() is None and k.knows(x), x := None)[0]:
+    becomes                           for T in (x := I, n := k.on and k.tracer() is None and k.knows(x),
+                                                n.given(x) if n else x, x := None)[2]:
                                           if k.on and k.tracer() is None:
                                               try: r = k.run(body, n)
                                               except: k.amend(); raise
@@ -16,7 +17,8 @@
 
 `k` is a constant of the code, and the names `body`, `r`, `x` and `n` are such that no program can name them. At the top
 of a module, where they would be seen among its names, `k` holds all of this. `n` says what the loop itself reads, and
-`k.release` brings arrays up to date that rounds have left on a device (see accel.lift.between).
+`k.release` brings arrays up to date that rounds have left on a device (see accel.lift.between, which says too why
+`n.given` may put another iterable in the place of the program's).
 """
 
 from __future__ import annotations
@@ -55,9 +57,9 @@ elif r != 1:
     return r[0]
 """
 
-_ITERABLE = "(x := 0, n := k.on and k.tracer() is None and k.knows(x), x := None)[0]"
+_ITERABLE = "(x := 0, n := k.on and k.tracer() is None and k.knows(x), n.given(x) if n else x, x := None)[2]"
 
-_ITERABLE_IN_MODULE = "k.keep((0,))"
+_ITERABLE_IN_MODULE = "(k.keep((0,)), k.on and k.tracer() is None and k.knows_kept(), k.given())[2]"
 
 _AT_THE_END = "k.holds and k.release()"
 
@@ -124,7 +126,7 @@ def _looked_at(loop: ast.For, names: dict[str, ast.Constant | ast.Name], *, in_m
     for each in ast.walk(made):
         ast.copy_location(each, iterable)
     match made:
-        case ast.Call(args=[ast.Tuple() as given]):
+        case ast.Subscript(value=ast.Tuple(elts=[ast.Call(args=[ast.Tuple() as given]), *_])):
             given.elts = [iterable]
         case ast.Subscript(value=ast.Tuple(elts=[ast.NamedExpr() as given, *_])):
             given.value = iterable

@@ -13,6 +13,7 @@ notebook_cells  what people call the cells of a notebook
 bodies          which functions are bodies of lifted loops
 tracebacks      tracebacks without accel's frames
 filters         what the filters of Python's warnings make of one
+bars            progress bars, whose code looks at nothing of the program's
 onlookers       what else of the process could look at the program's objects
 status          the line on a terminal while something goes on
 jax_internals   private interfaces of JAX, all of them

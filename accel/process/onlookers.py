@@ -4,8 +4,8 @@ Between two rounds of a lifted loop none of the program's own statements runs. S
 the table here. Where a row applies, nothing is left out of date. The program cannot add to what a row asks for without
 running code of its own; so all of them are asked once, when the first round of several begins.
 
-Two things can be met halfway. Before a garbage collection, whose finalizers may look, `gc.callbacks` asks accel first
-(accel.backend.resident). And Ctrl-C raises between any two instructions: `Interruptible` comes before the handler.
+Two things can be met halfway, by `Alone`. A signal's handler may run between any two instructions: accel comes before
+it. And while arrays are out of date no garbage is collected, whose finalizers may look.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from accel.process import bars
+
 IDLE_THREADS = frozenset({"accel-load", "accel-compile"})
 """Threads of accel's own that wait while nothing is compiled."""
 
@@ -26,18 +28,11 @@ MONITORING_IDS = range(6)
 
 def _are_other_threads() -> bool:
     known = {thread.ident for thread in threading.enumerate() if thread.daemon and thread.name in IDLE_THREADS}
-    return bool(set(sys._current_frames()) - known - {threading.get_ident()})
+    return bool(set(sys._current_frames()) - known - bars.monitors() - {threading.get_ident()})
 
 
 def _is_other_thread() -> bool:
     return threading.current_thread() is not threading.main_thread()
-
-
-def _are_handlers() -> bool:
-    return any(
-        callable(signal.getsignal(number)) and signal.getsignal(number) is not signal.default_int_handler
-        for number in signal.valid_signals()
-    )
 
 
 def _is_traced() -> bool:
@@ -49,17 +44,10 @@ def _is_traced() -> bool:
     )
 
 
-def _are_told_of_collections() -> bool:
-    modules = {str(getattr(each, "__module__", None)).partition(".")[0] for each in gc.callbacks}
-    return not modules <= {"accel", "jax", "jaxlib"}
-
-
 ONLOOKERS: tuple[tuple[str, Callable[[], bool]], ...] = (
     ("it runs in another thread than the main one, to which signals go", _is_other_thread),
     ("there are other threads", _are_other_threads),
-    ("a signal has a handler of the program's", _are_handlers),
     ("a debugger, profiler or coverage tool is active", _is_traced),
-    ("the program is told of garbage collections", _are_told_of_collections),
 )
 """Who could look, and whether they can at present."""
 
@@ -69,25 +57,44 @@ def onlooker() -> str | None:
     return next((why for why, is_there in ONLOOKERS if is_there()), None)
 
 
-class Interruptible:
-    """Lets `first` be done before Ctrl-C raises, from `begin` to `end`. In the main thread alone."""
+class Alone:
+    """Has `first` done before a signal's handler runs, and no garbage collected, from `begin` to `end`.
+
+    In the main thread alone, to which signals go. `first` comes to `end` in its turn. is_on: from the one to the other.
+    """
 
     def __init__(self, first: Callable[[], object]) -> None:
+        self.is_on = False
         self._first = first
-        self._before: Any = None
+        self._handlers: dict[int, Any] = {}
+        self._collects = False
 
     def begin(self) -> None:
-        handler = signal.getsignal(signal.SIGINT)
-        if handler is signal.default_int_handler:
-            self._before = handler
-            signal.signal(signal.SIGINT, self._handle)
+        self.is_on = True
+        for number in signal.valid_signals():
+            handler = signal.getsignal(number)
+            if callable(handler) and handler != self._handle:
+                self._handlers[number] = handler
+                signal.signal(number, self._handle)
+        self._collects = gc.isenabled()
+        gc.disable()
 
     def end(self) -> None:
-        """Put the handler back. It may be interrupted and called again."""
-        if self._before is not None and signal.getsignal(signal.SIGINT) == self._handle:
-            signal.signal(signal.SIGINT, self._before)
-        self._before = None
+        """Put everything back. It may be interrupted and called again."""
+        if self._collects:
+            gc.enable()
+        for number, handler in list(self._handlers.items()):
+            if signal.getsignal(number) == self._handle:
+                signal.signal(number, handler)
+        self._handlers.clear()
+        self.is_on = False
+
+    def is_collection_due(self) -> bool:
+        """Whether Python would have collected garbage by now."""
+        return self._collects and gc.get_count()[0] > gc.get_threshold()[0] > 0
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self._first()
-        signal.default_int_handler(number, frame)
+        handler = signal.getsignal(number)  # the program's own again
+        if callable(handler) and handler != self._handle:
+            handler(number, frame)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import io
 import json
 import signal
 import sys
@@ -474,6 +475,136 @@ def test_ctrl_c_between_rounds(both: Any, behind: Counter[str]) -> None:
     assert behind["held"] > 100
 
 
+def test_a_handler_that_looks_at_state_and_goes_on(both: Any, behind: Counter[str]) -> None:
+    """It sees the state after a whole number of rounds, and stands where the program has put it after the loop."""
+    made = both(
+        "import signal\n\n\ndef main(model, rounds, seen):\n    model.stop = False\n\n    def look(number, frame):\n"
+        "        assert signal.getsignal(number) is look\n"
+        "        seen.append((float(model.u.sum()), float(model.v.sum()), model.n))\n"
+        "        model.stop = len(seen) > 4\n\n"
+        "    before = signal.signal(signal.SIGUSR1, look)\n    for i in rounds:\n"
+        + STEP
+        + "        if model.stop:\n            break\n"
+        "    assert signal.signal(signal.SIGUSR1, before) is look\n"
+    )
+    accel.install(Catalogue("test", (Row("planet", "main", "a test", loops=True),)))
+    for _ in range(2):
+        made.fast.main(model_of(made.fast), range(10), [])
+    behind.clear()
+    seen: list[tuple[float, float, int]] = []
+    timers = [threading.Timer(delay, signal.raise_signal, [signal.SIGUSR1]) for delay in (0.1, 0.2, 0.31, 0.4, 0.5)]
+    for timer in timers:
+        timer.start()
+    made.fast.main(model_of(made.fast), range(10**6), seen)
+    for timer in timers:
+        timer.join()
+    assert len(seen) == 5 and behind["held"] > 20
+    for u, v, n in seen:
+        model = model_of(made.plain)
+        made.plain.main(model, range(n), [])
+        np.testing.assert_allclose([u, v], [model.u.sum(), model.v.sum()], rtol=1e-9)
+
+
+def test_garbage_is_collected_in_long_loops(both: Any, behind: Counter[str]) -> None:
+    """Not while arrays are behind, and nearly as often as Python would."""
+    made = both("def main(model, rounds):\n    for i in rounds:\n" + STEP)
+    accel.install(Catalogue("test", (Row("planet", "main", "a test", loops=True),)))
+    made.fast.main(model_of(made.fast), range(10))
+    found: list[bool] = []
+
+    def told(phase: str, info: object) -> None:
+        found.append(bool(resident.current.is_open))
+
+    gc.callbacks.append(told)
+    before = gc.get_threshold()
+    gc.set_threshold(20, 1, 1)
+    try:
+        made.fast.main(model_of(made.fast), range(200))
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(told)
+    assert gc.isenabled() and found and not any(found)
+
+
+# -- progress bars -----------------------------------------------------------------------------------------------------
+
+BAR = (
+    "import io\n\nfrom tqdm import tqdm\n\n\nclass Looking(io.StringIO):\n    def __init__(self, model):\n"
+    "        super().__init__()\n        self.model, self.seen = model, []\n\n    def write(self, text):\n"
+    "        self.seen.append(float(self.model.u.sum()))\n        return super().write(text)\n\n\n"
+)
+
+BARS = {
+    "a bar": "tqdm(range(14), file=io.StringIO())",
+    "a bar in the middle": "enumerate(tqdm(np.arange(14.0), desc='steps', file=io.StringIO(), mininterval=0.0))",
+    "a bar of a bar": "tqdm(tqdm(list(range(14)), file=io.StringIO()), file=io.StringIO(), miniters=1)",
+    "asynchronous too": "__import__('tqdm.asyncio').asyncio.tqdm(range(14), file=io.StringIO())",
+}
+
+LOOKING_BARS = {
+    "its stream": "tqdm(range(14), file=Looking(model), mininterval=0.0)",
+    "what it goes through": "tqdm(Looking(model), file=io.StringIO())",
+    "a class of the program's": "type('Own', (tqdm,), {})(range(14), file=io.StringIO())",
+    "its clock": "__import__('types') and timed(tqdm(range(14), file=io.StringIO()), model)",
+}
+
+
+def _barred(iterable: str) -> str:
+    return (
+        BAR
+        + "def timed(bar, model):\n    bar._time = lambda: float(model.n) + 0 * model.u.sum()\n    return bar\n\n\n"
+        + f"def main(model):\n    last = None\n    bar = {iterable}\n    for last in bar:\n{STEP}"
+        "    return str(last), getattr(getattr(bar, 'fp', None), 'seen', [])[:1]\n"
+    )
+
+
+@pytest.mark.parametrize("kind", BARS)
+def test_bars_hold_state(kind: str, both: Any, behind: Counter[str]) -> None:
+    both(_barred(BARS[kind])).check(lambda planet: (planet.main(model := model_of(planet)), state(model)))
+    assert behind["held"] > 20
+
+
+@pytest.mark.parametrize("kind", LOOKING_BARS)
+def test_bars_that_look(kind: str, both: Any, behind: Counter[str]) -> None:
+    both(_barred(LOOKING_BARS[kind])).check(lambda planet: (planet.main(model := model_of(planet)), state(model)))
+    assert not behind["held"]
+
+
+@pytest.mark.parametrize("where", ["in a function", "in a module"])
+def test_a_bar_that_raises(where: str, both: Any, behind: Counter[str]) -> None:
+    """Whoever handles what a library's code raises sees arrays that are up to date."""
+    loop = (
+        "stream, held = io.StringIO(), []\nbar = tqdm(range(40), file=stream, mininterval=0.0)\n"
+        "try:\n    for i in bar:\n"
+        + STEP.replace("        ", " " * 8)
+        + "        if i == 20:\n            stream.close()\nexcept ValueError as error:\n"
+        "    held += [float(model.u.sum()), model.n, str(error)]\n"
+    )
+    inner = loop.replace("\n", "\n    ").rstrip()
+    functions = {
+        "in a function": f"def main(model):\n    {inner}\n    return held\n",
+        "in a module": "def main(model):\n    names = {**globals(), 'model': model, '__name__': 'planet'}\n"
+        f"    exec({loop!r}, names)\n    return names['held']\n",
+    }
+    made = both(BAR + functions[where])
+    made.check(lambda planet: (planet.main(model := model_of(planet)), state(model)))
+    if where != "in a module":
+        assert behind["held"] > 20
+
+
+def test_what_watches_over_bars_is_no_other_thread(alone: None) -> None:
+    tqdm = pytest.importorskip("tqdm")
+    bar = tqdm.tqdm(range(3), file=io.StringIO())
+    assert bar.monitor in threading.enumerate() and onlookers.onlooker() is None
+    looking = tqdm.tqdm(range(3), file=type("Stream", (io.StringIO,), {})())
+    assert onlookers.onlooker() == "there are other threads"
+    looking.close()
+    bar.close()
+    assert onlookers.onlooker() is None
+    tqdm.tqdm.monitor.exit()
+    tqdm.tqdm.monitor = None
+
+
 # -- onlookers ---------------------------------------------------------------------------------------------------------
 
 
@@ -486,12 +617,6 @@ def _thread() -> Iterator[None]:
     thread.join()
 
 
-def _handler() -> Iterator[None]:
-    before = signal.signal(signal.SIGUSR1, lambda *_: None)
-    yield
-    signal.signal(signal.SIGUSR1, before)
-
-
 def _profiler() -> Iterator[None]:
     before = sys.getprofile()
     sys.setprofile(lambda *_: None)
@@ -499,20 +624,9 @@ def _profiler() -> Iterator[None]:
     sys.setprofile(before)
 
 
-def _collections() -> Iterator[None]:
-    def told(*_: Any) -> None:
-        pass
-
-    gc.callbacks.append(told)
-    yield
-    gc.callbacks.remove(told)
-
-
 PRESENT = {
     "there are other threads": _thread,
-    "a signal has a handler of the program's": _handler,
     "a debugger, profiler or coverage tool is active": _profiler,
-    "the program is told of garbage collections": _collections,
 }
 
 

@@ -96,7 +96,7 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
             store(steps, done)  # an error that was not an interrupt occurs again here
         raise
     if staged.unfetched is not None and not resident.current.is_open:
-        resident.current.bring_up_to_date()  # garbage has been collected meanwhile
+        resident.current.bring_up_to_date()  # a signal has come meanwhile, whose handler has run
     if call is not None:
         call.result, call.done = result, True
     try:  # here and not in a function, so that no fault of accel's comes between the two
