@@ -7,7 +7,8 @@ NumPy, then times:
   that are there.
 - *transfers*: one field to the device, and back.
 - *steps*: the program's own `main` (the bundled miniature's, or that of `--pygcm` or `QD_PYGCM_PATH`), in processes
-  that take turns, and the bytes that its compiled calls move in a step.
+  that take turns: somebody looks after each step, so that all state comes back. Then its pace on the device alone,
+  with nobody in between (see `paced.py`), and the bytes that a launch of its loop moves.
 
 On a machine without such a device everything runs on the CPU: a rehearsal, which says so, and whose figures say nothing
 of a GPU.
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import tempfile
 import time
@@ -39,10 +39,14 @@ from benchmarks.end_to_end import child_settings, quotient
 from benchmarks.fields import field_errors
 from benchmarks.harness import BadInput, Goal
 from benchmarks.lockstep import Child, concluded, run_lockstep
+from benchmarks.paced import run_paced
 
 GRIDS = ("121x240", "361x720", "721x1440", "1441x2880")
 GOAL_GRID, GOAL_RATIO = "721x1440", 20.0
 """On one data-centre GPU, a step is to be so many times as fast as NumPy's."""
+
+CHECKED_STEP = 10
+"""The step after which fields are compared: later, the program's own amplification of last places is what is seen."""
 
 TOLERANCE = 1e-9
 Array = np.ndarray[Any, Any]
@@ -156,7 +160,8 @@ def measure_transfers(shape: tuple[int, int], platform: str, rounds: int = 9) ->
 def measure_steps(options: argparse.Namespace, program: Path, grid: str, platform: str) -> dict[str, Any]:
     """The program's own run on this grid: ms per step after the warm-up, bytes per step, errors at the end."""
     settings = child_settings(options, program)
-    arguments = ["--program", str(program), "--steps", str(options.steps), "--checkpoints", "1", "--grid", grid]
+    checked = str(min(CHECKED_STEP, options.steps))
+    arguments = ["--program", str(program), "--steps", str(options.steps), "--checkpoints", checked, "--grid", grid]
     ways = {"numpy": None, "cpu": "cpu", "device": platform}
     with tempfile.TemporaryDirectory(prefix="accel-benchmark-") as scratch, contextlib.ExitStack() as stack:
         children = {}
@@ -171,23 +176,30 @@ def measure_steps(options: argparse.Namespace, program: Path, grid: str, platfor
             child.start()
         run_lockstep(list(children.values()))
         children["numpy"].check_plain()
-        return _of_steps(options, children)
+        asked = ["--way", "accel", "--grid", grid, f"--warm={options.pace}", f"--window={options.pace / 5}"]
+        own = {"QD_JAX_PLATFORM": platform, "QD_JAX_AOT": "0", "QD_JAX_CACHE_DIR": str(Path(scratch) / "cache")}
+        own |= {"QD_SIM_DAYS": "200"}
+        plays = ["--plays-device"] if platform == "cpu" else []
+        paced = run_paced([*asked, *plays], program, Path(scratch) / "paced", {**settings, **own})
+        return _of_steps(options, children, paced)
 
 
-def _of_steps(options: argparse.Namespace, children: Mapping[str, Child]) -> dict[str, Any]:
-    steps = children["numpy"].summary["steps"]
+def _of_steps(options: argparse.Namespace, children: Mapping[str, Child], paced: Mapping[str, Any]) -> dict[str, Any]:
+    checked = min(CHECKED_STEP, children["numpy"].summary["steps"])
     first = max(child.steady_from(options.warmup) for child in children.values())
     ms = {f"{name}_ms": harness.median_ms(child.times[first:]) for name, child in children.items()}
-    totals = json.loads(children["device"].summary["report"])["totals"]
-    errors = {name: max(field_errors(children["numpy"], children[name], steps).values()) for name in ("cpu", "device")}
+    errors = [max(field_errors(children["numpy"], children[name], checked).values()) for name in ("cpu", "device")]
     return {
         **ms,
-        "times_numpy": quotient(ms["numpy_ms"], ms["device_ms"]),
-        "times_cpu": quotient(ms["cpu_ms"], ms["device_ms"]),
-        "handed_mb": totals["handed_bytes"] / 1e6 / steps,
-        "fetched_mb": totals["fetched_bytes"] / 1e6 / steps,
-        "compiled": totals["compiled_calls"],
-        "error": max(errors.values()),
+        "paced_ms": paced["ms"],
+        "times_numpy": quotient(ms["numpy_ms"], paced["ms"]),
+        "times_cpu": quotient(ms["cpu_ms"], paced["ms"]),
+        "there_mb": paced["there_kb"] / 1e3,
+        "back_mb": paced["back_kb"] / 1e3,
+        "launches": paced["launches"],
+        "held_rounds": paced["held_rounds"],
+        "notes": paced["notes"],
+        "error": max(errors),
     }
 
 
@@ -204,6 +216,8 @@ def parser() -> argparse.ArgumentParser:
     arguments.add_argument("--steps", type=harness.positive_int, default=30, help="steps of each run (default 30)")
     arguments.add_argument("--warmup", type=harness.fraction, default=0.5, help="part left out of steady time (0.5)")
     arguments.add_argument("--budget", type=harness.positive_float, default=2.0, help="s of timing each kernel (2)")
+    pace = "s before the pace is taken, five times a fifth of it (60)"
+    arguments.add_argument("--pace", type=harness.positive_float, default=60.0, help=pace)
     arguments.add_argument("--env", metavar="K=V", action="append", default=[], help="environment of all children")
     arguments.add_argument("--out", metavar="FILE.json", help="write the result as JSON")
     return arguments
@@ -274,8 +288,8 @@ def describe(result: Mapping[str, Any]) -> str:
         for each in result["kernels"]
     ]
     transfers = [[each[key] for key in ("grid", "field_mb", "there_gb_s", "back_gb_s")] for each in result["transfers"]]
-    keys = ("grid", "numpy_ms", "cpu_ms", "device_ms", "times_numpy", "times_cpu", "handed_mb", "fetched_mb", "error")
-    runs = [[each[key] for key in keys] for each in result["runs"]]
+    keys = ("grid", "numpy_ms", "cpu_ms", "device_ms", "paced_ms", "times_numpy", "times_cpu", "there_mb", "back_mb")
+    runs = [[each[key] for key in (*keys, "launches", "held_rounds", "error")] for each in result["runs"]]
     device = f"{result['device']} ({result['platform']})"
     head = f"{result['program']}, {device}, {result['machine']['cpu']}, {result['machine']['cores']} cores"
     rehearsal = "rehearsal: no GPU or TPU here, the CPU plays the device; what a GPU would give is unmeasured"
@@ -288,10 +302,14 @@ def describe(result: Mapping[str, Any]) -> str:
         ),
         "transfers of one field:",
         harness.markdown_table(["grid", "MB", "there, GB/s", "back, GB/s"], transfers),
-        f"steps, ms, median of the steady ones of {result['steps']}; MB moved per step:",
+        f"steps, ms: the median of the steady ones of {result['steps']}, with somebody who looks after each, and the"
+        " pace on the device with nobody in between; MB that a launch moves:",
         harness.markdown_table(
-            ["grid", "NumPy", "one CPU", "device", "times NumPy", "times CPU", "MB there", "MB back", "error"], runs
+            ["grid", "NumPy", "one CPU", "device", "pace", "times NumPy", "times CPU", "MB there", "MB back"]
+            + ["launches", "held", f"error at {CHECKED_STEP}"],
+            runs,
         ),
+        *sorted({note for each in result["runs"] for note in each["notes"]}),
     ]
     found = [Goal.from_record(each) for each in result["goals"]]
     return "\n\n".join([*parts, *([harness.goals_table(found)] if found else [])])

@@ -30,7 +30,7 @@ NAME = "accel_callback"
 Form = tuple[tuple[int, ...], str]
 """Shape and dtype of an operand or result."""
 
-KNOWN = frozenset({(0, 1), (0, 2), (0, 3)})
+KNOWN = frozenset({(0, 1), (0, 2), (0, 3), (0, 4)})
 """Versions of XLA's interface in which the structures are those below, as far as they are read. JAX 0.8 has (0, 1)."""
 
 _METADATA, _EXECUTE = 1, 3

@@ -111,6 +111,10 @@ def cholesky(*, a: Array, lower: bool = False, check_finite: bool = True) -> Any
     return _factor(a, lower)
 
 
+_TELLS_BY_ARRAY = isinstance(linalg.cho_factor(np.eye(1))[1], np.ndarray)
+"""Whether SciPy says in an array which triangle a factor is in: it does from 1.18 on."""
+
+
 @rewritten(linalg.cho_factor, "a | lower check_finite")
 def cho_factor(a: Any, lower: bool = False, check_finite: bool = True) -> Any:
     """The factor in its triangle; in the other one LAPACK leaves the matrix as it was."""
@@ -121,7 +125,8 @@ def cho_factor(a: Any, lower: bool = False, check_finite: bool = True) -> Any:
         raise Unsupported("rule.parameter", "scipy.linalg.cho_factor of infinities or NaN")
     half = np.tril(a) if lower else np.conj(np.triu(a)).T
     factor = np.linalg.cholesky(half + np.conj(np.tril(half, -1)).T)
-    return (factor + np.triu(a, 1) if lower else np.conj(factor).T + np.tril(a, -1)), lower
+    whole = factor + np.triu(a, 1) if lower else np.conj(factor).T + np.tril(a, -1)
+    return whole, np.array(bool(lower)) if _TELLS_BY_ARRAY else lower
 
 
 @rule(linalg.cho_solve, "*c_and_lower b | check_finite", holds=_finite)
@@ -129,9 +134,11 @@ def cho_solve(*, c_and_lower: Any, b: Array, check_finite: bool = True) -> Any:
     factor, lower = c_and_lower
     _square(factor)
     c, b = _floating(factor, b)
-    if not isinstance(lower, (bool, int, np.bool_)) or b.ndim > 2:
-        raise Unsupported("rule.parameter", "scipy.linalg.cho_solve of a triangle that data decide, or of several")
-    return jla.cho_solve((c, bool(lower)), b)
+    if jnp.ndim(lower) or b.ndim > 2:
+        raise Unsupported("rule.parameter", "scipy.linalg.cho_solve of several matrices at once")
+    if isinstance(lower, (bool, int, np.bool_)):
+        return jla.cho_solve((c, bool(lower)), b)
+    return jla.cho_solve((jnp.where(lower, c, jnp.conj(c).T), True), b)
 
 
 @rule(linalg.lu_factor, "a | check_finite", holds=_finite, jumps=True)
