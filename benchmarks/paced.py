@@ -73,6 +73,7 @@ class Pace:
     def look(self) -> None:
         """Note the time, and how many steps are left."""
         self._looks.append((time.perf_counter(), operator.length_hint(self._iterator)))
+        print(f"pace: {self._looks[-1][1]} steps left at {self._looks[-1][0]:.2f} s", file=sys.stderr, flush=True)
 
     def _look(self, *_: object) -> None:
         self.look()
