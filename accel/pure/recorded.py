@@ -44,6 +44,21 @@ def plain_call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     return call._replace(args=given, kwargs={name: _apart(value, seen) for name, value in call.kwargs.items()})
 
 
+def call_by_value(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PlainCall:
+    """As `plain_call`, with arrays of its own for arguments: what the program holds, too, is another array.
+
+    So `x` alone is differentiated in `grad(model.cost)(model.x0)`, and not what `cost` reads of `model.x0`.
+    """
+    call = plain_call(function, args, kwargs)
+    given = skipped(function, call, args)
+    own = (*call.args[:given], *map(_copied_array, call.args[given:]))
+    return call._replace(args=own, kwargs={name: _copied_array(value) for name, value in call.kwargs.items()})
+
+
+def _copied_array(value: Any) -> Any:
+    return value.copy(order="K") if type(value) is np.ndarray else value
+
+
 def _apart(value: Any, seen: list[Any]) -> Any:
     """An argument as a value of its own: an array that is given twice is two, as it is for JAX."""
     if type(value) is not np.ndarray:
@@ -76,7 +91,7 @@ def recorded_calls(function: Any, calls: Sequence[Arguments]) -> Recorded:
     What a call raises is raised, as by the function itself.
     """
     late.import_now()
-    plain = [plain_call(function, *each) for each in calls]
+    plain = [call_by_value(function, *each) for each in calls]
     name = plain[0].name
     traces: list[Trace] = []
     for each in plain:

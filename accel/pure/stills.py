@@ -9,28 +9,13 @@ Where a value moves is found from the beginning of the tape onwards. What is not
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Container, Iterator, Sequence
 from typing import Any
-
-import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.views import Broadcast, Diagonal, Part
 from accel.pure.gates import EVERYWHERE, Condition, Mask, is_elementwise, limited, operands_of, selects
 from accel.rules import core
-from accel.rules.rule import Rule
-from accel.rules.tables import ufuncs
-
-SINGULAR = (
-    "sqrt cbrt power float_power divide reciprocal log log2 log10 log1p arccos arcsin arccosh arctanh arctan2 hypot"
-)
-"""Functions whose derivative is infinite, or none, where they have a value: constants often are such points."""
-
-
-@functools.cache
-def _singular() -> frozenset[Rule]:
-    return frozenset(ufuncs.rule_for(getattr(np, name)) for name in SINGULAR.split())
 
 
 def moving_masks(body: Sequence[Node], still: Container[int]) -> dict[int, Mask]:
@@ -42,7 +27,7 @@ def moving_masks(body: Sequence[Node], still: Container[int]) -> dict[int, Mask]
     found: dict[int, Mask] = {}
     for node in body:
         mask = moves[node.index] = _of(node, moves, still)
-        if mask and node.rule in _singular():
+        if mask and node.rule.slope.singular:
             found[node.index] = mask
     return found
 

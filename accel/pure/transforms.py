@@ -16,7 +16,7 @@ from accel.dispatch.replay.guards import Guards
 from accel.inspect.explain.callables import PlainCall
 from accel.pure import places as places_module
 from accel.pure.program import Output, Program
-from accel.pure.recorded import assembled, plain_call, recorded_call, refused
+from accel.pure.recorded import assembled, call_by_value, recorded_call, refused
 from accel.pure.results import filled
 from accel.record import Trace
 from accel.record.bits import same_number
@@ -114,7 +114,7 @@ class _Transformed:
         """What a compiled transform gives for a call; its last result says whether the call's way was known."""
         import jax
 
-        call = plain_call(self._function, args, kwargs)
+        call = call_by_value(self._function, args, kwargs)
         family, inputs = self.family(call, args)
         while True:
             with jax.enable_x64(True):
@@ -296,7 +296,7 @@ class _Batch:
         args = [
             value if axis is None else _one(value, number) for value, axis in zip(self._args, self._axes, strict=True)
         ]
-        return plain_call(self._transformed._function, tuple(args), self._kwargs)
+        return call_by_value(self._transformed._function, tuple(args), self._kwargs)
 
     def _check(self, family: _Family) -> None:
         if any(each.state or each.changed for each in family.program.returned):

@@ -145,6 +145,16 @@ class Numerics:
 
 
 @dataclass(frozen=True, slots=True)
+class Slope:
+    """What the derivative is like."""
+
+    singular: bool = False
+    """It is infinite, or none, at some operands for which there is a value, as that of a root is at 0: the constants
+    that selections put in the place of others often are such points. Of a row that is `elementwise`. Read by
+    accel.pure.stills, which lets no derivatives through there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """What the operation costs on the device, and when it is worth computing once."""
 

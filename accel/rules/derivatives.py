@@ -33,19 +33,35 @@ def _derived_from() -> Any:
     return first
 
 
-def with_slope(function: Callable[[Any], Any], slope: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function of one array with the derivative `slope`, which has derivatives itself."""
+def with_slopes(function: Callable[..., Any], *slopes: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of some arrays of floats with the derivatives `slopes`, one by each of them.
 
-    def lower(x: Any) -> Any:
-        return _with_slope(function, slope)(x) if current().has_derivatives else function(x)
+    slopes: take the same arrays, and have derivatives themselves. One by which nothing is derived counts for nothing,
+    not for 0 times an infinity.
+    """
+    derived = always_with_slopes(function, *slopes)
+    return lambda *arrays: derived(*arrays) if current().has_derivatives else function(*arrays)
 
-    return lower
+
+def always_with_slopes(function: Callable[..., Any], *slopes: Callable[..., Any]) -> Callable[..., Any]:
+    """As `with_slopes`, in any program. For slopes: JAX asks for them later, when nothing tells what a program has."""
+    return lambda *arrays: _with_slopes(function, slopes)(*arrays)
 
 
 @functools.cache
-def _with_slope(function: Callable[[Any], Any], slope: Callable[[Any], Any]) -> Any:
+def _with_slopes(function: Callable[..., Any], slopes: tuple[Callable[..., Any], ...]) -> Any:
     import jax
+    from jax.custom_derivatives import SymbolicZero
 
     made = jax.custom_jvp(function)
-    made.defjvps(lambda tangent, answer, x: slope(x) * tangent)
+
+    def tangent(arrays: Any, tangents: Any) -> Any:
+        found = made(*arrays)
+        total: Any = jax.numpy.zeros_like(found)
+        for slope, along in zip(slopes, tangents, strict=True):
+            if not isinstance(along, SymbolicZero):
+                total = total + slope(*arrays) * along
+        return found, total
+
+    made.defjvp(tangent, symbolic_zeros=True)
     return made

@@ -21,7 +21,7 @@ import numpy as np
 
 from accel.ir.fingerprint import home_of
 from accel.reasons import REASONS
-from accel.rules.columns import Cost, Locality, Numerics, Padding, RecordedAs, Rounding
+from accel.rules.columns import Cost, Locality, Numerics, Padding, RecordedAs, Rounding, Slope
 from accel.rules.opcodes import OPCODES
 from accel.rules.signatures import signature_of
 from accel.rules.special import Rewrite
@@ -68,6 +68,7 @@ class Rule:
     recorded: RecordedAs = field(default_factory=RecordedAs)
     locality: Locality = field(default_factory=Locality)
     numerics: Numerics = field(default_factory=Numerics)
+    slope: Slope = field(default_factory=Slope)
     cost: Cost = field(default_factory=Cost)
     padding: Padding = field(default_factory=Padding)
 
@@ -79,7 +80,14 @@ class Rule:
         return origin_of(self)
 
 
-_GROUPS = {"recorded": RecordedAs, "locality": Locality, "numerics": Numerics, "cost": Cost, "padding": Padding}
+_GROUPS = {
+    "recorded": RecordedAs,
+    "locality": Locality,
+    "numerics": Numerics,
+    "slope": Slope,
+    "cost": Cost,
+    "padding": Padding,
+}
 
 
 def make_rule(name: str, function: Callable[..., Any], lower: Callable[..., Any] | None, **columns: Any) -> Rule:

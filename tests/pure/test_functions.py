@@ -138,6 +138,35 @@ def test_an_array_that_is_given_twice_is_two_arguments() -> None:
     np.testing.assert_array_equal(x, [1.0, 2.0])
 
 
+FACTOR = np.array([1.0, 2.0])
+
+
+class _Background:
+    def __init__(self) -> None:
+        self.field = np.array([1.0, 3.0, 5.0])
+
+    def product(self, x: Any) -> float:
+        return float((x * self.field[: x.size]).sum())
+
+    def added(self, x: Any) -> float:
+        self.field += x
+        return float((self.field * x).sum())
+
+
+def test_an_argument_that_the_program_holds_too_is_its_own() -> None:
+    model = _Background()
+    found = accel.grad(lambda x: float((x * FACTOR).sum()))(FACTOR)
+    np.testing.assert_array_equal(found, FACTOR)
+    for slopes in (accel.grad(model.product), accel.grad(lambda x: model.product(x))):
+        np.testing.assert_array_equal(slopes(model.field), model.field)
+        np.testing.assert_array_equal(slopes(model.field[::-2]), model.field[:2])
+    np.testing.assert_array_equal(accel.grad(_Background.product, wrt="x")(model, x=model.field), model.field)
+    np.testing.assert_array_equal(accel.grad(model.added)(model.field), 3 * model.field)
+    pure = accel.to_jax(model.product, model.field)
+    assert set(pure.inputs) == {"x", "self.field"}
+    np.testing.assert_array_equal(jax.grad(lambda x: pure({"x": x})["result"])(model.field), model.field)
+
+
 class _Two:
     def __init__(self) -> None:
         self.a, self.b, self.flag, self.k = np.array([1.0, 2.0]), np.array([1.0, 2.0]), True, 3.0

@@ -14,6 +14,10 @@ import pytest
 from scipy import special
 
 import accel
+from accel.rules import load
+from accel.rules.rule import RULES
+from accel.rules.tables import ufuncs
+from accel.rules.tracing import traced
 
 jax = pytest.importorskip("jax")
 
@@ -40,6 +44,23 @@ SLOPES: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "unwrap": (lambda x: np.unwrap(x, period=1.5), 1.0),
     "i0": (lambda x: special.i0(x), special.i1(POINTS)),
     "np.i0": (lambda x: np.i0(x), special.i1(POINTS)),
+    "log_expit": (lambda x: special.log_expit(x), special.expit(-POINTS)),
+    "entr": (lambda x: special.entr(x - 0.5), np.where(POINTS < 0.5, 0.0, -np.log(np.maximum(POINTS, 0.6) - 0.5) - 1)),
+    "xlogy by its second": (lambda x: special.xlogy(0.0, np.abs(x)), 0.0),
+    "xlog1py by its second": (lambda x: special.xlog1py(np.zeros(6), x), 0.0),
+    "0**0 by its base": (lambda x: x ** np.zeros(6), 0.0),
+    "a power of 1.5": (lambda x: np.maximum(x, 0.0) ** 1.5, 1.5 * np.maximum(POINTS, 0.0) ** 0.5),
+    "a power of 1.5 of squares": (lambda x: (x * x) ** 1.5, 3.0 * POINTS * np.abs(POINTS)),
+    "a power of 2.5": (lambda x: np.maximum(x, 0.0) ** 2.5, 2.5 * np.maximum(POINTS, 0.0) ** 1.5),
+    "powers by their exponents": (lambda x: np.zeros(6) ** (x + 2.0), 0.0),
+    "vander": (lambda x: np.vander(x, 3), 2 * POINTS + 1),
+    "//": (lambda x: x // (0.5 * (POINTS > 0)), 0.0),
+    "angle of a real number": (lambda x: np.angle(x), 0.0),
+    "interp": (lambda x: np.interp(x, [-0.75, 0.0, 2.0, 2.0], [-1.5, 0.0, 4.0, 7.0]), [2.0, 2.0, 2.0, 2.0, 0.0, 0.0]),
+    "interp beside what is missing": (
+        lambda x: np.interp(x, [0.8, 1.0, 2.0, 3.0], [np.nan, 1.0, 4.0, 5.0], left=0.0),
+        [0.0, 0.0, 0.0, 3.0, 0.0, 1.0],
+    ),
     "exprel": (lambda x: special.exprel(x), [0.5, *((math.exp(x) * (x - 1) + 1) / x**2 for x in POINTS[1:])]),
     "spence": (lambda x: special.spence(x + 2.0), [-np.log(x + 2) / (x + 1) if x != -1.0 else -1.0 for x in POINTS]),
     "boxcox by its power": (
@@ -130,3 +151,82 @@ def test_a_singular_point_that_is_read_stays_one() -> None:
     found = accel.grad(lambda x: float(np.sqrt(np.maximum(x, 0.0)).sum()))(np.array([0.0, 4.0, -1.0]))
     assert not np.isfinite(found[0])
     np.testing.assert_array_equal(found[1:], [0.25, 0.0])
+
+
+Row = tuple[Any, int, Callable[..., Any]]
+
+
+def _rows_of_one_element() -> Iterator[Row]:
+    """Rules of real numbers, element by element: how many operands they have, and what JAX computes."""
+    load(everything=True)
+    for name in ufuncs.ROWS:
+        own = getattr(np, name, None)
+        ufunc = own if isinstance(own, np.ufunc) else getattr(special, name)
+        if any(loop == "d" * ufunc.nin + "->" + "d" * ufunc.nout for loop in ufunc.types) and not ufunc.signature:
+            rule, loop = ufuncs.rule_for(ufunc), (np.dtype(float),) * (ufunc.nin + ufunc.nout)
+            yield rule, ufunc.nin, lambda *x, rule=rule, loop=loop: rule.lower(*x, loop=loop)
+    for rule in dict.fromkeys(RULES.values()):
+        if rule.locality.elementwise and rule.lower is not None:
+            names = rule.operands
+            yield rule, len(names), lambda *x, rule=rule, names=names: rule.lower(**dict(zip(names, x, strict=True)))
+
+
+def _singular(rows: list[Row], values: list[float]) -> set[str]:
+    """Names of rows that have a value, and no finite derivative by some operand, at some of the values."""
+
+    def truths(values: Any) -> list[Any]:
+        return [_is_singular(count, compute, values) for _, count, compute in rows]
+
+    found = jax.jit(truths)(np.array(values))
+    return {rule.name for (rule, *_), truth in zip(rows, found, strict=True) if truth}
+
+
+def _is_singular(count: int, compute: Callable[..., Any], values: Any) -> Any:
+    points = [grid.ravel() for grid in jax.numpy.meshgrid(*[values] * count)]
+
+    def floats(*x: Any) -> list[Any]:
+        found = compute(*x)
+        parts = found if isinstance(found, tuple) else (found,)
+        return [part for part in parts if part.dtype.kind == "f"]
+
+    truth: Any = False
+    for number, value in enumerate(floats(*points)):
+        slopes = jax.grad(lambda *x, number=number: floats(*x)[number].sum(), tuple(range(count)))(*points)
+        for slope in slopes:
+            truth = truth | (~jax.numpy.isnan(value) & ~jax.numpy.isfinite(slope)).any()
+    return truth
+
+
+def test_rows_say_whether_they_are_singular() -> None:
+    finite = [0.0, 1.0, -1.0, 0.5, -0.5, 2.0]
+    known = {"nextafter", "spacing"}  # JAX has no derivative of these
+    rows = [row for row in _rows_of_one_element() if row[0].name.rpartition(".")[2] not in known]
+    assert len(rows) > 90
+    declared = {rule.name for rule, *_ in rows if rule.slope.singular}
+    with traced(has_derivatives=True):
+        found = _singular(rows, finite)
+        assert found - declared == set()
+        left = [row for row in rows if row[0].name in declared - found]
+        assert _singular(left, [*finite, np.inf, -np.inf]) == declared - found
+
+
+CONSTANTS: dict[str, Callable[[Any], Any]] = {
+    "logit": lambda x: special.expit(special.logit(np.clip(x, 0.0, 1.0)) * 0.5),
+    "erfinv": lambda x: np.tanh(special.erfinv(np.clip(x, -1.0, 1.0))),
+    "entr": lambda x: special.entr(np.maximum(x, 0.0)),
+    "spence": lambda x: special.spence(np.maximum(x, 0.0)),
+    "logaddexp": lambda x: np.exp(np.logaddexp(np.where(x > 0, x, -np.inf), np.where(x > 0, 1.0, -np.inf))),
+    "xlogy": lambda x: special.xlogy(np.maximum(x, 0.0), np.maximum(x, 0.0)),
+    "boxcox": lambda x: special.boxcox(np.maximum(x, 0.0), 0.5),
+}
+"""Functions of SciPy's and others that are singular where a bound or a mask puts a constant."""
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_at_singular_points_have_the_derivative_zero(name: str) -> None:
+    x = np.array([0.7, 0.25, -0.41, -1.11, 1.9])
+    function = CONSTANTS[name]
+    step = 1e-5
+    wanted = (function(x + step) - function(x - step)) / (2 * step)
+    np.testing.assert_allclose(accel.grad(lambda x: float(function(x).sum()))(x), wanted, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(np.diag(accel.jacobian(function)(x)), wanted, rtol=1e-6, atol=1e-8)

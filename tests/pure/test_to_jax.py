@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import math
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ import pytest
 import accel
 from accel.pure import transforms
 from tests.ensembles.programs import TwoNames
-from tests.pure.functions import FIRST, SECOND, Ocean, two_branches
+from tests.pure.functions import FIRST, Ocean, two_branches
 
 jax = pytest.importorskip("jax")
 
@@ -238,31 +240,113 @@ def test_what_the_function_raises_is_no_result() -> None:
         accel.to_jax(lambda x: 1.0 / 0 * x, FIRST)
 
 
+_BASIN = """
+import numpy as np
+
+
+class Basin:
+    def __init__(self):
+        self.h, self.n, self.drag = np.array([0.5, 1.5, 1.0, 0.2]), 0, 0.3
+
+    def step(self, rain):
+        self.n += 1
+        self.h += 0.1 * rain
+        dry = self.h < 0.4
+        self.h[dry] = 0.4
+        if self.n % 2 == 0:
+            self.h = self.h + self.drag * (np.roll(self.h, 1) - self.h)
+        left = self.h.max()
+        while left > 0.7:
+            left = left * (1.0 - self.drag)
+        return float(self.h.sum() + left)
+"""
+"""A model's source, which is deleted once the model is recorded."""
+
 _ELSEWHERE = """
-import sys
+import importlib, sys
+
+sys.path.insert(0, sys.argv[1])
+for name in ("accel", "basin", "tests"):
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        assert error.name == name, error
+    else:
+        sys.exit(f"{name} can be imported")
+
 import jax, numpy as np
-jax.config.update("jax_enable_x64", True)
 from jax import export
-step = export.deserialize(open(sys.argv[1], "rb").read())
-leaves = dict(np.load(sys.argv[2]))
-out = step.call(leaves)
-slope = jax.grad(lambda k: step.call({**leaves, "self.params.k": k})["result"])(leaves["self.params.k"])
-print(repr(float(out["result"])), repr(float(slope)), bool(out["ok"]), "accel" in sys.modules)
+
+jax.config.update("jax_enable_x64", True)
+step = export.deserialize(open("step", "rb").read())
+first = dict(np.load("leaves.npz"))
+
+
+def after_four(drag):
+    leaves, total = {**first, "self.drag": drag}, 0.0
+    for _ in range(4):
+        out = step.call(leaves)
+        leaves, total = {**leaves, **out["state"]}, total + out["result"]
+        assert bool(out["ok"])
+    return total
+
+
+def total(drag):
+    return step.call({**first, "self.drag": drag})["result"]
+
+
+print(repr(float(after_four(0.3))), repr(float(jax.grad(total)(0.3))))
+assert not {name.partition(".")[0] for name in sys.modules} & {"accel", "basin", "tests", "wrapt"}
 """
 
 
-def test_an_exported_step_runs_without_accel_and_the_source(tmp_path: Path) -> None:
-    ocean = Ocean()
-    pure = accel.to_jax(ocean.step, SECOND)
-    (tmp_path / "step").write_bytes(pure.export(vjp_order=1))
-    np.savez(tmp_path / "leaves.npz", **pure.inputs)
-    given = [sys.executable, "-c", _ELSEWHERE, str(tmp_path / "step"), str(tmp_path / "leaves.npz")]
-    done = subprocess.run(given, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+def _only_jax(folder: Path) -> Path:
+    """A folder for Python's path that has jaxlib and what JAX imports, and nothing else."""
+    folder.mkdir()
+    for name in ("jax", "jaxlib", "ml_dtypes", "numpy", "opt_einsum", "scipy", "flatbuffers"):
+        package = Path(str(importlib.import_module(name).__file__)).parent
+        for each in (package, package.with_name(f"{name}.libs")):
+            if each.exists():
+                (folder / each.name).symlink_to(each)
+    return folder
+
+
+def test_an_exported_step_runs_where_neither_accel_nor_the_source_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, elsewhere = tmp_path / "source", tmp_path / "elsewhere"
+    for folder in (source, elsewhere):
+        folder.mkdir()
+    (source / "basin.py").write_text(_BASIN)
+    monkeypatch.syspath_prepend(str(source))
+    Basin = importlib.import_module("basin").Basin
+    rain, later = np.array([0.1, 2.0, 0.0, 0.3]), Basin()
+    later.n = 1
+
+    def step(self: Any, rain: Any) -> float:
+        return float(self.step(rain))
+
+    pure = accel.to_jax(step, Basin(), rain, examples=[(later, rain)])
+    (elsewhere / "step").write_bytes(pure.export(vjp_order=1))
+    np.savez(elsewhere / "leaves.npz", **pure.inputs)
+    shutil.rmtree(source)
+    sys.modules.pop("basin")
+    only = _only_jax(tmp_path / "only")
+    # isolated, and without the packages that are installed: accel may be one of them
+    given = [sys.executable, "-I", "-S", "-c", _ELSEWHERE, str(only)]
+    done = subprocess.run(given, capture_output=True, text=True, cwd=elsewhere, timeout=120)
     assert done.returncode == 0, done.stderr
-    value, slope, ok, has_accel = done.stdout.split()
-    wanted = jax.grad(lambda k: pure({"self.params.k": k})["result"])(0.3)
-    np.testing.assert_allclose([float(value), float(slope)], [ocean.step(SECOND), wanted], rtol=1e-14)
-    assert (ok, has_accel) == ("True", "False")
+    basin = Basin()
+    wanted = sum(basin.step(rain) for _ in range(4))
+
+    def first(drag: float) -> float:
+        basin = Basin()
+        basin.drag = drag
+        return float(basin.step(rain))
+
+    value, slope = map(float, done.stdout.split())
+    np.testing.assert_allclose(value, wanted, rtol=1e-14)
+    np.testing.assert_allclose(slope, (first(0.3 + 1e-5) - first(0.3 - 1e-5)) / 2e-5, rtol=1e-8)
 
 
 _DIVIDED = """

@@ -14,6 +14,7 @@ from accel.rules.derivatives import derived_from
 from accel.rules.lowering import jnp, join, lax, number, where
 from accel.rules.rule import RULES, Unsupported, rewritten, rule
 from accel.rules.tables.statistics.sorting import find_places
+from accel.rules.tracing import current
 
 if TYPE_CHECKING:
     from jax import Array
@@ -178,12 +179,16 @@ def interp(*, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> 
         raise Unsupported("rule.parameter", "numpy.interp of complex numbers")
     found = find_places(xp, x, "right") - 1
     at = jnp.clip(found, 0, last - 1)
-    x0, x1, f0, f1 = xp[at], xp[at + 1], fp[at], fp[at + 1]
+    x0, x1, f0, f1, inner = xp[at], xp[at + 1], fp[at], fp[at + 1], x
+    if current().has_derivatives:  # beyond the ends nothing of this is read: a NaN would get into derivatives
+        outside = (found < 0) | (found >= last)
+        x0, f0, f1, inner = (where(outside, number(0, x), each) for each in (x0, f0, f1, x))
+        x1 = where(outside, number(1, x), x1)
     slope = (f1 - f0) / (x1 - x0)
-    result = slope * (x - x0) + f0
-    again = slope * (x - x1) + f1  # where that is NaN, NumPy goes from the right point
+    result = slope * (inner - x0) + f0
+    again = slope * (inner - x1) + f1  # where that is NaN, NumPy goes from the right point
     result = where(result == result, result, where(again == again, again, where(f0 == f1, f0, result)))
-    result = where(x == x0, f0, result)
+    result = derived_from(where(inner == x0, f0, result), result)
     result = where(found < 0, left, where(found >= last, where(x > xp[last], right, fp[last]), result))
     return where(x != x, x, result)
 

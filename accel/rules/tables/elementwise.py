@@ -10,7 +10,7 @@ import numpy as np
 from accel.rules import rounding
 from accel.rules.columns import Rounding
 from accel.rules.core import cast
-from accel.rules.lowering import jnp, number, same, spread, where
+from accel.rules.lowering import jnp, lax, number, same, spread, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ add_rule(np.array_equiv, same("array_equiv"), "a1 a2")
 def angle(*, z: Array, deg: bool = False) -> Any:
     if z.dtype.kind not in "fc":
         raise Unsupported("rule.parameter", "numpy.angle of whole numbers")
-    return cast(jnp.angle(z, deg), z.real.dtype)
+    found = cast(jnp.angle(z, deg), z.real.dtype)
+    return found if z.dtype.kind == "c" else lax.stop_gradient(found)  # 0 or half a turn
 
 
 def _floating(x: Array) -> Any:

@@ -17,9 +17,10 @@ from accel.ir.tape import Node
 from accel.rules import complexes, elementary, products
 from accel.rules.columns import Contraction, Reads, Rounding
 from accel.rules.core import cast, every
-from accel.rules.derivatives import derived_from
+from accel.rules.derivatives import always_with_slopes, derived_from, with_slopes
 from accel.rules.lowering import jnp, lax, number, where
 from accel.rules.rule import Rule, Unsupported, derived, fill, make_rule, own_rule, qualified_name
+from accel.rules.tracing import current
 
 if TYPE_CHECKING:
     from jax import Array
@@ -125,18 +126,39 @@ def _power(x: Any, y: Any) -> Any:
         if y.is_integer() and abs(y) <= 64:
             return lax.integer_pow(x, int(y))
         if y in _BY_ROOTS and x_dtype.kind == "f":
-            return _at_edges(x, _BY_ROOTS[y](x))
+            return _power_by_roots(y)(x)
     x = cast(x, x_dtype)
     y = cast(y, x.dtype)
     if x_dtype.kind in "iu":
         return _integer_power(x, y)
-    return _complex_power(x, y) if x_dtype.kind == "c" else elementary.chosen("power", x, y)(x, y)
+    if x_dtype.kind == "c":
+        return _complex_power(x, y)
+    return _REAL_POWER(x, y) if current().has_derivatives else elementary.chosen("power", x, y)(x, y)
+
+
+def _power_by_base(x: Any, y: Any) -> Any:
+    """y * x**(y - 1), and 0 for 0**0, which is 1 for any base."""
+    return y * _REAL_POWER(_one_where((x == 0) & (y == 0), x), y - 1)
+
+
+def _power_by_exponent(x: Any, y: Any) -> Any:
+    """x**y * log(x), and 0 for 0**y, which is 0 for any positive y."""
+    zero = (x == 0) & (y > 0)
+    base = _one_where(zero, x)
+    return jnp.where(zero, number(0, x), _REAL_POWER(base, y) * jnp.log(base))
+
+
+def _one_where(mask: Any, x: Any) -> Any:
+    return jnp.where(mask, number(1, x), x)
+
+
+_REAL_POWER = always_with_slopes(lambda x, y: jnp.power(x, y), _power_by_base, _power_by_exponent)
 
 
 def _float_power(x: Any, y: Any) -> Any:
     """Without the square root that NumPy's power takes for a half."""
     half = type(y) is float and y == 0.5 and x.dtype.kind == "f"
-    return _at_edges(x, jnp.sqrt(x)) if half else _power(x, y)
+    return _power_by_roots(0.5)(x) if half else _power(x, y)
 
 
 def _integer_power(x: object, y: object) -> Any:
@@ -151,11 +173,18 @@ def _integer_power(x: object, y: object) -> Any:
 
 
 _BY_ROOTS: dict[float, Callable[[Any], Any]] = {
+    0.5: lambda x: jnp.sqrt(x),
     0.25: lambda x: jnp.sqrt(jnp.sqrt(x)),
     0.75: lambda x: jnp.sqrt(x) * jnp.sqrt(jnp.sqrt(x)),
     1.5: lambda x: x * jnp.sqrt(x),
 }
 """Powers that square roots give within a unit or two in the last place, eight times faster than XLA's power."""
+
+
+@functools.cache
+def _power_by_roots(y: float) -> Callable[[Any], Any]:
+    """The derivative is another power, not that of roots, which have none at 0 where the power may have one."""
+    return with_slopes(lambda x: _at_edges(x, _BY_ROOTS[y](x)), lambda x: y * _REAL_POWER(x, number(y - 1.0, x)))
 
 
 def _at_edges(x: object, power: object) -> Any:
@@ -213,7 +242,8 @@ def _guarded(name: str) -> Callable[[Any, Any], Any]:
     def lower(x: Array | float, y: Array | float) -> Any:
         function = getattr(jnp, name)
         if jnp.asarray(x).dtype.kind not in "iu":
-            return _SIGNED[name](x, y, function(x, y))
+            found = _SIGNED[name](x, y, function(x, y))
+            return lax.stop_gradient(found) if name == "floor_divide" else found
         x, y = jnp.broadcast_arrays(x, y)
         # XLA is given no division by zero
         none = y == number(0, y)
@@ -333,12 +363,14 @@ SUM, PRODUCT, QUOTIENT = Contraction.SUM, Contraction.PRODUCT, Contraction.QUOTI
 ROWS: dict[str, UfuncRow] = {
     **_rows("add subtract", rounding=ROUNDED, contraction=SUM, arithmetic=True),
     **_rows("multiply", rounding=ROUNDED, contraction=PRODUCT, arithmetic=True),
-    **_row("divide", complexes.divide, rounding=ROUNDED, contraction=QUOTIENT, arithmetic=True, work=5.0),
-    **_row("reciprocal", _reciprocal, rounding=ROUNDED, contraction=PRODUCT),
+    **_row(
+        "divide", complexes.divide, rounding=ROUNDED, contraction=QUOTIENT, arithmetic=True, work=5.0, singular=True
+    ),
+    **_row("reciprocal", _reciprocal, rounding=ROUNDED, contraction=PRODUCT, singular=True),
     **_row("square", complexes.square, rounding=ROUNDED, contraction=PRODUCT),
-    **_row("sqrt", complexes.sided("sqrt", 0, 1), rounding=ROUNDED, contraction=PRODUCT, work=5.0),
-    **_row("power", _power, rounding=_rounding_of_power, contraction=PRODUCT, work=40.0),
-    **_row("float_power", _float_power),
+    **_row("sqrt", complexes.sided("sqrt", 0, 1), rounding=ROUNDED, contraction=PRODUCT, work=5.0, singular=True),
+    **_row("power", _power, rounding=_rounding_of_power, contraction=PRODUCT, work=40.0, singular=True),
+    **_row("float_power", _float_power, singular=True),
     # signs, order, truths
     **_row("absolute", complexes.absolute, rounding=EXACT, arithmetic=True),
     **_rows("negative", rounding=EXACT, arithmetic=True),
@@ -359,12 +391,14 @@ ROWS: dict[str, UfuncRow] = {
     **_row("modf", _modf, rounding=ROUNDED, jumps=True),
     **_rows("heaviside", rounding=ROUNDED, jumps=True),
     # functions of a real or complex variable
-    **_rows("exp log sin cos tan tanh arctan2 cbrt cosh log10 log1p log2 logaddexp sinh", work=20.0),
+    **_rows("exp sin cos tan tanh cosh sinh", work=20.0),
+    **_rows("log arctan2 cbrt log10 log1p log2 logaddexp", work=20.0, singular=True),
     **_rows("exp2 expm1 hypot"),
-    **_rows("arcsin arcsinh arctan arctanh", lambda name: complexes.sided(name, 1, 1), work=20.0),
-    **_row("arccos", complexes.sided("arccos", 0, -1), work=20.0),
-    **_row("arccosh", complexes.sided("arccosh", 0, 1)),
-    **_row("logaddexp2", _logaddexp2),
+    **_rows("arcsinh arctan", lambda name: complexes.sided(name, 1, 1), work=20.0),
+    **_rows("arcsin arctanh", lambda name: complexes.sided(name, 1, 1), work=20.0, singular=True),
+    **_row("arccos", complexes.sided("arccos", 0, -1), work=20.0, singular=True),
+    **_row("arccosh", complexes.sided("arccosh", 0, 1), singular=True),
+    **_row("logaddexp2", _logaddexp2, singular=True),
     **_rows("deg2rad radians", lambda name: _degrees_factor(np.pi / 180.0)),
     **_rows("rad2deg degrees", lambda name: _degrees_factor(180.0 / np.pi)),
     **_row("conjugate", _in_jax("conj")),

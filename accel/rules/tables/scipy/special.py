@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from accel.rules.derivatives import derived_from, with_slope
+from accel.rules.derivatives import derived_from, with_slopes
 from accel.rules.hosted import on_host, ufuncs_on_host
 from accel.rules.lowering import Lazy, jnp, lax, number, where
 from accel.rules.rule import Unsupported, rewritten
@@ -32,7 +32,7 @@ def _real(name: str, lower: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_jax(name: str) -> Callable[..., Any]:
-    return _real(name, lambda *operands: getattr(jsp, name)(*operands))
+    return lambda *operands: getattr(jsp, name)(*operands)
 
 
 def _gammaln(x: Array) -> Any:
@@ -82,24 +82,42 @@ def _spence_slope(x: Array) -> Any:
     return where(near, -1 + z * (1 / 2 - z * (1 / 3 - z / 4)), lax.neg(jnp.log(x) / apart))
 
 
+def _entr_slope(x: Array) -> Any:
+    """-log(x) - 1; below 0 it is -inf everywhere, which does not change."""
+    below = x < 0
+    return where(below, number(0, x), -jnp.log(where(below, number(1, x), x)) - 1)
+
+
+def _share(x: Array, y: Array) -> Any:
+    """x / y, the derivative of x * log(y) by y. Where both are 0 that is 0 whatever y is."""
+    x, y = jnp.broadcast_arrays(x, y)
+    zero = (x == 0) & (y == 0)
+    return where(zero, number(0, x), x / where(zero, number(1, y), y))
+
+
 _OWN: dict[str, Callable[..., Any]] = {
     "gammaln": _gammaln,
     "psi": _psi,
     "exprel": _exprel,
-    "log_expit": _log_expit,
+    "log_expit": with_slopes(_log_expit, lambda x: jsp.expit(-x)),
+    "entr": with_slopes(lambda x: jsp.entr(x), _entr_slope),
+    "xlogy": with_slopes(lambda x, y: jsp.xlogy(x, y), lambda x, y: jnp.log(y), _share),
+    "xlog1py": with_slopes(lambda x, y: jsp.xlog1py(x, y), lambda x, y: jnp.log1p(y), lambda x, y: _share(x, 1 + y)),
     "huber": _huber,
     "boxcox": _boxcox,
-    "i0": with_slope(lambda x: jsp.i0(x), lambda x: jsp.i1(x)),
-    "spence": with_slope(lambda x: jsp.spence(x), _spence_slope),
+    "i0": with_slopes(lambda x: jsp.i0(x), lambda x: jsp.i1(x)),
+    "spence": with_slopes(lambda x: jsp.spence(x), _spence_slope),
     "exp10": lambda x: jnp.power(number(10, x), x),
     "j0": bessel.j0,
     "j1": bessel.j1,
 }
 
-for _name in "erf erfc expit logit ndtr ndtri erfinv gamma i0e i1 i1e entr xlogy xlog1py".split():
-    ufuncs.ROWS[_name] = ufuncs.UfuncRow(_in_jax(_name), {"work": 20.0})
-for _name, _lower in _OWN.items():
-    ufuncs.ROWS[_name] = ufuncs.UfuncRow(_real(_name, _lower), {"work": 20.0})
+_IN_JAX = "erf erfc expit logit ndtr ndtri erfinv gamma i0e i1 i1e".split()
+_SINGULAR = frozenset("logit erfinv gamma entr xlogy xlog1py gammaln psi boxcox spence".split())
+
+for _name, _lower in ({name: _in_jax(name) for name in _IN_JAX} | _OWN).items():
+    _facts = {"work": 20.0, "singular": _name in _SINGULAR}
+    ufuncs.ROWS[_name] = ufuncs.UfuncRow(_real(_name, _lower), _facts)
 
 
 @rewritten(special.logsumexp, "a b | axis keepdims")
