@@ -124,8 +124,8 @@ def test_where_the_compiler_takes_the_programs_own_processor_calls_must_have_los
     prospects = gain.PotentialGain()
     monkeypatch.setattr(gain, "ONE_PROCESSOR_GAIN_S", 2.0)
     prospects.add(1.0)
-    assert prospects.is_worth_starting(on_disk=False) == starts
-    assert prospects.is_worth_starting(on_disk=True)
+    assert prospects.is_worth_starting(on_disk=lambda: False) == starts
+    assert prospects.is_worth_starting(on_disk=lambda: True)
 
 
 def test_nothing_starts_that_the_budget_does_not_cover(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
