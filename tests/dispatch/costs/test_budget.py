@@ -128,6 +128,18 @@ def test_where_the_compiler_takes_the_programs_own_processor_calls_must_have_los
     assert prospects.is_worth_starting(on_disk=lambda: True)
 
 
+@pytest.mark.parametrize("gained_s", [0.0, 5.0])
+def test_the_disk_is_looked_at_only_where_that_decides(gained_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gain, "COMPILE_GAIN_S", 0.25)
+    monkeypatch.setattr(gain, "ONE_PROCESSOR_GAIN_S", 0.25)
+    monkeypatch.setattr(gain, "LOAD_GAIN_S", 0.03)
+    asked: list[int] = []
+    prospects = gain.PotentialGain()
+    prospects.add(gained_s)
+    assert prospects.is_worth_starting(on_disk=lambda: bool(asked.append(1))) == bool(gained_s)
+    assert not asked
+
+
 def test_nothing_starts_that_the_budget_does_not_cover(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("FIXED_S", "SHARE", "OWN_SHARE"):
         monkeypatch.setattr(budget, name, 0.0)
