@@ -240,6 +240,12 @@ _ROWS = (
         "its program was not compiled yet when the function was last called",
         "none needed: a longer run uses it; so does the next run, if `accel compile TARGET` has compiled it before",
     ),
+    Reason(
+        "wait.path",
+        "each call so far took another way through the function than those that have programs",
+        "calls that repeat a way use its program; where a loop ran another number of rounds each time, "
+        "`QD_JAX_LOG=debug` says what changes from round to round",
+    ),
     # -- loops -----------------------------------------------------------------------------------------------------
     Reason(
         "lift.source",

@@ -216,7 +216,7 @@ def is_quiet() -> bool:
 
 def _is_worth_starting() -> bool:
     """Whether programs could have saved enough so far for the first of them to be compiled or loaded."""
-    return gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs())
+    return gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs)
 
 
 def _note_device(executable: Executable) -> None:

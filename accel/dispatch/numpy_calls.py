@@ -38,7 +38,7 @@ class NumPyCalls:
         finally:
             if call.seconds is not None:
                 self._account.count_numpy(call, looked_s, quiet=quiet)
-                if self._is_limited() and not self._paths.with_program:
+                if self._is_limited() and not (self._paths.with_program and self._account.gains_by_looking):
                     self._account.begin_rest(looked_s, call.seconds)
 
     def uncovered(self, call: Call, *, quiet: bool = False) -> Any:

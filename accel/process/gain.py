@@ -11,6 +11,7 @@ Importing JAX costs the program more than a second, and another quarter at its e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from queue import SimpleQueue
 
 from accel.process import processors
@@ -37,11 +38,15 @@ class PotentialGain:
         if self.seconds >= IMPORT_GAIN_S and not self._is_enough:
             self._wake()
 
-    def is_worth_starting(self, *, on_disk: bool) -> bool:
-        """Whether the first program is to be compiled or, where there are some on disk, looked for."""
+    def is_worth_starting(self, *, on_disk: Callable[[], bool]) -> bool:
+        """Whether the first program is to be compiled or, where there are some on disk, looked for.
+
+        on_disk: whether there are some. That takes longer than a short call, so it is asked only where it decides.
+        """
         compile_s = COMPILE_GAIN_S if processors.usable() > 1 else max(COMPILE_GAIN_S, ONE_PROCESSOR_GAIN_S)
-        least_s = min(LOAD_GAIN_S, compile_s) if on_disk else compile_s
-        return self._whatever_it_costs or self.seconds >= least_s
+        if self._whatever_it_costs or self.seconds >= compile_s:
+            return True
+        return self.seconds >= LOAD_GAIN_S and on_disk()
 
     def wait_for_import(self) -> None:
         """Wait until it is worth importing JAX, or until `stop_waiting`."""

@@ -130,7 +130,9 @@ def judge(name: str, steps: int = STEPS) -> Verdict:
             heavy.remove(row.qualname)
         if ledger.compiled_calls or ledger.inlined_calls:
             compiled.append(row.qualname)
-        reasons[row.qualname] = [f"{each.reason} {each.where}: {each.detail}" for each in ledger.refusals]
+        waits = ledger.waits() if ledger.waits is not None else None
+        told = [*ledger.refusals, *([waits] if waits is not None else [])]
+        reasons[row.qualname] = [f"{each.reason} {each.where}: {each.detail}" for each in told]
         if any(each.reason in ("verify.mismatch", "accel.fault", "recorder.gap") for each in ledger.refusals):
             wrong.append(f"{row.qualname}: {reasons[row.qualname]}")
     return Verdict(name, heavy, compiled, wrong, reasons)

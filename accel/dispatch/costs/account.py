@@ -136,6 +136,15 @@ class Account:
         """Whether calls are too short for a compiled program to gain anything."""
         return self.call_s < rest.SMALL_CALL_S
 
+    @property
+    def gains_by_looking(self) -> bool:
+        """Whether the target's programs have gained what examining all its calls has cost.
+
+        Where they have not, most of its calls come to NumPy all the same, and each of them is examined for that.
+        """
+        ledger = self.ledger
+        return ledger.gained_s >= ledger.costs["guards"]
+
     # -- recordings ---------------------------------------------------------------------------------------------------
 
     def covers_recording(self, *, found: bool) -> bool:

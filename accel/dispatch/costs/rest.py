@@ -33,7 +33,8 @@ is odd so that calls of two kinds that alternate are both met."""
 
 LONG_CALL_FACTOR = 4.0
 """A call that takes this many times as long as the one examined last is of another kind. It ends the rest, so that the
-next call of its kind is examined."""
+next call of its kind is examined. The thread's own time has to show it, too: on a machine whose cores others use, calls
+of all kinds are interrupted, and each of them would have so many calls examined that would not pay for it."""
 
 LOOKS_AFTER_LONG_CALL = 64
 """The number of calls that are examined after such a long call."""
@@ -118,12 +119,12 @@ class Rest:
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Call the function, timed. Raises what it raises."""
-        before, started = THREAD.counted_s, time.perf_counter()
+        before, worked, started = THREAD.counted_s, time.thread_time(), time.perf_counter()
         try:
             return function(*args, **kwargs)
         finally:
             spent = time.perf_counter() - started
-            if spent > self._long_s:
+            if spent > self._long_s and time.thread_time() - worked > self._long_s:
                 self._end()
                 self._looks_left = LOOKS_AFTER_LONG_CALL
             # it stands for the untimed ones too that follow it (none, if it has just ended the rest)

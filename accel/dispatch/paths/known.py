@@ -312,9 +312,12 @@ class KnownPaths:
         return "paths differ at " + ", ".join(rare[:3]) if rare else "arguments of many shapes or types"
 
     def wait_reason(self) -> Refusal | None:
-        """What calls wait for if no path has a program yet, nor was given up."""
-        if any(path.stage in (Stage.COMPILED, Stage.JOINED, Stage.GIVEN_UP) for path in self._paths):
+        """What calls wait for if no program has answered any so far; None if one was given up, which tells why."""
+        if any(path.stage is Stage.GIVEN_UP for path in self._paths):
             return None
+        if any(path.stage in (Stage.COMPILED, Stage.JOINED) for path in self._paths):
+            # each call took another way than those before; of a single one, the program came after the last call
+            return Refusal("wait.path", "", self.why_many()) if len(self._paths) > 1 else Refusal("wait.compile")
         if any(path.stage is Stage.PENDING for path in self._paths):
             return Refusal("wait.compile")
         # more of them would not help

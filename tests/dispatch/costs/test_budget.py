@@ -124,8 +124,20 @@ def test_where_the_compiler_takes_the_programs_own_processor_calls_must_have_los
     prospects = gain.PotentialGain()
     monkeypatch.setattr(gain, "ONE_PROCESSOR_GAIN_S", 2.0)
     prospects.add(1.0)
-    assert prospects.is_worth_starting(on_disk=False) == starts
-    assert prospects.is_worth_starting(on_disk=True)
+    assert prospects.is_worth_starting(on_disk=lambda: False) == starts
+    assert prospects.is_worth_starting(on_disk=lambda: True)
+
+
+@pytest.mark.parametrize("gained_s", [0.0, 5.0])
+def test_the_disk_is_looked_at_only_where_that_decides(gained_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gain, "COMPILE_GAIN_S", 0.25)
+    monkeypatch.setattr(gain, "ONE_PROCESSOR_GAIN_S", 0.25)
+    monkeypatch.setattr(gain, "LOAD_GAIN_S", 0.03)
+    asked: list[int] = []
+    prospects = gain.PotentialGain()
+    prospects.add(gained_s)
+    assert prospects.is_worth_starting(on_disk=lambda: bool(asked.append(1))) == bool(gained_s)
+    assert not asked
 
 
 def test_nothing_starts_that_the_budget_does_not_cover(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from accel import config
 from accel.backend import devices
 from accel.backend.underway import queues
 from accel.dispatch import compiling
+from accel.dispatch.call import Call
 from accel.dispatch.costs import account, rest
 from accel.dispatch.costs.rest import Rest
 from accel.dispatch.decorator import Accelerated
@@ -322,3 +323,35 @@ def test_calls_at_rest_count_for_the_budget(real: None) -> None:
     assert account.rest.ever[0] > 50, "most calls rested"
     # the ledger also has the call that was recorded, and takes the first call's time for it, which may be a long one
     assert 0.5 * book.numpy_total_s < account.total_s < 1.2 * book.numpy_total_s
+
+
+@pytest.mark.parametrize(("works", "examined"), [(True, True), (False, False)])
+def test_only_a_call_that_the_thread_itself_works_long_on_ends_the_rest(
+    real: None, works: bool, examined: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call that waited for a processor is of the same kind as those before."""
+    kind = Rest()
+    kind.begin(1e-4, 1e-4)
+    assert kind.takes_next_call()
+    clock = iter([0.0, 1.0])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    worked = iter([0.0, 1.0 if works else 1e-5])
+    monkeypatch.setattr(time, "thread_time", lambda: next(worked))
+    kind.call(lambda: None, (), {})
+    assert kind.is_over == examined
+
+
+@pytest.mark.parametrize(("gained_s", "rests"), [(0.0, True), (1.0, False)])
+def test_a_target_with_a_program_rests_while_it_gains_less_than_its_looks_cost(
+    real: None, gained_s: float, rests: bool
+) -> None:
+    fast: Any = accel.accelerate(lambda x: x + 1.0, name="at a loss")
+    target, x = fast._self_target, np.zeros(4)
+    book = open_ledger("at a loss")
+    book.charge("guards", 0.5)
+    book.gained_s = gained_s
+    target.paths.__class__ = type("WithProgram", (type(target.paths),), {"with_program": [object()]})
+    call = Call(target.function, (x,), {})
+    call.began = time.perf_counter() - 1e-3
+    target._numpy.whole(call)
+    assert target.rest.is_over != rests
