@@ -201,16 +201,18 @@ def check_restart(job: Job) -> None:
     assert saved.shape == (49, 20) and saved[0, 0] >= 10 and np.isfinite(saved).all()
 
 
-def test_a_lost_rank_ends_the_job_with_one_line(tmp_path: Path) -> None:
-    job = Job(tmp_path, addressed(4), "100000", "0.01")
+@pytest.mark.parametrize(("number", "lost"), [(2, 1), (4, 2)])
+def test_a_lost_rank_ends_the_job_with_one_line(number: int, lost: int, tmp_path: Path) -> None:
+    job = Job(tmp_path, addressed(number), "100000", "0.01")
     after_some_steps(job)
-    lost = job.ranks[2]
-    lost.send_signal(signal.SIGKILL)
-    assert job.codes(60) == [1, 1, -signal.SIGKILL, 1]
+    job.ranks[lost].send_signal(signal.SIGKILL)
+    others = [rank for rank in range(1, number) if rank != lost]
+    assert job.codes(60) == [-signal.SIGKILL if rank == lost else 1 for rank in range(number)]
     (line,) = [line for line in job.text("err0").splitlines() if "this run" not in line]
-    where = f"process {lost.pid} on {socket.gethostname()}"
-    assert line == f"accel: rank 2 of 4 ({where}) is gone: the job ends; what the program has written stays as it is"
-    assert job.text("err1") == job.text("err3") == ""
+    where = f"process {job.ranks[lost].pid} on {socket.gethostname()}"
+    gone = f"accel: rank {lost} of {number} ({where}) is gone: the job ends"
+    assert line == f"{gone}; what the program has written stays as it is"
+    assert all(job.text(f"err{rank}") == "" for rank in others)
     check_restart(job)
 
 
