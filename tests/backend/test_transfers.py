@@ -15,7 +15,7 @@ import accel
 from accel import config
 from accel.backend import compile, devices, executable
 from accel.dispatch.comparing import policy
-from accel.dispatch.replay.variant import Launcher
+from accel.dispatch.replay.variant import Launchable
 from accel.process import tuning
 from accel.reasons import source_line
 from accel.reports.ledger import open_ledger
@@ -173,8 +173,8 @@ def test_constants_that_change_are_counted_and_launches_go_on(
     renewed: bool, moved: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model's constants change once a day: its program goes on with others."""
-    if not renewed:  # where lowering decides anew, the program gets a launcher of its own
-        monkeypatch.setattr(Launcher, "renew", lambda *_: False)
+    if not renewed:  # where lowering decides anew, the program gets a launchable of its own
+        monkeypatch.setattr(Launchable, "renew", lambda *_: False)
 
     class Weighted:
         weights, offset = np.linspace(0.0, 1.0, 50), np.linspace(1.0, 2.0, 500)

@@ -12,7 +12,7 @@ import pytest
 import accel
 from accel import config
 from accel.dispatch.paths.path import Stage
-from accel.dispatch.replay import Launcher, draws
+from accel.dispatch.replay import Launchable, draws
 from accel.dispatch.target import Target
 from accel.record.draws.generators import KINDS
 from accel.reports.ledger import open_ledger
@@ -150,13 +150,13 @@ def test_a_draw_that_decides_a_branch_needs_no_launch(monkeypatch: pytest.Monkey
 
     fast = accel.accelerate(work, name="decided")
     play(work, fast, 40)
-    launched, launch = [], Launcher._launch
+    launched, launch = [], Launchable._launch
 
     def counted(self: Any, values: Any) -> Any:
         launched.append(self)
         return launch(self, values)
 
-    monkeypatch.setattr(Launcher, "_launch", counted)
+    monkeypatch.setattr(Launchable, "_launch", counted)
     play(work, fast, 40, seed=9)
     assert len(launched) == 40 and len(set(launched)) == 2
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from accel.dispatch.comparing.snapshot import part_name
-from accel.dispatch.replay.variant import Launcher, Launches, constant_bytes
+from accel.dispatch.replay.variant import Launchable, Launches, constant_bytes
 from accel.ir.tape import Node
 from accel.lower import PACKS, Program
 from accel.lower.program import Packed
@@ -37,16 +37,16 @@ class Transfers:
     there: constants on the device that a program before this one has left to it.
     """
 
-    def __init__(self, trace: Trace | MergedTrace, launcher: Launcher, there: Sequence[Any] = ()) -> None:
-        program = launcher.executable.program
-        self._launches: Launches = launcher.launches
+    def __init__(self, trace: Trace | MergedTrace, launchable: Launchable, there: Sequence[Any] = ()) -> None:
+        program = launchable.executable.program
+        self._launches: Launches = launchable.launches
         self._taken = _taken(trace, program)
         self._handed = _handed(self._taken, program)
         fetched = _fetched(trace)
         self._fetched = [(name, _size(node)) for name, node in fetched]
         self._lines = _reading_lines(trace, program), {name: place_text(node.where) for name, node in fetched}
         self._each_fetches = _packed(program)
-        self._constants = constant_bytes(program.constants, launcher.executable.constants, there)
+        self._constants = constant_bytes(program.constants, launchable.executable.constants, there)
 
     @property
     def constants(self) -> int:

@@ -16,7 +16,7 @@ from accel.record.bits import same_value
 if TYPE_CHECKING:
     from accel.backend.disk.together import TraceOnDisk
     from accel.backend.executable import Executable
-    from accel.dispatch.replay import Launcher, MergedMatcher, StagedOutputs
+    from accel.dispatch.replay import Launchable, MergedMatcher, StagedOutputs
     from accel.ir.tape import Outcome
     from accel.lower import Known
     from accel.merge import CrossedTrace, MergedTrace
@@ -180,7 +180,7 @@ class JointPath(Path):
         for path in self.members:
             path.forget_replays()
 
-    def _launcher(self, executable: Executable) -> Launcher:
+    def _launchable(self, executable: Executable) -> Launchable:
         from accel.dispatch.replay import MergedVariant
 
         return MergedVariant(self.trace, executable)

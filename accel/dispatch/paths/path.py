@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accel.backend.executable import Executable
     from accel.backend.underway.pending import PendingProgram
     from accel.dispatch.paths.joint import JointPath
-    from accel.dispatch.replay import Launcher, Matcher, MergedMatcher, StagedOutputs
+    from accel.dispatch.replay import Launchable, Matcher, MergedMatcher, StagedOutputs
     from accel.ir.tape import Outcome
     from accel.lower import Known
     from accel.record import Trace
@@ -120,7 +120,7 @@ class Path:
         self.observed = 0
         self.spanned: frozenset[int] = frozenset()
         self._spans_tried = False
-        self._variant: Launcher | None = None
+        self._variant: Launchable | None = None
         self.found_on_disk = False
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = ""
@@ -173,7 +173,7 @@ class Path:
         return self._variant is not None
 
     @property
-    def variant(self) -> Launcher:
+    def variant(self) -> Launchable:
         """The program, with what it commits. There is one in stage COMPILED."""
         assert self._variant is not None
         return self._variant
@@ -379,13 +379,13 @@ class Path:
         """Launch this one from now on. What launches of one that was in its place have moved stays counted."""
         from accel.dispatch.costs.transfers import Transfers
 
-        before, self._variant = self._variant, self._launcher(executable)
+        before, self._variant = self._variant, self._launchable(executable)
         there = [] if before is None else before.executable.constants
         open_ledger(self.name).transfers.append(Transfers(self.trace, self._variant, there))
         if before is not None:
             self._launches_then -= before.launches.count
 
-    def _launcher(self, executable: Executable) -> Launcher:
+    def _launchable(self, executable: Executable) -> Launchable:
         from accel.dispatch.replay import Variant
 
         return Variant(self.trace, executable)

@@ -14,12 +14,12 @@ commit   the staged outputs become the call's result and its effects
 from accel.dispatch.replay.commit import StagedOutputs
 from accel.dispatch.replay.guards import GuardFailure, Matcher
 from accel.dispatch.replay.merged import Matched, MergedMatcher, MergedVariant
-from accel.dispatch.replay.variant import HostError, Launcher, SideExit, StaleConstants, Variant
+from accel.dispatch.replay.variant import HostError, Launchable, SideExit, StaleConstants, Variant
 
 __all__ = [
     "GuardFailure",
     "HostError",
-    "Launcher",
+    "Launchable",
     "Matched",
     "Matcher",
     "MergedMatcher",

@@ -19,7 +19,7 @@ from accel.dispatch.replay.commit import StagedOutputs
 from accel.dispatch.replay.draws import drawn_nodes
 from accel.dispatch.replay.guards import GuardFailure, Guards
 from accel.dispatch.replay.host import HostTape
-from accel.dispatch.replay.variant import Computed, HostError, Launcher, SideExit, forms_of
+from accel.dispatch.replay.variant import Computed, HostError, Launchable, SideExit, forms_of
 from accel.ir.tape import Node, needed_by
 from accel.lower import agrees
 from accel.merge import ABSENT, Accepted, Member, MergedTrace
@@ -131,7 +131,7 @@ def _by_value(values: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
     return list(found.values())
 
 
-class MergedVariant(Launcher):
+class MergedVariant(Launchable):
     """The program of several paths."""
 
     def __init__(self, trace: MergedTrace, executable: Executable) -> None:

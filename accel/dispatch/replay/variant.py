@@ -144,7 +144,7 @@ def constant_bytes(values: Sequence[Any], placed: Sequence[Any], there: Sequence
     return sum(np.asarray(each).nbytes for position, each in enumerate(values) if position not in spared)
 
 
-class Launcher:
+class Launchable:
     """A compiled program, and what decides whether a run of it is valid. What its outcomes mean, subclasses say.
 
     draws: that each run makes. of_some: indices of host nodes that only some of several merged paths compute.
@@ -284,7 +284,7 @@ class Launcher:
         return [shared(array, *form) for array, form in zip(made, forms, strict=True)]
 
 
-class Variant(Launcher):
+class Variant(Launchable):
     """The program of one path."""
 
     def __init__(self, trace: Trace, executable: Executable) -> None:
