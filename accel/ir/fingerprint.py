@@ -140,9 +140,11 @@ class Describer:
         return "loop", parameters, operations, results, self(tuple(body.kinds)), (body.stay, body.limit)
 
     def _function(self, function: FunctionType) -> Any:
-        """One of accel's functions: where it is, and what it took from where it was made."""
+        """A function of a library's: where it is, and what it took from where it was made."""
+        # a module's own has the defaults that are written there; some are objects that say that nothing was given
+        defaults = None if _is_own(function) else (function.__defaults__, function.__kwdefaults__)
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
-        about = self((cells, function.__defaults__, function.__kwdefaults__))
+        about = self((cells, defaults))
         if not is_versioned(function.__module__):
             raise Indescribable(_told(function))
         return (function.__module__, function.__qualname__), _code(function.__code__), about
@@ -191,6 +193,11 @@ def _found(module: str, name: str) -> Any:
     for part in rest:
         found = getattr(found, part, None)
     return found
+
+
+def _is_own(function: FunctionType) -> bool:
+    """Whether a module whose code is versioned has this very function under its name."""
+    return is_versioned(function.__module__) and _found(function.__module__, function.__qualname__) is function
 
 
 def is_versioned(module: str) -> bool:

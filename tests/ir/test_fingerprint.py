@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.ndimage
 import scipy.special
 
@@ -284,3 +285,13 @@ def test_a_program_that_holds_it_says_so() -> None:
 
 def test_nothing_is_a_program_too() -> None:
     assert fingerprint([], [], lambda node: None)
+
+
+def test_a_librarys_function_may_take_nothing_given_for_a_value() -> None:
+    """SciPy marks by an object of its own that an argument was not given (that of `linalg.qr`, from 1.18 on)."""
+    given = tuple(scipy.linalg.qr.__defaults__ or ())
+    try:
+        scipy.linalg.qr.__defaults__ = (*given[:1], object(), *given[2:])
+        assert Describer(hash)(scipy.linalg.qr)[0] == (scipy.linalg.qr.__module__, "qr")
+    finally:
+        scipy.linalg.qr.__defaults__ = given or None

@@ -12,6 +12,14 @@ from tests.compiler import known
 
 SUITE = "test_scipy_suite.py::"
 RULES: dict[str, list[dict[str, str]]] = tomllib.loads(Path(__file__).with_name("scipy_suite.toml").read_text())
+MARKS = (
+    "skip_xp_backends",
+    "xfail_xp_backends",
+    "uses_xp_capabilities",  # from SciPy 1.18 on
+    "thread_unsafe",
+    "parallel_threads_limit",
+    "fail_slow",
+)
 COMPILED_EACH = 1  # parameter sets of a test that run compiled, as they do for users
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 """A tiny program compiles in a third of the time with these."""
@@ -19,7 +27,7 @@ outcomes: Counter[str] = Counter()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for name in ("skip_xp_backends", "xfail_xp_backends", "thread_unsafe", "parallel_threads_limit", "fail_slow"):
+    for name in MARKS:
         config.addinivalue_line("markers", f"{name}: SciPy's own")
     config.addinivalue_line("markers", "uncompiled: run accel.ndimage operation by operation")
 

@@ -279,7 +279,8 @@ def test_numpys_evaluation_gives_the_same_forms() -> None:
     load()
     rule = lookup(np.linalg.eigvals)
     assert rule is not None
-    about = (((2,), "<f8"),), (None,), structure_of(np.ones(2))
+    dtype = np.linalg.eigvals(np.eye(2)).dtype  # complex from NumPy 2.5 on, whatever the values
+    about = (((2,), dtype.str),), (None,), structure_of(np.ones(2))
     values, ended = hosted(rule).function(about, a=np.diag([2.0, 1.0]))
     assert ended
     np.testing.assert_array_equal(values, [2.0, 1.0])

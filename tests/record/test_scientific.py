@@ -57,6 +57,12 @@ def test_linear_interpolation_on_a_line(check: Any, about: Any) -> None:
     check(lambda held, x: (held(x.reshape(3, 3)), held(x[0])), worlds=holding(make), calls=16, replays=6)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered")  # SciPy's, of what is infinite
+def test_infinite_values_on_a_line_that_goes_on(check: Any) -> None:
+    held = interpolate.interp1d(KNOTS, [-np.inf, 1.0, np.inf, 2.0, 3.0], fill_value="extrapolate")
+    check(lambda x: held(x), lambda i: np.array([-1.0, 0.0, 0.3, 0.5, 1.0, 1.7, 2.0, 4.0]) + i % 3)
+
+
 def test_a_number_beyond_the_ends_raises_as_in_scipy(check: Any) -> None:
     held = interpolate.interp1d(KNOTS, some(0, 5))
     check(lambda x: held(x), lambda i: np.full(4, 1.0 + i % 3), calls=12, replays=4)
@@ -202,6 +208,19 @@ def test_factors_of_this_call_solve(check: Any) -> None:
         return linalg.cho_solve(factor, b), linalg.lu_solve((lu, pivots), b), factor, lu, pivots
 
     check(work, lambda i: (some(i, 4, 4) + 3.0 * np.eye(4), some(i)))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("lower", [True, False])
+def test_the_other_triangle_is_as_scipy_leaves_it(check: Any, lower: bool, order: Any) -> None:
+    """Of a matrix of which SciPy reads one triangle alone."""
+    beside = np.triu(np.full((4, 4), 7.0), 1) if lower else np.tril(np.full((4, 4), 7.0), -1)
+
+    def make(i: int) -> Any:
+        a = some(i, 4, 4)
+        return np.array(a @ a.T + np.eye(4) + beside, order=order)
+
+    check(lambda a: linalg.cho_factor(a, lower), make)
 
 
 def test_a_matrix_without_a_factor_raises_as_in_scipy(check: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from accel.config import FLOAT64
-from accel.lower.precision.widths import EACH_ITS_OWN, INLINED, NARROW, Widths, is_literal, is_wide, parted
+from accel.lower.precision.widths import EACH_ITS_OWN, INLINED, NARROW, Widths, is_literal, is_wide, parted, scan_counts
 
 
 def reduced(function: Callable[..., Any], precision: str) -> Callable[..., Any]:
@@ -116,7 +116,7 @@ class Evaluation:
         from jax import lax
 
         params, body = eqn.params, eqn.params["jaxpr"]
-        consts, carry, moving = parted(given, params["num_consts"], params["num_carry"])
+        consts, carry, moving = parted(given, *scan_counts(eqn))
         dtypes = self._widths.settled(body, *map(_dtypes, (consts, carry, moving)))
 
         def turn(carry: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:

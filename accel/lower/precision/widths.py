@@ -165,7 +165,7 @@ class Widths:
         if eqn.primitive.name == "while":
             _, consts, carry = parted(given, params["cond_nconsts"], params["body_nconsts"])
             return self.settled(params["body_jaxpr"], consts, carry, [])
-        consts, carry, moving = parted(given, params["num_consts"], params["num_carry"])
+        consts, carry, moving = parted(given, *scan_counts(eqn))
         carry = self.settled(params["jaxpr"], consts, carry, moving)
         return [*carry, *self.of(params["jaxpr"], [*consts, *carry, *moving])[len(carry) :]]
 
@@ -182,6 +182,17 @@ class Widths:
             if narrowed == list(carry):
                 return narrowed
             carry = narrowed
+
+
+def scan_counts(eqn: Any) -> tuple[int, int]:
+    """How many operands of a scan stay the same, and how many it carries.
+
+    By the axes: what moves has one less in a round. The parameters that say so have other names from JAX 0.11 on.
+    """
+    body = eqn.params["jaxpr"]
+    carry = sum(var.aval.ndim == inner.ndim for var, inner in zip(eqn.outvars, body.out_avals, strict=True))
+    moving = sum(var.aval.ndim != inner.ndim for var, inner in zip(eqn.invars, body.in_avals, strict=True))
+    return len(eqn.invars) - carry - moving, carry
 
 
 def parted(values: Sequence[Any], first: int, second: int) -> tuple[list[Any], list[Any], list[Any]]:

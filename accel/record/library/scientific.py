@@ -59,8 +59,11 @@ def _is_numbers(value: Any) -> bool:
 def _piecewise(proxy: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
     if not _is_numbers(x):
         return NotImplemented
-    c, points, axis = _read(proxy, "c", "x", "axis")
-    extrapolate = getattr(proxy, "extrapolate") if extrapolate is None else extrapolate  # noqa: B009
+    held = proxy
+    if "_delegate_to" in own_names(unwrap(proxy)):  # SciPy 1.18: an object of another class, for each kind of arrays
+        held = getattr(proxy, "_delegate_to")  # noqa: B009
+    c, points, axis = _read(held, "c", "x", "axis")
+    extrapolate = getattr(held, "extrapolate") if extrapolate is None else extrapolate  # noqa: B009
     return call(_interpolate.piecewise_polynomial, (c, points, x), {"nu": nu, "extrapolate": extrapolate, "axis": axis})
 
 

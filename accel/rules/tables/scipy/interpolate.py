@@ -92,6 +92,13 @@ def _axis_moved(values: Array, count: int, axis: int) -> Any:
 
 # -- linear ones ------------------------------------------------------------------------------------------------------
 
+_WEIGHS_BOTH_ENDS = bool(interpolate.interp1d([0.0, 1.0], [1e16, 1.0], fill_value="extrapolate")(1.0) == 1.0)
+"""Whether an interp1d that extrapolates adds up both values, each with its weight: it does from SciPy 1.18 on.
+
+Before, it went along the slope from the lower one, as NumPy's `interp` does, which all others call. The results differ
+by rounding, and where one of the values is infinite.
+"""
+
 
 def linear_on_line(
     x: Any, y: Any, xp: Any, below: Any = np.nan, above: Any = np.nan, axis: int = -1, bounds: str = "fill"
@@ -122,7 +129,10 @@ def _linear_on_line(
     at, x = _points(xp), cast(x, _DOUBLE)
     high = jnp.clip(find_places(x, at, "left"), 1, x.shape[0] - 1)
     low = high - 1
-    found = (y[high] - y[low]) / (x[high] - x[low]) * (at - x[low]) + y[low]
+    step = x[high] - x[low]
+    if bounds == "extrapolate" and _WEIGHS_BOTH_ENDS:
+        return (at - x[low]) / step * y[high] + (x[high] - at) / step * y[low]
+    found = (y[high] - y[low]) / step * (at - x[low]) + y[low]
     if bounds == "extrapolate":
         return found
     found = jnp.where(at < x[0], cast(jnp.asarray(below), _DOUBLE), found)

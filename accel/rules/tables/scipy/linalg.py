@@ -111,13 +111,16 @@ def cholesky(*, a: Array, lower: bool = False, check_finite: bool = True) -> Any
     return _factor(a, lower)
 
 
-_TELLS_BY_ARRAY = isinstance(linalg.cho_factor(np.eye(1))[1], np.ndarray)
+_A_FACTOR = linalg.cho_factor(np.ones((2, 2)) + np.eye(2))
+_TELLS_BY_ARRAY = isinstance(_A_FACTOR[1], np.ndarray)
 """Whether SciPy says in an array which triangle a factor is in: it does from 1.18 on."""
+_CLEARS = not _A_FACTOR[0][1, 0]
+"""Whether SciPy clears the other triangle: it does from 1.18 on, unless it may overwrite the matrix."""
 
 
 @rewritten(linalg.cho_factor, "a | lower check_finite")
 def cho_factor(a: Any, lower: bool = False, check_finite: bool = True) -> Any:
-    """The factor in its triangle; in the other one LAPACK leaves the matrix as it was."""
+    """The factor in its triangle; in the other one are zeros, or what the matrix has there."""
     _square(a)
     if a.dtype not in (np.float64, np.float32, np.complex128, np.complex64):
         raise Unsupported("rule.parameter", "scipy.linalg.cho_factor of whole numbers or halves")
@@ -125,8 +128,10 @@ def cho_factor(a: Any, lower: bool = False, check_finite: bool = True) -> Any:
         raise Unsupported("rule.parameter", "scipy.linalg.cho_factor of infinities or NaN")
     half = np.tril(a) if lower else np.conj(np.triu(a)).T
     factor = np.linalg.cholesky(half + np.conj(np.tril(half, -1)).T)
-    whole = factor + np.triu(a, 1) if lower else np.conj(factor).T + np.tril(a, -1)
-    return whole, np.array(bool(lower)) if _TELLS_BY_ARRAY else lower
+    found = factor if lower else np.conj(factor).T
+    if not _CLEARS:
+        found = found + (np.triu(a, 1) if lower else np.tril(a, -1))
+    return found, np.array(lower) if _TELLS_BY_ARRAY else lower
 
 
 @rule(linalg.cho_solve, "*c_and_lower b | check_finite", holds=_finite)
