@@ -49,6 +49,7 @@ class Residents:
     possible: whether a program has run on a device with a memory of its own. is_open: arrays may be behind at present.
     is_held: some may be, or were and are just being brought up to date.
     round: counts the rounds. iterated: arrays that the loop reads itself, which may not be behind.
+    closes: called when all are up to date, and again where a signal's handler comes in between.
     """
 
     def __init__(self) -> None:
@@ -141,7 +142,6 @@ class Residents:
             self.iterated = ()
         if self.closes is not None:
             self.closes()
-        self.closes = None
         self.is_held = False
 
     def _fetch(self, wanted: Iterable[Resident]) -> None:

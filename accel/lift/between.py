@@ -10,6 +10,7 @@ import ast
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -37,19 +38,21 @@ class Iterated:
         go of what a loop goes through before it looks for a handler, and before it leaves the function. So that has a
         last part, which is empty, and whose end brings arrays up to date. All of it is code in C: no frame, line or
         tracer's event is another one. (Ctrl-C that arrives in that moment is lost to the error that is on its way.)
+
+        If the loop comes to that part, it is called, so that what a signal's handler raises meanwhile is not lost.
         """
         if not self.bars:
             return iterable
-        last = set[Any]()
+        last = partial(_at_the_end)
         self._ends.append(weakref.ref(last, _at_the_end))
-        return chain(iterable, last)
+        return chain(iterable, iter(last, None))
 
     def are_plain(self) -> bool:
         """Whether the bars still run no code of the program's."""
         return all(iterated(bar) is not None for each in self.bars if (bar := each()) is not None)
 
 
-def _at_the_end(_: object) -> None:
+def _at_the_end(_: object = None) -> None:
     if resident.current.is_held:
         resident.current.bring_up_to_date()
 

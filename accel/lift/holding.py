@@ -25,6 +25,7 @@ from accel.process.onlookers import Alone, onlooker
 from accel.reports.ledger import current_run
 
 _alone = Alone(resident.current.bring_up_to_date)
+resident.current.closes = _alone.end
 
 _PASSING = frozenset({"it has no program", "programs are being compiled"})
 """Reasons that need no mention: they pass."""
@@ -77,7 +78,6 @@ class Holding:
             self._target.function = plainly_run(self._target.recorded)
             self._is_hooked = True
         state = resident.current
-        state.closes = _alone.end
         _alone.begin()
         state.iterated = self._switch.read.arrays if self._switch.read is not None else ()
         state.is_open = state.is_held = True

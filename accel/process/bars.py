@@ -1,13 +1,15 @@
 """Progress bars of tqdm: a library's code that runs between two rounds, and looks at nothing of the program's.
 
 A bar goes through what it was given, counts, and writes text to a stream. What a program may have put into it beside
-plain values is looked for here. Private interfaces of tqdm that are used: the attributes of a bar that hold its stream
-and what it goes through, and the monitor, a thread that has bars shown that have stood still.
+plain values is looked for here. Private interfaces of tqdm that are used: the attributes of a bar that hold its stream,
+lock, clock and what it goes through, its generator's variables of these, the names of colours, and the monitor, a thread
+that has bars shown that have stood still.
 """
 
 from __future__ import annotations
 
 import io
+import re
 import sys
 import threading
 from types import FunctionType, GeneratorType
@@ -21,13 +23,28 @@ _MODULES = frozenset({"tqdm.std", "tqdm.asyncio", "tqdm.utils", "builtins"})
 _GIVEN = "iterable"
 """The attribute; others whose names begin so belong to `async for`."""
 
+_TAKEN = {"iterable": _GIVEN, "time": "_time"}
+"""Variables of the generator of a bar, and the attributes that it took them from."""
+
+_LOCKS = frozenset({"tqdm", "_thread", "multiprocessing"})
+"""Packages of locks that bars may take."""
+
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+
 
 def bar_of(iterable: object) -> Any:
     """The bar that an iterable is, or whose elements a generator gives; None for others."""
     if type(iterable) is GeneratorType and iterable.gi_code.co_name == "__iter__" and iterable.gi_frame is not None:
-        bar: Any = iterable.gi_frame.f_locals.get("self")
-        return bar if _is_bar(bar) and type(bar).__iter__.__code__ is iterable.gi_code else None
+        names = iterable.gi_frame.f_locals
+        bar: Any = names.get("self")
+        is_its_own = _is_bar(bar) and type(bar).__iter__.__code__ is iterable.gi_code
+        return bar if is_its_own and _is_as_it_began(bar, names) else None
     return iterable if _is_bar(iterable) else None
+
+
+def _is_as_it_began(bar: Any, names: dict[str, Any]) -> bool:
+    """Whether a bar still has what its generator took when it began. names: the generator's variables."""
+    return all(names[name] is vars(bar).get(of) for name, of in _TAKEN.items() if name in names)
 
 
 def gone_through(bar: Any) -> list[Any] | None:
@@ -54,9 +71,19 @@ def _is_bar(value: object) -> bool:
 def _is_plain(bar: object) -> bool:
     """Whether all that a bar has is plain or the library's own, but for what it goes through."""
     mine = (value for each in type(bar).__mro__ if each is not object for value in vars(each).values())
-    return all(map(_is_librarys, filter(_is_function, mine))) and all(
-        _is_harmless(value) for name, value in vars(bar).items() if not name.startswith(_GIVEN)
+    return (
+        all(map(_is_librarys, filter(_is_function, mine)))
+        and all(_is_harmless(value) for name, value in vars(bar).items() if not name.startswith(_GIVEN))
+        and type(getattr(bar, "_lock", None)).__module__.partition(".")[0] in _LOCKS
+        and not _warns(bar)
     )
+
+
+def _warns(bar: Any) -> bool:
+    """Whether a bar has something to warn of when it is shown: the program may show warnings itself."""
+    colour, count = vars(bar).get("colour"), vars(bar).get("n", 0)
+    known = sys.modules["tqdm.std"].Bar.COLOURS
+    return count < 0 or not (colour is None or colour.upper() in known or _COLOUR.fullmatch(colour))
 
 
 def _is_function(value: object) -> bool:

@@ -78,10 +78,13 @@ class Alone:
                 signal.signal(number, self._handle)
         self._collects = gc.isenabled()
         gc.disable()
+        if not self.is_on:  # a signal came in between, before all of this was done
+            self.end()
 
     def end(self) -> None:
         """Put everything back. It may be interrupted and called again."""
-        if self._collects:
+        collects, self._collects = self._collects, False
+        if collects:
             gc.enable()
         for number, handler in list(self._handlers.items()):
             if signal.getsignal(number) == self._handle:

@@ -12,6 +12,7 @@ import json
 import signal
 import sys
 import threading
+import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -505,6 +506,47 @@ def test_a_handler_that_looks_at_state_and_goes_on(both: Any, behind: Counter[st
         np.testing.assert_allclose([u, v], [model.u.sum(), model.v.sum()], rtol=1e-9)
 
 
+@pytest.mark.parametrize("at", ["handlers", "garbage"])
+def test_a_signal_while_rounds_begin_to_hold_state(
+    at: str, both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its handler runs once, and runs the loop itself; all handlers and the collection of garbage are as before."""
+    made = both("def main(model):\n    for i in range(14):\n" + STEP)
+    made.check(all_rounds, times=2)
+    seen: list[int] = []
+    expected = all_rounds(made.plain)
+
+    def handler(number: int, _: Any) -> None:
+        seen.append(number)
+        if len(seen) < 3:
+            assert_same(all_rounds(made.fast), expected)
+
+    taken = (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
+    before = [signal.signal(each, handler) for each in taken]
+    real = signal.signal if at == "handlers" else gc.disable
+    sent: list[int] = []
+
+    def sending(*args: Any) -> Any:
+        result = real(*args)
+        if not sent:
+            sent.append(1)
+            signal.raise_signal(signal.SIGINT)
+        return result
+
+    monkeypatch.setattr(*((signal, "signal", sending) if at == "handlers" else (gc, "disable", sending)))
+    behind.clear()
+    try:
+        assert_same(all_rounds(made.fast), expected)
+        assert gc.isenabled() and [signal.getsignal(each) for each in taken] == [handler] * 3
+        signal.raise_signal(signal.SIGUSR2)
+        assert seen == [signal.SIGINT, signal.SIGUSR2] and behind["held"] > 10
+    finally:
+        monkeypatch.undo()
+        gc.enable()
+        for each, old in zip(taken, before, strict=True):
+            signal.signal(each, old)
+
+
 def test_garbage_is_collected_in_long_loops(both: Any, behind: Counter[str]) -> None:
     """Not while arrays are behind, and nearly as often as Python would."""
     made = both("def main(model, rounds):\n    for i in rounds:\n" + STEP)
@@ -546,15 +588,64 @@ LOOKING_BARS = {
     "what it goes through": "tqdm(Looking(model), file=io.StringIO())",
     "a class of the program's": "type('Own', (tqdm,), {})(range(14), file=io.StringIO())",
     "its clock": "__import__('types') and timed(tqdm(range(14), file=io.StringIO()), model)",
+    "what it began with": "begun(tqdm((float(model.u.sum()) for _ in range(14)), file=io.StringIO()))",
+    "the clock it began with": "begun(timed(tqdm(range(14), file=io.StringIO()), model))",
+    "its lock": "locked(tqdm(range(14), file=io.StringIO(), mininterval=0.0), model)",
+    "who shows its warnings": "warned(tqdm(range(14), file=io.StringIO(), mininterval=0.0), model)",
 }
+
+
+BEGUN = """
+def begun(bar):
+    steps = iter(bar)
+    next(steps)
+    bar.iterable, bar._time = range(14), __import__("time").time
+    return steps
+
+
+class Lock:
+    def __init__(self, model):
+        self.model, self.seen = model, []
+
+    def acquire(self, *args, **kwargs):
+        self.seen.append(float(self.model.u.sum()))
+        return True
+
+    __enter__ = acquire
+
+    def release(self, *args):
+        pass
+
+    __exit__ = release
+
+
+def locked(bar, model):
+    type(bar)._lock = Lock(model)
+    model.seen = type(bar)._lock.seen
+    return bar
+
+
+def warned(bar, model):
+    import warnings
+
+    warnings.showwarning = lambda *_, **__: model.__dict__.setdefault("seen", []).append(float(model.u.sum()))
+    warnings.simplefilter("always")
+    bar.colour = "none"
+    return bar
+
+
+"""
 
 
 def _barred(iterable: str) -> str:
     return (
         BAR
         + "def timed(bar, model):\n    bar._time = lambda: float(model.n) + 0 * model.u.sum()\n    return bar\n\n\n"
+        + BEGUN
         + f"def main(model):\n    last = None\n    bar = {iterable}\n    for last in bar:\n{STEP}"
-        "    return str(last), getattr(getattr(bar, 'fp', None), 'seen', [])[:1]\n"
+        "    seen = [getattr(getattr(bar, 'fp', None), 'seen', []), getattr(model, 'seen', [])]\n"
+        "    finite = [bool(np.isfinite(each).all()) for each in seen]\n"
+        "    return last if isinstance(last, float) else str(last), seen[0][:1], finite\n"
     )
 
 
@@ -565,7 +656,10 @@ def test_bars_hold_state(kind: str, both: Any, behind: Counter[str]) -> None:
 
 
 @pytest.mark.parametrize("kind", LOOKING_BARS)
-def test_bars_that_look(kind: str, both: Any, behind: Counter[str]) -> None:
+def test_bars_that_look(kind: str, both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    std = pytest.importorskip("tqdm").tqdm
+    monkeypatch.setattr(std, "_lock", std.get_lock())
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     both(_barred(LOOKING_BARS[kind])).check(lambda planet: (planet.main(model := model_of(planet)), state(model)))
     assert not behind["held"]
 
@@ -590,6 +684,29 @@ def test_a_bar_that_raises(where: str, both: Any, behind: Counter[str]) -> None:
     made.check(lambda planet: (planet.main(model := model_of(planet)), state(model)))
     if where != "in a module":
         assert behind["held"] > 20
+
+
+def test_what_a_handler_raises_at_the_end_under_a_bar(
+    both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+    fetch = resident.Residents._fetch
+
+    def fetching(self: Any, wanted: Any) -> None:
+        fetch(self, wanted)
+        if not self.is_open and self.is_held and not sent:
+            sent.append(1)
+            signal.raise_signal(signal.SIGINT)
+
+    made = both(BAR + f"def main(model):\n    for i in tqdm(range(14), file=io.StringIO()):\n{STEP}")
+    made.check(all_rounds, times=2)
+    expected = all_rounds(made.plain)
+    monkeypatch.setattr(resident.Residents, "_fetch", fetching)
+    model = model_of(made.fast)
+    with pytest.raises(KeyboardInterrupt):
+        made.fast.main(model)
+    assert behind["held"] > 20
+    assert_same(state(model), expected)
 
 
 def test_what_watches_over_bars_is_no_other_thread(alone: None) -> None:
