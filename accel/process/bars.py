@@ -2,8 +2,8 @@
 
 A bar goes through what it was given, counts, and writes text to a stream. What a program may have put into it beside
 plain values is looked for here. Private interfaces of tqdm that are used: the attributes of a bar that hold its stream,
-lock, clock and what it goes through, its generator's variables of these, the names of colours, and the monitor, a thread
-that has bars shown that have stood still.
+lock, clock and what it goes through, its generator's variables of these, the names of colours, and the monitor, a
+thread that has bars shown that have stood still.
 """
 
 from __future__ import annotations
