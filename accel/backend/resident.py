@@ -52,6 +52,7 @@ class Residents:
     closes: called when all are up to date, and again where a signal's handler comes in between.
     """
 
+    # a signal's handler may run anywhere, and has all of them forgotten: what is gone through is a list made at once
     def __init__(self) -> None:
         self.possible = False
         self.is_open = False
@@ -102,7 +103,7 @@ class Residents:
         if known is not None and known.of() is owner:
             self._fetch([known])
         if not is_numpys:  # as far as NumPy knows: it may be a view by way of something else
-            self._fetch([each for each in self._known.values() if _overlap(each, array)])
+            self._fetch([each for each in list(self._known.values()) if _overlap(each, array)])
 
     # -- what a run leaves on the device ------------------------------------------------------------------------------
 
@@ -111,7 +112,7 @@ class Residents:
         # what else is known of this memory is no longer so
         for key, known in list(self._known.items()):
             if not known.is_behind and key != id(array) and _overlap(known, array):
-                del self._known[key]
+                self._known.pop(key, None)
         known = Resident(weakref.ref(array), buffer, self.round, True, fetched)
         return functools.partial(operator.setitem, self._known, id(array), known)
 
@@ -122,9 +123,9 @@ class Residents:
 
     def end_round(self) -> None:
         """Fetch what the program has kept, and no round has taken: else the device's memory would fill."""
-        kept = [each for each in self._known.values() if each.is_behind and each.round < self.round]
+        kept = [each for each in list(self._known.values()) if each.is_behind and each.round < self.round]
         self._fetch(kept)
-        gone = [key for key, each in self._known.items() if each.of() is None or each in kept]
+        gone = [key for key, each in list(self._known.items()) if each.of() is None or each in kept]
         for key in gone:
             self._known.pop(key, None)  # a signal handler that came in between has had all of them fetched
 
