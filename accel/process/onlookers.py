@@ -75,7 +75,9 @@ class Alone:
             handler = signal.getsignal(number)
             if callable(handler) and handler != self._handle:
                 self._handlers[number] = handler
-                signal.signal(number, self._handle)
+                replaced = signal.signal(number, self._handle)
+                if replaced != self._handle:  # it may have run in between, and put another in its place
+                    self._handlers[number] = replaced
         self._collects = gc.isenabled()
         gc.disable()
         if not self.is_on:  # a signal came in between, before all of this was done
@@ -88,7 +90,9 @@ class Alone:
             gc.enable()
         for number, handler in list(self._handlers.items()):
             if signal.getsignal(number) == self._handle:
-                signal.signal(number, handler)
+                replaced = signal.signal(number, handler)
+                if replaced != self._handle:  # a signal came in between, and its handler has put another in place
+                    signal.signal(number, replaced)
         self._handlers.clear()
         self.is_on = False
 

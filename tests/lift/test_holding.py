@@ -27,7 +27,7 @@ from accel.backend import devices, resident
 from accel.catalogue import Catalogue, Row
 from accel.dispatch.comparing import policy
 from accel.lift.holding import Holding
-from accel.process import onlookers
+from accel.process import bars, onlookers
 from accel.reports.ledger import open_ledger
 from tests.conftest import WriteModules
 
@@ -506,6 +506,39 @@ def test_a_handler_that_looks_at_state_and_goes_on(both: Any, behind: Counter[st
         np.testing.assert_allclose([u, v], [model.u.sum(), model.v.sum()], rtol=1e-9)
 
 
+def test_two_signals_while_a_round_is_stored(both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One before arrays are left behind, the next before they are brought up to date: its handler sees their values."""
+    made = both("def main(model):\n    for i in range(14):\n" + STEP)
+    made.check(all_rounds, times=2)
+    expected, model = all_rounds(made.plain), model_of(made.fast)
+    seen: list[float] = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(float(model.u.sum() + model.v.sum())))
+    note, bring = resident.Residents.note, resident.Residents.bring_up_to_date
+    sent: list[int] = []
+
+    def noting(self: Any, *args: Any) -> Any:
+        if not sent and behind["held"] > 4:
+            sent.append(1)
+            signal.raise_signal(signal.SIGUSR1)
+        return note(self, *args)
+
+    def bringing(self: Any) -> None:
+        if len(sent) == 1 and seen:
+            sent.append(2)
+            signal.raise_signal(signal.SIGUSR1)
+        bring(self)
+
+    behind.clear()
+    monkeypatch.setattr(resident.Residents, "note", noting)
+    monkeypatch.setattr(resident.Residents, "bring_up_to_date", bringing)
+    try:
+        made.fast.main(model)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert sent == [1, 2] and np.isfinite(seen).all()
+    assert_same(state(model), expected)
+
+
 @pytest.mark.parametrize("at", ["handlers", "garbage"])
 def test_a_signal_while_rounds_begin_to_hold_state(
     at: str, both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch
@@ -709,15 +742,17 @@ def test_what_a_handler_raises_at_the_end_under_a_bar(
     assert_same(state(model), expected)
 
 
-def test_what_watches_over_bars_is_no_other_thread(alone: None) -> None:
+def test_what_watches_over_plain_bars_looks_at_nothing() -> None:
+    """The thread is no onlooker; nor are there others than those that are known."""
     tqdm = pytest.importorskip("tqdm")
+    gc.collect()  # bars of other tests
     bar = tqdm.tqdm(range(3), file=io.StringIO())
-    assert bar.monitor in threading.enumerate() and onlookers.onlooker() is None
+    assert bar.monitor in threading.enumerate() and bars.monitors() == {bar.monitor.ident}
     looking = tqdm.tqdm(range(3), file=type("Stream", (io.StringIO,), {})())
-    assert onlookers.onlooker() == "there are other threads"
+    assert not bars.monitors()
     looking.close()
     bar.close()
-    assert onlookers.onlooker() is None
+    assert bars.monitors() == {bar.monitor.ident}
     tqdm.tqdm.monitor.exit()
     tqdm.tqdm.monitor = None
 

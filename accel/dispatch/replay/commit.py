@@ -12,7 +12,7 @@ import numpy as np
 
 from accel.backend import resident
 from accel.dispatch.replay.build import Builder
-from accel.dispatch.replay.kept import Unfetched, may_stay, steps_of_arrays
+from accel.dispatch.replay.kept import Unfetched, may_stay, steps_left_behind
 from accel.dispatch.replay.steps import Step, steps_of
 from accel.process import interrupts
 from accel.record import Trace
@@ -74,14 +74,8 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     values, outputs, build = staged.values, staged.trace.outputs, Builder(staged)
     if (staged.unfetched is not None or resident.current.is_held) and not may_stay(staged):
         staged.fetch()
-    steps: list[Step] = (
-        [
-            partial(np.copyto, values[slot], array)
-            for (slot, _), array in zip(outputs.changed, staged.changed, strict=True)
-        ]
-        if staged.unfetched is None
-        else steps_of_arrays(staged, staged.unfetched)
-    )
+    arrays = _steps_of_arrays(staged)
+    steps: list[Step] = []
     for change in outputs.writes:
         steps += steps_of(change, values[change.owner], build)
     steps += [asked.step(None if asked.owner is None else values[asked.owner]) for asked in outputs.asked]
@@ -89,11 +83,18 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     build.finish()
     effects = ready_effects(staged) if outputs.shown else ()
     done: list[None] = []
+    storing = [*arrays, *steps]
+    taken = map(operator.call, storing)
+    if staged.unfetched is not None and not resident.current.is_open:
+        # a signal's handler has run since, and that of the next signal would not be told of what is behind
+        staged.fetch()
+        storing = [*_steps_of_arrays(staged), *steps]
+        taken = map(operator.call, storing)
     try:
-        store(steps, done)
+        done.extend(taken)  # Python runs no handler between the look at `is_open` and this, nor while C code runs
     except BaseException:
         with interrupts.Deferral():
-            store(steps, done)  # an error that was not an interrupt occurs again here
+            store(storing, done)  # an error that was not an interrupt occurs again here
         raise
     if staged.unfetched is not None and not resident.current.is_open:
         resident.current.bring_up_to_date()  # a signal has come meanwhile, whose handler has run
@@ -107,6 +108,14 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
             call.raised = error
         raise
     return result
+
+
+def _steps_of_arrays(staged: StagedOutputs) -> list[Step]:
+    """What gives the caller's arrays their values, or says that they are on the device."""
+    if staged.unfetched is not None:
+        return steps_left_behind(staged, staged.unfetched)
+    changed = zip(staged.trace.outputs.changed, staged.changed, strict=True)
+    return [partial(np.copyto, staged.values[slot], array) for (slot, _), array in changed]
 
 
 def ready_effects(staged: StagedOutputs) -> list[Ready]:

@@ -144,7 +144,7 @@ def may_stay(staged: StagedOutputs) -> bool:
     )
 
 
-def steps_of_arrays(staged: StagedOutputs, unfetched: Unfetched) -> list[Callable[[], object]]:
+def steps_left_behind(staged: StagedOutputs, unfetched: Unfetched) -> list[Callable[[], object]]:
     """What makes arrays behind, as steps of a commit: before the steps that let the program see them."""
     arrays = [*staged.made, *(staged.values[slot] for slot, _ in staged.trace.outputs.changed)]
     buffers = [*unfetched.made, *unfetched.changed]
