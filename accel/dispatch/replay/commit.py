@@ -83,18 +83,17 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     build.finish()
     effects = ready_effects(staged) if outputs.shown else ()
     done: list[None] = []
-    storing = [*arrays, *steps]
-    taken = map(operator.call, storing)
-    if staged.unfetched is not None and not resident.current.is_open:
-        # a signal's handler has run since, and that of the next signal would not be told of what is behind
-        staged.fetch()
-        storing = [*_steps_of_arrays(staged), *steps]
-        taken = map(operator.call, storing)
+    stored = [*arrays, *steps]
     try:
-        done.extend(taken)  # Python runs no handler between the look at `is_open` and this, nor while C code runs
+        if staged.unfetched is not None and not leave_behind(stored, done):
+            staged.fetch()
+            stored = [*_steps_of_arrays(staged), *steps]
+        store(stored, done)
     except BaseException:
         with interrupts.Deferral():
-            store(storing, done)  # an error that was not an interrupt occurs again here
+            store(stored, done)  # an error that was not an interrupt occurs again here
+            if staged.unfetched is not None:
+                resident.current.bring_up_to_date()
         raise
     if staged.unfetched is not None and not resident.current.is_open:
         resident.current.bring_up_to_date()  # a signal has come meanwhile, whose handler has run
@@ -135,3 +134,15 @@ def store(steps: Sequence[Step], done: list[Any]) -> None:
     so never between a step and its entry. An element that is appended is never appended twice.
     """
     done.extend(map(operator.call, steps[len(done) :]))
+
+
+def leave_behind(steps: Sequence[Step], done: list[Any]) -> bool:
+    """The same for steps of which some leave arrays behind. False if a signal's handler has run since they were made.
+
+    Then nothing is done: the handler of the next signal would not be told of what is behind.
+    """
+    taken = map(operator.call, steps)
+    if not resident.current.is_open:
+        return False
+    done.extend(taken)  # Python runs no handler between the look at `is_open` and this, nor in between
+    return True
