@@ -158,7 +158,7 @@ def measure_transfers(shape: tuple[int, int], platform: str, rounds: int = 9) ->
 
 
 def measure_steps(options: argparse.Namespace, program: Path, grid: str, platform: str) -> dict[str, Any]:
-    """The program's own run on this grid: ms per step after the warm-up, bytes per step, errors at the end."""
+    """The program's own run on this grid: ms per step after the warm-up, its pace, bytes of a launch, early errors."""
     settings = child_settings(options, program)
     checked = str(min(CHECKED_STEP, options.steps))
     arguments = ["--program", str(program), "--steps", str(options.steps), "--checkpoints", checked, "--grid", grid]
@@ -216,7 +216,7 @@ def parser() -> argparse.ArgumentParser:
     arguments.add_argument("--steps", type=harness.positive_int, default=30, help="steps of each run (default 30)")
     arguments.add_argument("--warmup", type=harness.fraction, default=0.5, help="part left out of steady time (0.5)")
     arguments.add_argument("--budget", type=harness.positive_float, default=2.0, help="s of timing each kernel (2)")
-    pace = "s before the pace is taken, five times a fifth of it (60)"
+    pace = "s before the pace is taken, four times over a fifth of it (60)"
     arguments.add_argument("--pace", type=harness.positive_float, default=60.0, help=pace)
     arguments.add_argument("--env", metavar="K=V", action="append", default=[], help="environment of all children")
     arguments.add_argument("--out", metavar="FILE.json", help="write the result as JSON")

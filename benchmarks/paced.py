@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks import harness, lockstep
 from benchmarks.lockstep import ChildFailed
-from benchmarks.planet import override_grid, silence_plots
+from benchmarks.planet import install_catalogue, override_grid, replace_tqdm, silence_plots
 
 PACE = "pace.json"
 """What the child leaves in its working directory."""
@@ -62,7 +62,7 @@ class Pace:
 
     def bar(self, items: Sequence[Any], *_: Any, **__: Any) -> Iterable[Any]:
         """A bar of tqdm's own, in the place of the program's first one; it is shown to nobody."""
-        silence_plots(self.module or sys.modules["__main__"])
+        silence_plots(self.module)
         self._iterator = iter(items[: self._steps])
         self.look()
         signal.signal(signal.SIGALRM, self._look)
@@ -111,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.way != "numpy":
         _install(found, stays=options.way == "accel", plays=options.plays_device)
     pace = Pace(options.warm, options.window, options.windows, options.steps)
-    importlib.import_module("tqdm").tqdm = pace.bar  # type: ignore[attr-defined]
+    replace_tqdm(pace.bar)
     if options.grid:
         override_grid(*options.grid)
     pace.module = importlib.import_module(options.module)
@@ -133,8 +133,6 @@ def _install(found: dict[str, Any], *, stays: bool, plays: bool) -> None:
 
     stays: whether any may. plays: whether the CPU plays a device with a memory of its own.
     """
-    import accel
-    from accel import catalogue
     from accel.backend import devices
     from accel.lift.holding import Holding
 
@@ -150,10 +148,7 @@ def _install(found: dict[str, Any], *, stays: bool, plays: bool) -> None:
         devices.shares_memory = lambda device: False
     if not stays:
         Holding._why_not = lambda self, body: "the benchmark asks for it"  # type: ignore[method-assign]
-    if catalogue.discover():
-        accel.install()
-    else:
-        accel.install(importlib.import_module("pygcm_patch").CATALOGUE)
+    install_catalogue()
 
 
 def _moved() -> dict[str, Any]:

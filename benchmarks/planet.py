@@ -148,7 +148,7 @@ def progress_bar(gate: Gate, program: str, at_start: Callable[[], None]) -> type
     return GatedBar
 
 
-def replace_tqdm(bar: type) -> None:
+def replace_tqdm(bar: Callable[..., Any]) -> None:
     """Make `bar` what `from tqdm import tqdm` finds, whether tqdm is installed or not."""
     try:
         module = importlib.import_module("tqdm")
@@ -170,20 +170,26 @@ def silence_plots(program: ModuleType) -> None:
         sys.modules["matplotlib.figure"].Figure.savefig = nothing
 
 
-def install_accel(gate: Gate) -> Callable[[], str]:
-    """Install accel before the program is imported; returns what gives its JSON report at the end.
-
-    In a source tree that was not installed no catalogue is registered, so PyGCM's is named. A setting that accel cannot
-    use goes to the parent, and ends the child.
-    """
+def install_catalogue() -> None:
+    """Install accel with what is registered; in a source tree that was not installed that is nothing: then PyGCM's."""
     import accel
     from accel import catalogue
 
+    if catalogue.discover():
+        accel.install()
+    else:
+        accel.install(importlib.import_module("pygcm_patch").CATALOGUE)
+
+
+def install_accel(gate: Gate) -> Callable[[], str]:
+    """Install accel before the program is imported; returns what gives its JSON report at the end.
+
+    A setting that accel cannot use goes to the parent, and ends the child.
+    """
+    import accel
+
     try:
-        if catalogue.discover():
-            accel.install()
-        else:
-            accel.install(importlib.import_module("pygcm_patch").CATALOGUE)
+        install_catalogue()
     except accel.SettingError as error:
         gate.tell("refused", text=str(error))
         raise
