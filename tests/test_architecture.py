@@ -19,8 +19,8 @@ ROOT = PACKAGE.parent
 LAYERS = (
     ("process.forks", "process.filters", "process.jax_internals", "process.processors", "process.tracebacks"),
     ("process.notebook_cells", "process.bars"),
-    ("process.onlookers",),
     ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies", "process.ranks"),
+    ("process.onlookers",),
     ("project", "spelling", "distances"),
     ("config", "reasons", "logs", "process.memory", "reports.timeline"),
     ("process.tuning", "process.gain", "backend.callbacks"),

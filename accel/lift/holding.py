@@ -21,11 +21,11 @@ from accel.lift.between import NUMBERS, is_plain_target, names_of_test
 from accel.lift.switch import Switch
 from accel.lift.transform import GONE_ON
 from accel.process.interrupts import pass_on
-from accel.process.onlookers import Alone, onlooker
+from accel.process.onlookers import Unobserved, onlooker
 from accel.reports.ledger import current_run
 
-_alone = Alone(resident.current.bring_up_to_date)
-resident.current.closes = _alone.end
+_unobserved = Unobserved(resident.current.bring_up_to_date)
+resident.current.closes = _unobserved.end
 
 _PASSING = frozenset({"it has no program", "programs are being compiled"})
 """Reasons that need no mention: they pass."""
@@ -57,7 +57,7 @@ class Holding:
             self._switch.release()
             raise
         goes_on = result is None or (type(result) is int and result == GONE_ON)
-        goes_on = goes_on and state.is_open and not _alone.is_collection_due()
+        goes_on = goes_on and state.is_open and not _unobserved.is_collection_due()
         if goes_on and self._switch.on and self._are_numbers(self._shared(body)):
             self._switch.holds = True
         else:
@@ -78,10 +78,10 @@ class Holding:
             self._target.function = plainly_run(self._target.recorded)
             self._is_hooked = True
         state = resident.current
-        _alone.begin()
+        _unobserved.begin()
         state.iterated = self._switch.read.arrays if self._switch.read is not None else ()
         state.is_open = state.is_held = True
-        if not _alone.is_on:  # a signal's handler came in between
+        if not _unobserved.is_on:  # a signal's handler came in between
             state.bring_up_to_date()
         return state.is_open
 

@@ -21,6 +21,33 @@ Handler = Callable[[int, FrameType | None], Any]
 _NUMBERS = sorted(int(number) for number in signal.valid_signals())
 
 
+class StandIn:
+    """A handler of accel's that runs in place of the program's own, wherever those are written in Python.
+
+    handlers: the program's, by number. Both methods may be interrupted by a handler, and called again.
+    """
+
+    def __init__(self, handler: Handler) -> None:
+        self.handlers: dict[int, Any] = {}
+        self._handler = handler
+
+    def take_over(self) -> None:
+        for number, handler in _handlers().items():
+            if handler != self._handler:
+                self.handlers[number] = handler
+                replaced = signal.signal(number, self._handler)
+                if replaced != self._handler:  # the program's ran in between, and put another in its place
+                    self.handlers[number] = replaced
+
+    def put_back(self) -> None:
+        """Put the program's back, but where it has set another."""
+        for number, handler in list(self.handlers.items()):
+            if signal.getsignal(number) == self._handler:
+                replaced = signal.signal(number, handler)
+                if replaced != self._handler:  # the program's ran in between, and put another in its place
+                    signal.signal(number, replaced)
+
+
 class Deferral:
     """A block in which no signal handler runs. Those of signals that arrived run at its end, and may raise then.
 
@@ -30,14 +57,14 @@ class Deferral:
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
-        self._handlers: dict[int, Handler] = {}
+        self._stand_in = StandIn(self._wait)
         self._waiting: list[int] = []
 
     def __enter__(self) -> Deferral:
         if threading.current_thread() is threading.main_thread():
             _under_way.append(self)
             try:
-                _in_full(self._hold)
+                _in_full(self._stand_in.take_over)
             except BaseException:
                 self.__exit__()
                 raise
@@ -45,7 +72,7 @@ class Deferral:
 
     def __exit__(self, *exc: object) -> None:
         try:
-            _in_full(self._let_go)
+            _in_full(self._stand_in.put_back)
         finally:
             _under_way[:] = [each for each in _under_way if each is not self]
             self._deliver()
@@ -57,24 +84,11 @@ class Deferral:
             yield
             return
         try:
-            _in_full(self._let_go)
+            _in_full(self._stand_in.put_back)
             self._deliver()
             yield
         finally:
-            _in_full(self._hold)
-
-    def _hold(self) -> None:
-        """Replace all handlers by one that notes the signal."""
-        for number, handler in _handlers().items():
-            # else this is another try of `_in_full`: the one before got this far
-            if handler != self._wait:
-                self._handlers[number] = handler
-                signal.signal(number, self._wait)
-
-    def _let_go(self) -> None:
-        """Put all handlers back."""
-        for number in [number for number in self._handlers if signal.getsignal(number) == self._wait]:
-            signal.signal(number, self._handlers[number])
+            _in_full(self._stand_in.take_over)
 
     def _wait(self, number: int, frame: FrameType | None) -> None:
         if number not in self._waiting:
@@ -90,12 +104,12 @@ class Deferral:
 
     def held(self) -> list[Handler]:
         """The handlers that are replaced at present."""
-        return list(self._handlers.values())
+        return list(self._stand_in.handlers.values())
 
     def end_in_child(self) -> None:
         """In a forked child: put the handlers back if the block belongs to a thread that does not exist there."""
         if self._thread != threading.get_ident():
-            _in_full(self._let_go)
+            _in_full(self._stand_in.put_back)
 
 
 def _in_full(step: Callable[[], None]) -> None:

@@ -4,8 +4,8 @@ Between two rounds of a lifted loop none of the program's own statements runs. S
 the table here. Where a row applies, nothing is left out of date. The program cannot add to what a row asks for without
 running code of its own; so all of them are asked once, when the first round of several begins.
 
-Two things can be met halfway, by `Alone`. A signal's handler may run between any two instructions: accel comes before
-it. And while arrays are out of date no garbage is collected, whose finalizers may look.
+Two things can be met halfway, by `Unobserved`. A signal's handler may run between any two instructions: accel comes
+before it. And while arrays are out of date no garbage is collected, whose finalizers may look.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from accel.process import bars
+from accel.process import bars, interrupts
 
 IDLE_THREADS = frozenset({"accel-load", "accel-compile"})
 """Threads of accel's own that wait while nothing is compiled."""
@@ -57,7 +57,7 @@ def onlooker() -> str | None:
     return next((why for why, is_there in ONLOOKERS if is_there()), None)
 
 
-class Alone:
+class Unobserved:
     """Has `first` done before a signal's handler runs, and no garbage collected, from `begin` to `end`.
 
     In the main thread alone, to which signals go. `first` comes to `end` in its turn. is_on: from the one to the other.
@@ -66,18 +66,12 @@ class Alone:
     def __init__(self, first: Callable[[], object]) -> None:
         self.is_on = False
         self._first = first
-        self._handlers: dict[int, Any] = {}
+        self._stand_in = interrupts.StandIn(self._handle)
         self._collects = False
 
     def begin(self) -> None:
         self.is_on = True
-        for number in signal.valid_signals():
-            handler = signal.getsignal(number)
-            if callable(handler) and handler != self._handle:
-                self._handlers[number] = handler
-                replaced = signal.signal(number, self._handle)
-                if replaced != self._handle:  # it may have run in between, and put another in its place
-                    self._handlers[number] = replaced
+        self._stand_in.take_over()
         self._collects = gc.isenabled()
         gc.disable()
         if not self.is_on:  # a signal came in between, before all of this was done
@@ -88,12 +82,8 @@ class Alone:
         collects, self._collects = self._collects, False
         if collects:
             gc.enable()
-        for number, handler in list(self._handlers.items()):
-            if signal.getsignal(number) == self._handle:
-                replaced = signal.signal(number, handler)
-                if replaced != self._handle:  # a signal came in between, and its handler has put another in place
-                    signal.signal(number, replaced)
-        self._handlers.clear()
+        self._stand_in.put_back()
+        self._stand_in.handlers.clear()
         self.is_on = False
 
     def is_collection_due(self) -> bool:
