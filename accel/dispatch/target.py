@@ -258,7 +258,8 @@ class Target:
             if self.account.is_small and not self.paths.with_program:  # but the next call may have larger arrays
                 self._refusals.note_wait("speed.small")
                 return self._numpy.whole(call, quiet=is_quiet())
-        if not self._earlier.looked:
+        # reading what earlier runs have recorded costs about as much as it saves where none has compiled it
+        if not self._earlier.looked and not (self._is_limited and self.parts.come_first):
             self._take_up(call)
         self._finish_ready()
         backs_off = False
@@ -379,7 +380,8 @@ class Target:
     def _pays_for_another(self) -> bool:
         """Whether calls of new kinds come often enough for another recording."""
         price_s = self.paths.price_of_another_s(self.account.recording_s)
-        return self.parts.pay_for_another(price_s, self.recordings.count, wanting=self.paths.are_wanting)
+        recorded = max(self.recordings.count, len(self.paths))  # earlier runs' count as well
+        return self.parts.pay_for_another(price_s, recorded, wanting=self.paths.are_wanting)
 
     @property
     def _is_limited(self) -> bool:

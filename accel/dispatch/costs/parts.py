@@ -137,8 +137,8 @@ class Parts:
     def pay_for_another(self, price_s: float, recordings: int, *, wanting: bool) -> bool:
         """Whether calls that no known path takes have missed as much as another path costs.
 
-        Asked before each recording. price_s: that, in seconds. recordings: those so far. wanting: whether the program
-        in use has kinds that an earlier run has recorded: a recording is all that these need.
+        Asked before each recording. price_s: that, in seconds. recordings: those so far, in earlier runs too. wanting:
+        whether the program in use has kinds that an earlier run has recorded: a recording is all that these need.
         """
         is_free = recordings < FREE_KINDS or wanting
         if self.used and not is_free and self._unmatched_s < price_s + self._refused_s:
