@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,28 @@ def test_what_waited_behind_an_abandoned_compile_is_compiled(bench: Bench) -> No
     assert not queues.busy(), "what was given up is waited for no longer"
     bench.go_on.set()
     assert stuck.result(20) == "SLOW"
+
+
+def test_what_a_step_hands_on_after_the_end_is_dropped() -> None:
+    """A thread that began then would be in JAX's code while Python ends, which crashes the process."""
+    began, go_on, seen = threading.Event(), threading.Event(), []
+    loading = queues.Queue("loading", seen.append)
+
+    def compile_one(waiting: Any) -> None:
+        began.set()
+        assert go_on.wait(20)
+        loading.add(waiting)
+
+    compiling = queues.Queue("compiling", compile_one)
+    compiling.add(SimpleNamespace(missed=0.0))  # type: ignore[arg-type]
+    assert began.wait(20)
+    compiling.leave()
+    assert loading.close() == []
+    (at_work,) = compiling.close()
+    go_on.set()
+    at_work.join(20)
+    assert not at_work.is_alive()
+    assert seen == [] and loading.close() == []
 
 
 # -- the worker --------------------------------------------------------------------------------------------------------

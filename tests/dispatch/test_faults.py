@@ -364,5 +364,7 @@ def test_no_fault_in_the_background_reaches_the_program(
         assert same(given, [smooth(x)] * len(given)), name_of(function)
         assert not seen, name_of(function)
         queues.stop()
+        queues._forget()  # what has stopped takes no more programs
         put_back(before)
         sys.meta_path[:] = [each for each in sys.meta_path if type(each) is not queues.NoMoreImports]
+    supervisor.supervisor.can_start = True

@@ -54,8 +54,8 @@ _BY_MISSED = operator.attrgetter("missed")
 class Queue:
     """A priority queue of pending programs for one step, and the thread that does the step. Most missed comes first.
 
-    The thread starts with the first program. It is a daemon: Python would wait for any other at exit, before `stop` has
-    emptied the queue. The condition guards `_waiting` and `_thread`; a step runs without it.
+    The thread starts with the first program. It is a daemon: Python would wait for any other at exit, before `close`
+    has emptied the queue. The condition guards all but the step, which runs without it.
     """
 
     def __init__(self, name: str, step: Callable[[PendingProgram], None]) -> None:
@@ -64,10 +64,14 @@ class Queue:
         self._waiting: list[PendingProgram] = []
         self._condition = threading.Condition()
         self._thread: threading.Thread | None = None
+        self._left: list[threading.Thread] = []
+        self._is_closed = False
 
     def add(self, pending: PendingProgram) -> None:
         """Add a pending program; starts the thread if there is none."""
         with self._condition:
+            if self._is_closed:  # a step of the other queue has ended after `close`
+                return
             self._waiting.append(pending)
             if self._thread is None:
                 self._start()
@@ -95,17 +99,23 @@ class Queue:
     def leave(self) -> None:
         """Leave the thread to its current program. A new one takes the programs in the queue."""
         with self._condition:
-            self._thread = None
+            self._let_go()
             if self._waiting:
                 self._start()
 
-    def stop(self) -> threading.Thread | None:
-        """Empty the queue and let the thread end. Returns the thread if it is still at work."""
+    def close(self) -> list[threading.Thread]:
+        """Empty the queue for good, and let its thread end. Returns all its threads that are still at work."""
         with self._condition:
+            self._is_closed = True
             self._waiting.clear()
-            thread, self._thread = self._thread, None
+            self._let_go()
             self._condition.notify_all()
-        return thread if thread is not None and thread.is_alive() else None
+            return self._left
+
+    def _let_go(self) -> None:
+        threads = self._left if self._thread is None else [*self._left, self._thread]
+        self._left = [each for each in threads if each.is_alive()]
+        self._thread = None
 
 
 def _load(pending: PendingProgram) -> None:
@@ -249,12 +259,12 @@ def stop() -> None:
     # wakes the loading thread, which may wait until JAX is worth importing
     gain.potential_gain.stop_waiting()
     # the queues first, then the worker: its end makes the compiling thread return, and then there must be no next job
-    threads = [line.stop() for line in (_loading, _compiling)]
+    threads = [*_loading.close(), *_compiling.close()]
     supervisor.end_worker()
     sys.meta_path.insert(0, NoMoreImports())
-    patience = time.perf_counter() + LEAVE_S  # for both threads together
+    patience = time.perf_counter() + LEAVE_S  # for all of them together
     for thread in threads:
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not threading.current_thread():
             thread.join(max(0.0, patience - time.perf_counter()))
     leak_executables()
     _end_as_interrupted()
