@@ -64,7 +64,7 @@ class SettingError(ValueError):
 class Settings:
     """All settings. Immutable: derive another with `dataclasses.replace` or `override`.
 
-    enabled: False makes `install()` do nothing, so that the program runs on NumPy alone.
+    enabled: False makes `install()` do nothing, and decorated functions run on NumPy, so that the program does.
     platform: the JAX platform to compile for; None takes JAX's default.
     devices: among how many devices of the platform programs divide their arrays; "all" for those that there are.
     machines: how processes that are started together find each other, to divide arrays among the devices of all:

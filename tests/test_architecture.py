@@ -22,7 +22,7 @@ LAYERS = (
     ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies", "process.ranks"),
     ("process.onlookers",),
     ("project", "spelling", "distances"),
-    ("config", "reasons", "logs", "process.memory", "reports.timeline"),
+    ("config", "reasons", "logs", "process.memory", "reports.timeline", "machines.chatter"),
     ("process.tuning", "process.gain", "backend.callbacks"),
     ("cli.options", "versions", "variables"),
     (
@@ -33,7 +33,6 @@ LAYERS = (
         "backend.spans",
         "backend.shards",
         "machines",
-        "machines.chatter",
         "machines.crew",
         "machines.launchers",
         "machines.pieces",

@@ -20,6 +20,7 @@ from accel.backend import callbacks, resident
 from accel.backend.shards import Shards, launching
 from accel.backend.spans import Span, is_aligned, prepared_arrays
 from accel.lower import Program
+from accel.machines import crew
 from accel.machines.common import CommonProgram
 from accel.process import memory
 
@@ -78,6 +79,8 @@ class Executable:
         """Run it on prepared arrays; returns as `__call__` does."""
         import jax
 
+        if crew.current is not None:
+            crew.current.check()  # of programs for one device, too: they are no way around a lost rank
         if self.shards is not None:
             return self._run_divided(self.shards, arguments, scalars)
         unfilled = callbacks.unfilled()

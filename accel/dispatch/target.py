@@ -125,8 +125,9 @@ class Target:
 
     @property
     def mode(self) -> str:
-        """The target's own mode, or the one in the settings."""
-        return self._mode or config.current().mode
+        """The target's own mode, or the one in the settings; "off" where these disable accel."""
+        chosen = config.current()
+        return (self._mode or chosen.mode) if chosen.enabled else "off"
 
     @property
     def tolerance(self) -> float:

@@ -6,21 +6,29 @@ collective of each set of devices. JAX's coordination service logs on standard e
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 _CHATTER = re.compile(rb"\[Gloo\] |[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ (coordination_|preemption_|client_server)")
 
-_STREAMS = 1, 2
-
 _lock = threading.RLock()
 
+_usual_errors = [2]
+"""The last of these is standard error as the user sees it, even where it is held back."""
 
-@contextmanager
+
+def say(line: str) -> None:
+    """Write a line to standard error at once, even where it is held back."""
+    with contextlib.suppress(OSError):
+        os.write(_usual_errors[-1], f"accel: {line}\n".encode())
+
+
+@contextlib.contextmanager
 def held_back(wanted: bool = True) -> Iterator[None]:
     """A block in which what is written to the process's streams waits. Afterwards all but the chatter is written.
 
@@ -29,21 +37,38 @@ def held_back(wanted: bool = True) -> Iterator[None]:
     if not wanted:
         yield
         return
-    with _lock, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        usual = [os.dup(number) for number in _STREAMS]
+    with _lock, contextlib.ExitStack() as files:
+        usual = {number: os.dup(number) for number in _streams()}
+        held = {number: files.enter_context(tempfile.TemporaryFile()) for number in usual}
         try:
-            for number, file in zip(_STREAMS, (out, err), strict=True):
+            for number, file in held.items():
                 os.dup2(file.fileno(), number)
+            _usual_errors.append(usual.get(2, 2))
             yield
         finally:
-            for number, own in zip(_STREAMS, usual, strict=True):
+            _usual_errors[1:] = []
+            for number, own in usual.items():
                 os.dup2(own, number)
                 os.close(own)
-            for number, file in zip(_STREAMS, (out, err), strict=True):
+            for number, file in held.items():
                 file.seek(0)
                 for line in file.read().splitlines(keepends=True):
                     if not _CHATTER.match(line):
                         os.write(number, line)
+
+
+def _streams() -> list[int]:
+    """The process's output and error stream, if they are open. Any other file may have the number of one that it was
+    started without."""
+    return [number for number, stream in ((1, sys.__stdout__), (2, sys.__stderr__)) if stream and _is_open(number)]
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
 
 
 def silence(errors: bool) -> int:
@@ -51,8 +76,10 @@ def silence(errors: bool) -> int:
 
     errors: whether standard error stays. When rank 0 dies, JAX says so at length in each of the others.
     """
-    usual, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    for number in _STREAMS[: 1 if errors else 2]:
-        os.dup2(null, number)
+    streams, null = _streams(), os.open(os.devnull, os.O_WRONLY)
+    usual = os.dup(2 if 2 in streams else null)
+    for number in streams:
+        if number == 1 or not errors:
+            os.dup2(null, number)
     os.close(null)
     return usual

@@ -78,7 +78,8 @@ class CommonProgram:
     _runs: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
-        weakref.finalize(self, _dropped.append, self.number)
+        # not at exit, where all that lives is let go of, and handlers of the program's may still run it
+        weakref.finalize(self, _dropped.append, self.number).atexit = False
 
     def run(self, arrays: Sequence[Any], scalars: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it; returns the results as ndarrays. Ends the job if a rank is gone. The caller holds `launching()`."""

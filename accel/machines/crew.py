@@ -8,15 +8,18 @@ ones, and who waits in a collective cannot hear that another rank is gone.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from accel.machines import chatter
 from accel.process import forks, interrupts
 
 T = TypeVar("T")
@@ -30,7 +33,13 @@ END, LOST = "end", "lost"
 """What a pulse brings: the program has ended; another rank is gone."""
 
 PATIENCE_S = 10.0
-"""Seconds that rank 0 waits at its end for the others to end."""
+"""Seconds that rank 0 waits at its end for the others to end, and, once it is asked to end itself, for a run to end."""
+
+NOTICE_S = 60.0
+"""Seconds that rank 0 waits for an answer before it says so, once in a job. It waits on: a rank may be stopped."""
+
+_STEP_S = 1.0
+"""Seconds after which a wait looks about."""
 
 
 class RankLost(Exception):
@@ -54,21 +63,37 @@ class Crew:
         self.size = size
         self.lost = ""
         self._building = threading.RLock()
+        self._builds = itertools.count()
+        self._built: dict[tuple[int, int], str] = {}
+        self._has_said_that_it_waits = False
         self._reporting = threading.Lock()
         self._tasks: SimpleQueue[_Task] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def build(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, str]:
         """Have a program built by all. message: to each rank that takes part. Returns what `own` gives here, and a
-        problem elsewhere, or "". Raises RankLost.
+        problem elsewhere, or "". If a rank is gone, the job ends as in `run`.
         """
-        with self._building:
-            self._send(BUILDS, message)
-            try:
-                made = own()
-            finally:  # the next build must not find these answers
-                problems = [self._heard(member, BUILDS) for member in self.members if member.rank in message]
+        with self._building, self._ending_the_job():
+            number = next(self._builds)
+            with interrupts.Deferral():  # else half a message may be sent
+                self._send(BUILDS, {rank: (number, each) for rank, each in message.items()})
+            made = own()
+            problems = [self._answer(member, number) for member in self.members if member.rank in message]
             return made, next((problem for problem in problems if problem), "")
+
+    def _answer(self, member: Member, number: int) -> str:
+        """A rank's answer to a build. Before it, those to builds may come that were interrupted or have failed here."""
+        began, line = time.monotonic(), member.lines[BUILDS]
+        while (member.rank, number) not in self._built:
+            if not line.poll(_STEP_S):
+                self._say_that_it_waits(began, [member])
+                continue
+            with interrupts.Deferral():
+                if line.poll():
+                    answered, problem = self._heard(member, BUILDS)
+                    self._built[member.rank, answered] = problem
+        return self._built.pop((member.rank, number))
 
     def run(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, dict[int, Any]]:
         """Run a program together. message: to each rank that takes part. Returns what `own` gives here, and the answers
@@ -78,42 +103,87 @@ class Crew:
         ends (SystemExit): the ranks that are left may wait in a collective for ever. In another thread than the main
         one RankLost is raised: the main thread ends the job at its next program.
         """
-        if self.lost:
-            raise self._end_of_job()
-        with interrupts.Deferral():  # the next program must not find answers to this one
+        with self._ending_the_job(), interrupts.Deferral() as deferral:  # the next must not find answers to this one
             try:
-                self._send(RUNS, message)
-                return self._together(message, own)
+                return self._together(message, own, deferral)
             except Exception as error:
                 self._lose(f"rank 0 of {self.size} has failed: {type(error).__name__}: {error}")  # else it was said
-                raise self._end_of_job() from None
+                raise RankLost(self.lost) from None
 
-    def _end_of_job(self) -> BaseException:
-        is_main = threading.current_thread() is threading.main_thread()
-        return SystemExit(1) if is_main else RankLost(self.lost)
+    @contextlib.contextmanager
+    def _ending_the_job(self) -> Iterator[None]:
+        """A block that ends the job if a rank is lost, or was."""
+        self.check()
+        try:
+            yield
+        except RankLost:
+            self.check()
+            raise
 
-    def _together(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, dict[int, Any]]:
+    def check(self) -> None:
+        """To be called before programs run. Ends the job if a rank is lost: SystemExit in the main thread, else
+        RankLost."""
+        if self.lost:
+            is_main = threading.current_thread() is threading.main_thread()
+            raise (SystemExit(1) if is_main else RankLost(self.lost)) from None
+
+    def _together(
+        self, message: Mapping[int, Any], own: Callable[[], T], deferral: interrupts.Deferral
+    ) -> tuple[T, dict[int, Any]]:
         done, finished = Pipe(duplex=False)
         results: list[Any] = []
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="accel-rank-0", daemon=True)
             self._thread.start()
-        self._tasks.put((own, results, finished))
+
+        def sent_and_run() -> T:
+            self._send(RUNS, message)  # which may take for ever, too
+            return own()
+
+        self._tasks.put((sent_and_run, results, finished))
         awaited = {member.lines[RUNS]: member for member in self.members if member.rank in message}
         answers: dict[int, Any] = {}
         waiting: set[Any] = {done, *awaited}
+        began = time.monotonic()
         with done:
             while waiting:
-                for each in wait(waiting):
+                for each in self._ready(waiting, awaited, began, deferral):
                     waiting.discard(each)
                     if each is not done:
-                        member = awaited[each]  # type: ignore[index]
+                        member = awaited[each]
                         answers[member.rank], problem = self._heard(member, RUNS)
-                        self._end_if(problem, f"rank {member.rank} of {self.size} ({member.about}) has failed")
+                        self._end_if(problem, f"{self._names([member])} has failed")
                     elif isinstance(results[0], BaseException):
                         error = results[0]
                         self._end_if(f"{type(error).__name__}: {error}", f"rank 0 of {self.size} has failed")
         return results[0], answers
+
+    def _ready(
+        self, waiting: set[Any], awaited: Mapping[Any, Member], began: float, deferral: interrupts.Deferral
+    ) -> list[Any]:
+        """Wait until one of these has something to say. awaited: whose connections they are. began: when the run did.
+
+        Ends the job if that is to end, and they say nothing.
+        """
+        members = [awaited[each] for each in waiting if each in awaited]
+        asked: float | None = None
+        while not (found := wait(waiting, _STEP_S)):
+            self._say_that_it_waits(began, members)
+            if deferral.is_asked_to_end:
+                asked = asked or time.monotonic()
+                if time.monotonic() - asked > PATIENCE_S:
+                    whom = self._names(members) or f"rank 0 of {self.size}"
+                    self._lose(f"interrupted, and {whom} did not answer within {PATIENCE_S:g} s")
+                    raise RankLost
+        return found
+
+    def _say_that_it_waits(self, began: float, members: Sequence[Member]) -> None:
+        if members and not self._has_said_that_it_waits and time.monotonic() - began > NOTICE_S:
+            self._has_said_that_it_waits = True
+            chatter.say(f"{self._names(members)} has not answered for {NOTICE_S:g} s: rank 0 waits on")
+
+    def _names(self, members: Iterable[Member]) -> str:
+        return ", ".join(f"rank {each.rank} of {self.size} ({each.about})" for each in members)
 
     def _work(self) -> None:
         """What the thread for rank 0's own part does."""
@@ -146,11 +216,11 @@ class Crew:
             return self._gone(member)
 
     def _gone(self, member: Member) -> None:
-        self._lose(f"rank {member.rank} of {self.size} ({member.about}) is gone")
+        self._lose(f"{self._names([member])} is gone")
         raise RankLost(self.lost)
 
     def _lose(self, why: str) -> None:
-        """Say once that the job ends, and why. It does at the next program that all ranks would run."""
+        """Say once that the job ends, and why. It does at the next program that runs or is built."""
         with self._reporting:
             if self.lost:
                 return

@@ -7,9 +7,11 @@ then tells the others where rank 0 listens.
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import os
 import pickle
 import secrets
+import signal
 import socket
 import sys
 import threading
@@ -43,7 +45,7 @@ def join(settings: Settings) -> Settings:
     To be called before the program's first line. Raises SettingError.
     """
     given = _addresses(settings)
-    with chatter.held_back():
+    with chatter.held_back(), _limited(settings), _interrupted_at_once():
         jax = devices.import_jax()
         for name, value in (("jax_enable_recoverability", True), ("jax_enable_preemption_service", False)):
             # a rank's loss is told by accel, in one line; SIGTERM stays the program's
@@ -51,7 +53,7 @@ def join(settings: Settings) -> Settings:
                 jax.config.update(name, value)
         with warnings.catch_warnings(record=True) as warned:  # the program's streams stay as they are
             try:
-                jax.distributed.initialize(**given, initialization_timeout=PATIENCE_S)
+                jax.distributed.initialize(**given, initialization_timeout=2 * PATIENCE_S)  # `_limited` comes first
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}".splitlines()[0]
                 words = " ".join([problem, *(str(each.message) for each in warned)]).split()
@@ -63,9 +65,14 @@ def join(settings: Settings) -> Settings:
         config.set_current(joined)
         devices.start(0)
         rank, size = jax.process_index(), jax.process_count()
-        lines = _serving_lines(rank) if rank else {}
-        if not rank:
-            crew.current = _assembled(size)
+        try:
+            lines = _serving_lines(rank) if rank else {}
+            if not rank:
+                crew.current = _assembled(size)
+        except (OSError, EOFError, RuntimeError, multiprocessing.ProcessError) as error:
+            raise _error(
+                settings, f"another rank is gone, or belongs to another job: {type(error).__name__}: {error}"
+            ) from error
     if rank:
         from accel.machines.serving import serve
 
@@ -130,12 +137,14 @@ def _assembled(size: int) -> Crew:
         store.key_value_set_bytes(_PLACE, pickle.dumps((host, listener.address[1], key)))
         lines: dict[int, dict[str, Connection]] = {}
         about: dict[int, str] = {}
-        with _limited("the other ranks"):
-            for _ in range((size - 1) * len(CONNECTIONS)):
+        while sum(map(len, lines.values())) < (size - 1) * len(CONNECTIONS):
+            try:
                 line = listener.accept()
-                _keep_alive(line)
-                rank, name, about[rank] = line.recv()
-                lines.setdefault(rank, {})[name] = line
+            except (OSError, EOFError, multiprocessing.ProcessError):
+                continue  # no rank, but what looks for open ports
+            _keep_alive(line)
+            rank, name, about[rank] = line.recv()
+            lines.setdefault(rank, {})[name] = line
     return Crew([Member(rank, about[rank], lines[rank]) for rank in sorted(lines)], size)
 
 
@@ -153,11 +162,12 @@ def _serving_lines(rank: int) -> dict[str, Connection]:
 
 
 @contextmanager
-def _limited(whom: str) -> Iterator[None]:
+def _limited(settings: Settings) -> Iterator[None]:
     """A block that ends the process with one line if it takes too long: what waits in it cannot be woken otherwise."""
 
     def give_up() -> None:
-        os.write(2, f"accel: {whom} did not connect within {PATIENCE_S} s: the job ends\n".encode())
+        name = config.VARIABLES["machines"]
+        chatter.say(f"{name}={settings.machines!r}: the ranks have not met within {PATIENCE_S} s: the job ends")
         os._exit(1)
 
     timer = threading.Timer(PATIENCE_S, give_up)
@@ -167,6 +177,20 @@ def _limited(whom: str) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+@contextmanager
+def _interrupted_at_once() -> Iterator[None]:
+    """A block that Ctrl-C ends: JAX waits in it, where no handler of Python's runs."""
+    usual = signal.getsignal(signal.SIGINT)
+    own = usual is signal.default_int_handler
+    if own:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        if own:
+            signal.signal(signal.SIGINT, usual)
 
 
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -17,6 +18,10 @@ from accel.machines.common import Build, Run, built
 from accel.machines.crew import BUILDS, PULSE, RUNS
 from accel.machines.pieces import Layout, Piece, first_copies
 
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+"""Those that terminals and launchers send to all ranks, for the program to save its state or to end. Rank 0 has them
+too, and its program decides: if it ends, all end."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Program:
@@ -27,35 +32,41 @@ class _Program:
 
 def serve(lines: Mapping[str, Connection], rank: int, size: int) -> NoReturn:
     """Build and run programs as rank 0 says, until it ends or is gone. Ends the process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what Ctrl-C is to do, rank 0 decides
+    for name in _SIGNALS:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     programs: dict[int, _Program] = {}
 
-    def build(told: Build) -> str:
-        programs[told.number] = _built(told, rank)
-        return ""
+    def build(asked: tuple[int, Build]) -> tuple[int, str]:
+        number, told = asked
+        try:
+            programs[told.number] = _built(told, rank)
+        except Exception as error:
+            return number, _said(error)
+        return number, ""
 
-    def run(told: Run) -> tuple[list[list[Piece]], str]:
+    def run(told: Run) -> tuple[list[list[Piece]] | None, str]:
         for number in told.dropped:
             programs.pop(number, None)
-        return _ran(programs[told.number], told), ""
+        try:
+            return _ran(programs[told.number], told), ""
+        except Exception as error:
+            return None, _said(error)
 
-    for answered in ((lines[BUILDS], build, str), (lines[RUNS], run, lambda problem: (None, problem))):
+    for answered in ((lines[BUILDS], build), (lines[RUNS], run)):
         threading.Thread(target=_answer, args=answered, daemon=True).start()
     _await_end(lines[PULSE], rank, size, chatter.silence(config.current().log == "debug"))
 
 
-def _answer(line: Connection, answer: Callable[[Any], Any], failed: Callable[[str], Any]) -> None:
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _answer(line: Connection, answer: Callable[[Any], Any]) -> None:
     """Answer what comes on a connection, for ever; its end is that of the pulse, too."""
-    try:
+    with contextlib.suppress(OSError, EOFError):
         while True:
-            told = line.recv()
-            try:
-                found = answer(told)
-            except Exception as error:
-                found = failed(f"{type(error).__name__}: {error}")
-            line.send(found)
-    except (OSError, EOFError):
-        pass
+            line.send(answer(line.recv()))
 
 
 def _await_end(pulse: Connection, rank: int, size: int, spoken: int) -> NoReturn:

@@ -99,8 +99,9 @@ def test_a_long_first_call_does_not_keep_its_inner_targets_on_numpy(monkeypatch:
         assert open_ledger("outer").numpy_calls == 1
 
 
-def test_mode_off_passes_every_call_through() -> None:
-    with config.override(mode="off"):
+@pytest.mark.parametrize("off", [{"mode": "off"}, {"enabled": False}])
+def test_mode_off_passes_every_call_through(off: dict[str, Any]) -> None:
+    with config.override(**off):
         fast = accel.accelerate(double, name="off")
         for i in range(6):
             fast(some(i))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
+import signal
+import socket
 import threading
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
@@ -12,7 +15,7 @@ import numpy as np
 import pytest
 
 from accel.backend.shards import COLUMNS, shards_of
-from accel.machines import chatter
+from accel.machines import chatter, joining
 from accel.machines.crew import BUILDS, CONNECTIONS, RUNS, Crew, Member, RankLost
 from accel.machines.pieces import Layout, first_copies, whole
 
@@ -37,17 +40,51 @@ def test_answers_come_from_those_that_take_part() -> None:
     assert crew.run({2: "told"}, lambda: "made here") == ("made here", {2: "made by 2"})
     assert ends[1][RUNS].recv() == "told" and not ends[0][RUNS].poll()
     for end, problem in zip(ends, ("", "no kernel"), strict=True):
-        end[BUILDS].send(problem)
+        end[BUILDS].send((0, problem))
     assert crew.build({1: "a", 2: "b"}, lambda: 7) == (7, "no kernel")
+    assert ends[0][BUILDS].recv() == (0, "a")
 
 
 def test_a_failed_build_leaves_no_answers_to_the_next() -> None:
     crew, ends = crew_of(2)
-    for problem in ("of the first", "of the second"):
-        ends[0][BUILDS].send(problem)
+    for number, problem in enumerate(("of the first", "of the second", "of the third")):
+        ends[0][BUILDS].send((number, problem))
+
+    def within() -> Any:  # a handler of the program's, while a program is built
+        return crew.build({1: "third"}, lambda: 7)
+
     with pytest.raises(ZeroDivisionError):
         crew.build({1: "first"}, lambda: 1 / 0)
-    assert crew.build({1: "second"}, lambda: 7) == (7, "of the second")
+    assert crew.build({1: "second"}, within) == ((7, "of the third"), "of the second")
+
+
+def test_a_rank_that_is_gone_in_a_build_ends_the_job(capfd: pytest.CaptureFixture[str]) -> None:
+    crew, ends = crew_of(2)
+    ends[0][BUILDS].close()
+    for attempt in (lambda: crew.build({1: "a"}, lambda: 7), crew.check, lambda: crew.run({}, lambda: 7)):
+        with pytest.raises(SystemExit):
+            attempt()
+    assert capfd.readouterr().err.startswith("accel: rank 1 of 2 (process 1) is gone: the job ends;")
+
+
+def test_a_rank_that_does_not_answer_is_named_and_does_not_keep_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("PATIENCE_S", "NOTICE_S", "_STEP_S"):
+        monkeypatch.setattr(f"accel.machines.crew.{name}", 0.05)
+    crew, _ = crew_of(3)
+    large = np.ones(10**6)  # sending it takes until the rank reads it
+    sent_at = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    sent_at.start()
+    with chatter.held_back(), pytest.raises(KeyboardInterrupt):
+        crew.run({2: large}, lambda: 7)
+    with pytest.raises(SystemExit):
+        crew.check()
+    waits_on, ended = capfd.readouterr().err.splitlines()
+    assert waits_on == "accel: rank 2 of 3 (process 2) has not answered for 0.05 s: rank 0 waits on"
+    assert ended.startswith(
+        "accel: interrupted, and rank 2 of 3 (process 2) did not answer within 0.05 s: the job ends"
+    )
 
 
 @pytest.mark.parametrize("what", ["gone", "failed", "here"])
@@ -80,6 +117,42 @@ def test_a_run_that_cannot_end_ends_the_job_with_one_line(what: str, capfd: pyte
     thread.start()
     thread.join()
     assert [type(error) for error in raised] == [RankLost], "the main thread ends the job"
+
+
+# -- joining -----------------------------------------------------------------------------------------------------------
+
+
+class Store:
+    """JAX's store of keys and values. As soon as rank 0's place is known, a stranger comes, and then a rank."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, Connection] = {}
+
+    def key_value_set_bytes(self, key: str, value: bytes) -> None:
+        self.place = value
+        self.other = threading.Thread(target=self._come)
+        self.other.start()
+
+    def _come(self) -> None:
+        host, port, _ = pickle.loads(self.place)
+        with socket.create_connection((host, port)) as stranger:
+            stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        self.lines = joining._serving_lines(1)
+
+    def blocking_key_value_get_bytes(self, key: str, limit: int) -> bytes:
+        return self.place
+
+
+def test_who_is_no_rank_is_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store()
+    monkeypatch.setattr("accel.process.jax_internals.distributed_state", lambda: (store, "127.0.0.1:1"))
+    crew = joining._assembled(2)
+    store.other.join()
+    (member,) = crew.members
+    assert member.rank == 1 and member.about.startswith(f"process {os.getpid()} on ")
+    for name in CONNECTIONS:
+        store.lines[name].send(name)
+        assert member.lines[name].recv() == name
 
 
 # -- pieces and chatter ------------------------------------------------------------------------------------------------

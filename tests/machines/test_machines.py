@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import ROOT
 
 PROGRAM = """
-import os, subprocess, sys, time
+import atexit, os, subprocess, sys, time
 import numpy as np
 import accel
 from accel.backend.underway.queues import compile_in_background
@@ -103,6 +103,7 @@ if not PAUSE_S:
         file.write("by one rank")
     child = "import os; print('a child', os.environ.get('QD_JAX_MACHINES'))"
     subprocess.run([sys.executable, "-c", child], check=True)
+    atexit.register(lambda: print("at exit", fast(np.ones((8, 8)))[0, 0]))
 """
 
 
@@ -179,6 +180,7 @@ def test_results_are_one_devices_and_rank_0_alone_speaks(
         "members on 2",
         f"smooth9x16 True {devices} None True",
         "a child None",
+        "at exit 66.0",
     ]
     assert len(list(tmp_path.glob("written-*.txt"))) == 1
     assert f"device: {devices} x cpu" in job.text("report.txt")
@@ -188,10 +190,10 @@ def test_results_are_one_devices_and_rank_0_alone_speaks(
         assert job.text(f"out{rank}") == job.text(f"err{rank}") == ""
 
 
-def after_some_steps(job: Job) -> None:
+def after_some_steps(job: Job, steps: int = 10) -> None:
     """Wait until programs run."""
     limit = time.monotonic() + 150
-    while "restart 10" not in job.text("out0"):
+    while f"restart {steps}\n" not in job.text("out0"):
         assert time.monotonic() < limit and job.ranks[0].poll() is None, job.text("err0")
         time.sleep(0.02)
 
@@ -205,6 +207,9 @@ def check_restart(job: Job) -> None:
 def test_a_lost_rank_ends_the_job_with_one_line(number: int, lost: int, tmp_path: Path) -> None:
     job = Job(tmp_path, addressed(number), "100000", "0.01")
     after_some_steps(job)
+    for number_of_signal in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):  # what launchers send to all ranks
+        job.ranks[lost].send_signal(number_of_signal)
+    after_some_steps(job, 30)
     job.ranks[lost].send_signal(signal.SIGKILL)
     others = [rank for rank in range(1, number) if rank != lost]
     assert job.codes(60) == [-signal.SIGKILL if rank == lost else 1 for rank in range(number)]
@@ -223,6 +228,17 @@ def test_the_loss_of_rank_0_ends_the_others(tmp_path: Path) -> None:
     assert job.codes(60) == [-signal.SIGKILL, 1]
     assert job.text("err1") == "accel: rank 0 of 2 is gone: the job ends\n"
     check_restart(job)
+
+
+def test_a_rank_that_never_comes_is_told_of_in_one_line(tmp_path: Path) -> None:
+    place = f"127.0.0.1:{free_port()}"
+    environ = {"QD_JAX_MACHINES": place, "QD_JAX_PROCESSES": "2", "QD_JAX_PROCESS": "0", "PYTHONPATH": str(ROOT)}
+    code = "import accel.machines.joining as j; j.PATIENCE_S = 2; from accel.cli.run import main; main(['-c', '1'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environ}, capture_output=True, text=True, timeout=100
+    )
+    said = f"accel: QD_JAX_MACHINES='{place}': the ranks have not met within 2 s: the job ends\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 
 # -- what cannot be ----------------------------------------------------------------------------------------------------
