@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from accel.machines import chatter
 from accel.process import forks, interrupts
@@ -149,14 +149,28 @@ class Crew:
             while waiting:
                 for each in self._ready(waiting, awaited, began, deferral):
                     waiting.discard(each)
+                    whom, problem = f"rank 0 of {self.size}", ""
                     if each is not done:
-                        member = awaited[each]
-                        answers[member.rank], problem = self._heard(member, RUNS)
-                        self._end_if(problem, f"{self._names([member])} has failed")
+                        whom = self._names([awaited[each]])
+                        answers[awaited[each].rank], problem = self._heard(awaited[each], RUNS)
                     elif isinstance(results[0], BaseException):
-                        error = results[0]
-                        self._end_if(f"{type(error).__name__}: {error}", f"rank 0 of {self.size} has failed")
+                        problem = f"{type(results[0]).__name__}: {results[0]}"
+                    if problem:
+                        self._fail(whom, problem, [awaited[other] for other in waiting if other in awaited])
         return results[0], answers
+
+    def _fail(self, whom: str, problem: str, others: Sequence[Member]) -> NoReturn:
+        """End the job: a rank's part of a run has failed. others: those whose answers have not come.
+
+        Where one of these is gone, the other ranks' parts fail as well, and may say so first: it is the one to name.
+        """
+        left: dict[Any, Member] = {member.lines[RUNS]: member for member in others}
+        ends = time.monotonic() + _STEP_S
+        while left and (ready := wait(left, max(0.0, ends - time.monotonic()))):
+            for each in ready:
+                self._heard(left.pop(each), RUNS)
+        self._lose(f"{whom} has failed: {problem.splitlines()[0]}")
+        raise RankLost
 
     def _ready(
         self, waiting: set[Any], awaited: Mapping[Any, Member], began: float, deferral: interrupts.Deferral
@@ -195,11 +209,6 @@ class Crew:
                 results.append(error)
             with finished, contextlib.suppress(OSError):  # closed: nobody waits any more
                 finished.send_bytes(b".")
-
-    def _end_if(self, problem: str, what: str) -> None:
-        if problem:
-            self._lose(f"{what}: {problem.splitlines()[0]}")
-            raise RankLost
 
     def _send(self, line: str, message: Mapping[int, Any]) -> None:
         for member in self.members:

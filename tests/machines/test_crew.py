@@ -34,6 +34,10 @@ def waits() -> Any:
     threading.Event().wait(60)
 
 
+def fails() -> Any:
+    return 1 / 0
+
+
 def test_answers_come_from_those_that_take_part() -> None:
     crew, ends = crew_of(3)
     ends[1][RUNS].send(("made by 2", ""))
@@ -87,18 +91,20 @@ def test_a_rank_that_does_not_answer_is_named_and_does_not_keep_ctrl_c(
     )
 
 
-@pytest.mark.parametrize("what", ["gone", "failed", "here"])
+@pytest.mark.parametrize("what", ["gone", "failed", "here", "here, as one is gone", "failed, as one is gone"])
 def test_a_run_that_cannot_end_ends_the_job_with_one_line(what: str, capfd: pytest.CaptureFixture[str]) -> None:
     crew, ends = crew_of(3)
-    own = waits
-    if what == "gone":
-        ends[1][RUNS].close()
-        said = "rank 2 of 3 (process 2) is gone"
-    elif what == "failed":
+    own = fails if what.startswith("here") else waits
+    if what == "failed, as one is gone":
+        ends[0][RUNS].send((None, "RuntimeError: connection reset"))
+    if what == "failed":
         ends[1][RUNS].send((None, "RuntimeError: no memory\nand more"))
         said = "rank 2 of 3 (process 2) has failed: RuntimeError: no memory"
+    elif what == "here":
+        said = "rank 0 of 3 has failed: ZeroDivisionError: division by zero"
     else:
-        said, own = "rank 0 of 3 has failed: ZeroDivisionError: division by zero", lambda: 1 / 0
+        threading.Timer(0.0 if what == "gone" else 0.3, ends[1][RUNS].close).start()
+        said = "rank 2 of 3 (process 2) is gone"
     message = {1: "told", 2: "told"}
     for _ in range(2):  # nothing is run afterwards
         with pytest.raises(SystemExit) as caught:
