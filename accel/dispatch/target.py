@@ -356,7 +356,7 @@ class Target:
         if self.recordings.skip():
             self._refusals.raise_if_strict()
             return self._numpy.unmatched(call)
-        if self._is_limited and not self.paths and self.parts.come_first:
+        if self._is_limited and not self.paths and (self.parts.come_first or not self.parts.pay_for_a_retry):
             self._refusals.note_wait("wait.calls")
             return self._numpy.unmatched(call)
         if self._is_limited and not self.parts.pay and not self._covers_recording:

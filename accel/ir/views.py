@@ -274,8 +274,9 @@ def is_window(step: Step) -> bool:
 
 
 def basic_key(key: object) -> tuple[Any, ...]:
-    """An indexing key as a tuple."""
-    return key if isinstance(key, tuple) else (key,)
+    """An indexing key as a tuple. Its ranges are lists, as which NumPy takes them."""
+    entries = key if isinstance(key, tuple) else (key,)
+    return tuple([list(entry) if type(entry) is range else entry for entry in entries])
 
 
 def _set_item(base: object, key: tuple[Any, ...], value: object) -> Any:

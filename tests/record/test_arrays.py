@@ -450,6 +450,14 @@ def test_take_and_scatter_with_arrays(check: Any) -> None:
     check(work, lambda i: (some(i), np.array([2, 0])), replays=0)
 
 
+def test_ranges_as_indices(check: Any) -> None:
+    def work(x: Any, y: Any) -> Any:
+        x[:, range(3), range(1, 4)] += y
+        return x[range(2)], x[..., range(3, 0, -2)]
+
+    check(work, lambda i: (some(i, 2, 3, 4), some(i + 50, 2, 3)))
+
+
 def test_repeated_indices_keep_the_last_value(check: Any) -> None:
     def work(x: Any, k: Any, y: Any) -> Any:
         x[k] = y

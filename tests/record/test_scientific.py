@@ -147,6 +147,17 @@ def test_products_of_sparse_rows(check: Any, kind: Any, dtype: Any) -> None:
     check(work, worlds=worlds, calls=16, replays=6)
 
 
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_the_shape_of_a_matrix(check: Any, kind: Any) -> None:
+    held = matrix(5, kind)
+
+    def work(a: Any, x: Any) -> Any:
+        rows = a.shape[0]
+        return np.full(rows, 1.0 / rows) + a @ x, a.shape, a.ndim, a.dtype, np.zeros(rows, a.dtype)
+
+    check(work, lambda i: (held, np.arange(held.shape[1]) * (1.0 + i)))
+
+
 def test_a_product_by_the_operator_of_matrices(check: Any) -> None:
     held = matrix(5, sparse.csr_matrix)
     check(lambda x: held * x, lambda i: some(i, 5))

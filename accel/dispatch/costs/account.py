@@ -10,7 +10,7 @@ from accel import config
 from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget, rest
 from accel.dispatch.costs.rest import Rest
-from accel.reports.ledger import Ledger, open_ledger
+from accel.reports.ledger import Ledger, current_run, open_ledger
 
 RECORDING_SLOWDOWN = 5.0
 """How many times as long as on NumPy a first recorded call takes, about."""
@@ -22,6 +22,10 @@ its calls make many operations on small arrays. Otherwise the figure says little
 LONGEST_RECORDING_S, LONGEST_SLOWDOWN = 0.5, 25.0
 """A recording may take so many seconds, so many times as long as its call on NumPy, or as long as all calls of the
 function have taken so far. A daily step of a model that branched by each of its animals took 400 times as long."""
+
+RUN_FIXED_S, RUN_SHARE = 3.0, 0.25
+"""But no longer than so many seconds and this share of the time that the process has taken without accel. A call of
+seconds would else let one recording take a minute, in a run of half of that."""
 
 IN_VAIN_FACTOR = 1.5
 """By each recording in a row after which nothing was gained, the next one has to pay for itself so many times more."""
@@ -175,7 +179,9 @@ class Account:
     @property
     def longest_recording_s(self) -> float:
         """Seconds after which a recording is broken off: what is called so rarely never gains as much."""
-        return max(LONGEST_RECORDING_S, LONGEST_SLOWDOWN * self.call_s, self.total_s)
+        run = current_run()
+        of_run = RUN_FIXED_S + RUN_SHARE * (run.wall_s - run.cost_s)
+        return min(of_run, max(LONGEST_RECORDING_S, LONGEST_SLOWDOWN * self.call_s, self.total_s))
 
     def count_recorded(self, spent: float) -> None:
         """Count a recorded call: as NumPy's call, which it is, and what it took longer."""

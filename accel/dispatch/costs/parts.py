@@ -6,6 +6,8 @@ its program takes long to compile, and some of its rounds (that print, or plot) 
 What a round then takes while no program runs is all that a program of the loop could save. It is *missed*:
 
 - The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what it takes.
+- Where that was refused, and no kind of round is known, rounds have to miss far more than it took before it is
+  recorded again.
 - A round of a known kind may be of a new one after all: one is recorded once such rounds have missed what that takes,
   and ever more rarely.
 - A round of a new kind is recorded once such rounds have missed as much as a recording takes: kinds that come rarely
@@ -35,6 +37,10 @@ PARTS_SHARE = 0.5
 
 PATIENCE_S = 30.0
 """Seconds of calls after which the whole is recorded, if its parts have no programs by then."""
+
+RETRY_SHARE = 3.0
+"""How many times as long as its refused recordings took calls have to miss before a target without a path is recorded
+again: it may never get one. Only as long where an earlier run has compiled it."""
 
 FREE_KINDS = 2
 """The first kinds of calls are recorded at once."""
@@ -149,6 +155,14 @@ class Parts:
     def note_refused(self, seconds: float) -> None:
         """A recording was refused: before the next one, calls have to miss as much as all of these have taken."""
         self._refused_s += seconds
+        self._unmatched_s = 0.0
+
+    @property
+    def pay_for_a_retry(self) -> bool:
+        """Whether calls have missed enough since the last refused recording, where no path is known."""
+        if not self.used or not self._refused_s:
+            return True
+        return self._unmatched_s >= (1.0 if self.is_known else RETRY_SHARE) * self._refused_s
 
     def pay_for_a_look(self, recording_s: float, waiting: int) -> bool:
         """The same for a call that matches a known path, but may take another one: ever less often, if none does.

@@ -32,7 +32,8 @@ def _write(change: Write, owner: Any, build: Build) -> Iterable[Step]:
         yield partial(_delete_attribute, owner, change.name)
     else:
         # the class's own __setattr__ may do more, or refuse
-        yield partial(object.__setattr__, owner, change.name, value)
+        store = type.__setattr__ if isinstance(owner, type) else object.__setattr__
+        yield partial(store, owner, change.name, value)
 
 
 def _delete_attribute(owner: object, name: str) -> None:

@@ -109,6 +109,18 @@ def _times(proxy: Any, other: Any) -> Any:
     return call(_sparse.rows_times, (data, indices, indptr, other), {"sizes": shape, "longest": longest})
 
 
+def _shape(proxy: Any) -> Any:
+    return getattr(proxy, "_shape")  # noqa: B009
+
+
+def _ndim(proxy: Any) -> int:
+    return len(_shape(proxy))
+
+
+def _dtype(proxy: Any) -> Any:
+    return getattr(proxy, "data").dtype  # noqa: B009
+
+
 def _interpolators() -> None:
     from scipy import interpolate
 
@@ -129,6 +141,10 @@ def _matrices() -> None:
     kinds = (sparse.csr_array, sparse.csr_matrix)
     for function in (sparse.csr_array.__matmul__, sparse.csr_array.dot, sparse.csr_matrix.__mul__):
         _method(function, kinds, _times)
+    for name, made in (("shape", _shape), ("ndim", _ndim), ("dtype", _dtype)):
+        for found in {getattr(kind, name) for kind in kinds}:
+            if isinstance(found, property):
+                _method(found.fget, kinds, made)
 
 
 OBJECTS = {
@@ -137,7 +153,7 @@ OBJECTS = {
     "linear and nearest",
     "scipy.spatial": "`query` and `query_ball_point` of a cKDTree or KDTree made of points and a leafsize alone",
     "scipy.sparse": "products of a csr_array or csr_matrix and a vector or matrix, by `@`, `dot` and `*`, where its "
-    "rows have lengths that do not differ much",
+    "rows have lengths that do not differ much; its `shape`, `ndim` and `dtype`",
 }
 """What is known of objects that the program holds, in words."""
 

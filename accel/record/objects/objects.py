@@ -15,6 +15,7 @@ from accel.record.arrays.numbers import TYPE_STAND_INS
 from accel.record.draws.generators import is_maker
 from accel.record.draws.proxies import Maker
 from accel.record.inputs import MISSING
+from accel.record.objects.class_attributes import assign, assigned, may_assign
 from accel.record.objects.computed import answered, guard_class, opaque_attribute, property_of
 from accel.record.objects.enumerations import Members, member_of
 from accel.record.objects.follow import Followed, target_function
@@ -175,6 +176,11 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     # Any other descriptor, such as a C method: its __get__ runs unseen.
     if hasattr(type(found), "__get__"):
         return opaque_attribute(proxy, name)
+    state = assigned(recording, find_in_class(kind, name)[0], name)
+    if state is not None:
+        return state.wrapped
+    if not recording.active:
+        return getattr(proxy._plain_, name)
     recording.registry.keep_alive(kind)
     return recording.enter(found, ("class", id(kind), name), f"{kind.__name__}.{name}", inputs.of_class(kind, name))
 
@@ -245,7 +251,11 @@ class ClassProxy(Members):
         return object.__getattribute__(self, name) if name in OWN else _attribute_of_class(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is assigned", touched=True)
+        recording, kind = self._recording_, self._plain_
+        if recording.active and may_assign(kind, name, unwrap(value)):
+            assign(recording, kind, name, value)
+            return
+        recording.break_("effect.global", f"{kind.__name__}.{name} is assigned", touched=True)
         setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -278,6 +288,11 @@ def _attribute_of_class(self: Any, name: str) -> Any:
         bound = (self,) if isinstance(function, classmethod) else ()
         inner = function if isinstance(function, FunctionType) else target_function(recording, function.__func__)
         return Followed(recording, inner, bound, getattr(real, name))
+    state = assigned(recording, owner, name)
+    if state is not None:
+        return state.wrapped
+    if not recording.active:
+        return getattr(real, name)
     recording.registry.keep_alive(real)
     return recording.enter(
         getattr(real, name),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +87,28 @@ def test_a_loop_that_an_earlier_run_has_compiled_is_recorded_at_once(of_loop: Pa
         assert Parts("loop", code).come_first is not sooner
 
 
+def test_without_any_path_refused_recordings_are_paid_for_before_the_next(of_loop: Parts) -> None:
+    assert of_loop.pay_for_a_retry
+    of_loop.note_unmatched(100.0)
+    of_loop.note_refused(1.0)
+    assert not of_loop.pay_for_a_retry, "what was missed before has paid for the refused one"
+    of_loop.note_unmatched(0.9 * parts.RETRY_SHARE)
+    assert not of_loop.pay_for_a_retry
+    of_loop.note_unmatched(0.2 * parts.RETRY_SHARE)
+    assert of_loop.pay_for_a_retry
+    of_loop.note_refused(1.0)
+    of_loop.note_unmatched(1.5 * parts.RETRY_SHARE)
+    assert not of_loop.pay_for_a_retry, "for all of them"
+    of_loop.note_compiled()
+    known = Parts("loop", CODE)
+    known.note_refused(1.0)
+    known.note_unmatched(1.1)
+    assert known.pay_for_a_retry, "it has had a program"
+    function = Parts("function", None)
+    function.note_refused(1.0)
+    assert function.pay_for_a_retry
+
+
 def test_a_new_kind_of_calls_pays_for_its_recording(of_loop: Parts) -> None:
     assert of_loop.pay_for_another(1.0, parts.FREE_KINDS - 1, wanting=False)
     assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
@@ -157,3 +180,30 @@ def test_rounds_whose_program_is_late_use_the_programs_of_their_parts(
     assert open_ledger("inner").compiled_calls > 20
     assert open_ledger("outer").compiled_calls == 0
     assert len(fast._self_target.paths) == 1
+
+
+@pytest.mark.parametrize("pays", [False, True])
+def test_a_loop_that_was_refused_is_recorded_again_only_when_rounds_have_paid(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch, pays: bool
+) -> None:
+    def outer(x: Any) -> Any:
+        # an outcome that only a run could tell: later calls are not known for ones that were refused
+        return np.sin(x) + time.time() * 0.0 if np.sin(x).sum() > 0.0 else x
+
+    fast = accelerated(outer, name="outer", in_parts=outer.__code__)
+    monkeypatch.setattr(budget, "FIXED_S", 1e9)
+    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
+    monkeypatch.setattr("accel.dispatch.costs.rest.SMALL_CALL_S", 0.0)
+    monkeypatch.setattr("accel.process.gain.COMPILE_GAIN_S", 0.0)
+    monkeypatch.setattr(Parts, "come_first", False)
+    monkeypatch.setattr(Parts, "pay", True)
+    monkeypatch.setattr(Parts, "note_unmatched", lambda made, missed_s: None)
+    if pays:
+        monkeypatch.setattr(Parts, "pay_for_a_retry", True)
+    x = np.linspace(1.0, 2.0, 100_000)
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # where it is an error, calls stay on NumPy
+        for _ in range(60):
+            np.testing.assert_array_equal(fast(x), np.sin(x))
+    assert (fast._self_target.recordings.count > 1) is pays
+    assert fast._self_target.recordings.count >= 1
