@@ -93,6 +93,12 @@ def is_project_file(filename: str) -> bool:
     return not any(path.startswith(folder) for folder in (*_libraries(), _ACCEL))
 
 
+def is_project_module(module: Any) -> bool:
+    """Whether a module is the user's own, so that what it holds is no state of a library. None is not."""
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and is_project_file(file)
+
+
 @functools.cache
 def _libraries() -> tuple[str, ...]:
     """The folders of Python's own library, and of what is installed."""

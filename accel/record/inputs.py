@@ -71,6 +71,11 @@ class Inputs:
         self._by_key[key] = index
         return index
 
+    def find_or_add(self, key: object, name: str, fetch: Fetch) -> int:
+        """The slot that `key` was given before, or a new one; arguments as of `add`."""
+        index = self.find(key)
+        return self.add(key, name, fetch) if index is None else index
+
     def note(self, key: object, index: int) -> None:
         """Slot `index` holds what `key` names, too."""
         self._by_key[key] = index

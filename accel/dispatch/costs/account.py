@@ -10,7 +10,7 @@ from accel import config
 from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget, rest
 from accel.dispatch.costs.rest import Rest
-from accel.reports.ledger import Ledger, current_run, open_ledger
+from accel.reports.ledger import Ledger, open_ledger
 
 RECORDING_SLOWDOWN = 5.0
 """How many times as long as on NumPy a first recorded call takes, about."""
@@ -179,8 +179,7 @@ class Account:
     @property
     def longest_recording_s(self) -> float:
         """Seconds after which a recording is broken off: what is called so rarely never gains as much."""
-        run = current_run()
-        of_run = RUN_FIXED_S + RUN_SHARE * (run.wall_s - run.cost_s)
+        of_run = RUN_FIXED_S + RUN_SHARE * budget.without_accel_s()
         return min(of_run, max(LONGEST_RECORDING_S, LONGEST_SLOWDOWN * self.call_s, self.total_s))
 
     def count_recorded(self, spent: float) -> None:

@@ -64,6 +64,10 @@ def is_overdrawn() -> bool:
 
 def _granted_s() -> float:
     """What accel may cost a process that has gained nothing."""
+    return FIXED_S + SHARE * without_accel_s()
+
+
+def without_accel_s() -> float:
+    """The time that the process has taken without accel: a share of accel's own costs would let them grow."""
     run = current_run()
-    # `wall_s - cost_s` is the time without accel: a share of accel's own costs would let them grow by themselves
-    return FIXED_S + SHARE * (run.wall_s - run.cost_s)
+    return run.wall_s - run.cost_s

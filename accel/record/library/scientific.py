@@ -101,7 +101,7 @@ def _on_grid(proxy: Any, xi: Any, method: Any = None, *, nu: Any = None) -> Any:
 def _times(proxy: Any, other: Any) -> Any:
     if not issubclass(type(other), RecordedArray) or unwrap(other).ndim not in (1, 2):
         return NotImplemented
-    shape = tuple(map(int, getattr(proxy, "_shape")))  # noqa: B009
+    shape = tuple(map(int, _shape(proxy)))
     if len(shape) != 2 or unwrap(other).shape[0] != shape[1]:
         return NotImplemented
     data, indices, indptr = (getattr(proxy, name) for name in ("data", "indices", "indptr"))

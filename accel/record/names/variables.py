@@ -6,7 +6,7 @@ from types import CellType
 from typing import Any, NamedTuple
 
 from accel.record.inputs import MISSING, Fetch
-from accel.record.parts.attributes import AttributeState, Item
+from accel.record.parts.attributes import AttributeState, Item, PlainOwner
 from accel.record.recording import Recording
 from accel.rules.rule import Unsupported
 
@@ -51,16 +51,6 @@ class Variable(NamedTuple):
             self.holder.pop(self.name, None)
         else:
             self.holder[self.name] = value
-
-
-class CellOwner:
-    """Stands for a cell among the owners of what the call writes."""
-
-    __slots__ = ("_plain_", "_slot_")
-
-    def __init__(self, cell: CellType, slot: int) -> None:
-        self._plain_ = cell
-        self._slot_ = slot
 
 
 def contents_of(cell: CellType) -> Any:
@@ -117,14 +107,13 @@ def _owner(recording: Recording, variable: Variable) -> Any:
     if not variable.is_cell:
         # As a dict, since the program may have it as one too (`f.__globals__`).
         return recording.enter(holder, key, variable.owner_text, fetch)
-    return CellOwner(holder, slot_of_cell(recording, variable))
+    return PlainOwner(holder, slot_of_cell(recording, variable))
 
 
 def slot_of_cell(recording: Recording, variable: Variable) -> int:
     """The slot of a variable's cell."""
     key = ("holder", id(recording.registry.keep_alive(variable.holder)))
-    slot = recording.inputs.find(key)
-    return recording.inputs.add(key, variable.owner_text, variable.fetch) if slot is None else slot
+    return recording.inputs.find_or_add(key, variable.owner_text, variable.fetch)
 
 
 def check_unchanged(recording: Recording) -> None:

@@ -9,22 +9,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from accel.process.own_code import is_project_file
+from accel.process.own_code import is_project_module
 from accel.record import inputs
 from accel.record.inputs import MISSING
 from accel.record.objects.proxy import find_in_class
-from accel.record.parts.attributes import AttributeState
+from accel.record.parts.attributes import AttributeState, PlainOwner
 from accel.record.recording import Recording
-
-
-class ClassOwner:
-    """Stands for a class among the owners of what the call writes."""
-
-    __slots__ = ("_plain_", "_slot_")
-
-    def __init__(self, kind: type, slot: int) -> None:
-        self._plain_ = kind
-        self._slot_ = slot
 
 
 def may_assign(kind: Any, name: str, value: object) -> bool:
@@ -34,8 +24,7 @@ def may_assign(kind: Any, name: str, value: object) -> bool:
         return False
     if find_in_class(type(kind), name)[0] is not None or any(map(_is_descriptor, (before, value))):
         return False
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return isinstance(file, str) and is_project_file(file)
+    return is_project_module(sys.modules.get(kind.__module__))
 
 
 def _is_descriptor(value: object) -> bool:
@@ -49,16 +38,15 @@ def assign(recording: Recording, kind: Any, name: str, value: object) -> None:
     recording.journal.add(lambda: type.__setattr__(kind, name, before))
     type.__setattr__(kind, name, plain)
     key = ("class object", id(recording.registry.keep_alive(kind)))
-    slot = recording.inputs.find(key)
-    if slot is None:
-        slot = recording.inputs.add(key, kind.__name__, inputs.of_constant(kind))
-    recording.attributes[(id(kind), name)] = AttributeState(ClassOwner(kind, slot), name, value, True, plain)
+    slot = recording.inputs.find_or_add(key, kind.__name__, inputs.of_constant(kind))
+    recording.attributes[(id(kind), name)] = AttributeState(PlainOwner(kind, slot), name, value, True, plain)
 
 
-def assigned(recording: Recording, kind: type | None, name: str) -> AttributeState | None:
-    """What the call has assigned to a class's attribute, as it is; None if it has not."""
+def assigned(recording: Recording, kind: Any, name: str, real: Any) -> Any:
+    """What `real.name` is as the call has assigned the attribute of `kind`; MISSING if it has not."""
     state = recording.attributes.get((id(kind), name))
-    if state is not None and vars(kind).get(name, MISSING) is not state.held:
-        recording.break_unseen(f"{kind.__name__}.{name} was changed from outside the recorded code")  # type: ignore[union-attr]
-        return None
-    return state
+    if state is not None:
+        if vars(kind).get(name, MISSING) is state.held:
+            return state.wrapped
+        recording.break_unseen(f"{kind.__name__}.{name} was changed from outside the recorded code")
+    return MISSING if recording.active else getattr(real, name)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
 from typing import Any
 
-from accel.process.own_code import is_project_file
+from accel.process.own_code import is_project_module
 from accel.record import inputs
 from accel.record.arrays.arrays import as_static
 from accel.record.names.namespaces import delete_global, read_global, variable_of, write_global
@@ -58,7 +58,7 @@ class ModuleProxy(Proxy):
 
     def __setattr__(self, name: str, value: object) -> None:
         recording, module = self._recording_, self._plain_
-        if recording.active and _is_variable(module, name) and _is_projects(module):
+        if recording.active and _is_variable(module, name) and is_project_module(module):
             write_global(recording, vars(module), name, value)
             return
         recording.break_("effect.global", f"{module.__name__}.{name} is assigned", touched=True)
@@ -66,7 +66,7 @@ class ModuleProxy(Proxy):
 
     def __delattr__(self, name: str) -> None:
         recording, module = self._recording_, self._plain_
-        if recording.active and _is_variable(module, name) and _is_projects(module) and name in vars(module):
+        if recording.active and _is_variable(module, name) and is_project_module(module) and name in vars(module):
             delete_global(recording, vars(module), name)
             return
         recording.break_("effect.global", f"{module.__name__}.{name} is deleted", touched=True)
@@ -83,12 +83,6 @@ def _is_variable(module: Any, name: str) -> bool:
 
 _ACCESS = ("__getattribute__", "__setattr__", "__delattr__")
 _GENERIC = (None, object, ModuleType)
-
-
-def _is_projects(module: Any) -> bool:
-    """Whether a module is the user's own, whose variables are no state of a library."""
-    file = getattr(module, "__file__", None)
-    return isinstance(file, str) and is_project_file(file)
 
 
 class EnvironProxy(Proxy):

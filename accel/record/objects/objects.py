@@ -176,11 +176,9 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     # Any other descriptor, such as a C method: its __get__ runs unseen.
     if hasattr(type(found), "__get__"):
         return opaque_attribute(proxy, name)
-    state = assigned(recording, find_in_class(kind, name)[0], name)
-    if state is not None:
-        return state.wrapped
-    if not recording.active:
-        return getattr(proxy._plain_, name)
+    value = assigned(recording, find_in_class(kind, name)[0], name, proxy._plain_)
+    if value is not MISSING:
+        return value
     recording.registry.keep_alive(kind)
     return recording.enter(found, ("class", id(kind), name), f"{kind.__name__}.{name}", inputs.of_class(kind, name))
 
@@ -288,11 +286,9 @@ def _attribute_of_class(self: Any, name: str) -> Any:
         bound = (self,) if isinstance(function, classmethod) else ()
         inner = function if isinstance(function, FunctionType) else target_function(recording, function.__func__)
         return Followed(recording, inner, bound, getattr(real, name))
-    state = assigned(recording, owner, name)
-    if state is not None:
-        return state.wrapped
-    if not recording.active:
-        return getattr(real, name)
+    value = assigned(recording, owner, name, real)
+    if value is not MISSING:
+        return value
     recording.registry.keep_alive(real)
     return recording.enter(
         getattr(real, name),

@@ -11,6 +11,16 @@ class Item(NamedTuple):
     key: Any
 
 
+class PlainOwner:
+    """Stands for what has no wrapper, such as a cell or a class, among the owners of what the call writes."""
+
+    __slots__ = ("_plain_", "_slot_")
+
+    def __init__(self, plain: Any, slot: int) -> None:
+        self._plain_ = plain
+        self._slot_ = slot
+
+
 class AttributeState:
     """What an attribute or item that the recording read or wrote holds now.
 
