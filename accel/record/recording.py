@@ -35,6 +35,7 @@ from accel.record.inputs import (
     satisfies,
 )
 from accel.record.parts.attributes import AttributeState, Item
+from accel.record.parts.events import Events
 from accel.record.parts.joins import Joins
 from accel.record.parts.journal import Journal
 from accel.record.parts.kept import Kept
@@ -56,6 +57,9 @@ class _Current(threading.local):
 
 
 CURRENT = _Current()
+
+IS_TRACED = sys.version_info < (3, 12)
+"""Whether recorded code is watched by a trace function (see accel.record.run.tracing)."""
 
 
 def current() -> Recording | None:
@@ -79,7 +83,7 @@ class Recording:
     end, while everything is still there (accel.explain). worth: see Writer. effects: whether replays may show text.
     shown: what the call shows so far, in order. waiting: what shows it, once the call cannot be undone any more.
     asked: the results that it takes from caches, in order.
-    of_sink: what a stream raised then. marker: see accel.record.effects.markers.
+    of_sink: what a stream raised then. marker: see accel.record.effects.markers. events: tells of recorded frames.
 
     Its parts: inputs, what the call read; storages, the memory of its arrays; writer, the tape; registry, what stands
     for what; journal, the way back; kept, what the program holds on to afterwards; texts, the formatted values; heads,
@@ -121,6 +125,7 @@ class Recording:
         self.touched = False
         self.on_break: Callable[[], None] | None = None
         self.on_follow: Callable[[CodeType], None] | None = None
+        self.events = Events()
         self.watcher: Callable[[], None] | None = None
         self.compares_identity = False
         self.makes_writers = False
@@ -245,8 +250,8 @@ class Recording:
         if self.inputs.find(key) is None:
             self.inputs.add(key, f"{function.__qualname__}'s code", of_constant(function), has_code(function))
 
-    def watch_steps(self, code: CodeType) -> None:
-        """Let what code writes outside itself be seen (accel.record.names): it is about to be followed."""
+    def watch_code(self, code: CodeType) -> None:
+        """Let be seen what happens in code that is about to be followed."""
         if self.on_follow is not None:
             self.on_follow(code)
 
@@ -340,9 +345,9 @@ class Recording:
         """
         if not self.active:
             return plain
-        # A trace function would be called for every frame of ours too.
-        watch = sys.gettrace()
-        sys.settrace(None)
+        watch = sys.gettrace() if IS_TRACED else None
+        if IS_TRACED:  # the trace function would be called for every frame of ours too
+            sys.settrace(None)
         try:
             made = action()
             if self.active:
@@ -353,7 +358,8 @@ class Recording:
             interrupts.pass_on(error)
             self.break_("recorder.gap", gap_text(error))
         finally:
-            sys.settrace(watch)
+            if IS_TRACED:
+                sys.settrace(watch)
         return plain
 
 

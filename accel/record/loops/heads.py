@@ -220,7 +220,7 @@ class Heads:
         self._exchange = None
         if found and recording.active:
             self._exchange = frame, {name: (frame.f_locals[name], value) for name, value in found.items()}
-            frame.f_trace_opcodes = True
+            recording.events.ask(frame)
 
     def _on_device(self, value: Any) -> RecordedScalar:
         writer = self._recording.writer
@@ -233,9 +233,8 @@ class Heads:
         if self._exchange is None or self._exchange[0] is not frame:
             return
         found, self._exchange, variables = self._exchange[1], None, frame.f_locals
-        for name, (before, value) in found.items():
-            if variables.get(name) is before:
-                variables[name] = value
+        coming = {name: value for name, (before, value) in found.items() if variables.get(name) is before}
+        self._recording.events.assign(frame, coming)
 
     def _iterator(self, frame: FrameType, at: int, escapes: bool) -> Rounds | None:
         found = self._ranges.get((id(frame), at))

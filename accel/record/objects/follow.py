@@ -145,13 +145,14 @@ def substituted(recording: Recording, function: FunctionType) -> FunctionType:
     recording.guard_function(function)
     # lifted loops would hide from the recording that the rounds of a loop by data do the same
     code = as_written(function.__code__)
-    recording.watch_steps(code)
+    recorded = with_forms(code)
+    recording.watch_code(recorded)
     recording.makes_writers |= makes_writers(code)
     recording.makes_functions |= makes_functions(code)
     recording.handles_exceptions |= scan.handles_exceptions(code)
     recording.compares_identity |= scan.compares_identity(code)
     made = FunctionType(
-        with_forms(code),
+        recorded,
         globals_for(recording, function.__globals__),
         function.__name__,
         _defaults(recording, function),

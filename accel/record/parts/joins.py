@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accel.ir.tape import Node
 from accel.ir.views import Chain
+from accel.record.parts.events import Events
 from accel.record.parts.flow import flow_of
 
 if TYPE_CHECKING:
@@ -165,12 +166,13 @@ class Joins:
 
     writer: writes the tape; from a join on it numbers values afresh. frames: gives those of recorded code on the stack,
     the innermost first. describe: gives the state that some roots lead to; raises Opaque. Without it there are no
-    joins.
+    joins. events: tells of the frames.
     """
 
     def __init__(self, writer: Writer, frames: Callable[[], list[FrameType]]) -> None:
         self.found: list[Join] = []
         self.describe: Callable[[Roots], State] | None = None
+        self.events = Events()
         self._writer = writer
         self._frames = frames
         self.reachable: Callable[[Roots], list[Any]] = lambda roots: []
@@ -187,7 +189,7 @@ class Joins:
         # a generator goes on when its consumer asks: the branch is one of the consumer's instruction
         while frames and frames[0].f_code.co_flags & _GENERATORS:
             frames = frames[1:]
-        if not frames or frames[0].f_trace is None:
+        if not frames or not self.events.tells_of(frames[0]):
             return
         frame = frames[0]
         hidden = Inherited(len(self.found) - 1, len(self._writer.tape.outcomes), len(self._writer.reused))
@@ -200,7 +202,7 @@ class Joins:
         if len(frames) > 1 or _hides_values(frames):
             region.held = self.reachable(roots(frames))
         self._open.append(region)
-        frame.f_trace_opcodes = True
+        self.events.ask(frame)
 
     def _region(self, frame: FrameType, hidden: Inherited) -> _Region | None:
         flow = flow_of(frame.f_code)
@@ -229,7 +231,7 @@ class Joins:
         place = next((at for at, each in enumerate(frames) if each is frame), len(frames))
         caller = frames[place + 1] if place + 1 < len(frames) else None
         del self._open[self._open.index(mine[0]) :]
-        if caller is None or caller.f_trace is None:
+        if caller is None or not self.events.tells_of(caller):
             return
         region = self._region(caller, mine[0].inherited)
         if region is not None:
@@ -237,7 +239,7 @@ class Joins:
                 return
             region.held = [value for each in mine for value in each.held]
             self._open.append(region)
-            caller.f_trace_opcodes = True
+            self.events.ask(caller)
 
     def interrupted(self) -> None:
         """An exception was raised: where it leads, the analysis of the code does not know."""

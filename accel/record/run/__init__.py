@@ -2,6 +2,8 @@
 
 recorder   runs the call, and decides what becomes of it: `record`
 results    what recording a call may give
+tracing    tells of recorded frames up to Python 3.11
+monitoring tells of them from Python 3.12 on
 frames     watches the recorded code for exceptions, and makes its variables plain once the tape breaks
 stepping   watches code that writes variables outside itself, one instruction at a time
 states     what recorded code can reach at a join

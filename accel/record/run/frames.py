@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from accel.process import interrupts
@@ -13,11 +13,16 @@ from accel.record.arrays.arrays import RecordedValue
 from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.builtins import plain_builtins
 from accel.record.objects.scan import handles_exceptions
+from accel.record.parts.events import Events, Listener
 from accel.record.parts.flow import is_loop_head
-from accel.record.recording import Recording, Unwound
+from accel.record.recording import IS_TRACED, Recording, Unwound
+from accel.record.run.monitoring import Monitored
 from accel.record.run.states import watch_joins
-from accel.record.run.stepping import IS_TRACED, Steps
+from accel.record.run.stepping import Steps
+from accel.record.run.tracing import Traced
 from accel.record.wrapper import isinstance_wrapper
+
+_TELLER: Callable[[Recording, Listener], Events] = Traced if IS_TRACED else Monitored
 
 
 def _recorded_frames() -> Iterator[FrameType]:
@@ -40,20 +45,21 @@ class FrameWatch:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._before: Any = None
-        self._steps = Steps(recording)
+        self._events = _TELLER(recording, self)
+        self._steps = Steps(recording, self._events)
         self._with_wrappers: set[FrameType] = set()
 
     def __enter__(self) -> FrameWatch:
-        self._recording.on_break = self._clear_up
-        self._recording.on_follow = self._steps.follow
-        watch_joins(self._recording)
-        self._before = sys.gettrace()
-        sys.settrace(self._on_call)
+        recording = self._recording
+        if not self._events.begin():
+            recording.break_("environment.traced", "other tools have all numbers of sys.monitoring")
+        recording.on_break, recording.on_follow = self._clear_up, self._follow
+        recording.events = recording.joins.events = self._events
+        watch_joins(recording)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        sys.settrace(self._before)
+        self._events.end()
         self._recording.on_break = self._recording.on_follow = None
         self._steps.close()
         self._with_wrappers.clear()
@@ -62,82 +68,68 @@ class FrameWatch:
         """Make sure that what recorded code has stored in variables outside it is there."""
         self._steps.finish()
 
-    def _on_call(self, frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
-        if type(frame.f_globals) is not SubstitutedGlobals:
-            return None
-        frame.f_trace_lines = False
-        if self._is_stepped(frame):
-            frame.f_trace_opcodes = True
-        self._steps.rearm(frame.f_code)
+    def _follow(self, code: CodeType) -> None:
+        self._events.follow(code)
+        self._steps.follow(code)
+
+    # -- what Python tells (see Listener) -----------------------------------------------------------------------------
+
+    def on_call(self, frame: FrameType) -> None:
         if not self._recording.active:
             self._make_plain(frame)
         elif self._recording.heads is not None:
             self._recording.heads.enter(frame)
-        return self._on_event
 
-    def _is_stepped(self, frame: FrameType) -> bool:
-        """Whether this trace function has to tell of the frame's instructions."""
-        return IS_TRACED and frame.f_code in self._steps
+    def on_return(self, frame: FrameType) -> None:
+        self._tell_joins(self._recording.joins.returned, frame)
 
-    def _on_event(self, frame: FrameType, event: str, arg: Any) -> Callable[..., Any]:
-        if event == "exception":
-            self._note_exception(frame, arg)
-        elif event == "return":
-            self._tell_joins(self._recording.joins.returned, frame)
-        elif event == "opcode":
-            self._on_opcode(frame)
-        elif event == "line" and not self._recording.active:
-            frame.f_trace_lines = False
+    def on_exception(self, frame: FrameType, error: BaseException, traceback: TracebackType | None) -> None:
+        # a `for` loop ends by StopIteration, where its code says
+        if not (isinstance(error, StopIteration) and is_loop_head(frame.f_code, frame.f_lasti)):
+            self._recording.joins.interrupted()
+        if isinstance(error, (StopIteration, GeneratorExit, Unwound)):
+            return
+        try:
+            without_ours(traceback)  # in place: a handler may look at it
+        except Exception as fault:  # must never reach the program: what is raised here does
+            interrupts.pass_on(fault)
+        self._resolve_texts(frame)
+        if not self._recording.is_foreseen(error):
+            self._recording.note_exception(error, (frame.f_code.co_filename, frame.f_lineno))
+
+    def on_step(self, frame: FrameType) -> None:
+        self._steps.before(frame, frame.f_code, frame.f_lasti)
+
+    def on_instruction(self, frame: FrameType) -> bool:
+        if frame in self._with_wrappers:
+            self._with_wrappers.discard(frame)
+            self._make_plain(frame, proxies=False)
+        elif self._recording.active and self._recording.heads is not None:
+            self._recording.heads.exchange(frame)
+        return bool(self._recording.active and self._tell_joins(self._recording.joins.at, frame))
+
+    def on_line(self, frame: FrameType) -> None:
+        if not self._recording.active:
             self._make_plain(frame)
-        return self._on_event
+
+    # -- what is done about it ----------------------------------------------------------------------------------------
 
     def _resolve_texts(self, frame: FrameType) -> None:
         """Give recorded text its digits: a handler of the program's may look at it."""
         variables, texts = frame.f_locals, self._recording.texts
         if texts.are_made:
             found = {name: texts.resolved(value) for name, value in variables.items() if texts.holds_marker(value)}
-            for name, text in found.items():
-                variables[name] = text
+            self._events.assign(frame, found)
             if found:
                 self._recording.break_for_text("value.forced", "a text is kept while an exception is handled")
 
     def _tell_joins(self, what: Callable[[FrameType], Any], frame: FrameType) -> Any:
         try:
             return what(frame)
-        except Exception as error:  # a fault of ours must never reach the program: what a trace function raises does
+        except Exception as error:  # as above
             interrupts.pass_on(error)
             self._recording.joins.stop()
             return False
-
-    def _note_exception(self, frame: FrameType, raised: Any) -> None:
-        # a `for` loop ends by StopIteration, where its code says
-        if not (issubclass(raised[0], StopIteration) and is_loop_head(frame.f_code, frame.f_lasti)):
-            self._recording.joins.interrupted()
-        is_end = issubclass(raised[0], (StopIteration, GeneratorExit, Unwound))
-        if is_end:
-            return
-        try:
-            without_ours(raised[2])  # in place: a handler may look at it
-        except Exception as error:  # as above
-            interrupts.pass_on(error)
-        self._resolve_texts(frame)
-        if not self._recording.is_foreseen(raised[1]):
-            self._recording.note_exception(raised[1], (frame.f_code.co_filename, frame.f_lineno))
-
-    def _on_opcode(self, frame: FrameType) -> None:
-        is_stepped = self._is_stepped(frame)
-        if is_stepped:
-            self._steps.before(frame, frame.f_code, frame.f_lasti)
-            # Python is going to write back the frame's variables as they were before this event, cells included.
-            frame.f_locals  # noqa: B018 - reads them again
-        if frame in self._with_wrappers:
-            self._with_wrappers.discard(frame)
-            self._make_plain(frame, proxies=False)
-        elif self._recording.active and self._recording.heads is not None:
-            self._recording.heads.exchange(frame)
-        joins = self._recording.active and self._tell_joins(self._recording.joins.at, frame)
-        frame.f_trace_opcodes = bool(is_stepped or joins)
-        self._steps.rearm(frame.f_code)
 
     def _clear_up(self) -> None:
         """Leave the recorded code, or where that is not possible, let it go on with plain values.
@@ -158,17 +150,19 @@ class FrameWatch:
         for frame in frames:
             # From now on other code may assign what they share with it.
             self._steps.watch(frame.f_code)
-            frame.f_trace_lines = frame.f_trace_opcodes = True
+            self._events.ask_line(frame)
+            self._events.ask(frame)
 
     def _make_plain(self, frame: FrameType, *, proxies: bool = True) -> None:
-        """Give a frame's variables plain values. A trace function may: changes to `f_locals` are written back.
+        """Give a frame's variables plain values.
 
         proxies: whether those of objects and containers are replaced too. They stay until the statement that broke
         the tape is over, since what it computed before may still be stored through them.
         """
-        variables = frame.f_locals
-        for name, value in list(variables.items()):
+        coming = {}
+        for name, value in list(frame.f_locals.items()):
             if proxies or not isinstance_wrapper(value) or issubclass(type(value), RecordedValue):
                 made = self._recording.texts.resolved(self._recording.kept.unwrap_in_place(value))
                 if made is not value:
-                    variables[name] = made
+                    coming[name] = made
+        self._events.assign(frame, coming)
