@@ -94,6 +94,9 @@ def test_recorded_rounds_do_what_the_loop_does(kind: str, batch: int, tmp_path: 
 
 Begin = Callable[[Switch, dict[str, Any]], None]
 
+Step = tuple[str, str, int | None]
+"""What a tracer is told: the function, the event, the line."""
+
 
 def _run_plainly(switch: Switch, names: dict[str, Any]) -> None:
     switch.on = True
@@ -124,9 +127,18 @@ def _check_function(path: Path, source: str, kind: str, seed: int, begin: Begin)
                 begin(switch, function.__globals__)
         _compare(before, play(run, names, is_loops), source, _own(made.lifted) if on else ())
         again = traced(run, names, str(path))
-        assert again == steps, [pair for pair in zip(steps, again, strict=False) if pair[0] != pair[1]][:3]
+        found = [pair for pair in zip(steps, again, strict=True) if _differ(*pair)]
+        assert not found, found[:3]
     made.undo()
     assert function.__code__ is plain
+
+
+def _differ(step: Step, again: Step) -> bool:
+    """Whether a tracer sees another thing. Where an exception leaves a function, it does so by an instruction of the
+    compiler's own, which has a line only if what happens to stand before it has one.
+    """
+    has_no_line = step[1] == "return" and None in (step[2], again[2])
+    return step[:2] != again[:2] if has_no_line else step != again
 
 
 def _check_script(path: Path, source: str, kind: str, seed: int, begin: Begin) -> None:
