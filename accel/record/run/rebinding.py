@@ -15,6 +15,7 @@ from typing import Any
 from accel.process.tracebacks import without_ours
 from accel.record.names.cells import Link, links_of
 from accel.record.names.namespaces import SubstitutedGlobals
+from accel.record.names.steps import GENERATORS
 from accel.record.names.variables import contents_of, fill
 from accel.record.recording import Recording
 from accel.record.run.escapes import DEPTH, replace_everywhere
@@ -65,14 +66,29 @@ def _rebound(function: FunctionType, scope: SubstitutedGlobals, cells: dict[int,
 
 def _forward(function: FunctionType, made: FunctionType) -> None:
     """Let a function call the one that is in its place: a `functools.partial`, or C code, may hold it all the same."""
+    kind = function.__code__.co_flags & GENERATORS
+    if kind not in _CALLS:
+        return  # of an asynchronous generator; the program's own containers hold the other function by now
     names = {name: getattr(function.__code__, name) for name in ("co_name", "co_qualname", "co_freevars")}
-    function.__code__ = _call.__code__.replace(**names)
+    function.__code__ = _CALLS[kind].replace(**names)
     function.__defaults__, function.__kwdefaults__ = None, {"_made_": made}
     function.__wrapped__ = made  # type: ignore[attr-defined]  # for `inspect.signature`
 
 
 def _call(*args: Any, _made_: Any, **kwargs: Any) -> Any:
     return _made_(*args, **kwargs)
+
+
+def _call_generator(*args: Any, _made_: Any, **kwargs: Any) -> Any:
+    return (yield from _made_(*args, **kwargs))
+
+
+async def _call_coroutine(*args: Any, _made_: Any, **kwargs: Any) -> Any:
+    return await _made_(*args, **kwargs)
+
+
+_CALLS = {each.__code__.co_flags & GENERATORS: each.__code__ for each in (_call, _call_generator, _call_coroutine)}
+"""By the kind of function, code that calls another one: a function's code must stay of its kind."""
 
 
 def _refreshed(generator: GeneratorType[Any, Any, Any], links: Sequence[Link]) -> GeneratorType[Any, Any, Any]:
