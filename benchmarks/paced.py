@@ -145,7 +145,7 @@ def _install(found: dict[str, Any], *, stays: bool, plays: bool) -> None:
 
     Holding.run = counted  # type: ignore[method-assign]
     if plays:
-        devices.shares_memory = lambda device: False
+        devices.plays_apart = True
     if not stays:
         Holding._why_not = lambda self, body: "the benchmark asks for it"  # type: ignore[method-assign]
     install_catalogue()

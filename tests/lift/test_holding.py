@@ -47,7 +47,7 @@ def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         made[...] = np.nan if made.dtype.kind in "fc" else 1
         return made
 
-    monkeypatch.setattr(devices, "shares_memory", lambda device: False)
+    monkeypatch.setattr(devices, "plays_apart", True)
     monkeypatch.setattr(resident, "room", poisoned)
     monkeypatch.setattr(policy.Comparisons, "is_due", lambda *_: False)
     monkeypatch.setattr("accel.lift.holding.onlooker", lambda: None)
@@ -829,7 +829,7 @@ def test_nothing_is_held_while_somebody_looks(both: Any, behind: Counter[str], m
 def test_on_a_device_that_shares_the_hosts_memory_nothing_is_asked(
     both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "shares_memory", lambda device: True)
+    monkeypatch.setattr(devices, "plays_apart", False)
     made = both("def main(model):\n    for i in range(12):\n" + STEP)
 
     made.check(all_rounds, times=2)
