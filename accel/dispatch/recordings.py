@@ -76,7 +76,7 @@ class Recordings:
         from accel.record import Recorded, record
 
         if resident.current.is_held:
-            resident.current.bring_up_to_date()
+            resident.current.bring_up_to_date("it is recorded")
         self.count += counts
         parts.recorded.count += 1
         limit, started = config.current().max_nodes, time.perf_counter()

@@ -161,9 +161,9 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         found["back"] += sum(each.nbytes for each in jax.tree.leaves(values))
         return get(values)
 
-    def counted_begin(self: Any, body: Any) -> bool:
+    def counted_begin(self: Any, body: Any) -> str | None:
         begun = begin(self, body)
-        found["begun"] += begun
+        found["begun"] += begun is None
         return begun
 
     monkeypatch.setattr(jax, "device_put", counted_put)
@@ -522,11 +522,11 @@ def test_two_signals_while_a_round_is_stored(both: Any, behind: Counter[str], mo
             signal.raise_signal(signal.SIGUSR1)
         return note(self, *args)
 
-    def bringing(self: Any) -> None:
+    def bringing(self: Any, *why: str) -> None:
         if len(sent) == 1 and seen:
             sent.append(2)
             signal.raise_signal(signal.SIGUSR1)
-        bring(self)
+        bring(self, *why)
 
     behind.clear()
     monkeypatch.setattr(resident.Residents, "note", noting)
