@@ -359,6 +359,9 @@ class Target:
         if self._is_limited and not self.paths and (self.parts.come_first or not self.parts.pay_for_a_retry):
             self._refusals.note_wait("wait.calls")
             return self._numpy.unmatched(call)
+        if self._is_limited and self.parts.used and not self.recordings.may_take(self.account.longest_recording_s):
+            self._refusals.note_wait("wait.calls")
+            return self._numpy.unmatched(call)
         if self._is_limited and not self.parts.pay and not self._covers_recording:
             self._refusals.note_wait("wait.budget")
             return self._numpy.unmatched(call, quiet=is_quiet())  # the budget may cover nested targets
@@ -510,7 +513,8 @@ class Target:
 
     def _note_refused(self, refusal: Refusal, trace: Trace | None, spent: float) -> None:
         """Note a recording that was refused. Known paths stay compiled; recording is retried ever more rarely."""
-        by_price = self.parts.used and bool(self.paths)
+        # what calls miss says when the next is worth it, and how long that may take
+        by_price = self.parts.used and (bool(self.paths) or self.recordings.broken_off_s > 0.0)
         self.recordings.note_refused(refusal, trace, skips=not by_price)
         self.parts.note_refused(spent)
         if self.recordings.are_used_up and not self.paths:
