@@ -75,8 +75,9 @@ class Aside:
         self._has_ended = True
 
     def forget(self) -> None:
-        """In a forked child, which does not have the threads."""
+        """In a forked child, which does not have the threads: start afresh."""
         self._running.clear()
+        self._has_ended = False
 
     def _begin(self, own: int) -> None:
         self._running.add(own)

@@ -300,6 +300,7 @@ def _forget() -> None:
     _loading, _compiling = Queue(_LOADER, _load), Queue(_COMPILER, _compile)
     _under_way.clear()
     _in_front.clear()
+    aside.threads.forget()
     supervisor.forget()
 
 
