@@ -50,7 +50,8 @@ class Residents:
 
     possible: whether a program has run on a device with a memory of its own. is_open: arrays may be behind at present.
     is_held: some may be, or were and are just being brought up to date. closed_by: why that was last done, in words.
-    round: counts the rounds. iterated: arrays that the loop reads itself, which may not be behind.
+    round: counts the rounds. kept: bytes of arrays that the program has kept since they may be. iterated: arrays that
+    the loop reads itself, which may not be behind.
     closes: called when all are up to date, and again where a signal's handler comes in between.
     """
 
@@ -60,6 +61,7 @@ class Residents:
         self.is_open = False
         self.is_held = False
         self.closed_by = ""
+        self.kept = 0
         self.round = 0
         self.iterated: tuple[weakref.ref[Array], ...] = ()
         self.closes: Callable[[], object] | None = None
@@ -128,6 +130,7 @@ class Residents:
         """Fetch what the program has kept, and no round has taken: else the device's memory would fill."""
         kept = [each for each in list(self._known.values()) if each.is_behind and each.round < self.round]
         self._fetch(kept)
+        self.kept += sum(array.nbytes for each in kept if (array := each.of()) is not None)
         gone = [key for key, each in list(self._known.items()) if each.of() is None or each in kept]
         for key in gone:
             self._known.pop(key, None)  # a signal handler that came in between has had all of them fetched
@@ -148,6 +151,7 @@ class Residents:
             self.iterated = ()
         if self.closes is not None:
             self.closes()
+        self.kept = 0
         self.is_held = False
 
     def _fetch(self, wanted: Iterable[Resident]) -> None:

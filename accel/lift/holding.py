@@ -81,7 +81,7 @@ class Holding:
             return resident.current.closed_by
         if not (result is None or (type(result) is int and result == GONE_ON)) or not self._switch.on:
             return "it leaves the loop"
-        if _unobserved.is_collection_due():
+        if _unobserved.is_collection_due(resident.current.kept):
             return "garbage is to be collected"
         if aside.threads.are_running:
             return BUSY

@@ -433,8 +433,9 @@ def test_a_weak_reference_to_what_a_round_replaces(is_told: bool, both: Any, beh
     assert behind["held"] > 20
 
 
-def test_finalizers_of_garbage(both: Any, behind: Counter[str]) -> None:
+def test_finalizers_of_garbage(both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Garbage is collected while rounds hold state, and what is collected looks at it."""
+    monkeypatch.setattr(onlookers, "MOST_OBJECTS", 20)
     made = both("def main(model):\n    for i in range(60):\n" + STEP)
 
     class Again:
@@ -587,7 +588,7 @@ def test_a_signal_while_rounds_begin_to_hold_state(
             signal.signal(each, old)
 
 
-def test_garbage_is_collected_in_long_loops(both: Any, behind: Counter[str]) -> None:
+def test_garbage_is_collected_in_long_loops(both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Not while arrays are behind, and nearly as often as Python would."""
     made = both("def main(model, rounds):\n    for i in rounds:\n" + STEP)
     accel.install(Catalogue("test", (Row("planet", "main", "a test", loops=True),)))
@@ -597,6 +598,7 @@ def test_garbage_is_collected_in_long_loops(both: Any, behind: Counter[str]) -> 
     def told(phase: str, info: object) -> None:
         found.append(bool(resident.current.is_open))
 
+    monkeypatch.setattr(onlookers, "MOST_OBJECTS", 20)
     gc.callbacks.append(told)
     before = gc.get_threshold()
     gc.set_threshold(20, 1, 1)
@@ -606,6 +608,27 @@ def test_garbage_is_collected_in_long_loops(both: Any, behind: Counter[str]) -> 
         gc.set_threshold(*before)
         gc.callbacks.remove(told)
     assert gc.isenabled() and found and not any(found)
+
+
+@pytest.mark.parametrize("holds", ["arrays", "nothing"])
+def test_garbage_that_may_hold_arrays_waits_for_less_long(
+    holds: str, both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between rounds, garbage waits: of few objects, until it may keep much memory."""
+    keeps = "        kept.append(model.u)\n" if holds == "arrays" else "        kept.append([model.n])\n"
+    made = both("def main(model, rounds, kept):\n    for i in rounds:\n" + STEP + keeps)
+    accel.install(Catalogue("test", (Row("planet", "main", "a test", loops=True),)))
+    made.fast.main(model_of(made.fast), range(10), [])
+    monkeypatch.setattr(onlookers, "MOST_KEPT", 50 * NBYTES)
+    behind.clear()
+    before = gc.get_threshold()
+    gc.set_threshold(20, 1000, 1000)
+    try:
+        made.fast.main(model_of(made.fast), range(400), [])
+    finally:
+        gc.set_threshold(*before)
+    assert ("garbage is to be collected" in open_ledger("planet:main:9").not_held) is (holds == "arrays")
+    assert behind["held"] > 350
 
 
 # -- progress bars -----------------------------------------------------------------------------------------------------
