@@ -29,10 +29,10 @@ _unobserved = Unobserved(functools.partial(resident.current.bring_up_to_date, "a
 resident.current.closes = _unobserved.end
 
 _PASSING = frozenset({"it has no program", BUSY})
-"""Reasons that need no mention unless they last: they pass."""
+"""Reasons why a round may not begin to hold state that need no mention unless they last: they pass."""
 
 LASTING = 256
-"""After so many rounds in a row they have not passed."""
+"""After so many rounds in a row that held none, the reason of the last one is said: it has not passed."""
 
 
 CONDITION = "the loop's condition may look at arrays, or run code of the program's"
@@ -96,7 +96,7 @@ class Holding:
             return
         book.not_held[why] += 1
         self._in_a_row += 1
-        if self._in_a_row == LASTING and why in _PASSING:
+        if self._in_a_row == LASTING and why != self._said:
             self._say(f"{why}, for {LASTING} rounds in a row")
 
     def _open(self, body: FunctionType) -> str | None:

@@ -42,6 +42,8 @@ pytestmark = pytest.mark.usefixtures("foreground", "heeded_interrupts", "remote"
 
 SHAPE = (6, 8)
 NBYTES = 6 * 8 * 8
+PATIENCE_S = 120.0
+"""On a busy machine, starting the process that compiles takes long."""
 
 
 @pytest.fixture
@@ -907,7 +909,7 @@ def test_a_warm_start_holds_state_too(in_background: bool, both: Any, behind: Co
         behind.clear()
         with config.override(ahead_of_time=in_background):
             made.check(of_kinds(200), times=1)
-            assert is_idle()
+            assert is_idle(PATIENCE_S)
             made.check(of_kinds(200), times=1)
         starts.append(behind["held"])
     assert starts[0] == 0 and min(starts[1:]) > 20, starts
@@ -920,7 +922,7 @@ def slow_compiles(monkeypatch: pytest.MonkeyPatch, is_over: Callable[[], bool]) 
     compile_now, found = jax.stages.Lowered.compile, []
 
     def compiled(self: Any, *args: Any, **kwargs: Any) -> Any:
-        deadline = time.monotonic() + 20.0
+        deadline = time.monotonic() + PATIENCE_S
         while not is_over() and time.monotonic() < deadline:
             time.sleep(1e-3)
         found.append(is_over())
@@ -946,7 +948,7 @@ def test_rounds_hold_state_while_another_kind_is_compiled(
             other(np.full(SHAPE, 0.1 * i))
         assert queues.busy()
         found = of_kinds(120)(made.fast)
-        assert is_idle()
+        assert is_idle(PATIENCE_S)
     assert_same(found, of_kinds(120)(made.plain))
     assert behind["held"] > 50 and all(done), "it was done only as nobody waited any more"
 
@@ -1037,3 +1039,11 @@ def test_a_reason_that_does_not_pass_is_said(
     notes = " ".join(json.loads(accel.report("json"))["notes"])
     assert ("it has no program, for 16 rounds in a row" in notes) is lasts
     assert not behind["held"]
+
+
+def test_a_reason_that_each_round_has_is_said(both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accel.lift.holding.LASTING", 16)
+    monkeypatch.setattr("accel.dispatch.replay.commit.may_stay", lambda staged: False)
+    both("def main(model, n):\n    for i in range(n):\n" + STEP).check(of_kinds(40), times=2)
+    notes = " ".join(json.loads(accel.report("json"))["notes"])
+    assert not behind["held"] and "each round: what it stores or shows might run code of the program's, for 16" in notes
