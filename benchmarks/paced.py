@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -107,9 +108,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the program, then leave its pace and what its loop has moved."""
     options = parser().parse_args(argv)
     sys.path.insert(0, str(options.program))
-    found: dict[str, Any] = {"held_rounds": 0}
+    found: dict[str, Any] = {}
     if options.way != "numpy":
-        _install(found, stays=options.way == "accel", plays=options.plays_device)
+        _install(stays=options.way == "accel", plays=options.plays_device)
     pace = Pace(options.warm, options.window, options.windows, options.steps)
     replace_tqdm(pace.bar)
     if options.grid:
@@ -128,47 +129,51 @@ def main(argv: Sequence[str] | None = None) -> None:
     Path(PACE).write_text(json.dumps(found))
 
 
-def _install(found: dict[str, Any], *, stays: bool, plays: bool) -> None:
-    """Install accel, and count rounds that leave state on the device.
+def _install(*, stays: bool, plays: bool) -> None:
+    """Install accel.
 
-    stays: whether any may. plays: whether the CPU plays a device with a memory of its own.
+    stays: whether rounds may leave state on the device. plays: whether the CPU plays a device with a memory of its own.
     """
     from accel.backend import devices
     from accel.lift.holding import Holding
 
-    run_round: Any = Holding.run
-
-    def counted(self: Any, call: Any, body: Any) -> Any:
-        result = run_round(self, call, body)
-        found["held_rounds"] += self._switch.holds
-        return result
-
-    Holding.run = counted  # type: ignore[method-assign]
     if plays:
-        devices.shares_memory = lambda device: False
+        devices.plays_apart = True
     if not stays:
         Holding._why_not = lambda self, body: "the benchmark asks for it"  # type: ignore[method-assign]
     install_catalogue()
 
 
 def _moved() -> dict[str, Any]:
-    """What launches of the loop's own programs have moved: of all targets it moves most in a launch."""
+    """What launches of the loop's own programs have moved, or of the target that moves most in a launch if it has none.
+
+    held_rounds: those that have left state on the device. not_held: others, by the reason.
+    """
     import accel
 
     report = json.loads(accel.report("json"))
-    moved = [each["transfers"] for each in report["functions"] if each["transfers"]["launches"]]
+    loops = [each["transfers"] for each in report["functions"]]
+    moved = [each for each in loops if each["launches"]]
+    rounds = {
+        "held_rounds": sum(each["held_rounds"] for each in loops),
+        "not_held": dict(sum((Counter(each["not_held"]) for each in loops), Counter())),
+        "notes": report["notes"],
+    }
     if not moved:
-        return {"launches": 0, "there_kb": 0.0, "back_kb": 0.0, "notes": report["notes"]}
+        return {"launches": 0, "there_kb": 0.0, "back_kb": 0.0, **rounds}
 
     def per_launch(each: dict[str, Any], way: str) -> float:
         return float(round(sum(each[way].values()) / each["launches"] / 1000, 1))
 
-    loop = max(moved, key=lambda each: len(each["handed"]) + len(each["fetched"]))
+    def fields(each: dict[str, Any]) -> tuple[bool, int]:
+        return bool(each["held_rounds"] or each["not_held"]), len(each["handed"]) + len(each["fetched"])
+
+    loop = max(moved, key=fields)
     return {
         "launches": loop["launches"],
         "there_kb": per_launch(loop, "handed"),
         "back_kb": per_launch(loop, "fetched"),
-        "notes": report["notes"],
+        **rounds,
     }
 
 

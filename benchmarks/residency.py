@@ -50,7 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return 1
     columns = ["launches", "there_kb", "back_kb", "held_rounds"]
     print(harness.markdown_table(["", *columns], [[name, *map(row.get, columns)] for name, row in rows.items()]))
-    for row in rows.values():
+    for name, row in rows.items():
+        for why, count in row["not_held"].items():
+            print(f"{name}: {count} rounds held nothing: {why}")
         print("\n".join(row["notes"]))
     if options.out:
         Path(options.out).write_text(json.dumps(rows, indent=1))

@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent
 
 LAYERS = (
     ("process.forks", "process.filters", "process.jax_internals", "process.processors", "process.tracebacks"),
-    ("process.notebook_cells", "process.bars"),
+    ("process.notebook_cells", "process.bars", "process.aside"),
     ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies", "process.ranks"),
     ("process.onlookers",),
     ("project", "spelling", "distances"),

@@ -213,7 +213,7 @@ def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], d
         return None
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)], sorted(spans)
     precision = getattr(jax.config, "jax_default_matmul_precision", None)
-    where = device.platform, device.device_kind, device.id, threads()
+    where = device.platform, devices.shares_memory(device), device.device_kind, device.id, threads()
     return digest(program.fingerprint, shapes, where, str(precision), config.current().precision)
 
 
@@ -295,8 +295,13 @@ def product_of(made: Executable, trace: Lowerable) -> Product:
 def load(
     product: Product, trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int]
 ) -> Executable | None:
-    """Load the executable of a product in this process; None if its entry on disk is gone or cannot be used."""
+    """Load the executable of a product in this process; None if its entry on disk is gone or cannot be used.
+
+    Products are made for the CPU alone (see `accel.backend.job.describe`): there is none for another device.
+    """
     device, _, _ = _begin(samples)
+    if not devices.shares_memory(device):
+        return None
     jax = import_jax()
     program = unpacked(product.program, trace, known)
     with jax.enable_x64(True), jax.default_device(device):
@@ -308,7 +313,6 @@ def load(
             return None
         constants = [jax.device_put(value, device) for value in program.constants]
     spans = _spans(program, samples, frozenset(spanned))
-    # on_cpu: products are made for the CPU alone (see `describe`)
     precision = config.current().precision  # its key says so
     made = Executable(program, compiled, constants, product.seconds, True, spans, product.key, device=device)
     made.precision = precision

@@ -30,6 +30,13 @@ thread of XLA's may get no stack: depending on the thread it crashes, aborts, ha
 ROOM_STARTED = 2**29
 """The same for a compile once JAX is started."""
 
+plays_apart = False
+"""Whether the CPU plays a device with a memory of its own, as it does in tests and benchmarks.
+
+All that tells such devices apart asks here, programs that are compiled elsewhere or found on disk among it: those for
+the CPU itself would run as the CPU's own.
+"""
+
 _LOOKED_S = 1.0
 """Before JAX is started, the result of `has_room` is cached for this many seconds."""
 
@@ -154,10 +161,13 @@ def _plan_threads(usual: int, advised: int | None = None) -> None:
         _planned = True
 
 
-@functools.cache
 def is_cpu_alone() -> bool:
     """Whether the CPU is chosen, or is the only platform, as far as can be told without starting JAX."""
-    chosen = config.current().platform or os.environ.get("JAX_PLATFORMS", "").lower()
+    return not plays_apart and _is_cpu_alone(config.current().platform or os.environ.get("JAX_PLATFORMS", "").lower())
+
+
+@functools.cache
+def _is_cpu_alone(chosen: str) -> bool:
     if chosen:
         return chosen == "cpu"
     # an accelerator would come as a plugin of JAX's, or as libtpu
@@ -199,7 +209,7 @@ def own(found: Sequence[Any]) -> list[Any]:
 
 def shares_memory(device: Any) -> bool:
     """Whether a device has the host's memory, so that nothing is copied to it and back."""
-    return bool(device.platform == "cpu")
+    return bool(device.platform == "cpu") and not plays_apart
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node
+from accel.process import aside, jax_internals
 
 _WIDE_VECTORS = MappingProxyType({"xla_cpu_prefer_vector_width": 512})
 """Use the widest vectors that the processor has. By itself XLA uses 256 bits, as more slowed older processors down. The
@@ -42,8 +44,11 @@ def need_plain_reductions(nodes: Iterable[Node]) -> bool:
 
 def compile_with(lowered: Any, options: Mapping[str, Any]) -> Any:
     """Compile the result of `jax.jit(...).lower(...)`, without those of the options that this version does not have."""
+    # who listens to JAX is told of this in Python
+    entered = contextlib.nullcontext() if jax_internals.has_listeners() else aside.threads.compiler()
     try:
-        return lowered.compile(compiler_options=dict(options) or None)
+        with entered:
+            return lowered.compile(compiler_options=dict(options) or None)
     except Exception as error:
         unknown = {name for name in options if f"No such compile option: '{name}'" in str(error)}
         if not unknown:

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from accel.process import aside
+
 Array = np.ndarray[Any, Any]
 
 
@@ -47,8 +49,9 @@ class Residents:
     """All resident arrays of this process.
 
     possible: whether a program has run on a device with a memory of its own. is_open: arrays may be behind at present.
-    is_held: some may be, or were and are just being brought up to date.
-    round: counts the rounds. iterated: arrays that the loop reads itself, which may not be behind.
+    is_held: some may be, or were and are just being brought up to date. closed_by: why that was last done, in words.
+    round: counts the rounds. kept: bytes of arrays that the program has kept since they may be. iterated: arrays that
+    the loop reads itself, which may not be behind.
     closes: called when all are up to date, and again where a signal's handler comes in between.
     """
 
@@ -57,6 +60,8 @@ class Residents:
         self.possible = False
         self.is_open = False
         self.is_held = False
+        self.closed_by = ""
+        self.kept = 0
         self.round = 0
         self.iterated: tuple[weakref.ref[Array], ...] = ()
         self.closes: Callable[[], object] | None = None
@@ -125,17 +130,20 @@ class Residents:
         """Fetch what the program has kept, and no round has taken: else the device's memory would fill."""
         kept = [each for each in list(self._known.values()) if each.is_behind and each.round < self.round]
         self._fetch(kept)
+        self.kept += sum(array.nbytes for each in kept if (array := each.of()) is not None)
         gone = [key for key, each in list(self._known.items()) if each.of() is None or each in kept]
         for key in gone:
             self._known.pop(key, None)  # a signal handler that came in between has had all of them fetched
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
-    def bring_up_to_date(self) -> None:
+    def bring_up_to_date(self, why: str = "something else ran") -> None:
         """Give all arrays their values, and forget what the device has: something else than a round may run now.
 
-        It may be interrupted at any place, and called again.
+        why: what that is, for the report. It may be interrupted at any place, and called again.
         """
+        if self.is_open:
+            self.closed_by = why
         if self.is_open or self._known:
             self.is_open = False
             self._fetch(list(self._known.values()))
@@ -143,6 +151,7 @@ class Residents:
             self.iterated = ()
         if self.closes is not None:
             self.closes()
+        self.kept = 0
         self.is_held = False
 
     def _fetch(self, wanted: Iterable[Resident]) -> None:
@@ -183,3 +192,5 @@ def filled(into: Sequence[Array], made: Sequence[Any], others: Sequence[Any]) ->
 
 
 current = Residents()
+
+aside.threads.is_held = lambda: current.is_held

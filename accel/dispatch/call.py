@@ -75,7 +75,7 @@ class Call:
         if self.put_back is not None:
             self.put_back()
         if resident.current.is_held:
-            resident.current.bring_up_to_date()
+            resident.current.bring_up_to_date("NumPy runs it")
         before, started = THREAD.counted_s, time.perf_counter()
         try:
             self.result = self.function(*self.args, **self.kwargs)

@@ -35,6 +35,11 @@ MAX_SKIPPED = 1024
 LIMIT_PENALTY = 4
 """A recording that ran into a limit counts as this many more: it was a long one, and the next would be too."""
 
+BROKEN_OFF_FACTOR = 3.0
+"""A round of a loop whose recording was broken off for its time is recorded again once that may take so many times as
+long: the longer the run, the longer it may. With this factor all of them take half as long again as the last, at most.
+"""
+
 REFUSED_PER_PATH = 4
 """The guards of so many refused calls are kept, for each path that a target may have."""
 
@@ -43,12 +48,14 @@ class Recordings:
     """The recordings of one target.
 
     count: so far, successful ones too, with penalties. calls_to_skip: calls that go to NumPy before the next one.
-    refused: guards of calls that are known to be refused, with the refusal.
+    refused: guards of calls that are known to be refused, with the refusal. broken_off_s: the last was broken off after
+    so many seconds; 0 if it was not.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.calls_to_skip = 0
+        self.broken_off_s = 0.0
         self.refused: list[tuple[Matcher, Refusal]] = []
         self._repeats = 0
 
@@ -76,7 +83,7 @@ class Recordings:
         from accel.record import Recorded, record
 
         if resident.current.is_held:
-            resident.current.bring_up_to_date()
+            resident.current.bring_up_to_date("it is recorded")
         self.count += counts
         parts.recorded.count += 1
         limit, started = config.current().max_nodes, time.perf_counter()
@@ -92,6 +99,8 @@ class Recordings:
             max_s=max_s,
             longest=kept,
         )
+        is_broken_off = recorded.refusal is not None and recorded.refusal.reason == "limit.nodes"
+        self.broken_off_s = max_s if is_broken_off and time.perf_counter() - started > max_s else 0.0
         if isinstance(recorded, Recorded):
             call.result, call.done = recorded.result, True
             if recorded.trace is not None and recorded.refusal is None:
@@ -102,6 +111,10 @@ class Recordings:
     def are_used_up(self) -> bool:
         """Whether no more should be made while no path is known."""
         return self.count >= MAX_RECORDINGS
+
+    def may_take(self, seconds: float) -> bool:
+        """Whether the next one, which may take so long, has a better chance than one that was broken off."""
+        return seconds >= BROKEN_OFF_FACTOR * self.broken_off_s
 
     def skip(self) -> bool:
         """Whether this call goes to NumPy because of earlier refusals."""
@@ -128,7 +141,8 @@ class Recordings:
         from accel.dispatch.replay import Matcher
 
         # guards alone tell such calls from others only if no outcome depends on what a device would compute
-        if trace is not None and all(outcome.node.host for outcome in trace.tape.outcomes):
+        is_for_good = skips or not self.broken_off_s
+        if trace is not None and is_for_good and all(outcome.node.host for outcome in trace.tape.outcomes):
             self.refused.append((Matcher(trace), refusal))
             if len(self.refused) > REFUSED_PER_PATH * config.current().max_variants:
                 self.refused.pop(0)

@@ -223,7 +223,7 @@ class Target:
         """What the program gets after a fault of accel's: NumPy's answer, for this call and for all that follow."""
         self._stay_on_numpy()
         if resident.current.is_held:
-            resident.current.bring_up_to_date()
+            resident.current.bring_up_to_date("a fault")
         try:
             from accel.record.recording import gap_text
 
@@ -276,7 +276,7 @@ class Target:
         if backs_off:
             return self._numpy.late(call)
         if resident.current.is_held:
-            resident.current.bring_up_to_date()
+            resident.current.bring_up_to_date("it is of a new kind")
         # no known path takes it: is it like a call whose recording was refused?
         refusal = self.recordings.refusal_of(call)
         if refusal is not None:
@@ -304,13 +304,13 @@ class Target:
         for path in self.paths:
             if path.is_ready():
                 if resident.current.is_held:
-                    resident.current.bring_up_to_date()
+                    resident.current.bring_up_to_date("a program is put to use")
                 self._finish(path)
 
     def _follow(self, path: Path, values: list[Any], call: Call) -> Any:
         """Answer a call that matches a known path, as the path's stage says."""
         if (path.stage is not Stage.COMPILED or path.backoff) and resident.current.is_held:
-            resident.current.bring_up_to_date()
+            resident.current.bring_up_to_date("its kind has no program yet, or its last runs were discarded")
         # first, as this may change the stage: a call that finds its program ready is already replayed
         if path.stage in (Stage.OBSERVING, Stage.PENDING):
             self._advance(path, values, call)
@@ -357,6 +357,9 @@ class Target:
             self._refusals.raise_if_strict()
             return self._numpy.unmatched(call)
         if self._is_limited and not self.paths and (self.parts.come_first or not self.parts.pay_for_a_retry):
+            self._refusals.note_wait("wait.calls")
+            return self._numpy.unmatched(call)
+        if self._is_limited and self.parts.used and not self.recordings.may_take(self.account.longest_recording_s):
             self._refusals.note_wait("wait.calls")
             return self._numpy.unmatched(call)
         if self._is_limited and not self.parts.pay and not self._covers_recording:
@@ -510,7 +513,8 @@ class Target:
 
     def _note_refused(self, refusal: Refusal, trace: Trace | None, spent: float) -> None:
         """Note a recording that was refused. Known paths stay compiled; recording is retried ever more rarely."""
-        by_price = self.parts.used and bool(self.paths)
+        # what calls miss says when the next is worth it, and how long that may take
+        by_price = self.parts.used and (bool(self.paths) or self.recordings.broken_off_s > 0.0)
         self.recordings.note_refused(refusal, trace, skips=not by_price)
         self.parts.note_refused(spent)
         if self.recordings.are_used_up and not self.paths:
@@ -574,12 +578,12 @@ class Target:
 
         if path.variant.executable.precision != config.current().precision:
             if resident.current.is_held:
-                resident.current.bring_up_to_date()
+                resident.current.bring_up_to_date("the settings have changed")
             self._compiling.renew(path, call)
             return self._follow(path, values, call)
         met = self._replaying.replay(path, values, call)
         if not isinstance(met, Answered) and resident.current.is_held:
-            resident.current.bring_up_to_date()
+            resident.current.bring_up_to_date("its kind is another than it seemed, or constants have changed")
         if isinstance(met, SideExit):
             return self._side_exit(path, met, call, siblings, (*left, path))
         if isinstance(met, Unanswered):

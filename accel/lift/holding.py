@@ -8,6 +8,7 @@ is to be collected, and before the first round that somebody could look behind.
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Callable, Mapping
 from types import CellType, FrameType, FunctionType
@@ -16,19 +17,25 @@ from typing import Any
 from accel import logs
 from accel.backend import resident
 from accel.dispatch import Target
-from accel.dispatch.compiling import is_quiet
 from accel.lift.between import NUMBERS, is_plain_target, names_of_test
 from accel.lift.switch import Switch
 from accel.lift.transform import GONE_ON
+from accel.process import aside
 from accel.process.interrupts import pass_on
-from accel.process.onlookers import Unobserved, onlooker
-from accel.reports.ledger import current_run
+from accel.process.onlookers import BUSY, Unobserved, onlooker
+from accel.reports.ledger import current_run, open_ledger
 
-_unobserved = Unobserved(resident.current.bring_up_to_date)
+_unobserved = Unobserved(functools.partial(resident.current.bring_up_to_date, "a signal arrived"))
 resident.current.closes = _unobserved.end
 
-_PASSING = frozenset({"it has no program", "programs are being compiled"})
-"""Reasons that need no mention: they pass."""
+_PASSING = frozenset({"it has no program", BUSY})
+"""Reasons why a round may not begin to hold state that need no mention unless they last: they pass."""
+
+LASTING = 256
+"""After so many rounds in a row that held none, the reason of the last one is said: it has not passed."""
+
+
+CONDITION = "the loop's condition may look at arrays, or run code of the program's"
 
 
 class Holding:
@@ -38,6 +45,7 @@ class Holding:
         self._switch = switch
         self._target = target
         self._said: str | None = None
+        self._in_a_row = 0
         loop = switch.statement
         self._tested = names_of_test(loop.test) if isinstance(loop, ast.While) else frozenset()
         self._target_is_plain = isinstance(loop, ast.While) or (loop is not None and is_plain_target(loop.target))
@@ -46,8 +54,11 @@ class Holding:
     def run(self, call: Callable[[FunctionType], Any], body: FunctionType) -> Any:
         """Run one round by `call`, as it would run otherwise. Raises what that raises."""
         state = resident.current
-        if not state.is_open and not self._open(body):
-            return call(body)
+        why = None if state.is_open else self._open(body)
+        if why is not None:
+            result = call(body)
+            self._count(why)
+            return result
         state.round += 1
         try:
             result = call(body)
@@ -56,24 +67,49 @@ class Holding:
         except BaseException:
             self._switch.release()
             raise
-        goes_on = result is None or (type(result) is int and result == GONE_ON)
-        goes_on = goes_on and state.is_open and not _unobserved.is_collection_due()
-        if goes_on and self._switch.on and self._are_numbers(self._shared(body)):
+        why = self._why_not_on(result, body)
+        if why is None:
             self._switch.holds = True
         else:
             self._switch.release()
+        self._count(why)
         return result
 
-    def _open(self, body: FunctionType) -> bool:
-        """Let arrays be out of date from now on, if nobody can look."""
+    def _why_not_on(self, result: Any, body: FunctionType) -> str | None:
+        """Why arrays have to be up to date after a round; None if they may stay as they are."""
+        if not resident.current.is_open:
+            return resident.current.closed_by
+        if not (result is None or (type(result) is int and result == GONE_ON)) or not self._switch.on:
+            return "it leaves the loop"
+        if _unobserved.is_collection_due(resident.current.kept):
+            return "garbage is to be collected"
+        if aside.threads.are_running:
+            return BUSY
+        return None if self._are_numbers(self._shared(body)) else CONDITION
+
+    def _count(self, why: str | None) -> None:
+        """Count a round. why: it has left nothing on the device, as the report says; None if it has left its state."""
+        book = open_ledger(self._target.name)
+        if why is None:
+            book.held_rounds += 1
+            self._in_a_row = 0
+            return
+        book.not_held[why] += 1
+        self._in_a_row += 1
+        if self._in_a_row == LASTING and why != self._said:
+            self._say(f"{why}, for {LASTING} rounds in a row")
+
+    def _open(self, body: FunctionType) -> str | None:
+        """Let arrays be out of date from now on, if nobody can look. Returns why not, or None."""
         try:
             why = self._why_not(body)
         except Exception as error:
             pass_on(error)
             why = f"whether somebody could look is not known: {type(error).__name__}: {error}"
         if why is not None:
-            self._say(why)
-            return False
+            if why not in _PASSING:
+                self._say(why)
+            return why
         if not self._is_hooked:
             self._target.function = plainly_run(self._target.recorded)
             self._is_hooked = True
@@ -82,8 +118,10 @@ class Holding:
         state.iterated = self._switch.read.arrays if self._switch.read is not None else ()
         state.is_open = state.is_held = True
         if not _unobserved.is_on:  # a signal's handler came in between
-            state.bring_up_to_date()
-        return state.is_open
+            state.bring_up_to_date("a signal arrived")
+        if aside.threads.are_running:  # it began meanwhile, and waits
+            state.bring_up_to_date(BUSY)
+        return None if state.is_open else state.closed_by
 
     def _why_not(self, body: FunctionType) -> str | None:
         """Why nothing may be out of date after this round; None if it may."""
@@ -96,13 +134,11 @@ class Holding:
         if not self._target_is_plain or not is_known:
             return "what gives the loop its next element may run code of the program's"
         if self._tested is None or not self._are_numbers(self._seen()):
-            return "the loop's condition may look at arrays, or run code of the program's"
-        if not is_quiet():
-            return "programs are being compiled"
+            return CONDITION
         return self._target.why_not_plain() or onlooker()
 
     def _say(self, why: str) -> None:
-        if why != self._said and why not in _PASSING:
+        if why != self._said:
             self._said = why
             logs.LOGGER.info("%s: arrays are brought up to date in each round: %s", self._target.name, why)
             current_run().note(f"{self._target.name} brings its arrays up to date in each round: {why}")

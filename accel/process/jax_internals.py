@@ -96,6 +96,15 @@ def quiet_logs() -> Iterator[None]:
         _hushed.depth -= 1
 
 
+def has_listeners() -> bool:
+    """Whether JAX tells somebody of what it does, while it compiles too. If JAX cannot say, the answer is yes."""
+    known = [_part("monitoring", name) for name in _LISTENERS]
+    return None in known or any(known)
+
+
+_LISTENERS = ("_event_listeners", "_event_duration_secs_listeners", "_scalar_listeners")
+
+
 def leave_without_cleaning_up() -> None:
     """Unregister JAX's clean-up at exit.
 

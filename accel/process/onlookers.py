@@ -18,17 +18,34 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from accel.process import bars, interrupts
+from accel.process import aside, bars, interrupts
 
-IDLE_THREADS = frozenset({"accel-load", "accel-compile"})
-"""Threads of accel's own that wait while nothing is compiled."""
+WAITING_THREADS = frozenset({"accel-load", "accel-compile", "accel-status"})
+"""Threads of accel's own that run no Python while arrays are out of date (see accel.process.aside)."""
+
+PASSING_THREADS = frozenset({"accel-start", "accel-hook", "accel-watch"})
+"""Those that soon end."""
+
+BUSY = "accel compiles or looks for functions, in another thread"
+
+MOST_OBJECTS, MOST_KEPT = 20_000, 256 * 2**20
+"""So many new objects, and bytes of arrays that the program keeps, may be garbage that waits. Python collects after 700
+objects, which PyGCM 72b7af5 leaves in eight rounds."""
 
 MONITORING_IDS = range(6)
 
 
 def _are_other_threads() -> bool:
-    known = {thread.ident for thread in threading.enumerate() if thread.daemon and thread.name in IDLE_THREADS}
-    return bool(set(sys._current_frames()) - known - bars.monitors() - {threading.get_ident()})
+    known = _daemons(WAITING_THREADS | PASSING_THREADS) | bars.monitors() | {threading.get_ident()}
+    return bool(set(sys._current_frames()) - known)
+
+
+def _is_busy() -> bool:
+    return aside.threads.are_running or bool(_daemons(PASSING_THREADS))
+
+
+def _daemons(names: frozenset[str]) -> set[int | None]:
+    return {thread.ident for thread in threading.enumerate() if thread.daemon and thread.name in names}
 
 
 def _is_other_thread() -> bool:
@@ -48,6 +65,7 @@ ONLOOKERS: tuple[tuple[str, Callable[[], bool]], ...] = (
     ("it runs in another thread than the main one, to which signals go", _is_other_thread),
     ("there are other threads", _are_other_threads),
     ("a debugger, profiler or coverage tool is active", _is_traced),
+    (BUSY, _is_busy),
 )
 """Who could look, and whether they can at present."""
 
@@ -86,9 +104,14 @@ class Unobserved:
         self._stand_in.handlers.clear()
         self.is_on = False
 
-    def is_collection_due(self) -> bool:
-        """Whether Python would have collected garbage by now."""
-        return self._collects and gc.get_count()[0] > gc.get_threshold()[0] > 0
+    def is_collection_due(self, kept: int) -> bool:
+        """Whether garbage is to be collected. kept: bytes of arrays that may be part of it.
+
+        Later than Python would: to bring arrays up to date takes far longer than to look through so many objects.
+        """
+        objects, usual = gc.get_count()[0], gc.get_threshold()[0]
+        most = usual if kept > MOST_KEPT else max(usual, MOST_OBJECTS)
+        return self._collects and objects > most and usual > 0
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self._first()

@@ -7,6 +7,7 @@ such as a progress bar, nor while the program does nothing, as it may then wait 
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import sys
@@ -15,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from accel.process import forks
+from accel.process import aside, forks
 
 TICK_S = 0.1
 """Seconds between two looks at what goes on."""
@@ -78,6 +79,7 @@ class StatusLine:
         self._line = TerminalLine(terminal)
         self._lock = threading.RLock()  # a signal handler may print while its thread is here
         self._at_line_start = True
+        self._used = 0.0
         self._thread: threading.Thread | None = None
         self._streams: list[tuple[Any, str, Erasing]] = []
 
@@ -104,22 +106,25 @@ class StatusLine:
 
     def _work(self, look: Look) -> None:
         time.sleep(DELAY_S)
-        used = time.process_time()
-        while True:
-            try:
-                text = look()
-            except Exception:  # whatever it is, the program must not be disturbed
-                text = None
-            with self._lock:
-                if self._thread is not threading.current_thread():
-                    return
-                if text is None:
-                    self.stop()
-                    return
-                before, used = used, time.process_time()
-                if used - before >= IDLE_SHARE * TICK_S:
-                    self._show(text)
+        self._used = time.process_time()
+        while self._thread is threading.current_thread():
+            aside.threads.may(functools.partial(self._look, look))  # streams may be the program's own
             time.sleep(TICK_S)
+
+    def _look(self, look: Look) -> None:
+        try:
+            text = look()
+        except Exception:  # whatever it is, the program must not be disturbed
+            text = None
+        with self._lock:
+            if self._thread is not threading.current_thread():
+                return
+            if text is None:
+                self.stop()
+                return
+            before, self._used = self._used, time.process_time()
+            if self._used - before >= IDLE_SHARE * TICK_S:
+                self._show(text)
 
     def _show(self, text: str) -> None:
         if not self._step_before():

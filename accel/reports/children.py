@@ -158,8 +158,8 @@ def _one_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
         **most,
         **{key: sum(each[key] for each in parts) for key in _SUMS},
         "transfers": {
-            **{key: sum(each["transfers"][key] for each in parts) for key in ("launches", "constants")},
-            **{key: _sums(each["transfers"][key] for each in parts) for key in ("handed", "fetched")},
+            **{key: sum(each["transfers"][key] for each in parts) for key in ("launches", "constants", "held_rounds")},
+            **{key: _sums(each["transfers"][key] for each in parts) for key in ("handed", "fetched", "not_held")},
             "lines": {
                 way: lines_of_all(each["transfers"]["lines"][way] for each in parts) for way in ("handed", "fetched")
             },

@@ -89,6 +89,8 @@ def _transfers(book: Ledger) -> dict[str, Any]:
         "handed": dict(handed.most_common()),
         "fetched": dict(fetched.most_common()),
         "constants": sum(each.constants for each in book.transfers),
+        "held_rounds": book.held_rounds,
+        "not_held": dict(book.not_held.most_common()),
         "lines": {
             way: lines_of_all({name: [line] for name, line in each.lines()[at].items()} for each in book.transfers)
             for at, way in enumerate(("handed", "fetched"))

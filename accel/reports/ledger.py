@@ -137,6 +137,8 @@ class Ledger:
     differences: those beyond the tolerance, by field and verdict.
     describe: returns the target's compiled paths for the report. waits: returns what its calls wait for, or None.
     transfers: of each program that it has had.
+    held_rounds: of a lifted loop, those after which the device has kept its state. not_held: others, by the reason;
+    those before its first program has run are not among them.
     rests: the rest of each target with this name that has calls which are not entered one by one.
     """
 
@@ -163,6 +165,8 @@ class Ledger:
     describe: Callable[[], list[dict[str, Any]]] | None = None
     waits: Callable[[], Refusal | None] | None = None
     transfers: list[CountedTransfers] = field(default_factory=list)
+    held_rounds: int = 0
+    not_held: Counter[str] = field(default_factory=Counter)
     rests: list[RestingCalls] = field(default_factory=list)
 
     def settle(self) -> None:

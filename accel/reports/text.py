@@ -186,6 +186,7 @@ def _transfer_lines(functions: list[dict[str, Any]]) -> list[str]:
         lines += _flow(
             f"{each['target']}: {there} there and {back} back in {launches}; constants, once: {constants}", "  "
         )
+        lines += _flow(_rounds(moved), "    ") if moved["held_rounds"] or moved["not_held"] else []
         for way, label in (("handed", "there  "), ("fetched", "back   ")):
             fields = sorted(moved[way].items(), key=lambda item: -item[1])
             asked = {name: f" ({', '.join(lines)})" for name, lines in moved["lines"][way].items()}
@@ -193,6 +194,14 @@ def _transfer_lines(functions: list[dict[str, Any]]) -> list[str]:
             more = [f"{len(fields) - MOST_FIELDS} fields more"] if len(fields) > MOST_FIELDS else []
             lines += _flow(", ".join([*shown, *more]), "    ", label) if shown else []
     return lines
+
+
+def _rounds(moved: dict[str, Any]) -> str:
+    """In how many rounds a loop has left its state on the device, and why not in others."""
+    held, others = moved["held_rounds"], moved["not_held"]
+    why = ", ".join(f"{count} as {reason}" for reason, count in sorted(others.items(), key=lambda item: -item[1]))
+    rounds = f"state stayed on the device after {held} of {plural(held + sum(others.values()), 'round')}"
+    return f"{rounds}; not after {why}" if why else rounds
 
 
 _BODIES: Mapping[State, Callable[[list[dict[str, Any]]], list[str]]] = {

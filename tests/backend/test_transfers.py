@@ -33,7 +33,7 @@ def alone(foreground: None, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def remote(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CPU as a device with a memory of its own."""
-    monkeypatch.setattr(devices, "shares_memory", lambda device: False)
+    monkeypatch.setattr(devices, "plays_apart", True)
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def test_counting_begins_again(remote: None) -> None:
 def test_launches_work_where_other_copies_are_forbidden(is_remote: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     import jax
 
-    monkeypatch.setattr(devices, "shares_memory", lambda device: not is_remote)
+    monkeypatch.setattr(devices, "plays_apart", is_remote)
     with jax.transfer_guard("disallow"):
         assert_as_plain()
         book = open_ledger("step")

@@ -12,10 +12,12 @@ import json
 import signal
 import sys
 import threading
+import time
 import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -23,18 +25,25 @@ import numpy as np
 import pytest
 
 import accel
+from accel import config
 from accel.backend import devices, resident
+from accel.backend.underway import queues
 from accel.catalogue import Catalogue, Row
 from accel.dispatch.comparing import policy
+from accel.dispatch.costs import budget
+from accel.dispatch.costs.parts import Parts
+from accel.dispatch.paths.known import KnownPaths
 from accel.lift.holding import Holding
-from accel.process import bars, onlookers
+from accel.process import aside, bars, onlookers
 from accel.reports.ledger import open_ledger
-from tests.conftest import WriteModules
+from tests.conftest import WriteModules, is_idle
 
 pytestmark = pytest.mark.usefixtures("foreground", "heeded_interrupts", "remote")
 
 SHAPE = (6, 8)
 NBYTES = 6 * 8 * 8
+PATIENCE_S = 120.0
+"""On a busy machine, starting the process that compiles takes long."""
 
 
 @pytest.fixture
@@ -47,7 +56,7 @@ def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         made[...] = np.nan if made.dtype.kind in "fc" else 1
         return made
 
-    monkeypatch.setattr(devices, "shares_memory", lambda device: False)
+    monkeypatch.setattr(devices, "plays_apart", True)
     monkeypatch.setattr(resident, "room", poisoned)
     monkeypatch.setattr(policy.Comparisons, "is_due", lambda *_: False)
     monkeypatch.setattr("accel.lift.holding.onlooker", lambda: None)
@@ -161,9 +170,9 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         found["back"] += sum(each.nbytes for each in jax.tree.leaves(values))
         return get(values)
 
-    def counted_begin(self: Any, body: Any) -> bool:
+    def counted_begin(self: Any, body: Any) -> str | None:
         begun = begin(self, body)
-        found["begun"] += begun
+        found["begun"] += begun is None
         return begun
 
     monkeypatch.setattr(jax, "device_put", counted_put)
@@ -426,8 +435,9 @@ def test_a_weak_reference_to_what_a_round_replaces(is_told: bool, both: Any, beh
     assert behind["held"] > 20
 
 
-def test_finalizers_of_garbage(both: Any, behind: Counter[str]) -> None:
+def test_finalizers_of_garbage(both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Garbage is collected while rounds hold state, and what is collected looks at it."""
+    monkeypatch.setattr(onlookers, "MOST_OBJECTS", 20)
     made = both("def main(model):\n    for i in range(60):\n" + STEP)
 
     class Again:
@@ -522,11 +532,11 @@ def test_two_signals_while_a_round_is_stored(both: Any, behind: Counter[str], mo
             signal.raise_signal(signal.SIGUSR1)
         return note(self, *args)
 
-    def bringing(self: Any) -> None:
+    def bringing(self: Any, *why: str) -> None:
         if len(sent) == 1 and seen:
             sent.append(2)
             signal.raise_signal(signal.SIGUSR1)
-        bring(self)
+        bring(self, *why)
 
     behind.clear()
     monkeypatch.setattr(resident.Residents, "note", noting)
@@ -580,7 +590,7 @@ def test_a_signal_while_rounds_begin_to_hold_state(
             signal.signal(each, old)
 
 
-def test_garbage_is_collected_in_long_loops(both: Any, behind: Counter[str]) -> None:
+def test_garbage_is_collected_in_long_loops(both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Not while arrays are behind, and nearly as often as Python would."""
     made = both("def main(model, rounds):\n    for i in rounds:\n" + STEP)
     accel.install(Catalogue("test", (Row("planet", "main", "a test", loops=True),)))
@@ -590,6 +600,7 @@ def test_garbage_is_collected_in_long_loops(both: Any, behind: Counter[str]) -> 
     def told(phase: str, info: object) -> None:
         found.append(bool(resident.current.is_open))
 
+    monkeypatch.setattr(onlookers, "MOST_OBJECTS", 20)
     gc.callbacks.append(told)
     before = gc.get_threshold()
     gc.set_threshold(20, 1, 1)
@@ -599,6 +610,27 @@ def test_garbage_is_collected_in_long_loops(both: Any, behind: Counter[str]) -> 
         gc.set_threshold(*before)
         gc.callbacks.remove(told)
     assert gc.isenabled() and found and not any(found)
+
+
+@pytest.mark.parametrize("holds", ["arrays", "nothing"])
+def test_garbage_that_may_hold_arrays_waits_for_less_long(
+    holds: str, both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between rounds, garbage waits: of few objects, until it may keep much memory."""
+    keeps = "        kept.append(model.u)\n" if holds == "arrays" else "        kept.append([model.n])\n"
+    made = both("def main(model, rounds, kept):\n    for i in rounds:\n" + STEP + keeps)
+    accel.install(Catalogue("test", (Row("planet", "main", "a test", loops=True),)))
+    made.fast.main(model_of(made.fast), range(10), [])
+    monkeypatch.setattr(onlookers, "MOST_KEPT", 50 * NBYTES)
+    behind.clear()
+    before = gc.get_threshold()
+    gc.set_threshold(20, 1000, 1000)
+    try:
+        made.fast.main(model_of(made.fast), range(400), [])
+    finally:
+        gc.set_threshold(*before)
+    assert ("garbage is to be collected" in open_ledger("planet:main:9").not_held) is (holds == "arrays")
+    assert behind["held"] > 350
 
 
 # -- progress bars -----------------------------------------------------------------------------------------------------
@@ -829,8 +861,189 @@ def test_nothing_is_held_while_somebody_looks(both: Any, behind: Counter[str], m
 def test_on_a_device_that_shares_the_hosts_memory_nothing_is_asked(
     both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "shares_memory", lambda device: True)
+    monkeypatch.setattr(devices, "plays_apart", False)
     made = both("def main(model):\n    for i in range(12):\n" + STEP)
 
     made.check(all_rounds, times=2)
     assert open_ledger("planet:main:9").compiled_calls > 10 and not behind
+
+
+# -- programs that come late -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Programs are kept on disk, and compiled in the background where the budget holds, which covers all."""
+    monkeypatch.setattr(KnownPaths, "is_worth_compiling", lambda *_: True)
+    monkeypatch.setattr(budget, "FIXED_S", 1e9)
+    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
+    monkeypatch.setattr(Parts, "come_first", False)
+    monkeypatch.setattr(Parts, "leave_enough", True)
+    with config.override(cache_dir=tmp_path / "programs"):
+        yield
+
+
+KINDS = (
+    "def main(model, n):\n    for i in range(n):\n" + STEP + "        if i % 40 == 30:\n"
+    "            model.u = np.tanh(model.u)\n"
+)
+"""Two kinds of rounds, the second of which is met late and rarely."""
+
+
+def of_kinds(n: int) -> Callable[[ModuleType], Any]:
+    def play(planet: ModuleType) -> Any:
+        model = model_of(planet)
+        planet.main(model, n)
+        return state(model)
+
+    return play
+
+
+@pytest.mark.parametrize("in_background", [False, True])
+def test_a_warm_start_holds_state_too(in_background: bool, both: Any, behind: Counter[str], kept: None) -> None:
+    """What an earlier run has compiled is the device's program: for the CPU itself, there are others."""
+    made = both(KINDS)
+    starts = []
+    for plays in (False, True, True):
+        devices.plays_apart = plays  # `remote` puts it back
+        behind.clear()
+        with config.override(ahead_of_time=in_background):
+            made.check(of_kinds(200), times=1)
+            assert is_idle(PATIENCE_S)
+            made.check(of_kinds(200), times=1)
+        starts.append(behind["held"])
+    assert starts[0] == 0 and min(starts[1:]) > 20, starts
+
+
+def slow_compiles(monkeypatch: pytest.MonkeyPatch, is_over: Callable[[], bool]) -> list[bool]:
+    """Have the compiler take until `is_over`, or until a deadline. Returns whether it was in time, by compile."""
+    import jax
+
+    compile_now, found = jax.stages.Lowered.compile, []
+
+    def compiled(self: Any, *args: Any, **kwargs: Any) -> Any:
+        deadline = time.monotonic() + PATIENCE_S
+        while not is_over() and time.monotonic() < deadline:
+            time.sleep(1e-3)
+        found.append(is_over())
+        return compile_now(self, *args, **kwargs)
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", compiled)
+    return found
+
+
+def test_rounds_hold_state_while_another_kind_is_compiled(
+    both: Any, behind: Counter[str], kept: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = both("def main(model, n):\n    for i in range(n):\n        model.v = model.v * 0.5\n" + STEP)
+    done = slow_compiles(monkeypatch, lambda: not queues.busy() or behind["held"] > 50)
+
+    with config.override(ahead_of_time=False):
+        made.check(of_kinds(30), times=2)
+    # a program of another target is on its way, for as long as it takes
+    other = accel.accelerate(lambda x: np.sin(x) * np.cos(x) + np.tan(x), name="another")
+    behind.clear()
+    with config.override(ahead_of_time=True):
+        for i in range(40):
+            other(np.full(SHAPE, 0.1 * i))
+        assert queues.busy()
+        found = of_kinds(120)(made.fast)
+        assert is_idle(PATIENCE_S)
+    assert_same(found, of_kinds(120)(made.plain))
+    assert behind["held"] > 50 and all(done), "it was done only as nobody waited any more"
+
+
+def test_threads_of_accels_own_see_what_numpy_has_made(both: Any, behind: Counter[str]) -> None:
+    """One that compiles, and runs Python before and after, which may look: rounds hold state only while it compiles."""
+    made = both("def main(model):\n    for i in range(400):\n" + STEP)
+    made.check(all_rounds, times=2)
+    model, expected = model_of(made.fast), model_of(made.plain)
+    seen: list[float] = []
+    ends = threading.Event()
+
+    def work() -> None:
+        while not ends.is_set():
+            with aside.threads.python():
+                seen.append(float(np.sum(model.u) + np.sum(model.v)))
+                with aside.threads.compiler():
+                    time.sleep(2e-3)
+                seen.append(float(np.sum(model.u) + np.sum(model.v)))
+
+    thread = threading.Thread(target=work, name="accel-compile", daemon=True)
+    behind.clear()
+    thread.start()
+    try:
+        for _ in range(3):
+            made.fast.main(model)
+    finally:
+        ends.set()
+        thread.join()
+    assert np.isfinite(seen).all() and len(seen) > 10
+    assert behind["held"] > 20 and behind["not"] > 3
+    assert open_ledger("planet:main:9").not_held[onlookers.BUSY]
+    for _ in range(3):
+        made.plain.main(expected)
+    assert_same(state(model), state(expected))
+
+
+def test_a_round_waits_for_nobody_and_nobody_waits_for_ever(both: Any, behind: Counter[str]) -> None:
+    """A thread that wants to run Python gets to it within a round, and rounds go on meanwhile."""
+    made = both("def main(model):\n    for i in range(60):\n" + STEP)
+    made.check(all_rounds, times=2)
+    behind.clear()
+    ends = threading.Event()
+
+    def work() -> None:
+        with aside.threads.python():
+            ends.wait(20.0)
+
+    thread = threading.Thread(target=work, name="accel-compile", daemon=True)
+    thread.start()
+    try:
+        made.check(all_rounds, times=1)
+        assert not behind["held"] and behind["not"] == 60
+    finally:
+        ends.set()
+        thread.join()
+    made.check(all_rounds, times=1)
+    assert behind["held"] > 50
+
+
+# -- what the report says ----------------------------------------------------------------------------------------------
+
+
+def test_the_report_counts_rounds_that_held_state_and_says_why_others_did_not(both: Any, behind: Counter[str]) -> None:
+    made = both(KINDS)
+    made.check(of_kinds(200), times=2)
+    found = moved()
+    assert found["held_rounds"] == behind["held"] > 300
+    assert sum(found["not_held"].values()) == behind["not"] > 5
+    assert all(found["not_held"]) and "it leaves the loop" not in found["not_held"]
+    text = accel.report(full=True, transfers=True)
+    rounds = behind["held"] + behind["not"]
+    assert f"state stayed on the device after {behind['held']} of {rounds} rounds; not after" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("lasts", [False, True])
+def test_a_reason_that_does_not_pass_is_said(
+    lasts: bool, both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accel.lift.holding.LASTING", 16)
+    monkeypatch.setattr(resident.current, "possible", True)
+    made = both(
+        "import sys\n\n\ndef main(model, n):\n    for i in range(n):\n        sys.stdout.writelines([])\n" + STEP
+    )
+    made.check(of_kinds(12), times=1)
+    if lasts:
+        made.check(of_kinds(24), times=1)
+    notes = " ".join(json.loads(accel.report("json"))["notes"])
+    assert ("it has no program, for 16 rounds in a row" in notes) is lasts
+    assert not behind["held"]
+
+
+def test_a_reason_that_each_round_has_is_said(both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accel.lift.holding.LASTING", 16)
+    monkeypatch.setattr("accel.dispatch.replay.commit.may_stay", lambda staged: False)
+    both("def main(model, n):\n    for i in range(n):\n" + STEP).check(of_kinds(40), times=2)
+    notes = " ".join(json.loads(accel.report("json"))["notes"])
+    assert not behind["held"] and "each round: what it stores or shows might run code of the program's, for 16" in notes

@@ -51,6 +51,22 @@ def test_what_jax_does_not_tell_is_answered_with_care(monkeypatch: pytest.Monkey
     assert jax_internals.thread_pools() == []
 
 
+def test_who_listens_to_jax_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monitoring = pytest.importorskip("jax.monitoring")
+    pytest.importorskip("jax._src.monitoring")
+    assert not jax_internals.has_listeners()
+
+    def listen(*_: object, **__: object) -> None:
+        """Hear nothing."""
+
+    for register in ("register_event_listener", "register_event_duration_secs_listener"):
+        getattr(monitoring, register)(listen)
+        assert jax_internals.has_listeners(), register
+        monitoring.clear_event_listeners()
+    monkeypatch.setitem(sys.modules, "jax._src.monitoring", None)
+    assert jax_internals.has_listeners()
+
+
 def test_the_threads_that_lower_are_known() -> None:
     pytest.importorskip("jax").devices()
     assert [type(each).__name__ for each in jax_internals.thread_pools()] == ["ThreadPool"]

@@ -26,7 +26,7 @@ from accel.backend.underway.pending import PendingProgram
 from accel.backend.underway.supervisor import supervisor
 from accel.lower import Known
 from accel.merge import MergedTrace
-from accel.process import gain, interrupts, status, tuning
+from accel.process import aside, gain, interrupts, status, tuning
 from accel.record import Trace
 from accel.reports.ledger import current_run
 
@@ -90,11 +90,13 @@ class Queue:
                     return
                 pending = max(self._waiting, key=_BY_MISSED)  # not a heap: priorities change while programs wait
                 self._waiting.remove(pending)
-            try:
-                with tuning.short_switch_interval(), tuning.rare_garbage_collection(), _charged():
-                    self._step(pending)
-            except Exception as error:  # it would end the thread
-                pending.fail(error)
+            with aside.threads.python():
+                try:
+                    with tuning.short_switch_interval(), tuning.rare_garbage_collection(), _charged():
+                        self._step(pending)
+                except Exception as error:  # it would end the thread
+                    pending.fail(error)
+                del pending  # what ends with it, ends here
 
     def leave(self) -> None:
         """Leave the thread to its current program. A new one takes the programs in the queue."""
@@ -256,6 +258,7 @@ def stop() -> None:
     """At exit: drop the queues, end the worker, and wait until the threads have left JAX's code."""
     _under_way.clear()
     status.stop()
+    aside.threads.end()
     # wakes the loading thread, which may wait until JAX is worth importing
     gain.potential_gain.stop_waiting()
     # the queues first, then the worker: its end makes the compiling thread return, and then there must be no next job
@@ -297,6 +300,7 @@ def _forget() -> None:
     _loading, _compiling = Queue(_LOADER, _load), Queue(_COMPILER, _compile)
     _under_way.clear()
     _in_front.clear()
+    aside.threads.forget()
     supervisor.forget()
 
 

@@ -7,7 +7,8 @@ What a round then takes while no program runs is all that a program of the loop 
 
 - The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what it takes.
 - Where that was refused, and no kind of round is known, rounds have to miss far more than it took before it is
-  recorded again.
+  recorded again. One that was broken off as it took too long says little: it is made again once it may take longer
+  (see `Recordings.may_take`).
 - A round of a known kind may be of a new one after all: one is recorded once such rounds have missed what that takes,
   and ever more rarely.
 - A round of a new kind is recorded once such rounds have missed as much as a recording takes: kinds that come rarely

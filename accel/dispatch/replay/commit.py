@@ -40,9 +40,9 @@ class StagedOutputs:
     drawn: Drawn | None = None
     unfetched: Unfetched | None = None
 
-    def fetch(self) -> None:
-        """Have the values of all arrays on the host, and of all that were left behind before."""
-        resident.current.bring_up_to_date()
+    def fetch(self, why: str) -> None:
+        """Have the values of all arrays on the host, and of all that were left behind before. why: for the report."""
+        resident.current.bring_up_to_date(why)
         if self.unfetched is not None:
             unfetched, self.unfetched = self.unfetched, None
             self.changed = resident.filled(self.made, unfetched.made, unfetched.changed)
@@ -73,7 +73,7 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     """
     values, outputs, build = staged.values, staged.trace.outputs, Builder(staged)
     if (staged.unfetched is not None or resident.current.is_held) and not may_stay(staged):
-        staged.fetch()
+        staged.fetch("what it stores or shows might run code of the program's")
     arrays = _steps_of_arrays(staged)
     steps: list[Step] = []
     for change in outputs.writes:
@@ -86,7 +86,7 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
     stored = [*arrays, *steps]
     try:
         if staged.unfetched is not None and not leave_behind(stored, done):
-            staged.fetch()
+            staged.fetch("a signal arrived")
             stored = [*_steps_of_arrays(staged), *steps]
         store(stored, done)
     except BaseException:

@@ -19,6 +19,7 @@ from accel.backend.underway import queues
 from accel.dispatch import accelerated
 from accel.dispatch.call import Call
 from accel.dispatch.costs import budget, parts
+from accel.dispatch.costs.account import Account
 from accel.dispatch.costs.parts import Parts
 from accel.dispatch.costs.speed import NUMPY_SAMPLES, SPEED_SAMPLES, STRIKES, Speed
 from accel.dispatch.paths.path import Path as RecordedPath
@@ -207,3 +208,38 @@ def test_a_loop_that_was_refused_is_recorded_again_only_when_rounds_have_paid(
             np.testing.assert_array_equal(fast(x), np.sin(x))
     assert (fast._self_target.recordings.count > 1) is pays
     assert fast._self_target.recordings.count >= 1
+
+
+def test_a_round_whose_recording_was_broken_off_is_recorded_again_once_that_may_take_longer(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def outer(x: Any) -> Any:
+        for k in range(300):
+            x = x * float(k % 3) + 1.0
+        return x
+
+    fast = accelerated(outer, name="outer", in_parts=outer.__code__)
+    recordings, longest_s = fast._self_target.recordings, [1e-9]
+    monkeypatch.setattr(budget, "FIXED_S", 1e9)
+    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
+    monkeypatch.setattr(Parts, "come_first", False)
+    monkeypatch.setattr(Parts, "pay", True)
+    monkeypatch.setattr(Parts, "pay_for_a_retry", True)
+    monkeypatch.setattr(Account, "longest_recording_s", property(lambda _: longest_s[0]))
+    x = np.linspace(1.0, 2.0, 1000)
+
+    def play(times: int) -> int:
+        for _ in range(times):
+            np.testing.assert_array_equal(fast(x), outer(x))
+        return recordings.count
+
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # where it is an error, calls stay on NumPy
+        assert play(20) == 1 and recordings.broken_off_s == 1e-9
+        longest_s[0] *= 2.0
+        assert play(20) == 1, "it would be broken off again"
+        longest_s[0] *= 2.0
+        assert play(20) == 2 and recordings.broken_off_s == 4e-9
+        longest_s[0] = 1e9
+        assert play(2) == 3 and recordings.broken_off_s == 0.0
+    assert len(fast._self_target.paths) == 1
