@@ -95,7 +95,7 @@ LAYERS = (
     ("lower",),
     ("backend.job", "backend.disk.experience"),
     ("backend.disk.together", "backend.disk.references"),
-    ("backend.disk.recordings",),
+    ("backend.disk.recordings", "backend.disk.vain"),
     ("backend.options",),
     ("machines.common",),
     ("backend.resident",),
