@@ -19,13 +19,10 @@ MUCH_SLOWER = 40.0
 """Where recordings of this process have taken so many times as long as their calls, the next ones are taken to as well:
 its calls make many operations on small arrays. Otherwise the figure says little: targets differ."""
 
-LONGEST_RECORDING_S, LONGEST_SLOWDOWN = 0.5, 25.0
-"""A recording may take so many seconds, so many times as long as its call on NumPy, or as long as all calls of the
-function have taken so far. A daily step of a model that branched by each of its animals took 400 times as long."""
-
-RUN_FIXED_S, RUN_SHARE = 3.0, 0.25
-"""But no longer than so many seconds and this share of the time that the process has taken without accel. A call of
-seconds would else let one recording take a minute, in a run of half of that."""
+LONGEST_RECORDING_S, GAIN_SHARE = 0.5, 0.25
+"""Beyond its call on NumPy, a recording may take so many seconds and this share of what all calls of the function have
+taken so far: if as many follow, a program saves no more than that. A daily step of a model that branched by each of its
+animals took 400 times as long as on NumPy."""
 
 IN_VAIN_FACTOR = 1.5
 """By each recording in a row after which nothing was gained, the next one has to pay for itself so many times more."""
@@ -178,9 +175,8 @@ class Account:
 
     @property
     def longest_recording_s(self) -> float:
-        """Seconds after which a recording is broken off: what is called so rarely never gains as much."""
-        of_run = RUN_FIXED_S + RUN_SHARE * budget.without_accel_s()
-        return min(of_run, max(LONGEST_RECORDING_S, LONGEST_SLOWDOWN * self.call_s, self.total_s))
+        """Seconds after which a recording is broken off: what has been called so little never gains as much."""
+        return LONGEST_RECORDING_S + self.call_s + GAIN_SHARE * self.total_s
 
     def count_recorded(self, spent: float) -> None:
         """Count a recorded call: as NumPy's call, which it is, and what it took longer."""

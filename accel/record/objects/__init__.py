@@ -4,6 +4,7 @@ proxy             the base of what stands for them
 objects           objects and classes of the program's
 own_attributes    what an object holds itself under a name
 class_attributes  attributes of classes that the call assigns
+class_reads       `self.__class__`, as `type(self)`
 namespaces        `self.__dict__`, looked up by name
 computed          what its class computes under a name
 special_methods   what Python looks up in a class, for operators and the like
