@@ -39,7 +39,7 @@ LAYERS = (
     ),
     ("backend.devices",),
     ("ir.template",),
-    ("ir.tape", "ir.views"),
+    ("ir.tape", "ir.views", "ir.overlap"),
     ("ir.loop",),
     ("ir.fingerprint",),
     ("ndimage",),

@@ -47,7 +47,7 @@ class Vain:
         return replace(self, seconds=self.seconds + seconds, call_s=call_s, refusal=refusal)
 
 
-NONE = Vain(0.0, 0.0, Refusal(""))
+NONE = Vain(0.0, 0.0, Refusal("limit.nodes"))
 
 
 def read(key: str) -> Vain:

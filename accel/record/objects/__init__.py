@@ -11,6 +11,7 @@ special_methods   what Python looks up in a class, for operators and the like
 enumerations      members of an Enum
 kinds             which classes the recorder may look into
 dataclass         dataclasses.replace
+records           arrays of records, by their fields
 modules           modules, the environment, and what is not looked into
 functions         functions that have a rule
 follow            functions of the program's, which run their own code with substituted globals
