@@ -24,6 +24,11 @@ LONGEST_RECORDING_S, GAIN_SHARE = 0.5, 0.25
 taken so far: if as many follow, a program saves no more than that. A daily step of a model that branched by each of its
 animals took 400 times as long as on NumPy."""
 
+RUN_FIXED_S, RUN_SHARE = 1.0, 0.1
+"""What recordings that ended at a limit may take in all, in seconds and as a share of the time that the process has
+taken without accel. Where they have, each has LONGEST_RECORDING_S left: loops and what they call end there one by
+one."""
+
 IN_VAIN_FACTOR = 1.5
 """By each recording in a row after which nothing was gained, the next one has to pay for itself so many times more."""
 
@@ -48,10 +53,14 @@ def expected_gain_s(seconds: float, calls: int = 1) -> float:
 
 
 class _Recorded:
-    """The last recordings of this process: how many times as long each took as its call on NumPy."""
+    """The last recordings of this process: how many times as long each took as its call on NumPy.
+
+    in_vain_s: what those have taken, beyond their calls, that ended at a limit.
+    """
 
     def __init__(self) -> None:
         self._slowdowns: deque[float] = deque(maxlen=16)
+        self.in_vain_s = 0.0
 
     def note(self, spent: float, numpy_s: float) -> None:
         """Note a recording, in seconds, and what the call takes on NumPy."""
@@ -176,7 +185,12 @@ class Account:
     @property
     def longest_recording_s(self) -> float:
         """Seconds after which a recording is broken off: what has been called so little never gains as much."""
-        return LONGEST_RECORDING_S + self.call_s + GAIN_SHARE * self.total_s
+        left = RUN_FIXED_S + RUN_SHARE * budget.without_accel_s() - recorded.in_vain_s
+        return self.call_s + max(LONGEST_RECORDING_S, min(LONGEST_RECORDING_S + GAIN_SHARE * self.total_s, left))
+
+    def note_in_vain(self, spent: float) -> None:
+        """Note a recording that ended at a limit, after so many seconds."""
+        recorded.in_vain_s += max(0.0, spent - self.call_s)
 
     def count_recorded(self, spent: float) -> None:
         """Count a recorded call: as NumPy's call, which it is, and what it took longer."""
