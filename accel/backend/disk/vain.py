@@ -8,30 +8,34 @@ that was recorded, as its files hold it, for one limit on operations, and for ca
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from accel import config
 from accel.backend.disk import cache
 from accel.backend.disk.references import Files, Unnamed
 from accel.reasons import Refusal
 
-PAYS_FACTOR = 10.0
+PAYS_FACTOR = 20.0
 """How many times as long as all recordings in vain have taken a run's calls take before there is another one."""
 
-SIZE_FACTOR = 4.0
-"""Calls that take so many times as long on NumPy, or so many times less, are of another size: no note is for them."""
+SIZE_FACTOR = 8.0
+"""Calls that take so many times as long on NumPy, or so many times less, are of another size: no note is for them. Less
+than that a busy machine may make of calls of one size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vain:
     """What a target's recordings in vain have taken.
 
-    seconds: of all of them, in all runs. call_s: what such a call takes on NumPy. refusal: why the last one ended.
+    seconds: of all of them, in all runs. least_s, most_s: what such calls took on NumPy. refusal: why the last one
+    ended.
     """
 
     seconds: float
-    call_s: float
+    least_s: float
+    most_s: float
     refusal: Refusal
 
     def holds(self, call_s: float, total_s: float) -> bool:
@@ -39,15 +43,16 @@ class Vain:
 
         call_s, total_s: what this run's last call, and what all its calls so far, have taken on NumPy, in seconds.
         """
-        is_alike = self.call_s <= SIZE_FACTOR * call_s and call_s <= SIZE_FACTOR * self.call_s
+        is_alike = self.least_s / SIZE_FACTOR <= call_s <= SIZE_FACTOR * self.most_s
         return is_alike and total_s < PAYS_FACTOR * self.seconds
 
     def with_another(self, seconds: float, call_s: float, refusal: Refusal) -> Vain:
         """The same with one more recording."""
-        return replace(self, seconds=self.seconds + seconds, call_s=call_s, refusal=refusal)
+        total_s, least_s, most_s = self.seconds + seconds, min(self.least_s, call_s), max(self.most_s, call_s)
+        return Vain(total_s, least_s, most_s, refusal)
 
 
-NONE = Vain(0.0, 0.0, Refusal("limit.nodes"))
+NONE = Vain(0.0, math.inf, 0.0, Refusal("limit.nodes"))
 
 
 def read(key: str) -> Vain:
@@ -60,7 +65,8 @@ def read(key: str) -> Vain:
     files.hashes = fields["files"]
     if fields["max_nodes"] != config.current().max_nodes or not files.are_unchanged():
         return NONE
-    return Vain(fields["seconds"], fields["call_s"], Refusal(*fields["refusal"]))
+    least_s, most_s = fields["calls_s"]
+    return Vain(fields["seconds"], least_s, most_s, Refusal(*fields["refusal"]))
 
 
 def save(key: str, known: Vain, files: Iterable[str]) -> None:
@@ -74,7 +80,7 @@ def save(key: str, known: Vain, files: Iterable[str]) -> None:
     refusal = known.refusal.reason, known.refusal.where, known.refusal.detail
     plain = {
         "seconds": known.seconds,
-        "call_s": known.call_s,
+        "calls_s": (known.least_s, known.most_s),
         "refusal": refusal,
         "max_nodes": config.current().max_nodes,
         "files": hashed.hashes,
