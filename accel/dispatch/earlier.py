@@ -87,7 +87,12 @@ class Earlier:
     def note_vain(
         self, function: FunctionType, refusal: Refusal, seconds: float, call_s: float, trace: Trace | None
     ) -> None:
-        """Note for later runs a recording that ended at a limit, after so many seconds. trace: as far as it got."""
+        """Note for later runs a recording that ended at a limit, or took long. trace: as far as it got.
+
+        seconds: of the recording. call_s: of a call on NumPy.
+        """
+        if refusal.reason != "limit.nodes" and seconds - call_s < vain.LONG_S:
+            return
         self._vain_before(function)
         self._vain_now = self._vain_now.with_another(seconds, call_s, refusal)
         nodes = () if trace is None else trace.tape.nodes

@@ -527,7 +527,7 @@ class Target:
         self.parts.note_refused(spent)
         if refusal.reason == "limit.nodes":
             self.account.note_in_vain(spent)
-        if refusal.reason == "limit.nodes" and self._is_limited and not self.paths:
+        if self._is_limited and not self.paths:
             self._earlier.note_vain(self.recorded, refusal, spent, self.account.call_s, trace)
         if self.recordings.are_used_up and not self.paths:
             self._stay_on_numpy()

@@ -69,6 +69,22 @@ def test_a_later_run_does_not_record_it_again() -> None:
     assert refusal is not None and refusal.reason == "limit.nodes" and "test_vain.py" in refusal.where
 
 
+def opaque_way(x: np.ndarray[Any, Any], steps: int) -> np.ndarray[Any, Any]:
+    for _ in range(steps // 4):
+        x = np.sin(x)
+    return x + np.ma.array(x).sum()
+
+
+@pytest.mark.parametrize("is_long", [True, False])
+def test_a_refusal_that_took_long_is_noted_whatever_the_reason(is_long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vain, "LONG_S", -LONG_S if is_long else LONG_S)
+    opaque_way(np.ones(3), 100)  # the first of a process takes far longer
+    assert run(opaque_way)[1] > 0
+    target, count = run(opaque_way)
+    assert (count == 0) is is_long
+    assert target._refusals.last is not None and target._refusals.last.reason == "array.masked"
+
+
 def test_a_run_that_is_long_enough_does() -> None:
     run()
     assert run(total_s=LONG_S)[1] > 0

@@ -1,6 +1,6 @@
-"""Recordings in vain: what a target's recordings took that ended at a limit, kept on disk for later runs.
+"""Recordings in vain: what a target's recordings took that ended at a limit, or took long, kept on disk for later runs.
 
-Such a recording takes as long as its limit allows and gains nothing, and a later run would make it again. So a later
+Such a recording gains nothing, and a later run would make it again. So a later
 run first waits for calls that take so long in all that another recording is a small part of it. A note is for the code
 that was recorded, as its files hold it, for one limit on operations, and for calls of about one length.
 """
@@ -16,6 +16,9 @@ from accel import config
 from accel.backend.disk import cache
 from accel.backend.disk.references import Files, Unnamed
 from accel.reasons import Refusal
+
+LONG_S = 0.25
+"""A refused recording that takes so many seconds more than its call is noted, whatever the reason."""
 
 PAYS_FACTOR = 20.0
 """How many times as long as all recordings in vain have taken a run's calls take before there is another one."""
