@@ -86,6 +86,16 @@ _ROWS = (
         "pass it as an argument or keep it in an attribute",
     ),
     Reason(
+        "array.records",
+        "what is done here with an array of records is not recorded; its fields are",
+        'take the fields first, as in `x = a["x"]`: those are arrays, and views of its memory',
+    ),
+    Reason(
+        "array.masked",
+        "masked arrays (numpy.ma) are not recorded",
+        "keep values and mask as two arrays, and use np.where, or the functions for NaN such as np.nanmean",
+    ),
+    Reason(
         "alias.overlap",
         "two inputs share memory and one of them is written",
         "pass a copy of one of them",

@@ -27,6 +27,8 @@ EXPECTED = {
     "code.unsupported": "the function's code contains a statement that cannot be recorded",
     "value.forced": "Python needed an array element as a plain number, which the recording would turn into a constant",
     "array.unknown": "an array came from a place from which accel cannot fetch it in the next call",
+    "array.records": "what is done here with an array of records is not recorded; its fields are",
+    "array.masked": "masked arrays (numpy.ma) are not recorded",
     "alias.overlap": "two inputs share memory and one of them is written",
     "escape.object": "what the call returns or stores holds an object that a replay could not make or find again",
     "shape.dynamic": "the shape of a result depends on values, and a compiled program has fixed shapes",

@@ -1,7 +1,7 @@
 """Earlier runs' recordings: a target takes them up at its first calls, and keeps those that lead to a program.
 
 So a second run of a program records nothing that an earlier one has recorded, and has its programs as soon as they are
-loaded.
+loaded. What was recorded in vain, up to a limit, it records again only if it runs long enough to pay for that.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from accel import config
-from accel.backend.disk import cache, experience
+from accel.backend.disk import cache, experience, vain
 from accel.dispatch import late
 from accel.dispatch.costs import budget
 from accel.dispatch.paths.path import Path, Stage
 from accel.process.bodies import as_written
+from accel.reasons import Refusal
 from accel.reports.ledger import open_ledger
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Earlier:
         self.looked = False
         self._key: str | None = None
         self.kept: WeakSet[Path] = WeakSet()
+        self._vain: vain.Vain | None = None  # what earlier runs have recorded in vain, once it has been looked for
+        self._vain_now = vain.NONE  # with this run's
 
     def take_up(self, function: FunctionType, targets: Callable[[str], Any]) -> Iterator[Trace]:
         """The recordings of `function` on disk. targets: gives a target by its name, or None."""
@@ -66,6 +69,41 @@ class Earlier:
             from accel.backend.disk import recordings
 
             recordings.save(self._key_of(function), path.key, path.trace, self._own(function))
+
+    def in_vain(self, function: FunctionType, call_s: float, total_s: float) -> Refusal | None:
+        """Why an earlier run's recordings ended at a limit, where one more would not pay yet; None if it may be made.
+
+        call_s, total_s: what this run's last call, and what all its calls so far, have taken on NumPy, in seconds.
+        """
+        known = self._vain_before(function)
+        return known.refusal if known.holds(call_s, total_s) else None
+
+    def _vain_before(self, function: FunctionType) -> vain.Vain:
+        if self._vain is None:
+            self._vain = vain.read(self._key_of(function)) if cache.is_used() else vain.NONE
+            self._vain_now = self._vain
+        return self._vain
+
+    def note_vain(
+        self, function: FunctionType, refusal: Refusal, seconds: float, call_s: float, trace: Trace | None
+    ) -> None:
+        """Note for later runs a recording that ended at a limit, or took long. trace: as far as it got.
+
+        seconds: of the recording. call_s: of a call on NumPy.
+        """
+        if refusal.reason != "limit.nodes" and seconds - call_s < vain.LONG_S:
+            return
+        self._vain_before(function)
+        self._vain_now = self._vain_now.with_another(seconds, call_s, refusal)
+        nodes = () if trace is None else trace.tape.nodes
+        files = {self._own(function)[1].co_filename, *(node.where[0] for node in nodes)}
+        vain.save(self._key_of(function), self._vain_now, sorted(files))
+
+    def forget_vain(self, function: FunctionType) -> None:
+        """A recording has succeeded: later runs need not wait for one."""
+        if self._vain_now.seconds:
+            self._vain = self._vain_now = vain.NONE
+            vain.forget(self._key_of(function))
 
     def _key_of(self, function: FunctionType) -> str:
         if self._key is None:

@@ -362,6 +362,11 @@ class Target:
         if self._is_limited and self.parts.used and not self.recordings.may_take(self.account.longest_recording_s):
             self._refusals.note_wait("wait.calls")
             return self._numpy.unmatched(call)
+        in_vain = self._in_vain()
+        if in_vain is not None:
+            self._lift_loops()
+            self._refusals.refuse(in_vain)
+            return self._numpy.unmatched(call)
         if self._is_limited and not self.parts.pay and not self._covers_recording:
             self._refusals.note_wait("wait.budget")
             return self._numpy.unmatched(call, quiet=is_quiet())  # the budget may cover nested targets
@@ -376,6 +381,12 @@ class Target:
             self._refusals.refuse(Refusal("limit.variants", "", self.paths.why_many()))
             return self._numpy.unmatched(call)
         return self._record(call)
+
+    def _in_vain(self) -> Refusal | None:
+        """Why not to record what earlier runs have recorded in vain; None where it may pay."""
+        if not self._is_limited or self.paths or budget.for_later_runs:
+            return None
+        return self._earlier.in_vain(self.recorded, self.account.call_s, self.account.total_s)
 
     @property
     def _covers_recording(self) -> bool:
@@ -487,6 +498,7 @@ class Target:
 
     def _add_path(self, trace: Trace, spent: float) -> None:
         self._compiling.join_at_once(self.paths.add(trace, self.name))
+        self._earlier.forget_vain(self.recorded)
         self._begin_with_paths()
         self._earlier.keep(self.recorded, self.paths)
         operations = len(trace.tape.nodes)
@@ -517,6 +529,10 @@ class Target:
         by_price = self.parts.used and (bool(self.paths) or self.recordings.broken_off_s > 0.0)
         self.recordings.note_refused(refusal, trace, skips=not by_price)
         self.parts.note_refused(spent)
+        if refusal.reason == "limit.nodes":
+            self.account.note_in_vain(spent)
+        if self._is_limited and not self.paths:
+            self._earlier.note_vain(self.recorded, refusal, spent, self.account.call_s, trace)
         if self.recordings.are_used_up and not self.paths:
             self._stay_on_numpy()
         self._lift_loops()

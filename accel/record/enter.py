@@ -60,6 +60,7 @@ from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_n
 from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
 from accel.record.objects.objects import ObjectProxy, class_proxy
 from accel.record.objects.proxy import find_in_class, one_per_object
+from accel.record.objects.records import enter_records, is_records
 from accel.record.opaque import TRANSPARENT, Harmless, computes, is_harmless
 from accel.record.parts.kept import EnteredTuple
 from accel.record.recording import Recording, recordable
@@ -149,7 +150,8 @@ def _array(recording: Recording, value: Any, slot: int) -> Entered:
 
 
 def _array_subclass(recording: Recording, value: object, slot: int) -> Entered:
-    recording.break_("array.unknown", f"{recording.inputs.name(slot)} is a {type(value).__name__}")
+    reason = "array.masked" if isinstance(value, np.ma.MaskedArray) else "array.unknown"
+    recording.break_(reason, f"{recording.inputs.name(slot)} is a {type(value).__name__}")
     return None, value
 
 
@@ -384,6 +386,7 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: kind is frozenset and all(type(part) in PLAIN | _EXACT for part in value), _frozenset),
     (_is(range, slice), _bounds),
     (lambda value, kind: kind in (int, float, complex) or issubclass(kind, np.number), _number),
+    (is_records, enter_records),
     (_is(np.ndarray), _array),
     (lambda value, kind: issubclass(kind, np.ndarray), _array_subclass),
     (lambda value, kind: kind is tuple or (issubclass(kind, tuple) and hasattr(kind, "_fields")), _tuple),

@@ -20,6 +20,7 @@ _OPAQUE_REASONS = {
     "datetime": "effect.clock",
     "random": "effect.random",
     "numpy.random": "effect.random",
+    "numpy.ma": "array.masked",
     "secrets": "effect.random",
     "uuid": "effect.random",
     "io": "effect.file",

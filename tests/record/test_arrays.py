@@ -404,8 +404,6 @@ def test_fortran_order_and_strides(check: Any) -> None:
     "make",
     [
         lambda i: np.array([1, "a", None], dtype=object),
-        lambda i: np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0]),
-        lambda i: np.array([(1, 2.0)], dtype=[("a", int), ("b", float)]),
         lambda i: np.array(["a", "b"]),
         lambda i: np.arange(3.0).astype(">f8"),
         lambda i: np.array(["2020-01-01"], dtype="datetime64[D]"),
@@ -421,6 +419,17 @@ def test_arrays_that_have_no_counterpart(check: Any, make: Any) -> None:
 
     del same
     check(lambda x: repr(work(x)), make, reason="array.unknown")
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda i: np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0]), "array.masked"),
+        (lambda i: np.array([(1, 2.0)], dtype=[("a", int), ("b", float)]), "array.records"),
+    ],
+)
+def test_arrays_that_are_known_otherwise(check: Any, make: Any, reason: str) -> None:
+    check(lambda x: (x.tolist(), x.shape), make, reason=reason)
 
 
 def test_matrix_is_refused(check: Any) -> None:

@@ -564,7 +564,7 @@ def test_class_by_dunder(check: Any) -> None:
     def step(self: Any, x: Any) -> Any:
         return x * 2, self.__class__.__name__, self.__class__ is Model
 
-    check(step, worlds=lasting(), replays=0)
+    check(step, worlds=lasting(), replays=0)  # a function's argument, and not a method's
 
 
 def test_objects_with_operators(check: Any) -> None:

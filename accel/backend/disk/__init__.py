@@ -4,5 +4,6 @@ cache       programs, found by what they compute
 together    programs of several paths
 experience  what earlier runs have learnt of a path
 recordings  recordings that led to programs, which later runs take up
+vain        what recordings took that ended at a limit
 references  the names by which those find what is the program's own
 """

@@ -19,13 +19,15 @@ MUCH_SLOWER = 40.0
 """Where recordings of this process have taken so many times as long as their calls, the next ones are taken to as well:
 its calls make many operations on small arrays. Otherwise the figure says little: targets differ."""
 
-LONGEST_RECORDING_S, LONGEST_SLOWDOWN = 0.5, 25.0
-"""A recording may take so many seconds, so many times as long as its call on NumPy, or as long as all calls of the
-function have taken so far. A daily step of a model that branched by each of its animals took 400 times as long."""
+LONGEST_RECORDING_S, GAIN_SHARE = 0.5, 0.25
+"""Beyond its call on NumPy, a recording may take so many seconds and this share of what all calls of the function have
+taken so far: if as many follow, a program saves no more than that. A daily step of a model that branched by each of its
+animals took 400 times as long as on NumPy."""
 
-RUN_FIXED_S, RUN_SHARE = 3.0, 0.25
-"""But no longer than so many seconds and this share of the time that the process has taken without accel. A call of
-seconds would else let one recording take a minute, in a run of half of that."""
+RUN_FIXED_S, RUN_SHARE = 1.0, 0.1
+"""What recordings that ended at a limit may take in all, in seconds and as a share of the time that the process has
+taken without accel. Where they have, each has LONGEST_RECORDING_S left: loops and what they call end there one by
+one."""
 
 IN_VAIN_FACTOR = 1.5
 """By each recording in a row after which nothing was gained, the next one has to pay for itself so many times more."""
@@ -51,10 +53,14 @@ def expected_gain_s(seconds: float, calls: int = 1) -> float:
 
 
 class _Recorded:
-    """The last recordings of this process: how many times as long each took as its call on NumPy."""
+    """The last recordings of this process: how many times as long each took as its call on NumPy.
+
+    in_vain_s: what those have taken, beyond their calls, that ended at a limit.
+    """
 
     def __init__(self) -> None:
         self._slowdowns: deque[float] = deque(maxlen=16)
+        self.in_vain_s = 0.0
 
     def note(self, spent: float, numpy_s: float) -> None:
         """Note a recording, in seconds, and what the call takes on NumPy."""
@@ -178,9 +184,13 @@ class Account:
 
     @property
     def longest_recording_s(self) -> float:
-        """Seconds after which a recording is broken off: what is called so rarely never gains as much."""
-        of_run = RUN_FIXED_S + RUN_SHARE * budget.without_accel_s()
-        return min(of_run, max(LONGEST_RECORDING_S, LONGEST_SLOWDOWN * self.call_s, self.total_s))
+        """Seconds after which a recording is broken off: what has been called so little never gains as much."""
+        left = RUN_FIXED_S + RUN_SHARE * budget.without_accel_s() - recorded.in_vain_s
+        return self.call_s + max(LONGEST_RECORDING_S, min(LONGEST_RECORDING_S + GAIN_SHARE * self.total_s, left))
+
+    def note_in_vain(self, spent: float) -> None:
+        """Note a recording that ended at a limit, after so many seconds."""
+        recorded.in_vain_s += max(0.0, spent - self.call_s)
 
     def count_recorded(self, spent: float) -> None:
         """Count a recorded call: as NumPy's call, which it is, and what it took longer."""

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from accel.dispatch.replay.draws import drawn_nodes
 from accel.dispatch.replay.host import HostTape
+from accel.ir.overlap import may_share
 from accel.ir.tape import needed_by
 from accel.lower import agrees
 from accel.process import interrupts
@@ -64,7 +63,7 @@ class Guards:
         for slot in self._changed:
             written = values[slot]
             for other in self._others:
-                if other != slot and np.may_share_memory(written, values[other]):
+                if other != slot and may_share(written, values[other]):
                     return False
         return True
 

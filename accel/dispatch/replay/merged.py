@@ -20,6 +20,7 @@ from accel.dispatch.replay.draws import drawn_nodes
 from accel.dispatch.replay.guards import GuardFailure, Guards
 from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.variant import Computed, HostError, Launchable, SideExit, forms_of
+from accel.ir.overlap import may_share
 from accel.ir.tape import Node, needed_by
 from accel.lower import agrees
 from accel.merge import ABSENT, Accepted, Member, MergedTrace
@@ -236,7 +237,7 @@ class _Shown:
             and all(self._device(position) == float(value) for position, value in walk.outcomes.items())
             # one recording has written to what another has read: neither has made sure that this is not the same memory
             and not any(
-                np.may_share_memory(values[written], values[other])
+                may_share(values[written], values[other])
                 for written in walk.changed
                 for other in walk.arrays
                 if written != other

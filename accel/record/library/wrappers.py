@@ -46,7 +46,7 @@ def _context_manager(recording: Recording, function: FunctionType, args: tuple[A
     generator = target_function(recording, _enclosed(function, "func"))
     if not isinstance(generator, FunctionType) or not _is_entered(sys._getframe(2)):  # beyond Followed.__call__
         return call_opaque(recording, function, args, kwargs)
-    stop = why_not(recording, generator, as_generator=True)
+    stop = why_not(recording, generator, args, as_generator=True)
     if stop is not None:
         recording.refuse(stop)
         return call_opaque(recording, function, args, kwargs)

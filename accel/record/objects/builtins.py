@@ -15,6 +15,7 @@ from accel.record.containers.container import ContainerProxy
 from accel.record.effects.sinks import print_sink
 from accel.record.names.local_names import make_locals
 from accel.record.names.namespaces import SubstitutedGlobals, programs_own
+from accel.record.objects.class_attributes import guard_none_before
 from accel.record.objects.computed import property_of
 from accel.record.objects.modules import ModuleProxy
 from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method
@@ -200,6 +201,8 @@ class SuperProxy:
                     return lambda *args: object_method(self._recording_, name, (self._proxy, *args), {})
                 if isinstance(found, property):
                     return property_of(self._proxy, name, owner, found)
+                if not hasattr(type(found), "__get__"):
+                    guard_none_before(self._recording_, mro[mro.index(self._kind) + 1 :], owner, name)
                 return class_attribute(self._proxy, name, owner, found)
         return getattr(super(self._kind, unwrap(self._proxy)), name)
 

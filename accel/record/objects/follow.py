@@ -18,6 +18,7 @@ from accel.record.names.cells import closure_for
 from accel.record.names.namespaces import SubstitutedGlobals, globals_for
 from accel.record.names.steps import makes_functions, makes_writers
 from accel.record.objects import scan
+from accel.record.objects.class_reads import KNOWS_CLASS, reads_class, with_class_reads
 from accel.record.opaque import opaque_reason
 from accel.record.recording import Recording, place_text
 from accel.record.standin import StandIn
@@ -53,7 +54,7 @@ class Followed(StandIn):
             known = WRAPPERS.get(function.__code__) or _known_late(function)
             if known is not None:
                 return known(recording, function, args, kwargs)
-            stop = why_not(recording, function)
+            stop = why_not(recording, function, args)
             if stop is None:
                 return substituted(recording, function)(*args, **kwargs)
             recording.refuse(stop)
@@ -98,15 +99,20 @@ def _known_late(function: FunctionType) -> Any:
     return WRAPPERS.get(function.__code__)
 
 
-def why_not(recording: Recording, function: FunctionType, *, as_generator: bool = False) -> Refusal | None:
-    """The refusal that keeps a function from being followed, or None. as_generator: it may be one."""
+def why_not(
+    recording: Recording, function: FunctionType, args: tuple[Any, ...] = (), *, as_generator: bool = False
+) -> Refusal | None:
+    """The refusal that keeps a function from being followed, or None.
+
+    args: what it is called with, by position. as_generator: it may be one.
+    """
     root = (function.__module__ or "").partition(".")[0]
     is_targets = root == recording.package or function.__globals__.get("__name__") == recording.module
     if not (is_targets or is_of_project(function) or is_followed_in_library(function)):
         name = function_name(function.__module__, function.__qualname__)
         return Refusal(opaque_reason(function), recording.writer.where_text(), name)
     code = as_written(function.__code__)
-    found = scan.problem(code, as_generator) or _unseen_later(recording, code)
+    found = scan.problem(code, as_generator) or _unseen_later(recording, code) or _class_of_others(code, args)
     if found is None:
         return None
     reason, detail, line = found
@@ -121,6 +127,13 @@ def is_followed_in_library(function: FunctionType) -> bool:
 
 _FOLLOWED = {"contextlib": frozenset({"nullcontext", "closing", "suppress", "AbstractContextManager"})}
 """Classes of Python's library that are followed as the program's own are, by module."""
+
+
+def _class_of_others(code: CodeType, args: tuple[Any, ...]) -> tuple[str, str, int] | None:
+    """A read of the first argument's `__class__`, where that is none of which the class is known by that name."""
+    if not reads_class(code) or (args and getattr(type(args[0]), KNOWS_CLASS, False)):
+        return None
+    return "code.unsupported", "uses __class__", code.co_firstlineno
 
 
 def _unseen_later(recording: Recording, code: CodeType) -> tuple[str, str, int] | None:
@@ -145,7 +158,7 @@ def substituted(recording: Recording, function: FunctionType) -> FunctionType:
     recording.guard_function(function)
     # lifted loops would hide from the recording that the rounds of a loop by data do the same
     code = as_written(function.__code__)
-    recorded = with_forms(code)
+    recorded = with_forms(with_class_reads(code))
     recording.watch_code(recorded)
     recording.makes_writers |= makes_writers(code)
     recording.makes_functions |= makes_functions(code)

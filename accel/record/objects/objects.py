@@ -16,6 +16,7 @@ from accel.record.draws.generators import is_maker
 from accel.record.draws.proxies import Maker
 from accel.record.inputs import MISSING
 from accel.record.objects.class_attributes import assign, assigned, may_assign
+from accel.record.objects.class_reads import CLASS_READ
 from accel.record.objects.computed import answered, guard_class, opaque_attribute, property_of
 from accel.record.objects.enumerations import Members, member_of
 from accel.record.objects.follow import Followed, target_function
@@ -44,6 +45,7 @@ class ObjectProxy(SpecialMethods):
     """An object of a class written in Python."""
 
     __slots__ = ()
+    _knows_class_ = True
 
     def as_operand(self) -> Any:
         raise Unsupported("value.forced", f"a {type(self._plain_).__name__} is needed as an array or number")
@@ -51,7 +53,7 @@ class ObjectProxy(SpecialMethods):
     def __getattribute__(self, name: str) -> Any:
         if name in OWN:
             return object.__getattribute__(self, name)
-        return get_attribute(self, name)
+        return class_of(self) if name == CLASS_READ else get_attribute(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         set_attribute(self, name, value)
@@ -64,6 +66,12 @@ _GENERIC_SETATTR: tuple[Any, ...] = (object.__setattr__, SimpleNamespace.__setat
 """What sets attributes in the ordinary way."""
 
 _GENERIC_DELATTR: tuple[Any, ...] = (object.__delattr__, SimpleNamespace.__delattr__)
+
+
+def class_of(proxy: Any) -> Any:
+    """The object's class, as `type(object)` is in recorded code."""
+    recording, kind = proxy._recording_, type(proxy._plain_)
+    return class_proxy(recording, kind) if recording.active else kind
 
 
 def get_attribute(proxy: Any, name: str) -> Any:
@@ -102,10 +110,11 @@ def _current_attribute(proxy: Any, name: str, state: AttributeState) -> Any:
         proxy._recording_.break_unseen(f".{name} was changed from outside the recorded code")
         return getattr(real, name)
     if state.wrapped is MISSING:
-        if not state.written:
-            return getattr(real, name)  # the class's, or Python's own AttributeError
-        found = find_in_class(type(real), name)
-        return getattr(real, name) if found[0] is None else class_attribute(proxy, name, type(real), found[1])
+        owner, found = find_in_class(type(real), name)
+        # What it never had, its class may have got meanwhile. Otherwise it is Python's own AttributeError.
+        if owner is None or (not state.written and is_slot(found)):
+            return getattr(real, name)
+        return class_attribute(proxy, name, type(real), found)
     return state.wrapped
 
 
@@ -176,7 +185,7 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     # Any other descriptor, such as a C method: its __get__ runs unseen.
     if hasattr(type(found), "__get__"):
         return opaque_attribute(proxy, name)
-    value = assigned(recording, find_in_class(kind, name)[0], name, proxy._plain_)
+    value = assigned(recording, find_in_class(kind, name)[0], name, proxy._plain_, kind)
     if value is not MISSING:
         return value
     recording.registry.keep_alive(kind)
@@ -256,6 +265,10 @@ class ClassProxy(Members):
         recording.break_("effect.global", f"{kind.__name__}.{name} is assigned", touched=True)
         setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
 
+    def __delattr__(self, name: str) -> None:
+        self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is deleted", touched=True)
+        delattr(self._plain_, name)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         member = member_of(self, args[0]) if len(args) == 1 and not kwargs else None
         return construct(self._recording_, self._plain_, args, kwargs) if member is None else member
@@ -286,7 +299,7 @@ def _attribute_of_class(self: Any, name: str) -> Any:
         bound = (self,) if isinstance(function, classmethod) else ()
         inner = function if isinstance(function, FunctionType) else target_function(recording, function.__func__)
         return Followed(recording, inner, bound, getattr(real, name))
-    value = assigned(recording, owner, name, real)
+    value = assigned(recording, owner, name, real, real)
     if value is not MISSING:
         return value
     recording.registry.keep_alive(real)

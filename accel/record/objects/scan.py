@@ -10,6 +10,7 @@ from types import CodeType
 
 from accel.record.names.namespaces import PHYSICAL
 from accel.record.names.steps import GENERATORS, writes_of
+from accel.record.objects.class_reads import is_class_read
 
 _REFUSED_OPCODES = {
     "LOAD_BUILD_CLASS": ("code.unsupported", "defines a class"),
@@ -47,7 +48,7 @@ def _unseen_write(code: CodeType) -> tuple[str, str, int] | None:
     return None
 
 
-def _problem(code: CodeType) -> tuple[str, str, int] | None:
+def _problem(code: CodeType, *, is_nested: bool = False) -> tuple[str, str, int] | None:
     line = code.co_firstlineno
     instructions = _instructions(code) if _is_suspect(code) else ()
     for position, instruction in enumerate(instructions):
@@ -56,7 +57,11 @@ def _problem(code: CodeType) -> tuple[str, str, int] | None:
         if name in _REFUSED_OPCODES:
             return *_REFUSED_OPCODES[name], line
         if (name.startswith("LOAD_GLOBAL") or "ATTR" in name) and instruction.argval in _REFUSED_NAMES:
-            if _reads_own_namespace(code, instruction, instructions[position - 1]):
+            before = instructions[position - 1]
+            if _reads_own_namespace(code, instruction, before):
+                continue
+            # nested functions are called with what nobody has looked at
+            if not is_nested and is_class_read(code, instruction, before):
                 continue
             return *_REFUSED_NAMES[instruction.argval], line
         if name == "IS_OP" and not _is_constant(instructions[position - 1]) and _calls(instructions[:position]):
@@ -64,7 +69,7 @@ def _problem(code: CodeType) -> tuple[str, str, int] | None:
     # The code of nested functions and comprehensions is among the constants.
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            found = _problem(constant)
+            found = _problem(constant, is_nested=True)
             if found is not None:
                 return found
     return None

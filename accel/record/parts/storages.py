@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accel.ir.overlap import may_share
 from accel.ir.tape import Storage
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Storages:
 
         It is not known as the same array, yet what was written there has changed this one too.
         """
-        if any(other.written and np.may_share_memory(other.base, storage.base) for other in self._entered):
+        if any(other.written and may_share(other.base, storage.base) for other in self._entered):
             self._recording.break_("alias.overlap", f"{name} shares memory with a written array")
         self._entered.append(storage)
 
@@ -49,7 +50,7 @@ class Storages:
             self._recording.break_("alias.overlap", "an array that is written holds elements that share memory")
         # Two names for the same memory: on tape they would be two arrays, and a write through one would not show in the
         # other.
-        if any(other is not storage and np.may_share_memory(other.base, base) for other in self._entered):
+        if any(other is not storage and may_share(other.base, base) for other in self._entered):
             self._recording.break_("alias.overlap", "two inputs share memory and one of them is written")
 
 

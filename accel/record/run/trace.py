@@ -13,6 +13,7 @@ from accel.record.draws.draw import Draw
 from accel.record.draws.proxies import GeneratorProxy
 from accel.record.loops.heads import Run
 from accel.record.objects.objects import ObjectProxy
+from accel.record.objects.records import Records
 from accel.record.parts.joins import Join
 from accel.record.pinned import note_pinned
 from accel.record.recording import Recording, gap_text
@@ -55,9 +56,10 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         for wrapper in recording.registry.values.values()
         if issubclass(type(wrapper), (ObjectProxy, ContainerProxy, GeneratorProxy)) and wrapper._slot_ is not None
     ]
-    # `a is b` of two tuples: in a later call they must be different objects again.
+    # `a is b` of two tuples or arrays of records: in a later call they must be different objects again.
     if recording.compares_identity:
         objects += [entered.slot for entered in recording.kept.tuples.values()]
+        objects += [each._slot_ for each in recording.registry.values.values() if issubclass(type(each), Records)]
     nodes = [node for node in recording.writer.tape.nodes if node.is_input and node.host]
     numbers = [node.args[0] for node in nodes if node.dtype is not None]
     drawn = {draw.slot for draw in recording.draws}

@@ -37,26 +37,28 @@ def test_a_call_of_which_nobody_knows_the_time_says_nothing() -> None:
     assert account_of(0.02).recording_s == 0.02 * RECORDING_SLOWDOWN
 
 
-def test_a_recording_may_take_what_is_usual_or_what_its_function_has_taken(
+def test_a_recording_may_take_what_its_function_could_gain(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(current_run()), "wall_s", 1000.0)
+    assert account_of(0.0).longest_recording_s == account.LONGEST_RECORDING_S
+    assert account_of(2.0).longest_recording_s == 2.0 + account.LONGEST_RECORDING_S, "it is a call, too"
+    often = account_of(0.0)
+    often.total_s = 100.0
+    assert often.longest_recording_s == account.LONGEST_RECORDING_S + 100.0 * account.GAIN_SHARE
+
+
+def test_those_that_ended_at_a_limit_take_no_more_than_a_share_of_the_run(
     books: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(current_run()), "wall_s", 1000.0)
-    assert account_of(1e-3).longest_recording_s == account.LONGEST_RECORDING_S
-    assert account_of(1.0).longest_recording_s == account.LONGEST_SLOWDOWN
-    often = account_of(1e-3)
-    often.total_s = 100.0
-    assert often.longest_recording_s == 100.0
-
-
-def test_no_recording_takes_longer_than_a_share_of_the_run(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(current_run()), "wall_s", 10.0)
+    monkeypatch.setattr(account.recorded, "in_vain_s", 0.0)
     most = account.RUN_FIXED_S + account.RUN_SHARE * 10.0
-    long = account_of(2.0)
-    assert long.longest_recording_s == pytest.approx(most)
-    long.total_s = 9.0
-    assert long.longest_recording_s == pytest.approx(most)
-    current_run().charge("recording", 8.0)
-    assert long.longest_recording_s == pytest.approx(most - account.RUN_SHARE * 8.0), "the run without accel"
+    often = account_of(0.5)
+    often.total_s = 100.0
+    assert often.longest_recording_s == pytest.approx(0.5 + most)
+    account_of(0.2).note_in_vain(1.2)
+    assert often.longest_recording_s == pytest.approx(0.5 + most - 1.0)
+    often.note_in_vain(100.0)
+    assert often.longest_recording_s == pytest.approx(0.5 + account.LONGEST_RECORDING_S)
 
 
 @pytest.fixture

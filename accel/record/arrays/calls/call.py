@@ -47,7 +47,8 @@ def call_without_rule(recording: Recording, function: Any, args: tuple[Any, ...]
             recording.storages.before_write(value._storage)
     # `np.apply_along_axis(f, ...)`: code of the program runs inside, and may change anything.
     calls_back = any(callable(unwrap(value)) for value in (*args, *kwargs.values()))
-    recording.break_("rule.missing", name, touched=calls_back)
+    reason = "array.masked" if name.startswith("numpy.ma.") else "rule.missing"
+    recording.break_(reason, name, touched=calls_back)
     return on_behalf(function, unwrap(args), unwrap(kwargs))
 
 

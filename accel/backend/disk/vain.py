@@ -1,0 +1,96 @@
+"""Recordings in vain: what a target's recordings took that ended at a limit, or took long, kept on disk for later runs.
+
+Such a recording gains nothing, and a later run would make it again. So a later
+run first waits for calls that take so long in all that another recording is a small part of it. A note is for the code
+that was recorded, as its files hold it, for one limit on operations, and for calls of about one length.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from accel import config
+from accel.backend.disk import cache
+from accel.backend.disk.references import Files, Unnamed
+from accel.reasons import Refusal
+
+LONG_S = 0.25
+"""A refused recording that takes so many seconds more than its call is noted, whatever the reason."""
+
+PAYS_FACTOR = 20.0
+"""How many times as long as all recordings in vain have taken a run's calls take before there is another one."""
+
+SIZE_FACTOR = 8.0
+"""Calls that take so many times as long on NumPy, or so many times less, are of another size: no note is for them. Less
+than that a busy machine may make of calls of one size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vain:
+    """What a target's recordings in vain have taken.
+
+    seconds: of all of them, in all runs. least_s, most_s: what such calls took on NumPy. refusal: why the last one
+    ended.
+    """
+
+    seconds: float
+    least_s: float
+    most_s: float
+    refusal: Refusal
+
+    def holds(self, call_s: float, total_s: float) -> bool:
+        """Whether another recording would not pay yet.
+
+        call_s, total_s: what this run's last call, and what all its calls so far, have taken on NumPy, in seconds.
+        """
+        is_alike = self.least_s / SIZE_FACTOR <= call_s <= SIZE_FACTOR * self.most_s
+        return is_alike and total_s < PAYS_FACTOR * self.seconds
+
+    def with_another(self, seconds: float, call_s: float, refusal: Refusal) -> Vain:
+        """The same with one more recording."""
+        total_s, least_s, most_s = self.seconds + seconds, min(self.least_s, call_s), max(self.most_s, call_s)
+        return Vain(total_s, least_s, most_s, refusal)
+
+
+NONE = Vain(0.0, math.inf, 0.0, Refusal("limit.nodes"))
+
+
+def read(key: str) -> Vain:
+    """What is known of a target's recordings in vain, as its code is now. key: the target's."""
+    text = cache.read(key, cache.VAIN)
+    if text is None:
+        return NONE
+    fields = json.loads(text)
+    files = Files()
+    files.hashes = fields["files"]
+    if fields["max_nodes"] != config.current().max_nodes or not files.are_unchanged():
+        return NONE
+    least_s, most_s = fields["calls_s"]
+    return Vain(fields["seconds"], least_s, most_s, Refusal(*fields["refusal"]))
+
+
+def save(key: str, known: Vain, files: Iterable[str]) -> None:
+    """Keep what is known, unless one of the files in which the recorded code stands may hold something else by now."""
+    hashed = Files()
+    try:
+        for file in files:
+            hashed.add(file)
+    except Unnamed:
+        return
+    refusal = known.refusal.reason, known.refusal.where, known.refusal.detail
+    plain = {
+        "seconds": known.seconds,
+        "calls_s": (known.least_s, known.most_s),
+        "refusal": refusal,
+        "max_nodes": config.current().max_nodes,
+        "files": hashed.hashes,
+    }
+    cache.save(key, json.dumps(plain).encode(), cache.VAIN)
+
+
+def forget(key: str) -> None:
+    """A recording has succeeded after all."""
+    cache.discard(key, cache.VAIN)

@@ -1,0 +1,38 @@
+"""Whether two arrays may share memory: by where they begin and end, but for fields of the same records.
+
+The fields of an array of records lie between one another: NumPy's quick answer, by bounds, says nothing of them.
+Its exact one may take exponential time.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+def may_share(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays may share memory. False only if they certainly do not."""
+    return np.may_share_memory(one, other) and not _lie_between(one, other)
+
+
+def _lie_between(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    """Whether the elements of one lie in the gaps that those of the other leave, in each period of both."""
+    (size, steps), (other_size, other_steps) = _blocks(one), _blocks(other)
+    period = math.gcd(*steps, *other_steps)
+    apart = (_address(other) - _address(one)) % period if period else 0
+    return size <= apart and apart + other_size <= period
+
+
+def _blocks(array: np.ndarray[Any, Any]) -> tuple[int, list[int]]:
+    """The bytes of the contiguous blocks that an array consists of, and the distances at which they are repeated."""
+    block = array.itemsize
+    axes = [(stride, size) for stride, size in zip(array.strides, array.shape, strict=True) if size > 1]
+    while axes and axes[-1][0] == block:
+        block *= axes.pop()[1]
+    return block, [abs(stride) for stride, _ in axes]
+
+
+def _address(array: np.ndarray[Any, Any]) -> int:
+    return int(array.__array_interface__["data"][0])

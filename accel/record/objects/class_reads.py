@@ -1,0 +1,47 @@
+"""`self.__class__` in recorded code: the class, as `type(self)` gives it.
+
+A proxy's `__class__` is what makes `isinstance` work with it, so it has to be the plain class. In the code that is
+recorded, the attribute has another name, which only proxies of objects know. That needs a first argument that is one,
+and that the function does not put something else in the place of.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+from types import CodeType
+
+CLASS_READ = "<class>"
+"""No name of the program's."""
+
+KNOWS_CLASS = "_knows_class_"
+"""What the classes of proxies have that know it."""
+
+_READS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_LOADS = frozenset({"LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK"})
+
+
+def is_class_read(code: CodeType, instruction: dis.Instruction, before: dis.Instruction) -> bool:
+    """Whether it reads `self.__class__`, for the first argument of a method, which stays what it was."""
+    is_read = instruction.opname in _READS and instruction.argval == "__class__"
+    is_self = before.opname in _LOADS and code.co_argcount > 0 and before.argval == code.co_varnames[0]
+    return is_read and is_self and "." in code.co_qualname and not _is_set(code, code.co_varnames[0])
+
+
+def _is_set(code: CodeType, name: str) -> bool:
+    """Whether the code assigns a variable of its own."""
+    setting = (each for each in dis.get_instructions(code) if "STORE" in each.opname or "DELETE" in each.opname)
+    return any(name == each.argval or (type(each.argval) is tuple and name in each.argval) for each in setting)
+
+
+def reads_class(code: CodeType) -> bool:
+    """Whether the code, which can be followed, reads `self.__class__`."""
+    return "__class__" in code.co_names
+
+
+@functools.lru_cache(maxsize=4096)
+def with_class_reads(code: CodeType) -> CodeType:
+    """The code to record instead of `code`, which can be followed: always the same one."""
+    if not reads_class(code):
+        return code
+    return code.replace(co_names=tuple(CLASS_READ if each == "__class__" else each for each in code.co_names))
