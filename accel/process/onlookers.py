@@ -30,7 +30,7 @@ BUSY = "accel compiles or looks for functions, in another thread"
 
 MOST_OBJECTS, MOST_KEPT = 20_000, 256 * 2**20
 """So many new objects, and bytes of arrays that the program keeps, may be garbage that waits. Python collects after 700
-objects, which PyGCM 72b7af5 leaves in eight rounds."""
+objects, which the rounds of a model leave in a second."""
 
 MONITORING_IDS = range(6)
 
