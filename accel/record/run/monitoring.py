@@ -71,18 +71,19 @@ class Monitored(Events):
 
     def assign(self, frame: FrameType, values: Mapping[str, Any]) -> None:
         frame.f_locals.update(values)
-        if sys.version_info < (3, 13):  # there `f_locals` is a copy, which debuggers write back so
+        if sys.version_info < (3, 13):  # up to 3.12 `f_locals` is a copy, which debuggers write back so
             ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), 0)
 
     def wanted(self, code: CodeType) -> int:
         """The events that are to be told of this code."""
         if id(code) not in self.followed:
             return 0
-        is_stepped = id(code) in self._stepped or any(frame.f_code is code for frame in self._asked)
-        by_line = any(frame.f_code is code for frame in self._asked_line)
-        return _events("PY_START", "PY_RESUME", "PY_RETURN", "PY_YIELD", "STOP_ITERATION") | _events(
-            *["INSTRUCTION"] * is_stepped, *["LINE"] * by_line
-        )
+        names = ["PY_START", "PY_RESUME", "PY_RETURN", "PY_YIELD", "STOP_ITERATION"]
+        if id(code) in self._stepped or any(frame.f_code is code for frame in self._asked):
+            names.append("INSTRUCTION")
+        if any(frame.f_code is code for frame in self._asked_line):
+            names.append("LINE")
+        return _events(*names)
 
     def _change(self, change: Callable[[FrameType], None], frame: FrameType) -> None:
         change(frame)
