@@ -39,9 +39,11 @@ def reads_class(code: CodeType) -> bool:
     return "__class__" in code.co_names
 
 
-@functools.lru_cache(maxsize=4096)
 def with_class_reads(code: CodeType) -> CodeType:
-    """The code to record instead of `code`, which can be followed: always the same one."""
-    if not reads_class(code):
-        return code
+    """The code to record instead of `code`, which can be followed: `code` itself where it reads no class."""
+    return _renamed(code) if reads_class(code) else code
+
+
+@functools.lru_cache(maxsize=4096)
+def _renamed(code: CodeType) -> CodeType:
     return code.replace(co_names=tuple(CLASS_READ if each == "__class__" else each for each in code.co_names))
