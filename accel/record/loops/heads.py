@@ -209,7 +209,7 @@ class Heads:
         """
         recording = self._recording
         found: dict[str, Any] = {}
-        for name in sorted(position.live & position.counted & frame.f_locals.keys()):
+        for name in sorted(position.live & position.counted & frozenset(frame.f_locals)):
             value = frame.f_locals[name]
             if _is_number(value):
                 found[name] = self._on_device(value)

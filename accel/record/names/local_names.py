@@ -56,6 +56,7 @@ def make_locals(recording: Recording) -> Callable[[], Any]:
             return LocalNames(recording, frame, links)
         for link in (links or {}).values():
             link.bring_in()  # the tape is broken: what comes in is plain
-        return frame.f_locals
+        found = frame.f_locals
+        return found if type(found) is dict else dict(found)  # from Python 3.13 on it writes through, as no locals() do
 
     return locals_
