@@ -30,8 +30,9 @@ NAME = "accel_callback"
 Form = tuple[tuple[int, ...], str]
 """Shape and dtype of an operand or result."""
 
-KNOWN = frozenset({(0, 1), (0, 2), (0, 3), (0, 4)})
-"""Versions of XLA's interface in which the structures are those below, as far as they are read. JAX 0.8 has (0, 1)."""
+KNOWN = frozenset({(0, 1), (0, 2), (0, 3), (0, 4), (0, 5)})
+"""Versions of XLA's interface in which the structures are those below, as far as they are read. JAX 0.8 has (0, 1), and
+0.12 has (0, 5)."""
 
 _METADATA, _EXECUTE = 1, 3
 _SIZE, _POINTER, _INT, _LONG = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
